@@ -1,0 +1,1 @@
+"""World to findings, pure; one file an area, one function a code."""

@@ -1,0 +1,1 @@
+"""What lies on the hosts: files, log directories, processes."""

@@ -1,0 +1,1 @@
+"""Find a JVM, start one, Kafka's jars, class-data archives."""

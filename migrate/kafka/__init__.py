@@ -1,0 +1,1 @@
+"""Connections to brokers and controllers, and the calls made over them."""

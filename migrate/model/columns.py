@@ -1,0 +1,93 @@
+"""Tables as columns: partitions by the hundred thousand are lists of plain values, never objects."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionColumns:
+    """One entry a partition in each list; all lists have one length.
+
+    `topic_id` is "" where ZooKeeper has none.  `leader` -1 is none.  `directories` holds one directory id a replica
+    (KRaft) or is an empty list an entry (ZooKeeper).  `revision` is the mzxid of the state znode (ZooKeeper; -1 where
+    the state znode is missing) or the partition epoch (KRaft).
+    """
+
+    topic: list[str] = field(default_factory=list)
+    topic_id: list[str] = field(default_factory=list)
+    partition: list[int] = field(default_factory=list)
+    replicas: list[list[int]] = field(default_factory=list)
+    isr: list[list[int]] = field(default_factory=list)
+    adding: list[list[int]] = field(default_factory=list)
+    removing: list[list[int]] = field(default_factory=list)
+    leader: list[int] = field(default_factory=list)
+    leader_epoch: list[int] = field(default_factory=list)
+    recovery_state: list[int] = field(default_factory=list)
+    directories: list[list[str]] = field(default_factory=list)
+    revision: list[int] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.topic)
+
+    def replica_count(self) -> int:
+        """Replicas of all partitions together."""
+        return sum(map(len, self.replicas))
+
+    def rows_of(self, broker: int) -> Iterator[int]:
+        """Indexes of the partitions that have a replica on that broker."""
+        return (index for index, replicas in enumerate(self.replicas) if broker in replicas)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityColumns:
+    """Everything that is not a partition, as (kind, key, name, value) rows: one entry each in the lists.
+
+    Kinds: `topic`, `topic-config`, `broker-config`, `client-quota`, `scram`, `acl`, `delegation-token`,
+    `producer-ids`, `feature`.  Both views spell keys, names and values in the same way (see each reader), secrets
+    stand as keyed digests.  `where` is the znode (ZooKeeper) or the record's offset (KRaft), for messages.
+    """
+
+    kind: list[str] = field(default_factory=list)
+    key: list[str] = field(default_factory=list)
+    name: list[str] = field(default_factory=list)
+    value: list[str] = field(default_factory=list)
+    where: list[str] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.kind)
+
+    def add(self, kind: str, key: str, name: str, value: str, where: str = "") -> None:
+        """Append one row (only while the view is being built)."""
+        self.kind.append(kind)
+        self.key.append(key)
+        self.name.append(name)
+        self.value.append(value)
+        self.where.append(where)
+
+    def counts(self) -> dict[str, int]:
+        """Distinct keys by kind."""
+        keys: dict[str, set[str]] = {}
+        for kind, key in zip(self.kind, self.key, strict=True):
+            keys.setdefault(kind, set()).add(key)
+        return {kind: len(found) for kind, found in sorted(keys.items())}
+
+
+@dataclass(frozen=True, slots=True)
+class ReplicaColumns:
+    """Replica folders found on disks: one entry a folder in each list.
+
+    `kind` is `current`, `future`, `deleted` or `stray`; `topic_id` is "" where `partition.metadata` is missing and
+    `?` where it cannot be read.  `size` is in bytes.
+    """
+
+    topic: list[str] = field(default_factory=list)
+    partition: list[int] = field(default_factory=list)
+    topic_id: list[str] = field(default_factory=list)
+    kind: list[str] = field(default_factory=list)
+    folder: list[str] = field(default_factory=list)
+    size: list[int] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.topic)

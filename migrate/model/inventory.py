@@ -1,0 +1,118 @@
+"""Where the cluster is and what is wanted: the values that playbook and inventory files become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from migrate.model.ids import NodeId
+from migrate.model.stage import DirectoryPolicy, Stage
+
+
+@dataclass(frozen=True, slots=True)
+class SecretFile:
+    """A secret by reference: a file of mode 0600 whose content (stripped) is the secret.  Never inline."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How to speak to a listener: Kafka's security.protocol and, for SASL, mechanism and user."""
+
+    protocol: str = "PLAINTEXT"
+    mechanism: str = ""
+    username: str = ""
+    password: SecretFile | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerNode:
+    """A broker: `address` is host:port of the listener that `Inventory.broker_access` opens."""
+
+    id: NodeId
+    host: str
+    address: str
+    config: str
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerNode:
+    """A controller, planned or running: `address` is host:port of the controller listener."""
+
+    id: NodeId
+    host: str
+    address: str
+    config: str
+    metadata_directory: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inventory:
+    """Everything that is needed to find and to act on one cluster."""
+
+    name: str
+    path: str
+    zookeeper: str
+    brokers: tuple[BrokerNode, ...]
+    controllers: tuple[ControllerNode, ...]
+    controller_listener: str
+    broker_access: Access
+    controller_access: Access
+    password_encoder_secret: SecretFile | None
+    executor: str  # "supervisor" (the lab's); local, ssh and manual come later
+    executor_options: Mapping[str, str] = field(default_factory=dict)
+    expect_cluster_id: str | None = None
+    runs: str = "runs"
+
+    @property
+    def voters(self) -> str:
+        """controller.quorum.voters."""
+        return ",".join(f"{node.id}@{node.address}" for node in self.controllers)
+
+    def node(self, node_id: int) -> BrokerNode | ControllerNode:
+        """The node with that id; KeyError if there is none."""
+        for node in (*self.brokers, *self.controllers):
+            if node.id == node_id:
+                return node
+        raise KeyError(node_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Playbook:
+    """Intent: which stages, under which policies.  A stage may only be narrowed, never weakened."""
+
+    name: str
+    path: str
+    change: str
+    owner: str
+    sha256: str
+    stages: tuple[Stage, ...]
+    default_policy: DirectoryPolicy
+    broker_policies: Mapping[NodeId, DirectoryPolicy]
+    accept_unavailable: tuple[str, ...]  # regular expressions of topic names, matched whole
+    accepted_differences: tuple[AcceptedDifference, ...]
+    no_progress_seconds: float
+    soak_seconds: float
+    keep_zookeeper: str
+    lock_path: str
+    expect_cluster_id: str | None
+    expect_brokers: tuple[NodeId, ...] | None
+
+    def policy(self, broker: int) -> DirectoryPolicy:
+        """The directory policy of a broker."""
+        return self.broker_policies.get(NodeId(broker), self.default_policy)
+
+
+@dataclass(frozen=True, slots=True)
+class AcceptedDifference:
+    """A difference excused by name, with reason, ticket and a last day (ISO date)."""
+
+    rule: str
+    kind: str
+    name: str
+    field: str
+    reason: str
+    ticket: str
+    expires: str

@@ -1,0 +1,68 @@
+"""Answers as values: what is unknown, what may be done, how it ended.  No bools, no None for *unknown*."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """We could not see it.  Never read as empty, as no, or as yes."""
+
+    reason: str
+
+
+# -- may a step act? ---------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """Every gate of the step holds."""
+
+
+@dataclass(frozen=True, slots=True)
+class AlreadyDone:
+    """The world is as the step would leave it."""
+
+    how: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A gate does not hold, and waiting will not help."""
+
+    reason: str
+    codes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotYet:
+    """Something must come true first, by itself.
+
+    `progress` is any text that changes while the thing advances: a wait ends by *no progress*, never by elapsed time.
+    """
+
+    what: str
+    owner: str
+    next_step: str
+    progress: str = ""
+
+
+Readiness = Ready | AlreadyDone | NotYet | Refused | Unknown
+
+
+# -- how did it end? ---------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Verified:
+    """The world was observed to be what the step promised; `evidence` says by what."""
+
+    evidence: tuple[str, ...] = field(default=())
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The world is not what the step promised, and waiting will not help."""
+
+    reason: str
+    next_step: str = ""
+
+
+Outcome = Verified | AlreadyDone | NotYet | Failed | Refused | Unknown

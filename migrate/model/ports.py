@@ -1,0 +1,130 @@
+"""What the engine acts through.  Production and the tests' simulated cluster implement the same protocols."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.views import BrokerDisks, ServiceState
+
+
+class Clock(Protocol):
+    """The one clock of a run."""
+
+    def now(self) -> float:
+        """Seconds since the epoch (for people and logs only: no decision rests on it)."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+
+
+class Files(Protocol):
+    """Files of a node's host."""
+
+    def read(self, node: NodeId, path: str) -> bytes:
+        """The file's bytes; FileNotFoundError or another OSError if it cannot be read."""
+
+    def write(self, node: NodeId, path: str, content: bytes) -> None:
+        """Replace the file atomically, fsynced, keeping owner and mode (0600 for a new file)."""
+
+    def exists(self, node: NodeId, path: str) -> bool:
+        """Is there anything at that path?"""
+
+    def rename(self, node: NodeId, old: str, new: str) -> None:
+        """Set a file or folder aside; FileExistsError if `new` is there."""
+
+    def make_directory(self, node: NodeId, path: str) -> None:
+        """Make a folder and its parents."""
+
+
+class Disks(Protocol):
+    """Log directories of brokers as their hosts show them."""
+
+    def look(self, broker: NodeId, log_dirs: Sequence[str], metadata_dir: str | None) -> BrokerDisks | Unknown:
+        """Health, meta.properties and replica folders of each directory."""
+
+
+class ServiceControl(Protocol):
+    """Starts and stops the processes of nodes; never one that it cannot prove to be the node's."""
+
+    def state(self, node: NodeId) -> ServiceState:
+        """Does the node's process live?"""
+
+    def stop(self, node: NodeId, timeout: float) -> None:
+        """SIGTERM, and wait until the process is gone; WorldError if it lives on (never SIGKILL)."""
+
+    def start(self, node: NodeId) -> None:
+        """Start the process and return at once; readiness is observed, not assumed."""
+
+    def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
+        """The end of its log, for messages."""
+
+    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> str:
+        """kafka-storage format with the node's configuration file; its output."""
+
+
+class ZookeeperWrites(Protocol):
+    """Conditional changes of znodes.  A version is always given; there is no unconditional write."""
+
+    def create(self, path: str, data: bytes) -> None:
+        """Create a persistent znode."""
+
+    def set(self, path: str, data: bytes, version: int) -> None:
+        """Set data under a version check."""
+
+    def delete(self, path: str, version: int) -> None:
+        """Delete under a version check."""
+
+    def backup(self, destination: str) -> Mapping[str, str]:
+        """Write the whole tree (data, stat, ACL) to a file; facts about it: znodes, sha256, zxid."""
+
+
+class DirectoryAssigner(Protocol):
+    """AssignReplicasToDirs on the active controller."""
+
+    def assign(
+        self, broker: NodeId, broker_epoch: int, assignments: Mapping[str, Sequence[tuple[str, int]]]
+    ) -> Mapping[tuple[str, int], int]:
+        """Send directory id -> [(topic id, partition)]; answers an error code a replica.
+
+        Raises a Retryable error for STALE_BROKER_EPOCH (77), NOT_CONTROLLER (41) and timeouts.
+        """
+
+
+class Effects(Protocol):
+    """Every change a step may make.  Each asks the lock first, is journalled, and is a numbered crash point."""
+
+    def write_config(self, node: NodeId, path: str, content: bytes, expect_sha256: str | None) -> None:
+        """Write a configuration file; `expect_sha256` is what must lie there now (None: nothing)."""
+
+    def backup_file(self, node: NodeId, path: str) -> None:
+        """Keep a copy beside the file on its host, and one in the run's folder."""
+
+    def backup_zookeeper(self) -> None:
+        """Keep the whole ZooKeeper tree in the run's folder."""
+
+    def make_directory(self, node: NodeId, path: str) -> None:
+        """Make a folder on a node's host."""
+
+    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> None:
+        """Format a controller's storage."""
+
+    def stop(self, node: NodeId) -> None:
+        """Stop a node's process."""
+
+    def start(self, node: NodeId) -> None:
+        """Start a node's process."""
+
+    def assign_directories(self, broker: NodeId) -> None:
+        """Send the true directories of a broker's replicas, where proven by registration and disk."""
+
+    def release_zookeeper_lock(self) -> None:
+        """Give the lock znode back: from here the lock file holds alone."""
+
+    def note(self, key: str, value: str) -> None:
+        """Put a fact into the journal."""

@@ -1,0 +1,52 @@
+"""The eleven stages of a migration, in order (design: a plan before, a proof after, a way back until the last)."""
+
+from __future__ import annotations
+
+from enum import IntEnum
+
+
+class Stage(IntEnum):
+    """Stages as operators name them; the number is their order."""
+
+    DISCOVER = 0
+    ASSESS = 1
+    PREPARE = 2
+    CONTROLLERS = 3
+    MIGRATION_MODE = 4
+    COPY = 5
+    HYBRID = 6
+    KRAFT_MODE = 7
+    SOAK = 8
+    FINALIZE = 9
+    CLEANUP = 10
+
+    @property
+    def label(self) -> str:
+        """The name in playbooks and on the command line: `migration-mode`."""
+        return self.name.lower().replace("_", "-")
+
+    @classmethod
+    def from_label(cls, label: str) -> Stage:
+        """The stage of that name; KeyError for any other."""
+        return cls[label.upper().replace("-", "_")]
+
+    @property
+    def reversible(self) -> bool:
+        """Is there a way back once the stage has begun?"""
+        return self < Stage.FINALIZE
+
+
+class ZkMigrationState(IntEnum):
+    """`ZkMigrationState` of the metadata log (`MD/metadata/migration/ZkMigrationState.java`, since 3.5)."""
+
+    NONE = 0
+    MIGRATION = 1
+    PRE_MIGRATION = 2
+    POST_MIGRATION = 3
+
+
+class DirectoryPolicy(IntEnum):
+    """May we send AssignReplicasToDirs for a broker (`drive`), or do we only watch (`observe`)?"""
+
+    OBSERVE = 0
+    DRIVE = 1

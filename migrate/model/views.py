@@ -1,0 +1,298 @@
+"""The four views: ZooKeeper, KRaft, Disks, Live - and the configuration files, which are evidence beside them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from migrate.model.columns import EntityColumns, PartitionColumns, ReplicaColumns
+from migrate.model.ids import DirectoryId, NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.stage import ZkMigrationState
+
+
+# -- ZooKeeper ---------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class ZkBroker:
+    """A live registration in /brokers/ids; `epoch` is the znode's czxid, `endpoints` are NAME://host:port."""
+
+    id: NodeId
+    epoch: int
+    endpoints: tuple[str, ...]
+    rack: str | None
+    session: int
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerZnode:
+    """/controller: who holds it.  `kraft_epoch` is -1 for a ZooKeeper-mode broker; `ephemeral` tells them apart too."""
+
+    id: int
+    kraft_epoch: int
+    ephemeral: bool
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class MigrationZnode:
+    """/migration: the dual write's own position; `offset` <= 0 means: nothing was ever copied."""
+
+    offset: int
+    epoch: int
+    controller_id: int
+    controller_epoch: int
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class NoZnode:
+    """The znode does not exist (known, not unknown)."""
+
+
+@dataclass(frozen=True, slots=True)
+class NullZnode:
+    """The znode exists with null data (KAFKA-19480)."""
+
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
+class PendingWork:
+    """Administrative work under way: names of topics, partitions or notifications."""
+
+    deletions: tuple[str, ...] = ()
+    reassignments: tuple[str, ...] = ()
+    elections: tuple[str, ...] = ()
+    log_dir_events: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ZookeeperView:
+    """What ZooKeeper said between `zxid_first` and `zxid_last`; keys that differed between two reads were read again."""
+
+    connect: str
+    cluster_id: str
+    brokers: Mapping[NodeId, ZkBroker]
+    controller: ControllerZnode | NoZnode
+    controller_epoch: int | NoZnode
+    migration: MigrationZnode | NoZnode | NullZnode
+    partitions: PartitionColumns
+    entities: EntityColumns
+    topics_without_id: tuple[str, ...]
+    partitions_without_state: tuple[str, ...]
+    pending: PendingWork
+    blind_spots: tuple[str, ...] = ()
+    znodes: int = 0
+    zxid_first: int = 0
+    zxid_last: int = 0
+
+
+# -- KRaft -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Registration:
+    """A broker's registration in the metadata (RegisterBrokerRecord and its changes); `epoch` is its record's offset."""
+
+    id: NodeId
+    epoch: int
+    incarnation: str
+    migrating: bool
+    fenced: bool
+    in_controlled_shutdown: bool
+    log_dirs: frozenset[DirectoryId]
+    endpoints: tuple[str, ...]
+    rack: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ControllerRegistration:
+    """RegisterControllerRecord: `migration_ready` is the flag with which that controller was started."""
+
+    id: NodeId
+    incarnation: str
+    migration_ready: bool
+
+
+@dataclass(frozen=True, slots=True)
+class KraftView:
+    """The metadata image at one offset.
+
+    `offset` is the last offset applied (-1: nothing), `high_watermark` the exclusive end of what is committed or
+    Unknown for files of one directory alone ("tail unproven": no gate accepts that).
+    """
+
+    cluster_id: str
+    offset: int
+    epoch: int
+    high_watermark: int | Unknown
+    source: str
+    migration_state: ZkMigrationState
+    features: Mapping[str, int]
+    brokers: Mapping[NodeId, Registration]
+    controllers: Mapping[NodeId, ControllerRegistration]
+    partitions: PartitionColumns
+    entities: EntityColumns
+
+    @property
+    def committed(self) -> bool:
+        """Is everything in the image known to be committed?"""
+        return not isinstance(self.high_watermark, Unknown) and self.offset < self.high_watermark
+
+
+# -- Disks -------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class MetaProperties:
+    """meta.properties as Kafka reads it: `version` 0 or 1; ids None where the file has none."""
+
+    version: int
+    cluster_id: str | None
+    node_id: int | None
+    directory_id: DirectoryId | None
+
+
+@dataclass(frozen=True, slots=True)
+class MetaMissing:
+    """The directory has no meta.properties."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetaBroken:
+    """meta.properties is there and cannot be trusted: `reason` says why."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Directory:
+    """One log directory on a broker's disk.  `problem` is "" for a healthy one (readable, writable, fsync works)."""
+
+    path: str
+    problem: str
+    meta: MetaProperties | MetaMissing | MetaBroken
+    replicas: ReplicaColumns
+    holds_metadata_log: bool
+    oddities: tuple[str, ...] = ()
+    mount: str = ""
+    filesystem: str = ""
+    free_bytes: int = -1
+
+    @property
+    def healthy(self) -> bool:
+        """Could a broker use it now?"""
+        return not self.problem
+
+    @property
+    def id(self) -> DirectoryId | None:
+        """directory.id, where there is one."""
+        return self.meta.directory_id if isinstance(self.meta, MetaProperties) else None
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerDisks:
+    """All log.dirs of a broker, in the order of its file, and metadata.log.dir where it lies apart."""
+
+    broker: NodeId
+    directories: tuple[Directory, ...]
+    metadata_directory: Directory | None = None
+
+
+# -- Live --------------------------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class Voter:
+    """A voter of the quorum as the leader sees it; offsets are log end offsets (exclusive)."""
+
+    id: NodeId
+    log_end_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Quorum:
+    """DescribeQuorum, answered by the leader itself."""
+
+    leader: NodeId
+    leader_epoch: int
+    high_watermark: int
+    voters: tuple[Voter, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAnswer:
+    """What one process says of itself (ApiVersions).  `migration_flag` is the tag ZkMigrationReady: absent is False."""
+
+    migration_flag: bool
+    finalized_features: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionHealth:
+    """A partition that is not whole in some broker's Metadata answer."""
+
+    topic: str
+    partition: int
+    leader: int
+    isr: tuple[int, ...]
+    replicas: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataAnswer:
+    """One broker's Metadata answer, folded: whom it names, whom it sees, what is not whole.
+
+    `controller_ids` are the ids named in repeated answers (a broker that believes in KRaft names a random one).
+    """
+
+    controller_ids: tuple[int, ...]
+    brokers: tuple[int, ...]
+    partitions: int
+    unhealthy: tuple[PartitionHealth, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LogDirAnswer:
+    """One directory in a broker's DescribeLogDirs answer; `error` 0 is healthy, 56 is KAFKA_STORAGE_ERROR."""
+
+    path: str
+    error: int
+    replicas: int
+    future_replicas: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LiveView:
+    """Who answers where, and what they say.  Each part is known or Unknown by itself."""
+
+    quorum: Quorum | Unknown
+    controllers: Mapping[NodeId, NodeAnswer | Unknown]
+    brokers: Mapping[NodeId, NodeAnswer | Unknown]
+    metadata: Mapping[NodeId, MetadataAnswer | Unknown]
+    log_dirs: Mapping[NodeId, tuple[LogDirAnswer, ...] | Unknown]
+
+
+# -- configuration files -----------------------------------------------------------------------------------------
+@dataclass(frozen=True, slots=True)
+class ConfigFile:
+    """A node's properties file: `values` parsed (secrets included: never print them), `sha256` of its bytes."""
+
+    node: NodeId
+    path: str
+    raw: bytes = field(repr=False)
+    sha256: str
+    values: Mapping[str, str] = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """The process lives; `config_sha256` is the file it was started with, where the executor knows it."""
+
+    pid: int
+    started_at: float
+    config_sha256: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """No such process; `exit_code` where the executor saw it end."""
+
+    exit_code: int | None = None
+
+
+ServiceState = Running | Stopped | Unknown

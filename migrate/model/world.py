@@ -1,0 +1,48 @@
+"""The world as one step needs it: every part typed, or Unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from migrate.model.difference import DiffReport
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Inventory, Playbook
+from migrate.model.ledger import Ledger
+from migrate.model.outcome import Unknown
+from migrate.model.views import BrokerDisks, ConfigFile, KraftView, LiveView, ServiceState, ZookeeperView
+
+
+class Need(StrEnum):
+    """A part of the world that a step or a check asks for."""
+
+    ZOOKEEPER = "zookeeper"
+    KRAFT = "kraft"
+    DISKS = "disks"
+    LIVE = "live"
+    CONFIGS = "configs"
+    SERVICES = "services"
+    LEDGER = "ledger"  # the pure rule
+    SPARK_LEDGER = "spark-ledger"  # the same table from Spark, checked equal
+    DIFF = "diff"  # Spark
+
+
+NOT_ASKED = Unknown("not asked for")
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """One observation.  What was not asked for, or could not be seen, is Unknown(reason)."""
+
+    inventory: Inventory
+    playbook: Playbook | Unknown = NOT_ASKED
+    zookeeper: ZookeeperView | Unknown = NOT_ASKED
+    kraft: KraftView | Unknown = NOT_ASKED
+    disks: Mapping[NodeId, BrokerDisks | Unknown] | Unknown = NOT_ASKED
+    live: LiveView | Unknown = NOT_ASKED
+    configs: Mapping[NodeId, ConfigFile | Unknown] | Unknown = NOT_ASKED
+    services: Mapping[NodeId, ServiceState] | Unknown = NOT_ASKED
+    ledger: Ledger | Unknown = NOT_ASKED
+    diff: DiffReport | Unknown = NOT_ASKED
+    facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

@@ -1,0 +1,1 @@
+"""Asks the sources for what a step needs, and gives a World."""

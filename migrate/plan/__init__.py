@@ -1,0 +1,1 @@
+"""Verdicts and playbook to a Plan: a fingerprinted list of steps."""

@@ -1,0 +1,1 @@
+"""Strict YAML to typed values: playbooks, inventories, accepted differences."""

@@ -1,0 +1,1 @@
+"""Journal and verdicts to what a person and a machine read."""

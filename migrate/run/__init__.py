@@ -1,0 +1,1 @@
+"""Lock, journal, effects, engine: the only part that acts."""

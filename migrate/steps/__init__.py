@@ -1,0 +1,1 @@
+"""What one step needs, checks, predicts, does, verifies and undoes."""

