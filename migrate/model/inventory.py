@@ -73,7 +73,8 @@ class Inventory:
 
     def node(self, node_id: int) -> BrokerNode | ControllerNode:
         """The node with that id; KeyError if there is none."""
-        for node in (*self.brokers, *self.controllers):
+        nodes: list[BrokerNode | ControllerNode] = [*self.brokers, *self.controllers]
+        for node in nodes:
             if node.id == node_id:
                 return node
         raise KeyError(node_id)

@@ -1,1 +1,1 @@
-"""The ZooKeeper view: what a ZooKeeper-mode cluster says of itself, read with kazoo; conditional writes and the run's lock."""
+"""The ZooKeeper view, read with kazoo; conditional writes and the run's lock."""

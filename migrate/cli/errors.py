@@ -1,0 +1,51 @@
+"""Expected, interrupted, unexpected: each ends in one clear message on stderr and its own exit code."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Final
+
+import click
+
+from migrate.errors import MigrateError
+
+EXIT_OK: Final = 0
+EXIT_ERROR: Final = 1
+EXIT_CHANGES: Final = 2
+EXIT_BLOCKED: Final = 3
+EXIT_WAITING: Final = 4
+EXIT_PARKED: Final = 5
+EXIT_STALE: Final = 6
+EXIT_LOCKED: Final = 7
+EXIT_USAGE: Final = 64
+EXIT_INTERRUPTED: Final = 130
+
+
+def render(error: MigrateError) -> str:
+    """What is wrong, where, why it matters, what to do next."""
+    lines = [f"{error.id}: {error.what}"]
+    if error.where:
+        lines.append(f"  where  {error.where}")
+    if error.why:
+        lines.append(f"  why    {error.why}")
+    if error.next_step:
+        lines.append(f"  next   {error.next_step}")
+    return "\n".join(lines)
+
+
+@contextmanager
+def error_handler(*, verbose: bool) -> Iterator[None]:
+    """Turn errors into a message and an exit code; a bug keeps its traceback."""
+    try:
+        yield
+    except MigrateError as error:
+        if verbose:
+            traceback.print_exc()
+        click.echo(render(error), err=True)
+        sys.exit(error.exit_code)
+    except KeyboardInterrupt:
+        click.echo("interrupted: run the same command again to go on", err=True)
+        sys.exit(EXIT_INTERRUPTED)

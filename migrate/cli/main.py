@@ -1,0 +1,75 @@
+"""The command `kraft-migrate`: finds the subcommand's module, and turns every error into one clear message."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from typing import Final
+
+import click
+
+from migrate import __version__
+from migrate.cli.errors import EXIT_USAGE, error_handler
+
+# name -> (module, attribute, one line of help): nothing is imported until a command runs, so that --help is quick
+COMMANDS: Final = {
+    "lab": ("migrate.cli.lab", "lab", "A real cluster on this host: up, seed, status, down, demo."),
+    "assess": ("migrate.cli.assess", "assess", "Read-only findings about a cluster, with causes and fixes."),
+    "plan": ("migrate.cli.plan", "plan", "Say exactly what would happen; change nothing."),
+    "apply": ("migrate.cli.apply", "apply", "Carry out a saved plan, with a proof after every step."),
+    "status": ("migrate.cli.status", "status", "Where the migration stands, and what comes next."),
+    "diff": ("migrate.cli.diff", "diff", "Compare ZooKeeper with KRaft, field by field."),
+    "directories": ("migrate.cli.directories", "directories", "Log directories: show, verify, assign."),
+    "metadata": ("migrate.cli.metadata", "metadata", "Read KRaft metadata: dump."),
+    "report": ("migrate.cli.report", "report", "Write the report of a run."),
+    "playbook": ("migrate.cli.playbook", "playbook", "Playbooks: lint, schema."),
+    "explain": ("migrate.cli.explain", "explain", "What a code means, and what to do about it."),
+    "doctor": ("migrate.cli.doctor", "doctor", "What is here, what is missing, what to do."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when they are asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        if cmd_name not in COMMANDS:
+            return None
+        module, attribute, _ = COMMANDS[cmd_name]
+        command = getattr(importlib.import_module(module), attribute)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, _, text) in COMMANDS.items()])
+
+
+@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__, prog_name="kraft-migrate")
+@click.option("--verbose", "-v", is_flag=True, help="Say more while working, and show tracebacks of errors.")
+@click.pass_context
+def cli(ctx: click.Context, verbose: bool) -> None:
+    """Take a ZooKeeper-mode Apache Kafka 3.9 cluster with several log directories a broker to KRaft, in place.
+
+    A plan before, a proof after every step, a way back until the last one.
+    """
+    ctx.obj = {"verbose": verbose}
+
+
+def main() -> None:
+    """Entry point of the console script; the exit codes are listed in docs/exit-codes.md."""
+    with error_handler(verbose="-v" in sys.argv[1:] or "--verbose" in sys.argv[1:]):
+        try:
+            code = cli.main(standalone_mode=False)
+        except click.UsageError as error:
+            error.show()
+            sys.exit(EXIT_USAGE)
+        except click.ClickException as error:
+            error.show()
+            sys.exit(error.exit_code)
+        except click.exceptions.Abort:
+            raise KeyboardInterrupt from None
+        sys.exit(code if isinstance(code, int) else 0)

@@ -1,0 +1,51 @@
+"""Secrets never travel: they are compared as keyed digests, and their configuration names are a closed list.
+
+Names: the keys of type PASSWORD among Kafka 3.9's broker configurations (`DynamicBrokerConfig.DynamicPasswordConfigs`
+and `KafkaConfig`), with or without a `listener.name.<listener>.[<mechanism>.]` prefix.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from typing import Final
+
+PASSWORD_CONFIGS: Final = (
+    "sasl.jaas.config",
+    "ssl.key.password",
+    "ssl.keystore.key",
+    "ssl.keystore.password",
+    "ssl.keystore.certificate.chain",
+    "ssl.truststore.password",
+    "ssl.truststore.certificates",
+    "password.encoder.secret",
+    "password.encoder.old.secret",
+    "delegation.token.secret.key",
+    "delegation.token.master.key",
+    "zookeeper.ssl.keystore.password",
+    "zookeeper.ssl.truststore.password",
+)
+
+
+def is_password_config(name: str) -> bool:
+    """Is that configuration key of Kafka's type PASSWORD (whatever its listener prefix)?"""
+    return any(name == known or name.endswith("." + known) for known in PASSWORD_CONFIGS)
+
+
+def redacted(name: str, value: str) -> str:
+    """The value as it may be shown: a password's place, or the value itself."""
+    return "(sensitive)" if is_password_config(name) else value
+
+
+@dataclass(frozen=True, slots=True)
+class Digester:
+    """Keyed digests (HMAC-SHA-256) with a key that lives as long as one run: equal secrets compare equal, no more."""
+
+    key: bytes = field(default_factory=lambda: secrets.token_bytes(32), repr=False)
+
+    def digest(self, secret: str | bytes) -> str:
+        """`hmac:` and 32 hex digits."""
+        raw = secret.encode() if isinstance(secret, str) else secret
+        return "hmac:" + hmac.new(self.key, raw, hashlib.sha256).hexdigest()[:32]
