@@ -1,0 +1,49 @@
+"""What a journal says: its events, in the order in which they were written.  Reports read these values.
+
+| event | data |
+|---|---|
+| `run` | plan (fingerprint), tool, cluster, cluster_id, change, host: always the first line |
+| `session` | pid, host, resumed (bool): one each time the engine starts on this journal |
+| `stage` | stage: the first step of a stage begins |
+| `intend` | step, stage, title |
+| `effect` / `effected` | step, effect, node, detail: before and after one effect |
+| `diff-file` | step, node, path, lines: a configuration file's change (unified diff, redacted) |
+| `waiting` | step, what, owner, next, progress: a wait began or advanced |
+| `ledger` | step, offset, engine, cells: list of {broker, directory, path, states: {state: replicas}} |
+| `diff` | step, offset, lag, counts: {kind: {class: fields}}, unexcused: number, expected: {rule: fields}, blind_spots |
+| `conclude` | step, stage, outcome (Verified, AlreadyDone, Failed, Refused, Unknown, NotYet), reason, evidence (list) |
+| `stop` | reason, code: why the engine stopped before the end |
+| `note` | key, value |
+| `end` | target: every step of the plan is concluded |
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One line of a journal: its number, the time (seconds since the epoch), the event's name and data."""
+
+    number: int
+    time: float
+    name: str
+    data: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSummary:
+    """What the load process saw, judged after reading all partitions whole (the demo's check, and the report's)."""
+
+    sent: int
+    acknowledged: int
+    read: int
+    missing: int  # acknowledged records that are not there
+    duplicated: int  # ids that stand at two offsets
+    gaps: tuple[
+        tuple[float, float, str], ...
+    ]  # (start, seconds, topic-partition): no acknowledgement for longer than usual
+    leaderless: tuple[tuple[float, float, str, str], ...]  # (start, seconds, topic-partition, why)

@@ -1,0 +1,94 @@
+"""A plan: what will happen, step by step, bound to the inputs that decided it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from migrate.model.findings import Finding
+from migrate.model.stage import Stage
+from migrate.model.step import Action
+
+PLAN_FORMAT: Final = 1
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedStep:
+    """One step as the plan keeps it: enough to rebuild it, to show it, and to notice that its inputs changed."""
+
+    id: str
+    kind: str
+    stage: Stage
+    title: str
+    params: Mapping[str, str]
+    actions: tuple[Action, ...]
+    binds: Mapping[str, str]
+    expects: Mapping[str, str]
+    undo: str
+    proof: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanSummary:
+    """Facts about the cluster for the plan's reader: counts by kind, versions, disks.  No part of the fingerprint."""
+
+    detected: str  # the stage and how it was detected
+    inventory: Mapping[str, int]  # topics, partitions, replicas, configs, ...
+    disks: tuple[Mapping[str, str], ...]  # one row a broker and directory
+    availability: tuple[str, ...]  # partitions that must become unavailable, by topic
+    blind_spots: tuple[str, ...]
+    rollback: tuple[Mapping[str, str], ...]  # one row a stage: procedure, rolls, cost
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The list of steps from one observed state to a target stage."""
+
+    cluster: str
+    cluster_id: str
+    change: str
+    tool_version: str
+    created: float
+    target: Stage
+    playbook: str
+    playbook_sha256: str
+    inventory: str
+    steps: tuple[PlannedStep, ...]
+    findings: tuple[Finding, ...]
+    summary: PlanSummary
+
+    @property
+    def irreversible(self) -> bool:
+        """Does it contain the point of no return?"""
+        return any(not step.stage.reversible for step in self.steps)
+
+    @property
+    def fingerprint(self) -> str:
+        """SHA-256 (hex) over the canonical JSON of what decides the actions."""
+        body: dict[str, Any] = {
+            "format": PLAN_FORMAT,
+            "tool": self.tool_version,
+            "cluster_id": self.cluster_id,
+            "target": self.target.label,
+            "playbook": self.playbook_sha256,
+            "steps": [
+                {
+                    "id": step.id,
+                    "kind": step.kind,
+                    "params": dict(step.params),
+                    "binds": dict(step.binds),
+                    "expects": dict(step.expects),
+                }
+                for step in self.steps
+            ],
+        }
+        text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def short(self) -> str:
+        """The fingerprint's first eight digits: the plan's name in folders and messages."""
+        return self.fingerprint[:8]
