@@ -110,11 +110,16 @@ def row(facts: ReplicaFacts) -> LedgerRow:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """All rows, and where they stand: `offset` of the metadata image (-1: before the copy)."""
+    """All rows, and where they stand: `offset` of the metadata image (-1: before the copy).
+
+    `unknown` names the views, with reasons, that every row needs and that were not seen: rows may be missing then, so
+    that no rows is no proof.
+    """
 
     rows: tuple[LedgerRow, ...]
     offset: int
     engine: str  # "pure" or "spark"
+    unknown: tuple[str, ...] = ()
 
     def counts(self) -> dict[str, int]:
         """Rows by state."""

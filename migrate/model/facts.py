@@ -1,0 +1,216 @@
+"""From the views to the ledger's facts: one `ReplicaFacts` a replica, in plain Python (the reference).
+
+Rows are seeded from ZooKeeper's replica lists, after finalize from the metadata's own.  After the copy, replicas that
+the metadata alone names have a row too: KIP-858 promises something about *every* replica of a broker, and one that
+ZooKeeper does not list is still the broker's.  `migrate.diff.ledger` computes the same in Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from migrate.model.columns import PartitionColumns
+from migrate.model.ids import NodeId
+from migrate.model.ledger import Ledger, LedgerRow, ReplicaFacts, row
+from migrate.model.outcome import Unknown
+from migrate.model.views import BrokerDisks, KraftView, ZookeeperView
+
+UNREADABLE_TOPIC_ID: Final = "?"  # ReplicaColumns: partition.metadata is there and cannot be read
+DisksByBroker = Mapping[NodeId, BrokerDisks | Unknown]
+
+
+@dataclass(frozen=True, slots=True)
+class Seed:
+    """A replica that has a row: who names it, and the directory the metadata gives it ("" where it names none)."""
+
+    topic: str
+    topic_id: str
+    partition: int
+    broker: int
+    in_zookeeper: bool
+    in_metadata: str | None  # None: the metadata has no such replica, or no say yet
+
+
+@dataclass(slots=True)
+class Folders:
+    """What one broker's directories hold of one partition name."""
+
+    current: list[tuple[str, str]] = field(default_factory=list)  # (topic id, directory id), healthy directories
+    future: bool = False
+    unreadable: bool = False
+
+
+def gather(
+    zookeeper: ZookeeperView | Unknown,
+    kraft: KraftView | Unknown,
+    disks: DisksByBroker | Unknown,
+    *,
+    after_copy: bool,
+    finalized: bool,
+) -> Iterator[ReplicaFacts]:
+    """The facts of every replica, in no order.
+
+    Where the view that seeds the rows is unknown they are seeded from what there is, all of them unknown: such rows
+    show a reader what is at stake, and `unknown_views` says that they may be too few.
+    """
+    missing = "; ".join(unknown_views(zookeeper, kraft, disks, after_copy=after_copy, finalized=finalized))
+    metadata_speaks = after_copy or finalized
+    folders = {broker: _folders(found) for broker, found in _known(disks)}
+    for seed in _seeds(zookeeper, kraft, after_copy=metadata_speaks, finalized=finalized):
+        held = folders.get(seed.broker)
+        here = held.get((seed.topic, seed.partition), Folders()) if held is not None else Folders()
+        matching = tuple(directory for topic_id, directory in here.current if topic_id and topic_id == seed.topic_id)
+        yield ReplicaFacts(
+            topic=seed.topic,
+            topic_id=seed.topic_id,
+            partition=seed.partition,
+            broker=seed.broker,
+            on_disk=matching,
+            future=here.future,
+            registered=_registered(kraft, seed.broker),
+            in_metadata=(seed.in_metadata or "") if metadata_speaks else None,
+            unknown=missing or _row_unknown(seed, disks, here),
+            listed=(finalized or seed.in_zookeeper) and (not metadata_speaks or seed.in_metadata is not None),
+        )
+
+
+def build(
+    zookeeper: ZookeeperView | Unknown,
+    kraft: KraftView | Unknown,
+    disks: DisksByBroker | Unknown,
+    *,
+    after_copy: bool,
+    finalized: bool,
+) -> Ledger:
+    """The ledger by the pure rule, rows in the order of topic, partition, broker."""
+    facts = gather(zookeeper, kraft, disks, after_copy=after_copy, finalized=finalized)
+    return Ledger(
+        rows=tuple(sorted(map(row, facts), key=row_order)),
+        offset=standing_offset(kraft, metadata_speaks=after_copy or finalized),
+        engine="pure",
+        unknown=unknown_views(zookeeper, kraft, disks, after_copy=after_copy, finalized=finalized),
+    )
+
+
+def row_order(entry: LedgerRow) -> tuple[str, str, int, int]:
+    """The one order of rows, in both engines."""
+    return entry.topic, entry.topic_id, entry.partition, entry.broker
+
+
+def standing_offset(kraft: KraftView | Unknown, *, metadata_speaks: bool) -> int:
+    """The offset at which a ledger stands: -1 before the copy, or without metadata."""
+    return kraft.offset if metadata_speaks and not isinstance(kraft, Unknown) else -1
+
+
+def unknown_views(
+    zookeeper: ZookeeperView | Unknown,
+    kraft: KraftView | Unknown,
+    disks: DisksByBroker | Unknown,
+    *,
+    after_copy: bool,
+    finalized: bool,
+) -> tuple[str, ...]:
+    """The views that every row needs and that are unknown, each as `view: reason`.
+
+    Before the copy a row needs ZooKeeper and the disks; after it the metadata too; after finalize no ZooKeeper.
+    """
+    found = []
+    if isinstance(zookeeper, Unknown) and not finalized:
+        found.append(f"zookeeper: {zookeeper.reason}")
+    if isinstance(kraft, Unknown) and (after_copy or finalized):
+        found.append(f"kraft: {kraft.reason}")
+    if isinstance(disks, Unknown):
+        found.append(f"disks: {disks.reason}")
+    return tuple(found)
+
+
+def _row_unknown(seed: Seed, disks: DisksByBroker | Unknown, here: Folders) -> str:
+    """Why this row alone is unknown, "" for not at all."""
+    if isinstance(disks, Unknown):
+        return f"disks: {disks.reason}"
+    broker = disks.get(NodeId(seed.broker))
+    if broker is None:
+        return f"disks: broker {seed.broker} was not looked at"
+    if isinstance(broker, Unknown):
+        return f"disks: {broker.reason}"
+    if not seed.topic_id:
+        return "zookeeper: the topic has no topic_id"
+    if here.unreadable:
+        return "disks: a partition.metadata cannot be read"
+    return ""
+
+
+def _known(disks: DisksByBroker | Unknown) -> Iterator[tuple[int, BrokerDisks]]:
+    if isinstance(disks, Unknown):
+        return
+    for broker, found in disks.items():
+        if not isinstance(found, Unknown):
+            yield int(broker), found
+
+
+def _folders(disks: BrokerDisks) -> dict[tuple[str, int], Folders]:
+    """Replica folders of a broker by (topic, partition).  A broken directory's copies are no copies."""
+    found: dict[tuple[str, int], Folders] = {}
+    for directory in disks.directories:
+        replicas = directory.replicas
+        for topic, partition, topic_id, kind in zip(
+            replicas.topic, replicas.partition, replicas.topic_id, replicas.kind, strict=True
+        ):
+            if kind not in ("current", "future"):
+                continue
+            here = found.setdefault((topic, partition), Folders())
+            if kind == "future":
+                here.future = True
+            elif directory.healthy and topic_id == UNREADABLE_TOPIC_ID:
+                here.unreadable = True
+            elif directory.healthy:
+                here.current.append((topic_id, directory.id or ""))
+    return found
+
+
+def _registered(kraft: KraftView | Unknown, broker: int) -> frozenset[str] | None:
+    """LogDirs of the registration; None without one, and for one without LogDirs (below metadata.version 3.7-IV2)."""
+    if isinstance(kraft, Unknown):
+        return None
+    registration = kraft.brokers.get(NodeId(broker))
+    return frozenset(registration.log_dirs) or None if registration is not None else None
+
+
+def _seeds(
+    zookeeper: ZookeeperView | Unknown, kraft: KraftView | Unknown, *, after_copy: bool, finalized: bool
+) -> Iterator[Seed]:
+    """Every replica that has a row, once.  ZooKeeper's order comes first, then what the metadata alone names."""
+    asked = after_copy or isinstance(zookeeper, Unknown)
+    in_metadata = kraft.partitions if asked and not isinstance(kraft, Unknown) else PartitionColumns()
+    directories = _directories(in_metadata)
+    seen: set[tuple[str, int, int]] = set()
+    if not isinstance(zookeeper, Unknown) and not finalized:
+        for topic, topic_id, partition, broker in _replicas(zookeeper.partitions):
+            key = (topic_id, partition, broker)
+            seen.add(key)
+            yield Seed(topic, topic_id, partition, broker, in_zookeeper=True, in_metadata=directories.get(key))
+    for topic, topic_id, partition, broker in _replicas(in_metadata):
+        key = (topic_id, partition, broker)
+        if key not in seen:
+            yield Seed(topic, topic_id, partition, broker, in_zookeeper=False, in_metadata=directories[key])
+
+
+def _replicas(partitions: PartitionColumns) -> Iterator[tuple[str, str, int, int]]:
+    for topic, topic_id, partition, replicas in zip(
+        partitions.topic, partitions.topic_id, partitions.partition, partitions.replicas, strict=True
+    ):
+        for broker in replicas:
+            yield topic, topic_id, partition, broker
+
+
+def _directories(partitions: PartitionColumns) -> dict[tuple[str, int, int], str]:
+    """(topic id, partition, broker) -> the directory that the metadata names, "" where its list is too short."""
+    found: dict[tuple[str, int, int], str] = {}
+    for topic_id, partition, replicas, directories in zip(
+        partitions.topic_id, partitions.partition, partitions.replicas, partitions.directories, strict=True
+    ):
+        for index, broker in enumerate(replicas):
+            found[topic_id, partition, broker] = directories[index] if index < len(directories) else ""
+    return found
