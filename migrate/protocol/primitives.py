@@ -1,0 +1,88 @@
+"""Varints and UUIDs: what `struct` does not know of Kafka's wire format (`ByteUtils.java`, `Uuid.java`).
+
+Readers take whole buffers and offsets; they raise IndexError past the end, which `codec.decode` turns into a typed
+error.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from functools import lru_cache
+
+from migrate.errors import DecodeError, EncodeError
+
+MAX_STRING = 0x7FFF  # bytes: Kafka refuses longer ones on both sides
+
+
+def read_uvarint(buffer: bytes, offset: int) -> tuple[int, int]:
+    """An unsigned 32-bit varint and the offset after it."""
+    byte = buffer[offset]
+    if byte < 0x80:
+        return byte, offset + 1
+    value, shift, start = byte & 0x7F, 7, offset
+    while True:
+        offset += 1
+        byte = buffer[offset]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            break
+        shift += 7
+        if shift > 28:
+            raise DecodeError("a varint is longer than 5 bytes", where=f"byte {start}")
+    if value > 0xFFFFFFFF:
+        raise DecodeError("a varint does not fit into 32 bits", where=f"byte {start}")
+    return value, offset + 1
+
+
+def read_varlong(buffer: bytes, offset: int) -> tuple[int, int]:
+    """A zigzag 64-bit varint and the offset after it."""
+    value, shift, start = 0, 0, offset
+    while True:
+        byte = buffer[offset]
+        value |= (byte & 0x7F) << shift
+        offset += 1
+        if byte < 0x80:
+            break
+        shift += 7
+        if shift > 63:
+            raise DecodeError("a varlong is longer than 10 bytes", where=f"byte {start}")
+    if value > 0xFFFFFFFFFFFFFFFF:
+        raise DecodeError("a varlong does not fit into 64 bits", where=f"byte {start}")
+    return (value >> 1) ^ -(value & 1), offset
+
+
+def read_varint(buffer: bytes, offset: int) -> tuple[int, int]:
+    """A zigzag 32-bit varint and the offset after it."""
+    value, offset = read_uvarint(buffer, offset)
+    return (value >> 1) ^ -(value & 1), offset
+
+
+def write_uvarint(out: bytearray, value: int) -> None:
+    """Append an unsigned varint."""
+    while value > 0x7F:
+        out.append((value & 0x7F) | 0x80)
+        value >>= 7
+    out.append(value)
+
+
+def write_varlong(out: bytearray, value: int) -> None:
+    """Append a zigzag varint (of 32 or 64 bits: the bytes are the same)."""
+    write_uvarint(out, (value << 1) ^ (value >> 63))
+
+
+@lru_cache(maxsize=1 << 17)
+def uuid_text(raw: bytes) -> str:
+    """The 22 characters of a UUID's 16 bytes.  Kept, since ids of topics and directories come again and again."""
+    return base64.urlsafe_b64encode(raw)[:22].decode("ascii")
+
+
+def uuid_bytes(text: str) -> bytes:
+    """The 16 bytes of a UUID's text."""
+    try:
+        raw = base64.b64decode(text + "==", altchars=b"-_", validate=True)
+    except (binascii.Error, TypeError, ValueError) as error:
+        raise EncodeError(f"{text!r} is no Kafka UUID") from error
+    if len(raw) != 16 or uuid_text(raw) != text:
+        raise EncodeError(f"{text!r} is no Kafka UUID")
+    return raw
