@@ -119,7 +119,7 @@ class ConfigUnreadable(WorldError):
 
 
 class SecretUnreadable(InputError):
-    """A secret's file is missing, empty, or readable by others."""
+    """A secret's file is missing, empty, or readable by others than its owner."""
 
     id = "E-HOST-05"
     hint = "give the path of a file with mode 0600 that holds the secret alone"
@@ -384,17 +384,10 @@ class NotSupportedYet(DocumentInvalid):
     hint = "take it out; what it promises would not happen"
 
 
-class SecretUnreadable(WorldError):
-    """A secret's file is missing, empty, or readable by others than its owner."""
-
-    id = "E-PLAY-05"
-    hint = "put the secret alone into that file, and `chmod 600` it"
-
-
 class UnknownCode(InputError):
     """`explain` knows no such error id or finding code."""
 
-    id = "E-PLAY-06"
+    id = "E-PLAY-05"
     hint = "`kraft-migrate explain --all` lists every code"
 
 
@@ -440,3 +433,93 @@ class JavaToolFailed(WorldError):
     """A Java program of ours or of Kafka's ended with an error, or did not end."""
 
     id = "E-JAVA-06"
+
+
+# -- Spark ---------------------------------------------------------------------------------------------------------
+class SparkDidNotStart(WorldError):
+    """Spark's driver JVM or its session did not come up; `why` holds the end of its log."""
+
+    id = "E-SPARK-01"
+    hint = "read the log named above; `kraft-migrate doctor` checks Java and the memory that is free"
+
+
+class SparkGone(WorldError):
+    """The Spark session ended, or its driver died, while it was needed."""
+
+    id = "E-SPARK-02"
+    hint = "run the same command again: gates that need Spark never pass without it"
+
+
+class PlanUnreadable(InputError):
+    """A saved plan cannot be understood, or its fingerprint is not the one of its content."""
+
+    id = "E-PLAN-01"
+    hint = "make the plan anew with `kraft-migrate plan`"
+
+
+class PlanIsStale(InputError):
+    """What the plan was made for has changed since."""
+
+    id = "E-PLAN-02"
+    exit_code = 6
+    hint = "look at what changed, then make the plan anew with `kraft-migrate plan`; nothing was changed by this step"
+
+
+class NotConfirmed(InputError):
+    """A plan with the point of no return in it needs its fingerprint as confirmation."""
+
+    id = "E-PLAN-03"
+    exit_code = 4
+    hint = "read the plan to its end, then give --confirm with its whole fingerprint"
+
+
+class NothingToPlan(InputError):
+    """The stage that was asked for cannot be planned from where the cluster stands."""
+
+    id = "E-PLAN-04"
+    exit_code = 3
+
+
+class JournalDamaged(InputError):
+    """A journal's line is not what was written."""
+
+    id = "E-RUN-01"
+    hint = "keep the file as it is; do not edit a journal.  `status` finds the state from the cluster itself"
+
+
+class JournalUnwritable(WorldError):
+    """The journal cannot be written: a run without it does nothing."""
+
+    id = "E-RUN-02"
+    hint = "make room, or make the run's folder writable, and run the same command again"
+
+
+class RunLocked(WorldError):
+    """Another process works on this run or on this cluster."""
+
+    id = "E-RUN-03"
+    exit_code = 7
+    hint = "wait for the other process, or stop it; then run the same command again"
+
+
+class PlanStopped(WorldError):
+    """A step was refused, failed, or is unknown: the run stopped before the next change."""
+
+    id = "E-RUN-04"
+    exit_code = 3
+    hint = "mend what the reason names and run the same command again; it goes on from this step"
+
+
+class PredictionFailed(WorldError):
+    """What happened is not what the step predicted."""
+
+    id = "E-RUN-05"
+    hint = "find out what else acts on this cluster before you go on"
+
+
+class NoProgress(WorldError):
+    """A wait made no progress for longer than the playbook allows."""
+
+    id = "E-RUN-06"
+    exit_code = 5
+    hint = "look at what it waits for; the same command goes on waiting"

@@ -1,0 +1,253 @@
+"""Log directories of brokers on this host: are they healthy, what do they say they are, which replicas lie in them.
+
+Nothing outside a log directory is ever opened: links inside it are told, not followed.  The only trace of a look is
+a file of a few bytes, written, fsynced and removed again, which is the one honest test of a disk.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from migrate.hosts import folders, meta_properties
+from migrate.hosts.files import open_folder, read_no_follow
+from migrate.hosts.mounts import Mounts
+from migrate.model.columns import ReplicaColumns
+from migrate.model.ids import METADATA_TOPIC, NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaMissing, MetaProperties
+
+PROBE_PREFIX: Final = ".kraft-migrate-probe-"
+PROBE_SECONDS: Final = 10.0  # a disk that takes longer to store one block is no disk to migrate on
+METADATA_FOLDER: Final = f"{METADATA_TOPIC}-0"
+REMOTE_INDEX_CACHE: Final = "remote-log-index-cache"  # tiered storage: Kafka skips it too (LogManager)
+PARTITION_METADATA: Final = "partition.metadata"
+SEGMENT: Final = ".log"
+MAX_ODDITIES: Final = 20
+_SMALL_FILE: Final = 64 * 1024
+_VOLATILE: Final = ("tmpfs", "ramfs")
+
+
+class _NotOursError(Exception):
+    """We may not look where the broker may: says nothing of the disk."""
+
+
+class LocalDisks:
+    """`model.ports.Disks` for brokers on this host."""
+
+    def __init__(self, probe_seconds: float = PROBE_SECONDS) -> None:
+        self._probe_seconds = probe_seconds
+
+    def look(self, broker: NodeId, log_dirs: Sequence[str], metadata_dir: str | None) -> BrokerDisks | Unknown:
+        """Every directory, healthy or not; Unknown when we lack the rights that the broker has."""
+        mounts = Mounts.read()
+        known = {os.path.normpath(path) for path in log_dirs}
+        apart = metadata_dir if metadata_dir and os.path.normpath(metadata_dir) not in known else None
+        try:
+            found = tuple(look_at(path, mounts, self._probe_seconds) for path in log_dirs)
+            return BrokerDisks(broker, found, look_at(apart, mounts, self._probe_seconds) if apart else None)
+        except _NotOursError as error:
+            return Unknown(str(error))
+
+
+@dataclass(slots=True)
+class _Scan:
+    """What is being gathered of one directory."""
+
+    replicas: ReplicaColumns = field(default_factory=ReplicaColumns)
+    holds_metadata_log: bool = False
+    oddities: list[str] = field(default_factory=list)
+
+
+def look_at(path: str, mounts: Mounts, probe_seconds: float = PROBE_SECONDS) -> Directory:
+    """One log directory."""
+    scan = _Scan()
+    meta: MetaProperties | MetaMissing | MetaBroken = MetaMissing()
+    problem = _unusable(path)
+    if not problem:
+        problem = _probe_in_time(path, probe_seconds)
+        try:
+            with open_folder(path) as folder:
+                meta = _meta(folder, path)
+                _scan(folder, path, scan)
+        except OSError as error:
+            _refuse_if_rights(error, path)
+            problem = problem or f"cannot be read: {error.strerror or error}"
+    mount = mounts.of(path)
+    _oddities_of_place(path, mount.filesystem, scan)
+    return Directory(
+        path=path,
+        problem=problem,
+        meta=meta,
+        replicas=scan.replicas,
+        holds_metadata_log=scan.holds_metadata_log,
+        oddities=_capped(scan.oddities),
+        mount=mount.point,
+        filesystem=mount.filesystem,
+        free_bytes=_free_bytes(path),
+    )
+
+
+# -- health ------------------------------------------------------------------------------------------------------
+def _unusable(path: str) -> str:
+    if not Path(path).is_absolute():
+        return "is no absolute path: which folder it names depends on where Kafka was started"
+    try:
+        found = Path(path).stat()
+    except FileNotFoundError:
+        return "does not exist"
+    except OSError as error:
+        _refuse_if_rights(error, path)
+        return f"cannot be reached: {error.strerror or error}"
+    return "" if stat.S_ISDIR(found.st_mode) else "is no folder"
+
+
+def _refuse_if_rights(error: OSError, path: str) -> None:
+    """A denial tells of us, not of the disk, unless the folder is our own user's."""
+    if error.errno not in (errno.EACCES, errno.EPERM):
+        return
+    with contextlib.suppress(OSError):
+        if Path(path).stat().st_uid == os.geteuid():
+            return
+    raise _NotOursError(f"{path}: this user may not look into it ({error.strerror})") from error
+
+
+def _probe_in_time(path: str, seconds: float) -> str:
+    """`probe` in a thread of its own: a dead disk or mount answers never, and cannot be interrupted."""
+    answer: list[str | OSError] = []
+
+    def work() -> None:
+        try:
+            probe(path)
+            answer.append("")
+        except OSError as error:
+            answer.append(error)
+
+    worker = threading.Thread(target=work, name=f"probe {path}", daemon=True)
+    worker.start()
+    worker.join(seconds)
+    if not answer:
+        return f"did not store one block within {seconds:g} s"
+    if isinstance(answer[0], OSError):
+        _refuse_if_rights(answer[0], path)
+        return f"cannot be written: {answer[0].strerror or answer[0]}"
+    return answer[0]
+
+
+def probe(path: str) -> None:
+    """Write, fsync and remove a tiny file; OSError says what the disk will not do."""
+    name = PROBE_PREFIX + secrets.token_hex(6)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    with open_folder(path) as folder:
+        descriptor = os.open(name, flags, 0o600, dir_fd=folder)
+        try:
+            os.write(descriptor, b"probe\n")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+            os.unlink(name, dir_fd=folder)
+
+
+# -- content -----------------------------------------------------------------------------------------------------
+def _meta(folder: int, path: str) -> MetaProperties | MetaMissing | MetaBroken:
+    try:
+        raw = read_no_follow(meta_properties.META_PROPERTIES, folder=folder, limit=_SMALL_FILE)
+    except FileNotFoundError:
+        return MetaMissing()
+    except OSError as error:
+        _refuse_if_rights(error, path)
+        return MetaBroken(f"cannot be read: {error.strerror or error}")
+    return meta_properties.decode(raw)
+
+
+def _scan(folder: int, path: str, scan: _Scan) -> None:
+    owner = os.fstat(folder).st_uid
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        if entry.is_symlink():
+            scan.oddities.append(f"link, not followed: {entry.name}")
+        elif entry.is_dir(follow_symlinks=False) and entry.name != REMOTE_INDEX_CACHE:
+            _scan_replica(folder, entry.name, path, owner, scan)
+
+
+def _scan_replica(parent: int, name: str, path: str, owner: int, scan: _Scan) -> None:
+    replica = folders.decode_folder(name)
+    if replica is None:
+        scan.oddities.append(f"folder of no replica, Kafka refuses to start on it: {name}")
+        return
+    try:
+        folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    except FileNotFoundError:
+        return  # renamed or deleted since the listing: a living broker does that
+    try:
+        if os.fstat(folder).st_uid != owner:
+            scan.oddities.append(f"another owner than the log directory's: {name}")
+        if name == METADATA_FOLDER:
+            scan.holds_metadata_log = True
+            return
+        size = _segment_bytes(folder, name, scan)
+        topic_id = _topic_id(folder, f"{path}/{name}")
+    finally:
+        os.close(folder)
+    columns = scan.replicas
+    columns.topic.append(replica.topic)
+    columns.partition.append(replica.partition)
+    columns.topic_id.append(topic_id)
+    columns.kind.append(replica.kind)
+    columns.folder.append(name)
+    columns.size.append(size)
+
+
+def _segment_bytes(folder: int, name: str, scan: _Scan) -> int:
+    """Bytes of the segments: what Kafka calls a replica's size."""
+    total = 0
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_symlink():
+                scan.oddities.append(f"link, not followed: {name}/{entry.name}")
+            elif entry.name.endswith(SEGMENT):
+                with contextlib.suppress(FileNotFoundError):  # retention removes segments as we look
+                    total += entry.stat(follow_symlinks=False).st_size
+    return total
+
+
+def _topic_id(folder: int, where: str) -> str:
+    try:
+        raw = read_no_follow(PARTITION_METADATA, folder=folder, limit=_SMALL_FILE)
+    except FileNotFoundError:
+        return ""
+    except OSError as error:
+        _refuse_if_rights(error, where)
+        return folders.UNREADABLE_ID
+    return folders.decode_partition_metadata(raw)
+
+
+# -- place -------------------------------------------------------------------------------------------------------
+def _oddities_of_place(path: str, filesystem: str, scan: _Scan) -> None:
+    if Path(path).is_symlink():
+        scan.oddities.append(f"the directory is a link to {os.path.realpath(path)}")
+    if filesystem in _VOLATILE:
+        scan.oddities.append(f"lies in memory ({filesystem}): its content is lost with the host")
+
+
+def _capped(oddities: list[str]) -> tuple[str, ...]:
+    if len(oddities) <= MAX_ODDITIES:
+        return tuple(oddities)
+    return (*oddities[:MAX_ODDITIES], f"and {len(oddities) - MAX_ODDITIES} more")
+
+
+def _free_bytes(path: str) -> int:
+    try:
+        found = os.statvfs(path)
+    except OSError:
+        return -1
+    return found.f_bavail * found.f_frsize

@@ -1,0 +1,160 @@
+"""Files of this host: read without following a last link, replaced atomically, fsynced.
+
+`LocalFiles` serves every node whose host is this one.  The journal and the plans have writers of their own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import secrets
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from migrate.errors import FileNotReplaced
+from migrate.model.ids import NodeId
+
+NEW_FILE_MODE: Final = 0o600
+NEW_FOLDER_MODE: Final = 0o750
+READ_LIMIT: Final = 8 * 2**20  # bytes; configuration files are thousands of times smaller
+
+
+def read_no_follow(path: str, *, folder: int | None = None, limit: int = READ_LIMIT) -> bytes:
+    """A regular file's bytes; OSError (ELOOP) for a link, EFBIG above `limit`, EINVAL for what is no regular file."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK  # never hang on a FIFO
+    descriptor = os.open(path, flags, dir_fd=folder)
+    try:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            code = errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EINVAL
+            raise OSError(code, "not a regular file", path)
+        parts: list[bytes] = []
+        left = limit + 1
+        while left and (part := os.read(descriptor, min(left, 1 << 20))):
+            parts.append(part)
+            left -= len(part)
+        if not left:
+            raise OSError(errno.EFBIG, f"larger than {limit} bytes", path)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def open_folder(path: str) -> Iterator[int]:
+    """A folder's descriptor, so that what is done in it stays in it even when its path is swapped."""
+    descriptor = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+def fsync_folder(path: str) -> None:
+    """Make names that were created, renamed or removed in the folder durable."""
+    with open_folder(path) as folder:
+        os.fsync(folder)
+
+
+def replace_file(path: str, content: bytes) -> None:
+    """Replace one file atomically: all of the old or all of the new is there, whatever happens.
+
+    Keeps owner, group and mode; a new file gets 0600.
+
+    Raises:
+        FileNotReplaced: it is a link or no regular file, or the folder, owner or disk does not allow it.
+    """
+    where, name = os.path.split(path)
+    try:
+        with open_folder(where) as folder:
+            _replace_in(folder, name, content)
+    except OSError as error:
+        raise FileNotReplaced(
+            f"the file was not replaced: {error.strerror or error}",
+            where=path,
+            why="the old content is still there, whole",
+        ) from error
+
+
+def _replace_in(folder: int, name: str, content: bytes) -> None:
+    old = _regular(folder, name)
+    temporary = f".{name}.{secrets.token_hex(6)}.new"
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(temporary, flags, NEW_FILE_MODE, dir_fd=folder)
+    try:
+        try:
+            _write_all(descriptor, content)
+            if old is not None:
+                _keep_owner_and_mode(descriptor, old)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+    os.fsync(folder)
+
+
+def _regular(folder: int, name: str) -> os.stat_result | None:
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(found.st_mode):
+        raise OSError(errno.ELOOP, "it is a link: name the file that it points to", name)
+    if not stat.S_ISREG(found.st_mode):
+        raise OSError(errno.EINVAL, "it is no regular file", name)
+    return found
+
+
+def _write_all(descriptor: int, content: bytes) -> None:
+    view = memoryview(content)
+    while view:
+        view = view[os.write(descriptor, view) :]
+
+
+def _keep_owner_and_mode(descriptor: int, old: os.stat_result) -> None:
+    mine = os.fstat(descriptor)
+    if (mine.st_uid, mine.st_gid) != (old.st_uid, old.st_gid):
+        os.fchown(descriptor, old.st_uid, old.st_gid)  # refused: better no change than a file Kafka cannot read
+    os.fchmod(descriptor, stat.S_IMODE(old.st_mode))
+
+
+class LocalFiles:
+    """`model.ports.Files` for nodes whose files lie on this host."""
+
+    def read(self, node: NodeId, path: str) -> bytes:  # noqa: ARG002 - every node is here
+        """The file's bytes; OSError if it cannot be read, ELOOP if the path ends in a link."""
+        return read_no_follow(path)
+
+    def write(self, node: NodeId, path: str, content: bytes) -> None:  # noqa: ARG002
+        """Replace the file atomically (see `replace_file`)."""
+        replace_file(path, content)
+
+    def exists(self, node: NodeId, path: str) -> bool:  # noqa: ARG002
+        """Is there anything at that path, a broken link too?"""
+        return os.path.lexists(path)
+
+    def rename(self, node: NodeId, old: str, new: str) -> None:  # noqa: ARG002
+        """Set a file or folder aside, durably; FileExistsError if `new` is there."""
+        if os.path.lexists(new):
+            raise FileExistsError(errno.EEXIST, "there is something at the new name", new)
+        Path(old).rename(new)
+        for folder in {Path(old).parent, Path(new).parent}:
+            fsync_folder(str(folder))
+
+    def make_directory(self, node: NodeId, path: str) -> None:  # noqa: ARG002
+        """Make a folder and its parents, durably; nothing if it is there."""
+        missing: list[Path] = []
+        here = Path(path)
+        while not here.is_dir():
+            missing.append(here)
+            here = here.parent
+        for folder in reversed(missing):
+            folder.mkdir(NEW_FOLDER_MODE)
+            fsync_folder(str(folder.parent))

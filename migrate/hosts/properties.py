@@ -1,0 +1,148 @@
+"""Properties files as Kafka reads them (java.util.Properties, Latin-1), edited without touching a byte too much."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import javaproperties
+from javaproperties.reading import Comment, KeyValue, PropertiesElement
+
+from migrate.errors import BadProperties, DuplicateProperty
+from migrate.model.secrets import is_password_config
+
+SENSITIVE: Final = "(sensitive)"
+CHANGED_SENSITIVE: Final = "(sensitive, another value)"
+_SECRET_NAME = re.compile(r"(?:passwo?r?d|pwd|secret|credentials?|jaas\.config)$", re.IGNORECASE)
+_SECRET_IN_COMMENT = re.compile(r"((?:passw(?:or)?d|secret|credential)[\w.-]*\s*[=:]\s*).*", re.IGNORECASE)
+_SECRET_IN_JAAS = re.compile(r"((?:passw(?:or)?d|secret|user_[^\s=]+)\s*=\s*)(?:\"[^\"]*\"?|'[^']*'?)", re.IGNORECASE)
+_LINE_END = re.compile(r"\r\n|\r|\n")
+_DANGLING = re.compile(r"(?<!\\)((?:\\\\)*)\\$")  # a continuation that nothing follows
+
+
+def parse(raw: bytes, where: str = "") -> dict[str, str]:
+    r"""Key to value by Kafka's rules: the last of duplicate keys wins, lines continue after a backslash.
+
+    Raises:
+        BadProperties: a `\u` escape that Java refuses too.
+    """
+    return {element.key: element.value for element in _elements(raw, where) if isinstance(element, KeyValue)}
+
+
+def duplicates(raw: bytes, where: str = "") -> tuple[str, ...]:
+    """Keys that stand more than once, in the order of their second place."""
+    seen: set[str] = set()
+    again: dict[str, None] = {}
+    for element in _elements(raw, where):
+        if isinstance(element, KeyValue):
+            if element.key in seen:
+                again[element.key] = None
+            seen.add(element.key)
+    return tuple(again)
+
+
+def edit(raw: bytes, set_: Mapping[str, str], remove: Iterable[str] = (), where: str = "") -> bytes:
+    """The file with those keys set and those keys gone; comments, order, line ends and all other bytes stay.
+
+    A key that has the wanted value already keeps its line.  New keys stand at the end, in the order given.
+
+    Raises:
+        DuplicateProperty: a key that would be changed stands twice: which of them a person meant is not ours to say.
+        BadProperties: the file cannot be parsed.
+    """
+    gone = frozenset(remove)
+    if both := gone & set_.keys():
+        message = f"keys both set and removed: {sorted(both)}"
+        raise ValueError(message)
+    elements = _elements(raw, where)
+    touched = gone | {key for key, value in set_.items() if parse(raw, where).get(key) != value}
+    if twice := [key for key in duplicates(raw, where) if key in touched]:
+        raise DuplicateProperty(f"set more than once, and to be changed: {', '.join(twice)}", where=where)
+    end = "\r\n" if b"\r\n" in raw else "\n"
+    lines = [_edited(element, set_, end) if _key(element) in touched else element.source for element in elements]
+    have = set(map(_key, elements))
+    text = "".join(lines)
+    added = "".join(javaproperties.join_key_value(key, set_[key]) + end for key in set_ if key not in have)
+    after = (_closed(text, end) + added if added else text).encode("latin-1")
+    _prove(raw, after, set_, gone)
+    return after
+
+
+def _key(element: PropertiesElement) -> str | None:
+    return element.key if isinstance(element, KeyValue) else None
+
+
+def _edited(element: PropertiesElement, set_: Mapping[str, str], end: str) -> str:
+    key = _key(element)
+    if key is None or key not in set_:
+        return ""
+    return javaproperties.join_key_value(key, set_[key]) + (end if element.source.endswith(("\r", "\n")) else "")
+
+
+def _closed(text: str, end: str) -> str:
+    """The text so that another line may follow it."""
+    if not text:
+        return text
+    body = text.rstrip("\r\n")
+    tail = text[len(body) :]
+    if _DANGLING.search(body) and tail in ("", "\n", "\r", "\r\n"):
+        body = _DANGLING.sub(r"\1", body)
+    return body + (tail or end)
+
+
+def _prove(before: bytes, after: bytes, set_: Mapping[str, str], gone: frozenset[str]) -> None:
+    """An edit is believed only when the parser reads exactly what was wanted."""
+    wanted = {key: value for key, value in parse(before).items() if key not in gone} | dict(set_)
+    if parse(after) != wanted:
+        message = "the edited properties do not read back as wanted"
+        raise AssertionError(message)
+
+
+def _elements(raw: bytes, where: str) -> list[PropertiesElement]:
+    try:
+        return list(javaproperties.parse(raw))
+    except javaproperties.InvalidUEscapeError as error:
+        raise BadProperties(
+            f"a malformed escape: {error.escape}", where=where, why="Kafka refuses to load such a file"
+        ) from error
+
+
+# -- for people --------------------------------------------------------------------------------------------------
+def is_secret(name: str) -> bool:
+    """May that key's value never be shown?  Kafka's own list, and whatever is named like a secret."""
+    return is_password_config(name) or _SECRET_NAME.search(name) is not None
+
+
+def diff(before: bytes, after: bytes, path: str) -> list[str]:
+    """Unified diff lines without line ends; values of secrets are replaced, in comments too; empty when equal."""
+    old = parse(before, path)
+    new = parse(after, path)
+    changed = {key for key, value in new.items() if key in old and old[key] != value}
+    lines = difflib.unified_diff(
+        _shown(before, frozenset(), path),
+        _shown(after, frozenset(changed), path),
+        f"{path} (now)",
+        f"{path} (then)",
+        lineterm="",
+    )
+    return list(lines)
+
+
+def _shown(raw: bytes, changed: frozenset[str], where: str) -> list[str]:
+    lines: list[str] = []
+    for element in _elements(raw, where):
+        if isinstance(element, KeyValue) and is_secret(element.key):
+            lines.append(f"{element.key}={CHANGED_SENSITIVE if element.key in changed else SENSITIVE}")
+        elif isinstance(element, Comment):
+            lines.append(_SECRET_IN_COMMENT.sub(rf"\1{SENSITIVE}", _printable(element.source_stripped)))
+        else:
+            lines += [_printable(line) for line in _LINE_END.split(element.source.rstrip("\r\n"))]
+    return lines
+
+
+def _printable(line: str) -> str:
+    """Control characters escaped (no forged lines), quoted secrets of a JAAS text replaced."""
+    line = _SECRET_IN_JAAS.sub(rf"\1{SENSITIVE}", line)
+    return "".join(char if char.isprintable() or char == "\t" else f"\\x{ord(char):02x}" for char in line)

@@ -1,0 +1,269 @@
+"""Log directories on this host: real folders, real probes, no link followed out."""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from pathlib import Path
+
+import pytest
+
+from migrate.hosts import directories
+from migrate.hosts.directories import LocalDisks, look_at
+from migrate.hosts.mounts import Mounts
+from migrate.model.ids import DirectoryId, NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaMissing, MetaProperties
+
+ID = "fLUdTjFFJ_w2ms3XPW9eXg"
+CLUSTER = "REh233dFSJKhrlnVHSnalQ"
+TOPIC_ID = "b1X1a2lVTUuEZKTmypRKzw"
+UNIQUE = "0123456789abcdef0123456789abcdef"
+BROKER = NodeId(4)
+
+
+def log_dir(parent: Path, name: str = "d0") -> Path:
+    """A log directory as a broker leaves it."""
+    path = parent / name
+    path.mkdir()
+    (path / "meta.properties").write_text(f"broker.id=4\ndirectory.id={ID}\nversion=0\ncluster.id={CLUSTER}\n")
+    for checkpoint in ("recovery-point-offset-checkpoint", ".lock", ".kafka_cleanshutdown"):
+        (path / checkpoint).touch()
+    return path
+
+
+def replica(parent: Path, name: str, topic_id: str | None = TOPIC_ID, size: int = 100) -> Path:
+    """A replica's folder with two segments, of which `size` bytes in all."""
+    path = parent / name
+    path.mkdir()
+    (path / "00000000000000000000.log").write_bytes(b"x" * (size - size // 3))
+    (path / "00000000000000000007.log").write_bytes(b"x" * (size // 3))
+    (path / "00000000000000000000.index").write_bytes(b"x" * 999)
+    if topic_id is not None:
+        (path / "partition.metadata").write_text(f"version: 0\ntopic_id: {topic_id}")
+    return path
+
+
+def look(path: Path) -> Directory:
+    """That directory."""
+    return look_at(str(path), Mounts.read())
+
+
+def looked(disks: LocalDisks, *paths: Path, metadata: Path | None = None) -> BrokerDisks:
+    """A known answer for these paths."""
+    found = disks.look(BROKER, [str(path) for path in paths], str(metadata) if metadata else None)
+    assert isinstance(found, BrokerDisks)
+    return found
+
+
+# -- what lies in it ---------------------------------------------------------------------------------------------
+def test_a_healthy_directory_is_read_whole(tmp_path: Path) -> None:
+    """Its id, its replicas with kind, topic id and size, its place - and no trace is left in it."""
+    path = log_dir(tmp_path)
+    replica(path, "orders-0", size=300)
+    replica(path, "with-dash-11", topic_id=None)
+    replica(path, f"orders-1.{UNIQUE}-future", size=10)
+    replica(path, f"old-2.{UNIQUE}-delete", size=0)
+    replica(path, f"lost-3.{UNIQUE}-stray")
+    before = sorted(path.iterdir())
+    found = look(path)
+    assert sorted(path.iterdir()) == before
+    assert (found.problem, found.healthy, found.oddities) == ("", True, ())
+    assert found.meta == MetaProperties(0, CLUSTER, 4, DirectoryId(ID))
+    assert found.id == ID
+    columns = found.replicas
+    rows = list(zip(columns.topic, columns.partition, columns.kind, columns.topic_id, columns.size, strict=True))
+    assert rows == [
+        ("lost", 3, "stray", TOPIC_ID, 100),
+        ("old", 2, "deleted", TOPIC_ID, 0),
+        ("orders", 0, "current", TOPIC_ID, 300),
+        ("orders", 1, "future", TOPIC_ID, 10),
+        ("with-dash", 11, "current", "", 100),
+    ]
+    assert columns.folder[3] == f"orders-1.{UNIQUE}-future"
+    assert found.mount
+    assert found.filesystem
+    assert found.free_bytes > 0
+    assert not found.holds_metadata_log
+
+
+def test_the_metadata_log_is_told_apart_from_replicas(tmp_path: Path) -> None:
+    """__cluster_metadata-0 is no replica of the ledger."""
+    path = log_dir(tmp_path)
+    replica(path, "__cluster_metadata-0", topic_id="AAAAAAAAAAAAAAAAAAAAAQ")
+    found = look(path)
+    assert found.holds_metadata_log
+    assert len(found.replicas) == 0
+
+
+def test_torn_partition_metadata_is_neither_an_id_nor_none(tmp_path: Path) -> None:
+    """An empty partition.metadata (a crash before its fsync) is "?"; so is one that is a link or a folder."""
+    path = log_dir(tmp_path)
+    for index, topic in enumerate(("empty", "link", "folder")):
+        at = replica(path, f"{topic}-{index}", topic_id=None) / "partition.metadata"
+        {"empty": at.touch, "link": lambda at=at: at.symlink_to("/etc/hostname"), "folder": at.mkdir}[topic]()
+    assert look(path).replicas.topic_id == ["?", "?", "?"]
+
+
+@pytest.mark.parametrize("raw", [b"", b"\0\0\0", b"version=7\n"])
+def test_a_broken_meta_properties_does_not_hide_the_replicas(tmp_path: Path, raw: bytes) -> None:
+    """What the file says and what the disk does are two questions."""
+    path = log_dir(tmp_path)
+    replica(path, "t-0")
+    (path / "meta.properties").write_bytes(raw)
+    found = look(path)
+    assert isinstance(found.meta, MetaBroken)
+    assert found.id is None
+    assert found.healthy
+    assert found.replicas.topic == ["t"]
+
+
+def test_an_empty_directory_has_no_meta_properties(tmp_path: Path) -> None:
+    """A new disk: healthy, and it says nothing of itself."""
+    (tmp_path / "new").mkdir()
+    found = look(tmp_path / "new")
+    assert (found.problem, found.meta, found.id) == ("", MetaMissing(), None)
+
+
+def test_a_linked_meta_properties_is_not_read(tmp_path: Path) -> None:
+    """A link could show another directory's id."""
+    path = log_dir(tmp_path)
+    (path / "meta.properties").rename(tmp_path / "elsewhere")
+    (path / "meta.properties").symlink_to(tmp_path / "elsewhere")
+    found = look(path)
+    assert isinstance(found.meta, MetaBroken)
+    assert "symbolic links" in found.meta.reason
+
+
+# -- oddities ----------------------------------------------------------------------------------------------------
+def test_links_are_told_and_not_followed(tmp_path: Path) -> None:
+    """A replica folder that is a link out of the directory counts as no replica; the sentinel stays untouched."""
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    sentinel = replica(outside, "moved-0", size=3000)
+    path = log_dir(tmp_path)
+    (path / "moved-0").symlink_to(sentinel)
+    inside = replica(path, "t-0", size=90)
+    (inside / "00000000000000000099.log").symlink_to(sentinel / "00000000000000000000.log")
+    found = look(path)
+    assert found.replicas.topic == ["t"]
+    assert found.replicas.size == [90]
+    assert found.oddities == ("link, not followed: moved-0", "link, not followed: t-0/00000000000000000099.log")
+
+
+def test_a_log_directory_that_is_a_link_is_used_and_told(tmp_path: Path) -> None:
+    """Kafka follows it, so we do, and say where it leads."""
+    path = log_dir(tmp_path)
+    (tmp_path / "link").symlink_to(path)
+    found = look(tmp_path / "link")
+    assert found.id == ID
+    assert found.oddities == (f"the directory is a link to {path}",)
+
+
+def test_folders_that_stop_kafka_are_told(tmp_path: Path) -> None:
+    """lost+found on a disk's own mount point is the classic; a tiered cache and plain files are none."""
+    path = log_dir(tmp_path)
+    (path / "lost+found").mkdir()
+    (path / "remote-log-index-cache").mkdir()
+    (path / "notes.txt").touch()
+    assert look(path).oddities == ("folder of no replica, Kafka refuses to start on it: lost+found",)
+
+
+def test_many_oddities_are_counted_not_listed(tmp_path: Path) -> None:
+    """A message stays readable."""
+    path = log_dir(tmp_path)
+    for index in range(50):
+        (path / f"x{index:02}").mkdir()
+    oddities = look(path).oddities
+    assert len(oddities) == directories.MAX_ODDITIES + 1
+    assert oddities[-1] == "and 30 more"
+
+
+def test_replicas_of_another_owner_are_told(tmp_path: Path) -> None:
+    """Somebody ran a tool as root: Kafka will fail on that folder."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can give files away")
+    path = log_dir(tmp_path)
+    os.chown(replica(path, "t-0"), 12345, 12345)
+    assert look(path).oddities == ("another owner than the log directory's: t-0",)
+
+
+# -- health ------------------------------------------------------------------------------------------------------
+def test_a_missing_directory_a_file_and_a_relative_path_are_problems(tmp_path: Path) -> None:
+    """Each is listed with its problem; none hides the others."""
+    (tmp_path / "file").touch()
+    good = log_dir(tmp_path)
+    found = LocalDisks().look(BROKER, [str(tmp_path / "none"), str(tmp_path / "file"), "data/d0", str(good)], None)
+    assert isinstance(found, BrokerDisks)
+    problems = [entry.problem for entry in found.directories]
+    assert problems[:2] == ["does not exist", "is no folder"]
+    assert problems[2].startswith("is no absolute path")
+    assert problems[3] == ""
+    assert [entry.healthy for entry in found.directories] == [False, False, False, True]
+    assert found.directories[0].meta == MetaMissing()
+    assert found.directories[0].free_bytes == -1
+
+
+@pytest.mark.parametrize(("call", "code"), [("write", errno.ENOSPC), ("fsync", errno.EIO), ("open", errno.EROFS)])
+def test_a_disk_that_does_not_store_a_block_is_not_healthy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, call: str, code: int
+) -> None:
+    """Full, failing or read-only: reading alone would call it healthy.  Its content is told all the same."""
+    path = log_dir(tmp_path)
+    replica(path, "t-0")
+    real_open = os.open
+
+    def fails(*args: object, **kwargs: object) -> int:
+        if call == "open" and not str(args[0]).startswith(directories.PROBE_PREFIX):
+            return real_open(*args, **kwargs)  # type: ignore[arg-type]
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(directories.os, call, fails)
+    found = look(path)
+    monkeypatch.undo()
+    assert found.problem == f"cannot be written: {os.strerror(code)}"
+    assert found.replicas.topic == ["t"]
+    assert not [entry for entry in path.iterdir() if entry.name.startswith(directories.PROBE_PREFIX)]
+
+
+def test_a_disk_that_never_answers_does_not_hold_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A dead mount blocks a thread of its own, for as long as it likes."""
+    path = log_dir(tmp_path)
+    release = threading.Event()
+    monkeypatch.setattr(directories, "probe", lambda _: release.wait(30))
+    found = looked(LocalDisks(probe_seconds=0.05), path)
+    release.set()
+    assert found.directories[0].problem == "did not store one block within 0.05 s"
+
+
+def test_our_own_lack_of_rights_says_nothing_of_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the folder is another user's, a denial is Unknown; where it is ours, it is a problem."""
+    path = log_dir(tmp_path)
+
+    def denied(*_: object) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(directories, "probe", denied)
+    assert looked(LocalDisks(), path).directories[0].problem == "cannot be written: Permission denied"
+    monkeypatch.setattr(directories.os, "geteuid", lambda: 54321)
+    found = LocalDisks().look(BROKER, [str(path)], None)
+    assert isinstance(found, Unknown)
+    assert "may not look into it" in found.reason
+
+
+def test_the_metadata_directory_is_looked_at_where_it_lies_apart(tmp_path: Path) -> None:
+    """Named among log.dirs, in whatever spelling, it is not told twice."""
+    data, meta = log_dir(tmp_path, "d0"), log_dir(tmp_path, "meta")
+    replica(meta, "__cluster_metadata-0")
+    apart = looked(LocalDisks(), data, metadata=meta)
+    assert apart.metadata_directory is not None
+    assert apart.metadata_directory.holds_metadata_log
+    assert looked(LocalDisks(), data, metadata=tmp_path / "x" / ".." / "d0").metadata_directory is None
+    assert looked(LocalDisks(), data).metadata_directory is None
+
+
+def test_directories_keep_the_order_of_the_file(tmp_path: Path) -> None:
+    """The first of log.dirs is special to Kafka."""
+    paths = [log_dir(tmp_path, name) for name in ("z", "a", "m")]
+    assert [entry.path for entry in looked(LocalDisks(), *paths).directories] == [str(path) for path in paths]

@@ -1,0 +1,217 @@
+"""Properties: read as Java does, edited byte for byte, shown without secrets."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.errors import BadProperties, DuplicateProperty
+from migrate.hosts import properties
+
+BROKER = b"""# the broker of rack 1
+broker.id=0
+  log.dirs = /d0,\\
+             /d1,/d2
+
+! zookeeper
+zookeeper.connect:zk1:2181/kafka
+inter.broker.protocol.version=3.9
+listener.name.client.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required \\
+    username="admin" password="canary-1";
+"""
+
+
+# -- parsing -----------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b"a=1\na=2\n", {"a": "2"}),
+        (b"a = 1 \n", {"a": "1 "}),
+        (b"a:1\nb 2\nc\n", {"a": "1", "b": "2", "c": ""}),
+        (b"a=1\\\n   2\n", {"a": "12"}),
+        (b"a=1\\\n#2\n", {"a": "1#2"}),
+        (b"a=1\\\\\nb=2", {"a": "1\\", "b": "2"}),
+        (b"a=1\r\nb=2\rc=3", {"a": "1", "b": "2", "c": "3"}),
+        (b"a=C\\:\\\\x\\t\\u00e9\n", {"a": "C:\\x\té"}),
+        (b"\xe9=\xff\n", {"\xe9": "\xff"}),
+        (b"a\\ b=1\n\\#c=2\n", {"a b": "1", "#c": "2"}),
+        (b"  # no\n!no=1\n\n\\\n", {}),
+        (b"a=1\\", {"a": "1"}),
+        (b"= 5\n", {"": "5"}),
+        (b"", {}),
+    ],
+)
+def test_values_are_those_that_java_util_properties_would_give(raw: bytes, expected: dict[str, str]) -> None:
+    """Duplicates, separators, continuations, escapes and Latin-1, as in java.util.Properties."""
+    assert properties.parse(raw) == expected
+
+
+def test_a_bad_escape_is_a_typed_error_that_names_the_file() -> None:
+    """Java throws on a malformed escape, so Kafka would not start on this file."""
+    with pytest.raises(BadProperties, match="malformed escape") as caught:
+        properties.parse(b"a=\\u12x4\n", "/etc/kafka/b0.properties")
+    assert caught.value.where == "/etc/kafka/b0.properties"
+
+
+def test_duplicate_keys_are_named() -> None:
+    """Each once, however often it stands there."""
+    assert properties.duplicates(b"a=1\nb=1\nb=2\na=1\na=3\nc=1\n") == ("b", "a")
+
+
+# -- editing -----------------------------------------------------------------------------------------------------
+def test_an_edit_leaves_every_other_byte_as_it_was() -> None:
+    """Comments, blanks, odd separators and continuations stay; new keys come last, in their order."""
+    after = properties.edit(
+        BROKER,
+        {"zookeeper.metadata.migration.enable": "true", "broker.id": "7", "controller.listener.names": "CTL"},
+        ["inter.broker.protocol.version", "never.there"],
+    )
+    expected = (
+        BROKER.replace(b"broker.id=0\n", b"broker.id=7\n").replace(b"inter.broker.protocol.version=3.9\n", b"")
+        + b"zookeeper.metadata.migration.enable=true\ncontroller.listener.names=CTL\n"
+    )
+    assert after == expected
+
+
+def test_a_value_that_is_right_already_keeps_its_line() -> None:
+    """Nothing to change means the same bytes, whatever the spelling."""
+    assert properties.edit(BROKER, {"log.dirs": "/d0,/d1,/d2", "zookeeper.connect": "zk1:2181/kafka"}) == BROKER
+
+
+def test_line_ends_of_windows_stay() -> None:
+    """No mixture of line ends comes out of a file that had one kind."""
+    raw = b"# c\r\na=1\r\n\r\nb=2\r\n"
+    assert properties.edit(raw, {"b": "3", "c": "4"}, ["a"]) == b"# c\r\n\r\nb=3\r\nc=4\r\n"
+
+
+@pytest.mark.parametrize(
+    ("raw", "expected"),
+    [
+        (b"a=1", b"a=1\nn=2\n"),
+        (b"a=1\\", b"a=1\nn=2\n"),
+        (b"a=1\\\n", b"a=1\nn=2\n"),
+        (b"a=1\\\\", b"a=1\\\\\nn=2\n"),
+        (b"# c", b"# c\nn=2\n"),
+        (b"", b"n=2\n"),
+        (b"a=1\n\n\n", b"a=1\n\n\nn=2\n"),
+    ],
+)
+def test_a_new_key_never_melts_into_the_last_line(raw: bytes, expected: bytes) -> None:
+    """A missing line end or a dangling continuation at the end of the file is closed first."""
+    assert properties.edit(raw, {"n": "2"}) == expected
+
+
+def test_the_last_line_stays_without_end_when_it_is_changed() -> None:
+    """A changed value changes the value alone."""
+    assert properties.edit(b"a=1\nb=2", {"b": "3"}) == b"a=1\nb=3"
+
+
+def test_values_are_written_so_that_java_reads_them_back() -> None:
+    """Leading blanks, backslashes, separators and characters beyond Latin-1."""
+    wanted = {"a": "  x\\y\tz", "b": "Ж=:#!", "c": "ü", "k e:y": "v"}
+    assert properties.parse(properties.edit(b"", wanted)) == wanted
+
+
+def test_a_duplicate_key_that_would_change_is_refused() -> None:
+    """Which of two lines a person means is not ours to guess; others may stay."""
+    raw = b"a=1\nb=1\na=2\n"
+    with pytest.raises(DuplicateProperty, match="to be changed: a") as caught:
+        properties.edit(raw, {"a": "3"}, where="/x")
+    assert caught.value.where == "/x"
+    with pytest.raises(DuplicateProperty):
+        properties.edit(raw, {}, ["a"])
+    assert properties.edit(raw, {"a": "2", "b": "2"}) == b"a=1\nb=2\na=2\n"
+
+
+def test_setting_and_removing_one_key_is_a_bug() -> None:
+    """A caller that wants both does not know what it wants."""
+    with pytest.raises(ValueError, match="both set and removed"):
+        properties.edit(b"", {"a": "1"}, ["a"])
+
+
+TEXT = st.text(st.characters(codec="latin-1"), max_size=12)
+LINE = st.sampled_from(
+    [b"a=1", b"b : 2", b"c", b"# note", b"", b"d=1\\", b"e=\\\\", b"   ", b"\\", b"f\\=g=h", b"! x\\"]
+)
+FILE = st.builds(
+    lambda lines, end, last: end.join(lines) + last,
+    st.lists(LINE),
+    st.sampled_from([b"\n", b"\r\n"]),
+    st.sampled_from([b"", b"\n", b"\r\n"]),
+)
+
+
+@given(
+    raw=FILE,
+    set_=st.dictionaries(st.sampled_from("abcdef") | TEXT, TEXT, max_size=3),
+    remove=st.sets(st.sampled_from("abcdefg"), max_size=2),
+)
+def test_whatever_the_file_an_edit_reads_back_as_wanted_and_is_stable(
+    raw: bytes, set_: dict[str, str], remove: set[str]
+) -> None:
+    """Reading back gives the wanted values and the old ones; the same edit again changes nothing."""
+    remove -= set_.keys()
+    try:
+        after = properties.edit(raw, set_, remove)
+    except DuplicateProperty:
+        assert set(properties.duplicates(raw)) & (set_.keys() | remove)
+        return
+    kept = {key: value for key, value in properties.parse(raw).items() if key not in remove}
+    assert properties.parse(after) == kept | set_
+    assert properties.edit(after, set_, remove) == after
+
+
+# -- showing -----------------------------------------------------------------------------------------------------
+def test_a_diff_shows_what_changes_and_no_secret() -> None:
+    """A changed password is told as changed; its old and new text are nowhere."""
+    after = properties.edit(BROKER, {"broker.id": "1", "ssl.key.password": "canary-3"}).replace(
+        b"canary-1", b"canary-2"
+    )
+    lines = properties.diff(BROKER, after, "/etc/b0.properties")
+    assert lines[:2] == ["--- /etc/b0.properties (now)", "+++ /etc/b0.properties (then)"]
+    assert "-broker.id=0" in lines
+    assert "+broker.id=1" in lines
+    assert "+ssl.key.password=(sensitive)" in lines
+    assert "-listener.name.client.plain.sasl.jaas.config=(sensitive)" in lines
+    assert "+listener.name.client.plain.sasl.jaas.config=(sensitive, another value)" in lines
+    assert "canary" not in "\n".join(lines)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b"ssl.keystore.password=canary",
+        b"listener.name.x.ssl.keystore.key=canary",
+        b"password.encoder.secret=canary",
+        b"my.plugin.passwd=canary",
+        b"producer.sasl.jaas.config=x password=canary;",
+        b"my.plugin.client.secret : canary",
+        b"#ssl.keystore.password=canary",
+        b'# user_alice="canary"',
+        b'#   username="x" password="canary";',
+        b"odd.key=Module required user_bob=\"canary\" user_eve='canary';",
+        b'odd.key=Module required \\\n password = "canary";',
+    ],
+)
+def test_secrets_are_shown_nowhere_not_even_in_comments(line: bytes) -> None:
+    """Keys of type PASSWORD, keys named like one, JAAS texts, and lines that somebody commented out."""
+    assert "canary" not in "\n".join(properties.diff(b"", line + b"\n", "/x"))
+    assert "canary" not in "\n".join(properties.diff(line + b"\n", b"", "/x"))
+
+
+def test_ordinary_keys_are_shown() -> None:
+    """Redaction that hides the change itself would be of no use."""
+    raw = b"password.encoder.cipher.algorithm=AES\nssl.truststore.location=/t\nssl.key.store=x\n"
+    shown = properties.diff(b"", raw, "/x")
+    assert shown[3:] == ["+" + line for line in raw.decode().splitlines()]
+
+
+def test_control_characters_cannot_forge_lines() -> None:
+    """A value with escapes of a terminal is shown as text."""
+    assert properties.diff(b"", b"a=\x1b[2J\x85+b=1\n", "/x")[3:] == ["+a=\\x1b[2J\\x85+b=1"]
+
+
+def test_equal_files_have_no_diff() -> None:
+    """Nothing changes: nothing is printed."""
+    assert properties.diff(BROKER, BROKER, "/x") == []
