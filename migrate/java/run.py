@@ -1,0 +1,66 @@
+"""Starts Java programs: the argv of a JVM, and a tool that runs to its end.
+
+Long-lived processes are the supervisor's (migrate/hosts); they use `java_argv` too.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from migrate.errors import JavaToolFailed
+from migrate.java.find import Java
+
+# small and quick to start: the C1 compiler alone, the serial collector
+SMALL_JVM: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-Djava.awt.headless=true")
+# what belongs to one process alone, and must not reach its children
+NOT_INHERITED: Final = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """A tool that ran to its end."""
+
+    exit_code: int
+    output: str
+    errors: str
+
+
+def java_argv(
+    java: Java, classpath: Sequence[str], main_class: str, args: Sequence[str] = (), options: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """The argv of a JVM.  Secrets never belong in `args` or `options`: everybody on the host reads them."""
+    return (java.path, *SMALL_JVM, *options, "-cp", os.pathsep.join(classpath), main_class, *args)
+
+
+def child_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Our environment without what is this process's own."""
+    source = os.environ if environment is None else environment
+    return {name: value for name, value in source.items() if name not in NOT_INHERITED}
+
+
+def run_tool(java: Java, classpath: Sequence[str], main_class: str, args: Sequence[str], timeout: float) -> Completed:
+    """Run a Java program to its end and hand back what it said, whatever its exit code.
+
+    Raises:
+        JavaToolFailed: it did not start, or lived longer than `timeout` seconds (it is killed then).
+    """
+    argv = java_argv(java, classpath, main_class, args)
+    try:
+        done = subprocess.run(
+            argv,
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            check=False,
+            stdin=subprocess.DEVNULL,
+            env=child_environment(),
+        )
+    except subprocess.TimeoutExpired as error:
+        raise JavaToolFailed(f"{main_class} did not end within {timeout:.0f} s", where=java.path) from error
+    except OSError as error:
+        raise JavaToolFailed(f"{main_class} did not start: {error.strerror}", where=java.path) from error
+    return Completed(done.returncode, done.stdout, done.stderr)
