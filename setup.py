@@ -44,8 +44,13 @@ setup(
     license="Apache-2.0",
     license_files=["LICENSE"],
     python_requires=">=3.11",
-    packages=find_packages(include=["migrate", "migrate.*"]),
-    package_data={"migrate": ["py.typed", "**/*.jinja", "**/*.json", "**/*.txt", "**/*.yaml"]},
+    # the playbooks of the top level are read by people there, and by the tool as migrate/playbooks in the wheel
+    packages=[*find_packages(include=["migrate", "migrate.*"]), "migrate.playbooks"],
+    package_dir={"migrate.playbooks": "playbooks"},
+    package_data={
+        "migrate.playbooks": ["*.yaml", "*.json"],
+        "migrate": ["py.typed", "**/*.jinja", "**/*.json", "**/*.txt", "**/*.yaml"],
+    },
     install_requires=RUNTIME,
     extras_require={"dev": DEVELOPMENT},
     entry_points={"console_scripts": ["kraft-migrate=migrate.cli.main:main"]},

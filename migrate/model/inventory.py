@@ -100,6 +100,7 @@ class Playbook:
     lock_path: str
     expect_cluster_id: str | None
     expect_brokers: tuple[NodeId, ...] | None
+    inventory: str = ""  # path of the inventory it names
 
     def policy(self, broker: int) -> DirectoryPolicy:
         """The directory policy of a broker."""

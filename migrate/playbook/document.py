@@ -1,0 +1,264 @@
+"""Strict YAML as a tree with positions: the walker over PyYAML's events that every file of ours is read by.
+
+None of PyYAML's loaders is used: they take duplicate keys in silence, read `no` as False and `22:22` as 1342, and a
+few hundred bytes of aliases expand to hundreds of millions of leaves.  Here scalars stay text; what they mean is
+decided by the schema that asks for them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+)
+
+from migrate.errors import DocumentUnreadable, YamlRefused
+
+MAX_BYTES: Final = 256 * 1024
+MAX_DEPTH: Final = 32
+MERGE_KEY: Final = "<<"
+LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # only its parser runs
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Line and column, counted from 1."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True)
+class Scalar:
+    """Text; `quoted` where the file quotes it (then it is never a number or a boolean)."""
+
+    text: str
+    quoted: bool
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One key of a mapping with its value; `at` is where the key stands."""
+
+    at: Position
+    value: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Mapping:
+    """Keys in the order of the file; no key stands twice."""
+
+    entries: dict[str, Entry]
+    at: Position
+
+
+@dataclass(frozen=True, slots=True)
+class Sequence:
+    """Items in the order of the file."""
+
+    items: list[Node]
+    at: Position
+
+
+Node = Scalar | Mapping | Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A file that passed the walker: its tree, and the hash of its bytes."""
+
+    path: Path
+    root: Node
+    sha256: str
+
+    def where(self, at: Position) -> str:
+        """`file:line:column`, as editors jump to."""
+        return f"{self.path}:{at.line}:{at.column}"
+
+
+class Quoted(str):
+    """Text that the file quotes: the schema's numbers and booleans refuse it."""
+
+    __slots__ = ()
+
+
+def read_document(path: Path) -> Document:
+    """Read and parse one file.
+
+    Raises DocumentUnreadable for what is no UTF-8 text of at most 256 KiB, YamlRefused for what strict YAML forbids.
+    """
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise DocumentUnreadable(f"the file cannot be read: {error.strerror}", where=str(path)) from error
+    return parse_document(raw, path)
+
+
+def parse_document(raw: bytes, path: Path) -> Document:
+    """The document in these bytes (pure); `path` is for messages.  Raises as read_document does."""
+    if len(raw) > MAX_BYTES:
+        raise DocumentUnreadable(
+            f"the file is larger than {MAX_BYTES // 1024} KiB",
+            where=str(path),
+            why="no playbook or inventory comes near that size; what is larger is another file",
+        )
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DocumentUnreadable(
+            f"the file is not UTF-8: byte {error.start} ({raw[error.start]:#04x}) {error.reason}", where=str(path)
+        ) from error
+    return Document(path=path, root=_Walker(path).document(text), sha256=hashlib.sha256(raw).hexdigest())
+
+
+def plain(node: Node) -> object:
+    """The tree as lists, dicts and text; quoted text is `Quoted`."""
+    match node:
+        case Scalar(text=text, quoted=quoted):
+            return Quoted(text) if quoted else text
+        case Sequence(items=items):
+            return [plain(item) for item in items]
+        case Mapping(entries=entries):
+            return {key: plain(entry.value) for key, entry in entries.items()}
+
+
+def position_of(root: Node, location: tuple[str | int, ...]) -> Position:
+    """Where a path of keys and indexes stands: its key where there is one, else the nearest parent that exists."""
+    node, at = root, root.at
+    for step in location:
+        if isinstance(node, Mapping) and isinstance(step, str) and step in node.entries:
+            entry = node.entries[step]
+            node, at = entry.value, entry.at
+        elif isinstance(node, Sequence) and isinstance(step, int) and step < len(node.items):
+            node = node.items[step]
+            at = node.at
+        else:
+            break
+    return at
+
+
+class _Walker:
+    """Builds the tree from events; refuses at the first thing that strict YAML forbids."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def document(self, text: str) -> Node:
+        """The one document of the text."""
+        events = self._events(text)
+        root: Node | None = None
+        for event in events:
+            if isinstance(event, DocumentStartEvent):
+                if root is not None:
+                    raise self._refused(event, "a second document begins here", "a file holds one document")
+                if event.version or event.tags:
+                    raise self._refused(event, "a % directive", "directives change how YAML is read; none is needed")
+                root = self._node(next(events), events, 0)
+        if root is None:
+            raise YamlRefused("the file is empty", where=f"{self.path}:1:1", next_step="write a document into it")
+        return root
+
+    def _events(self, text: str) -> Iterator[Event]:
+        """PyYAML's events; its errors, of every class, become ours."""
+        try:
+            yield from yaml.parse(text, Loader=LOADER)
+        except yaml.MarkedYAMLError as error:
+            mark = error.problem_mark or error.context_mark
+            place = f":{mark.line + 1}:{mark.column + 1}" if mark else ""
+            raise YamlRefused(
+                f"no YAML: {error.problem or error.context}", where=f"{self.path}{place}", why=error.context or ""
+            ) from error
+        except yaml.reader.ReaderError as error:
+            line = text.count("\n", 0, error.position) + 1 if isinstance(error.position, int) else 1
+            raise YamlRefused(
+                f"a character that YAML does not allow: {error.reason}", where=f"{self.path}:{line}:1"
+            ) from error
+        except (yaml.YAMLError, ValueError, OverflowError) as error:  # an escape beyond Unicode is a bare ValueError
+            raise YamlRefused(f"no YAML: {str(error).splitlines()[0]}", where=f"{self.path}:1:1") from error
+
+    def _node(self, event: Event, events: Iterator[Event], depth: int) -> Node:
+        self._check(event, depth)
+        match event:
+            case ScalarEvent():
+                return Scalar(self._text(event), quoted=bool(event.style), at=_at(event))
+            case SequenceStartEvent():
+                items = [
+                    self._node(item, events, depth + 1)
+                    for item in itertools.takewhile(lambda found: not isinstance(found, SequenceEndEvent), events)
+                ]
+                return Sequence(items, _at(event))
+            case MappingStartEvent():
+                return self._mapping(event, events, depth)
+            case _:
+                raise self._refused(event, "a value is missing", "")
+
+    def _mapping(self, start: MappingStartEvent, events: Iterator[Event], depth: int) -> Mapping:
+        entries: dict[str, Entry] = {}
+        for event in itertools.takewhile(lambda found: not isinstance(found, MappingEndEvent), events):
+            self._check(event, depth + 1)
+            if not isinstance(event, ScalarEvent):
+                raise self._refused(event, "a key that is no text", "keys are plain words")
+            key = self._text(event)
+            if key == MERGE_KEY:
+                raise self._refused(event, "a merge key (<<)", "what a file means must stand where it is read")
+            if not key:
+                raise self._refused(event, "an empty key", "keys are plain words")
+            if key in entries:
+                first = entries[key].at
+                raise self._refused(
+                    event,
+                    f"the key {key!r} stands twice",
+                    f"it stands in line {first.line} already, and only one of them can be meant",
+                )
+            entries[key] = Entry(_at(event), self._node(next(events), events, depth + 1))
+        return Mapping(entries, _at(start))
+
+    def _check(self, event: Event, depth: int) -> None:
+        if depth > MAX_DEPTH:
+            raise self._refused(event, f"nested deeper than {MAX_DEPTH}", "no file of ours needs that")
+        anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
+        if anchor is not None:
+            what = f"an alias (*{anchor})" if isinstance(event, AliasEvent) else f"an anchor (&{anchor})"
+            raise self._refused(event, what, "what a file means must stand where it is read")
+        if tag is not None:
+            raise self._refused(event, f"a tag ({tag})", "types come from the schema, never from the file")
+
+    def _text(self, event: ScalarEvent) -> str:
+        text: str = event.value
+        bad = next((letter for letter in text if _forbidden(letter)), None)
+        if bad is not None:
+            raise self._refused(
+                event, f"a control character (U+{ord(bad):04X}) in a value", "names and paths have none"
+            )
+        return text
+
+    def _refused(self, event: Event, what: str, why: str) -> YamlRefused:
+        at = _at(event)
+        return YamlRefused(what, where=f"{self.path}:{at.line}:{at.column}", why=why)
+
+
+def _forbidden(letter: str) -> bool:
+    number = ord(letter)
+    return (number < 0x20 and letter not in "\n\t") or 0x7F <= number < 0xA0 or 0xD800 <= number < 0xE000
+
+
+def _at(event: Event) -> Position:
+    mark = event.start_mark
+    assert mark is not None
+    return Position(mark.line + 1, mark.column + 1)

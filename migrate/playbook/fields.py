@@ -1,0 +1,157 @@
+"""The types that fields of a document have: text in, values out.  No guessing, no coercion.
+
+Scalars arrive as text (`document.plain`), so that YAML 1.1's readings of `no`, `0755` and `22:22` never happen.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import date
+from typing import Annotated, Any, ClassVar, Final
+
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+
+from migrate.model.ids import KafkaUuid
+from migrate.playbook.document import Quoted
+
+API_VERSION: Final = "kraft-migrate/v1"
+SECONDS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
+DURATION: Final = re.compile(r"(0|[1-9][0-9]{0,5})([smhd])")
+WHOLE: Final = re.compile(r"0|[1-9][0-9]{0,9}")
+ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?):([1-9][0-9]{0,4})")
+CHROOT: Final = re.compile(r"(/[A-Za-z0-9._-]+)*")
+HOST: Final = re.compile(r"[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+")
+LISTENER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
+
+
+class Section(BaseModel):
+    """A mapping of a document: unknown keys are errors, values are frozen.
+
+    `later` names keys that the format reserves and this release does not act on, each with what to do instead.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
+    later: ClassVar[Mapping[str, str]] = {}
+
+
+def _whole(value: Any) -> int:
+    if isinstance(value, Quoted) or not isinstance(value, str) or not WHOLE.fullmatch(value):
+        raise ValueError("a whole number without quotes is expected, such as 3001")
+    return int(value)
+
+
+def _node_id(number: int) -> int:
+    if number >= 2**31:
+        raise ValueError("a node id is 0 to 2147483647")
+    return number
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError("text is expected")  # noqa: TRY004 - pydantic collects ValueErrors
+    if not value.strip():
+        raise ValueError("a value is missing")
+    return str(value)
+
+
+def _duration(value: Any) -> float:
+    match = DURATION.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        raise ValueError("a duration is expected: a whole number with s, m, h or d, such as 15m or 24h")
+    return float(int(match[1]) * SECONDS[match[2]])
+
+
+def _duration_text(value: Any) -> str:
+    _duration(value)
+    return str(value)
+
+
+def _address(text: str) -> str:
+    match = ADDRESS.fullmatch(text)
+    if match is None or int(match[3]) > 65535:
+        raise ValueError("host:port is expected, such as broker1:9093, with a port from 1 to 65535")
+    return text
+
+
+def _connect(text: str) -> str:
+    servers, slash, chroot = text.partition("/")
+    for server in servers.split(","):
+        _address(server)
+    if slash and (not chroot or not CHROOT.fullmatch("/" + chroot)):
+        raise ValueError("what follows the first / is one chroot, such as zk1:2181,zk2:2181/kafka")
+    return text
+
+
+def _pattern(text: str) -> str:
+    try:
+        found = re.compile(text)
+    except re.error as error:
+        raise ValueError(f"no regular expression: {error}") from error
+    if all(found.fullmatch(name) for name in ("q", "X.9_-", "zz" * 100)):
+        raise ValueError("this pattern matches every topic: name the topics that may become unavailable")
+    return text
+
+
+def _like(expected: re.Pattern[str], what: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not expected.fullmatch(text):
+            raise ValueError(what)
+        return text
+
+    return AfterValidator(check)
+
+
+def _uuid(text: str) -> str:
+    return str(KafkaUuid(text))
+
+
+def _day(text: str) -> str:
+    try:
+        return date.fromisoformat(text).isoformat()
+    except ValueError as error:
+        raise ValueError("a day is expected, such as 2026-12-01") from error
+
+
+Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=str)]
+Whole = Annotated[int, BeforeValidator(_whole, json_schema_input_type=int)]
+NodeNumber = Annotated[Whole, AfterValidator(_node_id), Field(json_schema_extra={"minimum": 0, "maximum": 2**31 - 1})]
+Duration = Annotated[
+    float, BeforeValidator(_duration), WithJsonSchema({"type": "string", "pattern": f"^{DURATION.pattern}$"})
+]
+DurationText = Annotated[
+    str, BeforeValidator(_duration_text), WithJsonSchema({"type": "string", "pattern": f"^{DURATION.pattern}$"})
+]
+Address = Annotated[Text, AfterValidator(_address)]
+ZookeeperConnect = Annotated[Text, AfterValidator(_connect)]
+TopicPattern = Annotated[Text, AfterValidator(_pattern)]
+ClusterId = Annotated[Text, AfterValidator(_uuid)]
+Day = Annotated[Text, AfterValidator(_day)]
+Host = Annotated[Text, _like(HOST, "a host name or address is expected; its first character is a letter or digit")]
+ListenerName = Annotated[Text, _like(LISTENER, "a listener's name is expected, such as CONTROLLER")]
+Name = Annotated[
+    Text,
+    _like(
+        re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,62}"),
+        "a short name is expected: letters, digits, dots, dashes, at most 63",
+    ),
+]
+FilePath = Annotated[Text, _like(re.compile(r"[^\n\t]{1,4096}"), "a path in one line is expected")]
+
+
+class Metadata(Section):
+    """Who this is about, and under which change; it goes into every report."""
+
+    name: Name
+    change: Text | None = None
+    owner: Text | None = None
+
+
+class SecretReference(Section):
+    """A secret by the path of a file of mode 0600 that holds it alone."""
+
+    later: ClassVar[Mapping[str, str]] = {
+        "env": "put the secret into a file of mode 0600, and name the file",
+        "command": "put the secret into a file of mode 0600, and name the file",
+    }
+    file: FilePath

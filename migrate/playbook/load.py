@@ -1,0 +1,199 @@
+"""From files to values: playbooks, inventories, accepted differences.  The door of this package."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from migrate.errors import DocumentInvalid
+from migrate.model.ids import NodeId
+from migrate.model.inventory import AcceptedDifference, Inventory, Playbook
+from migrate.model.stage import DirectoryPolicy, Stage
+from migrate.playbook.document import Document, Mapping, Scalar, position_of, read_document
+from migrate.playbook.fields import Section
+from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
+from migrate.playbook.problems import Fault, refuse, validate
+from migrate.playbook.schema import STAGE_KEYS, AcceptedDifferences, MigrationPlaybook, Spec, StageSection
+from migrate.playbook.secrets import read_secret
+
+__all__ = [
+    "KINDS",
+    "dump_inventory",
+    "json_schema",
+    "kind_of",
+    "load_accepted",
+    "load_inventory",
+    "load_playbook",
+    "load_playbook_with_inventory",
+    "read_secret",
+]
+
+KINDS: Final[dict[str, type[Section]]] = {
+    "MigrationPlaybook": MigrationPlaybook,
+    "Inventory": InventoryDocument,
+    "AcceptedDifferences": AcceptedDifferences,
+}
+DEFAULT_SOAK: Final = 7 * 86400.0
+DEFAULT_KEEP: Final = "14d"
+
+
+def load_playbook(path: str | Path) -> Playbook:
+    """The playbook of that file, with the acceptances it names.
+
+    Raises DocumentUnreadable, YamlRefused, DocumentInvalid or NotSupportedYet, each with file:line:column.
+    """
+    document = read_document(Path(path))
+    return _playbook(document, validate(document, MigrationPlaybook))
+
+
+def load_inventory(path: str | Path) -> Inventory:
+    """The inventory of that file; raises as load_playbook does."""
+    return inventory_of(read_document(Path(path)))
+
+
+def load_playbook_with_inventory(path: str | Path) -> tuple[Playbook, Inventory]:
+    """The playbook and the inventory it names, held against each other; raises as load_playbook does."""
+    document = read_document(Path(path))
+    parsed = validate(document, MigrationPlaybook)
+    playbook = _playbook(document, parsed)
+    inventory = load_inventory(playbook.inventory)
+    refuse(document, _faults_between(parsed.spec, inventory))
+    return playbook, inventory
+
+
+def load_accepted(path: str | Path) -> tuple[AcceptedDifference, ...]:
+    """The acceptances of that file; raises as load_playbook does."""
+    parsed = validate(read_document(Path(path)), AcceptedDifferences)
+    return tuple(
+        AcceptedDifference(
+            rule=entry.rule,
+            kind=entry.selector.kind,
+            name=entry.selector.name,
+            field=entry.selector.field,
+            reason=entry.reason,
+            ticket=entry.ticket,
+            expires=entry.expires,
+        )
+        for entry in parsed.spec.accept
+    )
+
+
+def kind_of(path: str | Path) -> str:
+    """The file's `kind`; DocumentInvalid if it is none of ours."""
+    document = read_document(Path(path))
+    root = document.root
+    entry = root.entries.get("kind") if isinstance(root, Mapping) else None
+    found = entry.value.text if entry and isinstance(entry.value, Scalar) else None
+    if found not in KINDS:
+        raise DocumentInvalid(
+            f"kind is {found!r}" if found else "kind is missing",
+            where=document.where(position_of(root, ("kind",))),
+            next_step=f"write one of: {', '.join(KINDS)}",
+        )
+    return found
+
+
+def json_schema(kind: str) -> dict[str, Any]:
+    """The JSON Schema of a kind, for editors; KeyError for a kind that is none of ours."""
+    found = KINDS[kind].model_json_schema(mode="validation")
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **found}
+
+
+def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
+    spec = parsed.spec
+    refuse(document, _faults(spec))
+    near = document.path.absolute().parent
+    stages = {section.stage: section for section in spec.stages}
+    copy, hybrid, soak, cleanup = (stages.get(stage) for stage in (Stage.COPY, Stage.HYBRID, Stage.SOAK, Stage.CLEANUP))
+    accepted = hybrid.diff.accept if hybrid and hybrid.diff else None
+    expect = spec.cluster.expect
+    return Playbook(
+        name=parsed.metadata.name,
+        path=str(document.path.absolute()),
+        change=parsed.metadata.change or "",
+        owner=parsed.metadata.owner or "",
+        sha256=document.sha256,
+        stages=tuple(stages),
+        default_policy=DirectoryPolicy[spec.policy.directories.default.upper()],
+        broker_policies={
+            NodeId(number): DirectoryPolicy[policy.upper()]
+            for number, policy in spec.policy.directories.brokers.items()
+        },
+        accept_unavailable=tuple(spec.policy.availability.accept_unavailable),
+        accepted_differences=load_accepted(near / accepted) if accepted else (),
+        no_progress_seconds=(copy and copy.no_progress_timeout) or spec.policy.no_progress_timeout,
+        soak_seconds=DEFAULT_SOAK if soak is None or soak.duration is None else soak.duration,
+        keep_zookeeper=(cleanup and cleanup.keep_zookeeper) or DEFAULT_KEEP,
+        lock_path=spec.policy.lock.path,
+        expect_cluster_id=expect.cluster_id,
+        expect_brokers=tuple(NodeId(number) for number in expect.brokers) if expect.brokers else None,
+        inventory=os.path.normpath(near / spec.cluster.inventory),
+    )
+
+
+def _faults(spec: Spec) -> Iterator[Fault]:
+    for index, (before, section) in enumerate(zip([None, *spec.stages], spec.stages, strict=False)):
+        yield from _stage_faults(index, before, section)
+    brokers = spec.policy.directories.brokers
+    for text in brokers:
+        if not text.isascii() or not text.isdigit() or (text[0] == "0" and text != "0") or int(text[:11]) >= 2**31:
+            yield Fault(("spec", "policy", "directories", "brokers", text), f"{text!r} is no broker id")
+    for where, ids in (
+        (("spec", "cluster", "expect", "brokers"), spec.cluster.expect.brokers),
+        (("spec", "controllers", "ids"), spec.controllers.ids if spec.controllers else None),
+    ):
+        for index, number in enumerate(ids or ()):
+            if number in (ids or ())[:index]:
+                yield Fault((*where, index), f"node id {number} stands twice")
+
+
+def _stage_faults(index: int, before: StageSection | None, section: StageSection) -> Iterator[Fault]:
+    at = ("spec", "stages", index)
+    if before is not None and section.stage != before.stage + 1:
+        expected = Stage(before.stage + 1).label if before.stage < Stage.CLEANUP else "no further stage"
+        yield Fault(
+            (*at, "name"),
+            f"stage {section.name} follows {before.name}",
+            f"after {before.name} comes {expected}: stages may start late or end early, but none is skipped or moved",
+        )
+    expected_needs = [before.name] if before else []
+    if section.needs is not None and list(section.needs) != expected_needs:
+        wanted = f"[{before.name}]" if before else "no stage: it is the first one here"
+        yield Fault((*at, "needs"), f"needs is {list(section.needs)}", f"{section.name} needs {wanted}")
+    for key, stage in STAGE_KEYS.items():
+        if getattr(section, key) is not None and section.stage is not stage:
+            yield Fault((*at, key), f"stage {section.name} takes no `{key}`", f"it belongs to stage {stage.label}")
+
+
+def _faults_between(spec: Spec, inventory: Inventory) -> Iterator[Fault]:
+    brokers = {int(node.id) for node in inventory.brokers}
+    controllers = {int(node.id) for node in inventory.controllers}
+    has = f"{inventory.path} has"
+    for text in spec.policy.directories.brokers:
+        if int(text) not in brokers:
+            yield Fault(
+                ("spec", "policy", "directories", "brokers", text),
+                f"broker {text} is not in the inventory",
+                f"{has} {sorted(brokers)}",
+            )
+    expect = spec.cluster.expect
+    if expect.brokers is not None and set(expect.brokers) != brokers:
+        yield Fault(
+            ("spec", "cluster", "expect", "brokers"),
+            f"expected are the brokers {sorted(expect.brokers)}",
+            f"{has} {sorted(brokers)}",
+        )
+    if expect.cluster_id and inventory.expect_cluster_id and expect.cluster_id != inventory.expect_cluster_id:
+        yield Fault(
+            ("spec", "cluster", "expect", "cluster_id"),
+            f"expected is cluster {expect.cluster_id}",
+            f"{inventory.path} expects {inventory.expect_cluster_id}",
+        )
+    if spec.controllers is not None and set(spec.controllers.ids) != controllers:
+        yield Fault(
+            ("spec", "controllers", "ids"),
+            f"the controllers are {sorted(spec.controllers.ids)}",
+            f"{has} {sorted(controllers)}; ids are chosen once and never changed",
+        )
