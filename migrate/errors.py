@@ -523,3 +523,30 @@ class NoProgress(WorldError):
     id = "E-RUN-06"
     exit_code = 5
     hint = "look at what it waits for; the same command goes on waiting"
+
+
+class ProcessSpecUnreadable(InputError):
+    """The supervisor's description of a process is missing or not readable."""
+
+    id = "E-PROC-01"
+    hint = "the lab's folder must be whole: `lab status --dir DIR` shows what it holds"
+
+
+class ProcessNotStarted(WorldError):
+    """A process could not be started."""
+
+    id = "E-PROC-02"
+
+
+class ProcessNotStopped(WorldError):
+    """A process was asked to end and lives on."""
+
+    id = "E-PROC-03"
+    hint = "look at the end of its log; a broker may wait for its controller. The same command waits again"
+
+
+class StorageNotFormatted(WorldError):
+    """kafka-storage format refused."""
+
+    id = "E-PROC-04"
+    hint = "read what it says above; nothing was started"
