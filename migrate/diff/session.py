@@ -1,0 +1,241 @@
+"""One Spark session for a whole run, started in the background while the views are read.
+
+    spark = SparkHandle.start(workdir=run_folder)
+    ...                                      # read the views
+    report = compare(spark.get(timeout=120), ...)
+    spark.stop()
+
+Local by default; `master` and `conf` are those of `--spark-master` and `--spark-conf`.  pyspark knows one session a
+process, so a process has one handle at a time.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from migrate.errors import MigrateError, SparkDidNotStart, SparkGone
+from migrate.java.find import find_java
+from migrate.java.gateway import DriverJvm, DriverRequest, start_driver
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LOG = logging.getLogger("migrate.diff")
+DEFAULT_MASTER: Final = "local[2]"
+DEFAULT_MEMORY: Final = "640m"  # of the driver's heap: our process and the driver together stay below 1.2 GB
+SMALL_DRIVER: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:MaxMetaspaceSize=256m")
+QUIET_LOG: Final = """\
+rootLogger.level = error
+rootLogger.appenderRef.stderr.ref = console
+appender.console.type = Console
+appender.console.name = console
+appender.console.target = SYSTEM_ERR
+appender.console.layout.type = PatternLayout
+appender.console.layout.pattern = %d{yy/MM/dd HH:mm:ss} %p %c{1}: %m%n%ex
+"""
+
+
+def settings(master: str, folder: Path, conf: Mapping[str, str] | None = None) -> dict[str, str]:
+    """The session's configuration; the caller's `conf` wins (pure).
+
+    Loopback, no user interface, no event log, no warehouse, nothing on the terminal; few partitions, since a
+    cluster's metadata is small for Spark.
+    """
+    local = {
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.sql.shuffle.partitions": "4",
+        "spark.default.parallelism": "2",
+    }
+    base = {
+        "spark.master": master,
+        "spark.app.name": "kraft-migrate",
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        "spark.eventLog.enabled": "false",
+        "spark.sql.catalogImplementation": "in-memory",
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.local.dir": str(folder),
+        "spark.sql.adaptive.enabled": "true",
+        "spark.sql.join.preferSortMergeJoin": "false",
+        "spark.sql.execution.arrow.pyspark.enabled": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.log.level": "ERROR",
+    }
+    return {**base, **(local if master.startswith("local") else {}), **(conf or {})}
+
+
+class SparkHandle:
+    """A session that is on its way, there, or failed.  Made by `start`; `stop` ends it and its driver."""
+
+    def __init__(self, master: str, conf: Mapping[str, str], workdir: Path) -> None:
+        self._master = master
+        self._conf = conf
+        self._folder = Path(tempfile.mkdtemp(prefix="spark-", dir=workdir))  # 0700
+        self._ready = threading.Event()
+        self._lock = threading.Lock()
+        self._jvm: DriverJvm | None = None
+        self._session: SparkSession | None = None
+        self._failure: MigrateError | None = None
+        self._stopped = False
+        self.seconds = 0.0  # from start to the end of the first job
+        self._thread = threading.Thread(target=self._run, name="spark-start", daemon=True)
+
+    @classmethod
+    def start(
+        cls, workdir: Path, *, master: str = DEFAULT_MASTER, conf: Mapping[str, str] | None = None
+    ) -> SparkHandle:
+        """Begin to start a session, and come back at once.  `workdir` is the run's folder (it must exist)."""
+        handle = cls(master, conf or {}, workdir)
+        handle._thread.start()
+        return handle
+
+    def get(self, timeout: float = 180.0) -> SparkSession:
+        """The session; waits for it for at most `timeout` seconds.
+
+        Raises:
+            SparkDidNotStart: it did not come up, or not in time.
+            SparkGone: it was stopped, or its driver died.
+            NoJava, JavaVersionUnsupported: there is no Java to run it on.
+        """
+        if not self._ready.wait(timeout):
+            raise SparkDidNotStart(f"the Spark session was not there after {timeout:.0f} s", where=str(self._folder))
+        if self._failure is not None:
+            raise self._failure
+        if self._stopped or self._session is None or self._jvm is None:
+            raise SparkGone("the Spark session was stopped")
+        if not self._jvm.alive:
+            raise SparkGone("Spark's driver is gone", where=str(self._jvm.log))
+        return self._session
+
+    @property
+    def driver_pid(self) -> int | None:
+        """The driver's process id, while there is one."""
+        return None if self._jvm is None else self._jvm.pid
+
+    def stop(self) -> None:
+        """End session and driver, and remove their folder.  Stopping twice, or before the start ended, is well."""
+        self._stopped = True
+        self._thread.join()
+        with self._lock:
+            session, self._session = self._session, None
+            jvm, self._jvm = self._jvm, None
+            if session is not None and jvm is not None:
+                _close(session, alive=jvm.alive)
+            if jvm is not None:
+                jvm.stop()
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _run(self) -> None:
+        began = time.monotonic()
+        try:
+            self._jvm = start_driver(self._request())
+            if self._stopped:
+                return
+            self._session = _connect(self._jvm)
+            _warm(self._session)
+            self.seconds = time.monotonic() - began
+            LOG.info("the Spark session is warm after %.1f s", self.seconds)
+        except MigrateError as error:
+            self._failure = error
+        except Exception as error:  # noqa: BLE001 - pyspark raises whatever Java did; the caller gets ours
+            where = str(self._folder if self._jvm is None else self._jvm.log)
+            self._failure = SparkDidNotStart("the Spark session did not come up", where=where, why=_short(error))
+        finally:
+            self._ready.set()
+
+    def _request(self) -> DriverRequest:
+        conf = settings(self._master, self._folder, self._conf)
+        memory = conf.pop("spark.driver.memory", DEFAULT_MEMORY)
+        quiet = self._folder / "log4j2.properties"
+        quiet.write_text(QUIET_LOG, encoding="utf-8")
+        local = self._master.startswith("local")
+        return DriverRequest(
+            java=find_java(),
+            jars=_spark_home() / "jars",
+            conf=conf,
+            folder=self._folder,
+            memory=memory,
+            options=(*(SMALL_DRIVER if local else ()), f"-Dlog4j2.configurationFile={quiet.as_uri()}"),
+            extra_classpath=_configuration_folders(),
+            environment={
+                "PYSPARK_PYTHON": sys.executable,
+                "PYSPARK_DRIVER_PYTHON": sys.executable,
+                **({"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"} if local else {}),
+            },
+        )
+
+
+def _spark_home() -> Path:
+    import pyspark  # noqa: PLC0415 - importing this module must not cost what pyspark costs
+
+    return Path(pyspark.__file__).parent
+
+
+def _configuration_folders() -> tuple[str, ...]:
+    """Folders in which the operator's own Spark, Hadoop and YARN settings lie, for masters other than local."""
+    named = (os.environ.get(name, "") for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"))
+    return tuple(folder for folder in named if folder and Path(folder).is_dir())
+
+
+def _connect(jvm: DriverJvm) -> SparkSession:
+    """A session in that driver.  pyspark takes port and secret from the environment; they leave it at once."""
+    from pyspark import SparkContext  # noqa: PLC0415 - see _spark_home
+    from pyspark.java_gateway import launch_gateway  # noqa: PLC0415
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    if SparkContext._gateway is not None:  # noqa: SLF001 - pyspark has no public way to ask
+        raise SparkDidNotStart("this process has a Spark session already", why="pyspark knows one session a process")
+    os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
+    os.environ.update({"PYSPARK_GATEWAY_PORT": str(jvm.port), "PYSPARK_GATEWAY_SECRET": jvm.secret})
+    try:
+        gateway = launch_gateway()  # type: ignore[no-untyped-call]
+    finally:
+        del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
+    SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as SparkContext(gateway=...) does
+    session: SparkSession = SparkSession.builder.getOrCreate()
+    return session
+
+
+def _warm(session: SparkSession) -> None:
+    """A first job of the kind that follows, so that its classes are loaded and its code paths compiled."""
+    from pyspark.sql import functions as F  # noqa: N812, PLC0415
+
+    left = session.range(8).select(F.col("id"), F.array("id").alias("a"))
+    right = session.range(8).select(F.col("id"), F.array("id").alias("b"))
+    joined = left.join(right, "id", "full_outer").where(~F.col("a").eqNullSafe(F.col("b")))
+    joined.groupBy("id").count().toArrow()
+
+
+def _close(session: SparkSession, *, alive: bool) -> None:
+    """Stop the session and forget the gateway, so that this process may have another session later."""
+    from pyspark import SparkContext  # noqa: PLC0415 - see _spark_home
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    gateway = SparkContext._gateway  # noqa: SLF001 - pyspark never gives a gateway back by itself
+    try:
+        if alive:
+            session.stop()
+    except Exception as error:  # noqa: BLE001 - we are ending it; a driver that dies meanwhile is gone as well
+        LOG.debug("stopping the Spark session: %s", _short(error))
+    finally:
+        if gateway is not None:
+            gateway.shutdown()
+        SparkContext._gateway = None  # noqa: SLF001
+        SparkContext._jvm = None  # noqa: SLF001
+        SparkContext._active_spark_context = None  # noqa: SLF001
+        SparkSession._instantiatedSession = None  # noqa: SLF001
+
+
+def _short(error: Exception) -> str:
+    return f"{type(error).__name__}: {error}".splitlines()[0][:500]
