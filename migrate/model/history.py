@@ -47,3 +47,6 @@ class LoadSummary:
         tuple[float, float, str], ...
     ]  # (start, seconds, topic-partition): no acknowledgement for longer than usual
     leaderless: tuple[tuple[float, float, str, str], ...]  # (start, seconds, topic-partition, why)
+    missing_single: int = 0  # the same, of topics with one replica: no claim is made for these
+    unexpected: int = 0  # ids that stand in a partition and were never sent
+    blind: tuple[tuple[float, float, str], ...] = ()  # (start, seconds, why): nobody saw who leads

@@ -71,10 +71,14 @@ class Inventory:
         """controller.quorum.voters."""
         return ",".join(f"{node.id}@{node.address}" for node in self.controllers)
 
+    @property
+    def nodes(self) -> tuple[BrokerNode | ControllerNode, ...]:
+        """Brokers, then controllers."""
+        return (*self.brokers, *self.controllers)
+
     def node(self, node_id: int) -> BrokerNode | ControllerNode:
         """The node with that id; KeyError if there is none."""
-        nodes: list[BrokerNode | ControllerNode] = [*self.brokers, *self.controllers]
-        for node in nodes:
+        for node in self.nodes:
             if node.id == node_id:
                 return node
         raise KeyError(node_id)

@@ -8,6 +8,27 @@ from typing import Protocol
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, ServiceState
+from migrate.model.world import Need, World
+
+
+class Observer(Protocol):
+    """Looks at the cluster afresh each time it is asked."""
+
+    def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:
+        """The parts asked for, each typed or Unknown; `facts` are what the run itself knows."""
+
+
+class Lock(Protocol):
+    """The right to act on a cluster, held by one run at a time."""
+
+    def still_ours(self) -> None:
+        """Raise a WorldError where it was lost: there is no safe way to go on."""
+
+    def release_zookeeper(self) -> None:
+        """Give the znode back; the file goes on holding."""
+
+    def release(self) -> None:
+        """Give all of it back."""
 
 
 class Clock(Protocol):

@@ -94,9 +94,6 @@ class Step(Protocol):
     def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
         """Facts that must hold after it: `mode:1` -> `kraft`.  Compared after it acted."""
 
-    def facts(self, world: World) -> Mapping[str, str]:
-        """The observed values of what `binds` and `expects` name."""
-
     def check(self, world: World) -> Readiness:
         """May it act now?"""
 

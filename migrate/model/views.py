@@ -280,6 +280,13 @@ class ConfigFile:
 
 
 @dataclass(frozen=True, slots=True)
+class NoFile:
+    """The file does not exist (known, not unknown): a planned controller's, before it is rendered."""
+
+    path: str
+
+
+@dataclass(frozen=True, slots=True)
 class Running:
     """The process lives; `config_sha256` is the file it was started with, where the executor knows it."""
 

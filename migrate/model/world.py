@@ -11,7 +11,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, ConfigFile, KraftView, LiveView, ServiceState, ZookeeperView
+from migrate.model.views import BrokerDisks, ConfigFile, KraftView, LiveView, NoFile, ServiceState, ZookeeperView
 
 
 class Need(StrEnum):
@@ -41,7 +41,7 @@ class World:
     kraft: KraftView | Unknown = NOT_ASKED
     disks: Mapping[NodeId, BrokerDisks | Unknown] | Unknown = NOT_ASKED
     live: LiveView | Unknown = NOT_ASKED
-    configs: Mapping[NodeId, ConfigFile | Unknown] | Unknown = NOT_ASKED
+    configs: Mapping[NodeId, ConfigFile | NoFile | Unknown] | Unknown = NOT_ASKED
     services: Mapping[NodeId, ServiceState] | Unknown = NOT_ASKED
     ledger: Ledger | Unknown = NOT_ASKED
     diff: DiffReport | Unknown = NOT_ASKED

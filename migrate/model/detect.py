@@ -1,0 +1,72 @@
+"""Where a cluster stands, decided from what the cluster itself says (pure)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.views import KraftView, MigrationZnode, NullZnode, ZookeeperView
+from migrate.model.world import World
+
+
+@dataclass(frozen=True, slots=True)
+class Detected:
+    """The last stage whose effects are complete, whether the next one is half done, and what says so."""
+
+    stage: Stage
+    half: Stage | None
+    how: str
+
+
+def detect(world: World) -> Detected | Unknown:
+    """The stage by the metadata's state and the brokers' registrations; by ZooKeeper where no controller answers."""
+    if not isinstance(world.kraft, Unknown):
+        return _by_metadata(world, world.kraft)
+    if isinstance(world.zookeeper, Unknown):
+        return Unknown(
+            f"neither ZooKeeper ({world.zookeeper.reason}) nor the metadata ({world.kraft.reason}) can be read"
+        )
+    return _by_zookeeper(world.zookeeper, world.kraft)
+
+
+def _by_zookeeper(view: ZookeeperView, kraft: Unknown) -> Detected | Unknown:
+    znode = view.migration
+    if isinstance(znode, NullZnode) or (isinstance(znode, MigrationZnode) and znode.offset > 0):
+        return Unknown(f"/migration is there ({znode}), but no controller's metadata can be read: {kraft.reason}")
+    if isinstance(znode, MigrationZnode):
+        return Unknown(f"/migration waits, so controllers were started, but none answers: {kraft.reason}")
+    return Detected(
+        Stage.ASSESS, None, f"{len(view.brokers)} brokers in ZooKeeper mode, no /migration, no controller answers"
+    )
+
+
+def _by_metadata(world: World, view: KraftView) -> Detected | Unknown:
+    listed = {int(node.id) for node in world.inventory.brokers}
+    migrating = {int(node) for node, entry in view.brokers.items() if entry.migrating}
+    kraft = {int(node) for node, entry in view.brokers.items() if not entry.migrating}
+    said = f"ZkMigrationState={view.migration_state.name} at offset {view.offset}; "
+    match view.migration_state:
+        case ZkMigrationState.PRE_MIGRATION:
+            how = said + f"{len(migrating)} of {len(listed)} brokers registered as migrating"
+            return Detected(Stage.CONTROLLERS, Stage.MIGRATION_MODE if migrating else None, how)
+        case ZkMigrationState.MIGRATION:
+            how = said + f"{len(kraft)} of {len(listed)} brokers in KRaft mode"
+            if not kraft:
+                return Detected(Stage.COPY, None, how)
+            if listed <= kraft:
+                return Detected(Stage.KRAFT_MODE, None, how)
+            return Detected(Stage.HYBRID, Stage.KRAFT_MODE, how)
+        case ZkMigrationState.POST_MIGRATION:
+            flagged = _flagged(world)
+            how = said + f"controllers that still answer with the flag: {flagged}"
+            return Detected(Stage.SOAK if flagged else Stage.FINALIZE, Stage.FINALIZE if flagged else None, how)
+        case _:
+            return Unknown(said + "controllers that were started without the flag cannot migrate (B-MIG-02)")
+
+
+def _flagged(world: World) -> list[int]:
+    if isinstance(world.live, Unknown):
+        return []
+    answers = world.live.controllers.items()
+    return sorted(int(node) for node, answer in answers if not isinstance(answer, Unknown) and answer.migration_flag)

@@ -1,0 +1,143 @@
+"""Builds the plan: steps from where the cluster stands to the target stage, each planned on what will be (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from migrate import __version__, checks
+from migrate.errors import NothingToPlan
+from migrate.model.detect import Detected, detect
+from migrate.model.inventory import Playbook
+from migrate.model.outcome import AlreadyDone, Unknown
+from migrate.model.plan import Plan, PlannedStep
+from migrate.model.stage import DirectoryPolicy, Stage
+from migrate.model.step import Predicted, Step
+from migrate.model.world import World
+from migrate.plan.summary import summarize
+from migrate.steps import facts
+from migrate.steps.assign import AssignDirectories
+from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
+from migrate.steps.controllers import FormatController, StartControllers
+from migrate.steps.finalize import FinalizeController
+from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy
+from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
+from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
+
+RELEASE: Final = "3.9"  # the only inter.broker.protocol.version that is not refused
+
+
+def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
+    """Every step of a stage, in order."""
+    brokers = [int(node.id) for node in world.inventory.brokers]
+    controllers = [int(node.id) for node in world.inventory.controllers]
+    match stage:
+        case Stage.DISCOVER:
+            yield Discover()
+        case Stage.ASSESS:
+            yield Assess()
+        case Stage.PREPARE:
+            yield BackUpZookeeper()
+            yield from (BackUpBroker(broker) for broker in brokers)
+            yield from (RenderController(controller) for controller in controllers)
+        case Stage.CONTROLLERS:
+            yield from (FormatController(controller, RELEASE) for controller in controllers)
+            yield StartControllers()
+        case Stage.MIGRATION_MODE:
+            yield from (RollToMigrationMode(broker, "yes" if broker == brokers[-1] else "no") for broker in brokers)
+        case Stage.COPY:
+            yield WatchCopy()
+        case Stage.HYBRID:
+            yield ProveHybrid()
+        case Stage.KRAFT_MODE:
+            yield from _second_roll(brokers, playbook)
+        case Stage.SOAK:
+            yield Soak(playbook.soak_seconds)
+        case Stage.FINALIZE:
+            count = len(controllers)
+            yield from (FinalizeController(position, count) for position in range(1, count + 1))
+        case Stage.CLEANUP:
+            yield ReleaseZookeeper()
+            yield ProveFinal()
+
+
+def _second_roll(brokers: list[int], playbook: Playbook) -> Iterator[Step]:
+    for broker in brokers:
+        policy = playbook.policy(broker)
+        if policy is DirectoryPolicy.DRIVE:
+            yield AssignDirectories(broker)
+        yield RollToKraft(broker, policy.name.lower())
+
+
+def build(world: World, playbook: Playbook, *, target: Stage, only: bool, created: float) -> Plan:
+    """The plan up to `target`; with `only`, of that stage alone.
+
+    Raises NothingToPlan where the cluster's stage is unknown, or where `only` asks for a stage that is not the next.
+    """
+    here = detect(world)
+    if isinstance(here, Unknown):
+        raise NothingToPlan(f"where the cluster stands is unknown: {here.reason}")
+    stages = [stage for stage in Stage if stage <= target and stage in playbook.stages]
+    if only:
+        stages = [target]
+        _must_be_next(target, here)
+    planned, before = [], Predicted()
+    for stage in stages:
+        for step in steps_of(stage, world, playbook):
+            if stage > Stage.ASSESS and (stage <= here.stage or _done(step, world, here)):
+                continue
+            planned.append(_planned(step, world, before))
+            before = step.predict(world, before)
+    return Plan(
+        cluster=world.inventory.name,
+        cluster_id=facts.observed(world, ("cluster_id:",))["cluster_id:"],
+        change=playbook.change,
+        tool_version=__version__,
+        created=created,
+        target=target,
+        playbook=playbook.path,
+        playbook_sha256=playbook.sha256,
+        inventory=world.inventory.path,
+        steps=tuple(planned),
+        findings=checks.run(world, target=_first_change(planned, target)),
+        summary=summarize(world, playbook, here),
+    )
+
+
+def _must_be_next(target: Stage, here: Detected) -> None:
+    """Stages are planned alone only where the stages before them are complete (looking stages may be skipped over)."""
+    looking = (Stage.DISCOVER, Stage.ASSESS, Stage.HYBRID, Stage.SOAK)
+    missing = [stage.label for stage in Stage if here.stage < stage < target and stage not in (*looking, Stage.PREPARE)]
+    if missing:
+        raise NothingToPlan(
+            f"stage {target.label} cannot be planned: the cluster stands at {here.stage.label} ({here.how})",
+            next_step=f"plan --stage {missing[0]} first",
+        )
+
+
+def _done(step: Step, world: World, here: Detected) -> bool:
+    """Does the world already show the step's effect?  Only asked for the stage that is half done."""
+    if step.stage is not here.half and step.stage is not Stage.PREPARE:
+        return False
+    return step.proof_needs != frozenset() and isinstance(step.progress(world), AlreadyDone)
+
+
+def _first_change(planned: list[PlannedStep], target: Stage) -> Stage:
+    """Findings are shown for the first stage that changes something."""
+    return next((step.stage for step in planned if step.stage >= Stage.PREPARE), target)
+
+
+def _planned(step: Step, world: World, before: Predicted) -> PlannedStep:
+    own: Any = step
+    return PlannedStep(
+        id=step.id,
+        kind=step.kind,
+        stage=step.stage,
+        title=step.title,
+        params=step.params(),
+        actions=step.actions(world, before),
+        binds=step.binds(world, before),
+        expects=step.expects(world, before),
+        undo=step.undo,
+        proof=str(own.proof),
+    )

@@ -1,0 +1,102 @@
+"""What a plan's reader wants to know about the cluster: counts, disks, what suffers, what the way back costs (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from migrate.model.detect import Detected
+from migrate.model.inventory import Playbook
+from migrate.model.outcome import Unknown
+from migrate.model.plan import PlanSummary
+from migrate.model.views import BrokerDisks, ConfigFile, MetaProperties
+from migrate.model.world import World
+from migrate.steps import facts
+from migrate.steps.availability import unavoidable
+
+ROLLBACK: Final = (
+    ("prepare", "nothing to undo", "0", "none"),
+    ("controllers", "stop the controllers, delete /migration", "0", "none"),
+    ("migration-mode", "stop the controllers, mend the znodes, roll the brokers to ZooKeeper mode", "1", "seconds"),
+    ("hybrid", "stop the controllers, mend the znodes, roll the brokers to ZooKeeper mode", "1", "seconds"),
+    ("kraft-mode", "roll KRaft brokers to migration mode first, then as from hybrid", "2", "seconds"),
+    ("soak", "roll all brokers to migration mode first, then as from hybrid", "2", "seconds"),
+    ("finalize", "none: there is no way back from the first controller without the flag on", "-", "-"),
+)
+
+
+def summarize(world: World, playbook: Playbook, here: Detected) -> PlanSummary:
+    """The summary of one observation."""
+    return PlanSummary(
+        detected=f"{here.stage.label} ({here.how})",
+        inventory=_inventory(world),
+        disks=tuple(_disks(world)),
+        availability=tuple(_availability(world, playbook)),
+        blind_spots=tuple(_blind_spots(world)),
+        rollback=tuple(
+            {"stage": stage, "procedure": procedure, "rolls": rolls, "controller_gap": gap}
+            for stage, procedure, rolls, gap in ROLLBACK
+        ),
+    )
+
+
+def _inventory(world: World) -> dict[str, int]:
+    view = world.zookeeper if not isinstance(world.zookeeper, Unknown) else world.kraft
+    if isinstance(view, Unknown):
+        return {}
+    topics = len(set(view.partitions.topic))
+    counts = {"topics": topics, "partitions": len(view.partitions), "replicas": view.partitions.replica_count()}
+    return {**counts, **{kind: number for kind, number in view.entities.counts().items() if kind != "topic"}}
+
+
+def _disks(world: World) -> Iterator[Mapping[str, str]]:
+    if isinstance(world.disks, Unknown):
+        return
+    brokers = {int(node.id) for node in world.inventory.brokers}
+    for node, disks in sorted(world.disks.items()):
+        if int(node) in brokers:
+            yield from _rows(int(node), disks)
+
+
+def _rows(broker: int, disks: BrokerDisks | Unknown) -> Iterator[Mapping[str, str]]:
+    if isinstance(disks, Unknown):
+        yield {"broker": str(broker), "path": "?", "health": f"unknown: {disks.reason}"}
+        return
+    for entry in disks.directories:
+        meta = f"V{entry.meta.version}" if isinstance(entry.meta, MetaProperties) else type(entry.meta).__name__
+        yield {
+            "broker": str(broker),
+            "path": entry.path,
+            "health": entry.problem or "healthy",
+            "meta": meta,
+            "directory.id": str(entry.id or "-"),
+            "replicas": str(sum(kind == "current" for kind in entry.replicas.kind)),
+            "bytes": str(sum(entry.replicas.size)),
+            "free": str(entry.free_bytes),
+        }
+
+
+def _availability(world: World, playbook: Playbook) -> Iterator[str]:
+    view = world.zookeeper if not isinstance(world.zookeeper, Unknown) else world.kraft
+    if isinstance(view, Unknown):
+        return
+    file = facts.config(world, int(world.inventory.brokers[0].id))
+    values = file.values if isinstance(file, ConfigFile) else {}
+    brokers = [int(node.id) for node in world.inventory.brokers]
+    accepted = ", ".join(playbook.accept_unavailable) or "none"
+    for topic, why in sorted(unavoidable(view.partitions, view.entities, values, brokers).items()):
+        yield f"{topic}: {why}; unavailable while its broker restarts (accepted patterns: {accepted})"
+
+
+def _blind_spots(world: World) -> Iterator[str]:
+    parts = (
+        ("ZooKeeper", world.zookeeper),
+        ("disks", world.disks),
+        ("live answers", world.live),
+        ("files", world.configs),
+    )
+    for name, part in parts:
+        if isinstance(part, Unknown):
+            yield f"{name}: {part.reason}"
+    if not isinstance(world.zookeeper, Unknown):
+        yield from world.zookeeper.blind_spots

@@ -1,0 +1,133 @@
+"""The effects: the only place that changes anything.
+
+Each asks the lock first, writes its intent into the journal, acts, and writes that it acted; a crash point stands
+before and after each.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import pathlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from migrate.errors import PlanIsStale
+from migrate.hosts.properties import diff
+from migrate.model.ids import NodeId
+from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites
+from migrate.run.crash import CrashPoints
+from migrate.run.journal import Journal
+
+STOP_TIMEOUT: Final = 330.0  # seconds: Kafka itself gives up controlled shutdown after 300
+BACKUP_SUFFIX: Final = ".kraft-migrate-backup"
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """What the effects act with."""
+
+    files: Files
+    services: ServiceControl
+    zookeeper: Callable[[], ZookeeperWrites]
+    drive: Callable[[NodeId], str]
+
+
+class JournaledEffects:
+    """Implements `migrate.model.ports.Effects`."""
+
+    def __init__(
+        self, hands: Hands, journal: Journal, lock: Lock, clock: Clock, folder: pathlib.Path, crash: CrashPoints
+    ) -> None:
+        self._hands = hands
+        self._journal = journal
+        self._lock = lock
+        self._clock = clock
+        self._folder = folder
+        self._crash = crash
+        self.step = ""
+
+    @contextmanager
+    def _effect(self, name: str, node: str, detail: str) -> Iterator[None]:
+        label = f"{name}:{node}"
+        self._lock.still_ours()
+        data = {"step": self.step, "effect": name, "node": node, "detail": detail}
+        self._journal.append(self._clock.now(), "effect", data)
+        self._crash.reach(f"before:{label}")
+        yield
+        self._crash.reach(f"after:{label}")
+        self._journal.append(self._clock.now(), "effected", data)
+
+    def write_config(self, node: NodeId, path: str, content: bytes, expect_sha256: str | None) -> None:
+        """Write a configuration file; PlanIsStale where another one lies there than was looked at."""
+        before = self._hands.files.read(node, path) if self._hands.files.exists(node, path) else None
+        here = None if before is None else hashlib.sha256(before).hexdigest()
+        if here != expect_sha256:
+            raise PlanIsStale(f"{path} of node {int(node)} changed between looking and writing", where=path)
+        lines = diff(before or b"", content, path)
+        with self._effect("write-config", str(int(node)), path):
+            self._hands.files.write(node, path, content)
+        self._journal.append(
+            self._clock.now(), "diff-file", {"step": self.step, "node": int(node), "path": path, "lines": list(lines)}
+        )
+
+    def backup_file(self, node: NodeId, path: str) -> None:
+        """Keep a copy beside the file, and one in the run's folder; an older copy is never overwritten."""
+        if not self._hands.files.exists(node, path):
+            return
+        content = self._hands.files.read(node, path)
+        digest = hashlib.sha256(content).hexdigest()
+        beside = path + BACKUP_SUFFIX
+        with self._effect("backup-file", str(int(node)), path):
+            if not self._hands.files.exists(node, beside):
+                self._hands.files.write(node, beside, content)
+            keep = self._folder / "backup" / str(int(node)) / path.strip("/").replace("/", "_")
+            keep.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            keep.write_bytes(content)
+            keep.chmod(0o600)
+        self.note(f"backup:{int(node)}:{path}", f"{beside} (SHA-256 {digest})")
+
+    def backup_zookeeper(self) -> None:
+        """Keep the whole tree in the run's folder."""
+        target = self._folder / "backup" / "zookeeper.jsonl.gz"
+        target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with self._effect("backup-zookeeper", "zookeeper", target.name):
+            found = self._hands.zookeeper().backup(str(target))
+        text = ", ".join(f"{key} {value}" for key, value in sorted(found.items()))
+        self.note("backup:zookeeper", f"{target.name}: {text}")
+
+    def make_directory(self, node: NodeId, path: str) -> None:
+        """Make a folder on a node's host."""
+        with self._effect("make-directory", str(int(node)), path):
+            self._hands.files.make_directory(node, path)
+
+    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> None:
+        """Format a controller's storage."""
+        with self._effect("format", str(int(node)), f"cluster {cluster_id}, release {release_version}"):
+            self._hands.services.format_storage(node, cluster_id, release_version)
+
+    def stop(self, node: NodeId) -> None:
+        """Stop a node's process, and wait until it is gone."""
+        with self._effect("stop", str(int(node)), ""):
+            self._hands.services.stop(node, STOP_TIMEOUT)
+
+    def start(self, node: NodeId) -> None:
+        """Start a node's process; what it becomes is observed."""
+        with self._effect("start", str(int(node)), ""):
+            self._hands.services.start(node)
+
+    def assign_directories(self, broker: NodeId) -> None:
+        """Send the true directories of a broker's replicas."""
+        with self._effect("assign-directories", str(int(broker)), "AssignReplicasToDirs"):
+            said = self._hands.drive(broker)
+        self.note(f"assigned:{int(broker)}", said)
+
+    def release_zookeeper_lock(self) -> None:
+        """The lock file holds alone from here."""
+        with self._effect("release-lock", "zookeeper", ""):
+            self._lock.release_zookeeper()
+
+    def note(self, key: str, value: str) -> None:
+        """Put a fact into the journal."""
+        self._journal.append(self._clock.now(), "note", {"key": key, "value": value})

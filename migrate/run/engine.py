@@ -1,0 +1,218 @@
+"""The engine: observe, check, intend, do, verify, conclude - for one step after the other.  The only part that acts.
+
+After a kill, an intent without a conclusion is observed (done, half done, not begun, unknown), never simply redone.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, NoReturn, Protocol
+
+from migrate.errors import NoProgress, PlanStopped
+from migrate.model.history import Event
+from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
+from migrate.model.plan import Plan, PlannedStep
+from migrate.model.ports import Clock, Effects, Lock, Observer
+from migrate.model.step import HalfDone, NotBegun, Step
+from migrate.model.world import World
+from migrate.run import journal as journals
+from migrate.run import snapshots, staleness
+from migrate.run.journal import Journal
+from migrate.steps.registry import rebuild
+
+POLL: Final = 0.3  # seconds between two looks while waiting
+
+
+class StepEffects(Effects, Protocol):
+    """Effects that know which step they are part of."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class Machinery:
+    """What an engine works with."""
+
+    observer: Observer
+    effects: StepEffects
+    journal: Journal
+    lock: Lock
+    clock: Clock
+    no_progress_seconds: float
+    listen: Callable[[Event], None]
+
+
+class Engine:
+    """Carries out a plan; `run` returns when every step is concluded, and raises where it had to stop."""
+
+    def __init__(self, plan: Plan, machinery: Machinery) -> None:
+        self._plan = plan
+        self._with = machinery
+
+    def run(self) -> None:
+        """All steps that are not concluded yet.
+
+        Raises PlanStopped, PlanIsStale, PredictionFailed, NoProgress, lock errors; the journal says why.
+        """
+        events = self._with.journal.events
+        done, begun = journals.concluded(events), journals.begun(events)
+        resumed = any(event.name == "session" for event in events)
+        self._write("session", pid=os.getpid(), host=socket.gethostname(), resumed=resumed)
+        stage = ""
+        for planned in self._plan.steps:
+            if planned.id in done:
+                continue
+            if planned.stage.label != stage:
+                stage = planned.stage.label
+                self._write("stage", stage=stage)
+            self._one(planned, rebuild(planned.kind, planned.params), begun=planned.id in begun)
+        self._write("end", target=self._plan.target.label)
+
+    def _one(self, planned: PlannedStep, step: Step, *, begun: bool) -> None:
+        self._with.effects.step = planned.id
+        world = self._observe(step.needs)
+        readiness = self._progress(step, world) if begun else None
+        if readiness is None:
+            world, readiness = self._wait_until_ready(planned, step, world)
+        match readiness:
+            case Ready():
+                if not begun:
+                    staleness.check_binds(planned, world)
+                self._with.lock.still_ours()
+                self._write("intend", step=planned.id, stage=planned.stage.label, title=planned.title)
+                step.do(world, self._with.effects)
+            case AlreadyDone():
+                pass
+            case _:
+                self._stop(planned, readiness)
+        self._prove(planned, step)
+
+    def _progress(self, step: Step, world: World) -> Readiness | None:
+        """What an interrupted attempt asks for: go on, prove, stop - or begin from the start (None)."""
+        match step.progress(world):
+            case NotBegun():
+                return None
+            case HalfDone():
+                return Ready()
+            case found:
+                return found
+
+    def _wait_until_ready(self, planned: PlannedStep, step: Step, world: World) -> tuple[World, Readiness]:
+        waiting = _Wait(self, planned)
+        while True:
+            readiness = step.check(world)
+            if not isinstance(readiness, NotYet):
+                return world, readiness
+            waiting.look(readiness)
+            world = self._observe(step.needs)
+
+    def _prove(self, planned: PlannedStep, step: Step) -> None:
+        waiting = _Wait(self, planned)
+        while True:
+            world = self._observe(step.proof_needs)
+            outcome = step.verify(world)
+            if not isinstance(outcome, NotYet):
+                break
+            waiting.look(outcome)
+        snapshots.write(self._write, planned, world)
+        if not isinstance(outcome, Verified | AlreadyDone):
+            self._stop(planned, outcome)
+        if planned.expects:
+            needed = snapshots.needed_for(planned)
+            seen = world if needed <= step.proof_needs else self._observe(needed | step.proof_needs)
+            staleness.check_expectations(planned, seen)
+        evidence = list(outcome.evidence) if isinstance(outcome, Verified) else [outcome.how]
+        self._conclude(planned, outcome, evidence=evidence, reason="")
+
+    def _stop(self, planned: PlannedStep, outcome: Outcome | Readiness) -> NoReturn:
+        reason = _reason(outcome)
+        self._conclude(planned, outcome, evidence=[], reason=reason)
+        codes = list(outcome.codes) if isinstance(outcome, Refused) else []
+        self._write("stop", reason=reason, code=",".join(codes))
+        next_step = outcome.next_step if isinstance(outcome, Failed) else ""
+        raise PlanStopped(
+            f"{type(outcome).__name__.lower()}: {reason}", where=f"step {planned.id}", next_step=next_step
+        )
+
+    def _conclude(self, planned: PlannedStep, outcome: object, *, evidence: list[str], reason: str) -> None:
+        data = {"step": planned.id, "stage": planned.stage.label, "outcome": type(outcome).__name__}
+        self._write("conclude", **data, reason=reason, evidence=evidence)
+
+    def _observe(self, needs: Any) -> World:
+        return self._with.observer.observe(needs, self._facts())
+
+    def _facts(self) -> Mapping[str, str]:
+        events = self._with.journal.events
+        found = journals.notes(events)
+        rolls = [event.time for event in journals.of_stage(events, "kraft-mode")]
+        if rolls:
+            found["soak_elapsed"] = f"{max(0.0, self._with.clock.now() - rolls[-1]):.1f}"
+        return found
+
+    def _write(self, name: str, **data: Any) -> None:
+        self._with.listen(self._with.journal.append(self._with.clock.now(), name, data))
+
+    def pause(self, planned: PlannedStep, reason: NotYet, *, changed: bool) -> None:
+        """One turn of a wait: said when it begins and whenever it moves."""
+        if changed:
+            self._write(
+                "waiting",
+                step=planned.id,
+                what=reason.what,
+                owner=reason.owner,
+                next=reason.next_step,
+                progress=reason.progress,
+            )
+        self._with.clock.sleep(POLL)
+
+    def gave_up(self, planned: PlannedStep, reason: NotYet, seconds: float) -> NoProgress:
+        """The end of a wait without progress."""
+        self._write("stop", reason=f"no progress for {seconds:.0f} s: {reason.what}", code="")
+        return NoProgress(
+            f"no progress for {seconds:.0f} s while waiting for {reason.what}",
+            where=f"step {planned.id}",
+            why=f"{reason.owner} did not move",
+            next_step=reason.next_step,
+        )
+
+    @property
+    def clock(self) -> Clock:
+        """The run's clock."""
+        return self._with.clock
+
+    @property
+    def patience(self) -> float:
+        """Seconds without progress after which a wait ends."""
+        return self._with.no_progress_seconds
+
+
+class _Wait:
+    """One wait: ends by lack of progress, never by elapsed time."""
+
+    def __init__(self, engine: Engine, planned: PlannedStep) -> None:
+        self._engine = engine
+        self._planned = planned
+        self._last: tuple[str, str] | None = None
+        self._since = engine.clock.monotonic()
+
+    def look(self, reason: NotYet) -> None:
+        """Note what is waited for; NoProgress when it stood still too long."""
+        now = self._engine.clock.monotonic()
+        seen = (reason.what, reason.progress)
+        changed = seen != self._last
+        if changed:
+            self._last, self._since = seen, now
+        elif now - self._since > self._engine.patience:
+            raise self._engine.gave_up(self._planned, reason, now - self._since)
+        self._engine.pause(self._planned, reason, changed=changed)
+
+
+def _reason(outcome: object) -> str:
+    match outcome:
+        case Refused(reason=reason) | Unknown(reason=reason) | Failed(reason=reason):
+            return reason
+        case _:
+            return str(outcome)

@@ -1,0 +1,161 @@
+"""The journal: append-only lines, each with its length, CRC-32C and the hash of the line before.
+
+A line is `LENGTH CRC JSON`: eight hex digits each, then the JSON text.  File and folder are fsynced before `append`
+returns.  A torn last line is what a kill leaves: it is cut off when the journal is opened to go on; any other damage is
+refused.  What the events mean stands in `migrate.model.history`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import pathlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import google_crc32c
+
+from migrate.errors import JournalDamaged, JournalUnwritable
+from migrate.model.history import Event
+
+START: Final = "0" * 64
+HEAD: Final = 18  # two times eight hex digits, each with a blank behind it
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a journal file holds: its events, where the good part ends (bytes), the last line's hash."""
+
+    events: tuple[Event, ...]
+    good_bytes: int
+    last_hash: str
+    torn: bool
+
+
+def _line(number: int, time: float, name: str, data: Mapping[str, Any], previous: str) -> bytes:
+    body = {"n": number, "t": round(time, 3), "event": name, "data": data, "prev": previous}
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+    return b"%08x %08x %s\n" % (len(text), google_crc32c.value(text), text)
+
+
+def _hash(line: bytes) -> str:
+    return hashlib.sha256(line).hexdigest()
+
+
+def read(path: pathlib.Path) -> Reading:
+    """Read and check a journal; JournalDamaged where a line that is not the last is wrong."""
+    raw = path.read_bytes()
+    events: list[Event] = []
+    previous, good = START, 0
+    for number, line in enumerate(raw.splitlines(keepends=True)):
+        problem = _problem(line, number, previous)
+        if problem:
+            if good + len(line) == len(raw):
+                return Reading(tuple(events), good, previous, torn=True)
+            raise JournalDamaged(f"line {number + 1}: {problem}", where=str(path))
+        body = json.loads(line[HEAD:])
+        events.append(Event(body["n"], body["t"], body["event"], body["data"]))
+        previous = _hash(line)
+        good += len(line)
+    return Reading(tuple(events), good, previous, torn=False)
+
+
+def _problem(line: bytes, number: int, previous: str) -> str:
+    """Why this line is not what was written; "" if it is."""
+    text = line[HEAD:-1]
+    if not line.endswith(b"\n") or line[:HEAD] != b"%08x %08x " % (len(text), google_crc32c.value(text)):
+        return "its length or checksum does not fit"
+    try:
+        body = json.loads(text)
+    except ValueError:
+        return "it is no JSON"
+    if not isinstance(body, dict) or set(body) != {"n", "t", "event", "data", "prev"}:
+        return "it lacks a field"
+    if body["n"] != number or body["prev"] != previous:
+        return "it does not follow the line before it"
+    return ""
+
+
+class Journal:
+    """A journal that is being written; made by `begin` or `resume`."""
+
+    def __init__(self, path: pathlib.Path, reading: Reading) -> None:
+        self.path = path
+        self._events = list(reading.events)
+        self._previous = reading.last_hash
+        try:
+            self._file = path.open("r+b" if path.exists() else "x+b", buffering=0)
+            self._file.truncate(reading.good_bytes)
+            self._file.seek(reading.good_bytes)
+            path.chmod(0o600)
+        except OSError as error:
+            raise JournalUnwritable(f"the journal cannot be opened: {error}", where=str(path)) from error
+
+    @classmethod
+    def begin(cls, path: pathlib.Path, time: float, header: Mapping[str, Any]) -> Journal:
+        """A new journal whose first line is `run`."""
+        journal = cls(path, Reading((), 0, START, torn=False))
+        journal.append(time, "run", header)
+        return journal
+
+    @classmethod
+    def resume(cls, path: pathlib.Path) -> Journal:
+        """Go on with a journal; a torn last line is cut off."""
+        return cls(path, read(path))
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """All events so far."""
+        return tuple(self._events)
+
+    def append(self, time: float, name: str, data: Mapping[str, Any]) -> Event:
+        """Write one event; it is on disk when this returns.  JournalUnwritable if it cannot be."""
+        line = _line(len(self._events), time, name, data, self._previous)
+        try:
+            self._file.write(line)
+            os.fsync(self._file.fileno())
+            _sync_folder(self.path.parent)
+        except OSError as error:
+            raise JournalUnwritable(f"the journal cannot be written: {error}", where=str(self.path)) from error
+        event = Event(len(self._events), round(time, 3), name, json.loads(json.dumps(data)))
+        self._events.append(event)
+        self._previous = _hash(line)
+        return event
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _sync_folder(folder: pathlib.Path) -> None:
+    handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def concluded(events: tuple[Event, ...]) -> frozenset[str]:
+    """Ids of the steps that ended well."""
+    return frozenset(
+        event.data["step"]
+        for event in events
+        if event.name == "conclude" and event.data["outcome"] in ("Verified", "AlreadyDone")
+    )
+
+
+def begun(events: tuple[Event, ...]) -> frozenset[str]:
+    """Ids of the steps with an intent: their effects may have happened, in part or in whole."""
+    return frozenset(event.data["step"] for event in events if event.name == "intend")
+
+
+def notes(events: tuple[Event, ...]) -> dict[str, str]:
+    """The facts that the run noted; the last value of a key holds."""
+    return {event.data["key"]: event.data["value"] for event in events if event.name == "note"}
+
+
+def of_stage(events: tuple[Event, ...], stage: str) -> Iterator[Event]:
+    """The events that conclude steps of a stage."""
+    return (event for event in events if event.name == "conclude" and event.data.get("stage") == stage)

@@ -1,0 +1,106 @@
+"""Policy `drive`: send a broker's true directories before its KRaft restart (KIP-858, AssignReplicasToDirs)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from migrate.model.ids import NodeId
+from migrate.model.ledger import ReplicaState
+from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.ports import Effects
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
+from migrate.model.world import Need, World
+from migrate.steps import gates
+from migrate.steps.base import BaseStep
+
+SENDABLE = (ReplicaState.MIGRATING, ReplicaState.VERIFIED)
+
+
+@dataclass(frozen=True, slots=True)
+class AssignDirectories(BaseStep):
+    """Only rows whose directory id is registered by that broker and stands beside the current copy are sent."""
+
+    broker: int
+
+    kind: ClassVar[str] = "assign-directories"
+    stage_is: ClassVar[Stage] = Stage.KRAFT_MODE
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.LEDGER})
+    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LEDGER})
+    undo: ClassVar[str] = "not needed: the ids are the true ones, and ZooKeeper mode ignores them"
+    proof: ClassVar[str] = "the metadata, read again, names the directory on disk for every replica of the broker"
+
+    @property
+    def id(self) -> str:
+        """`kraft-mode/assign-2`."""
+        return f"{self.stage.label}/assign-{self.broker}"
+
+    @property
+    def title(self) -> str:
+        """One line."""
+        return f"send the true directories of broker {self.broker}'s replicas (policy drive)"
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
+        """One line."""
+        return (
+            Action(
+                "~", f"broker {self.broker}", "AssignReplicasToDirs to the active controller, at most 2250 a request"
+            ),
+        )
+
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
+        """It is still in migration mode."""
+        return {f"registered:{self.broker}": "migration"}
+
+    def check(self, world: World) -> Readiness:
+        """In dual write, ISRs full, and every row of the broker proven by registration and disk."""
+        return gates.first(
+            gates.state_is(world, ZkMigrationState.MIGRATION),
+            gates.quorum_healthy(world),
+            gates.replicas_full(world),
+            self._rows(world, SENDABLE),
+        )
+
+    def _rows(self, world: World, states: tuple[ReplicaState, ...]) -> Readiness:
+        if isinstance(world.ledger, Unknown):
+            return world.ledger
+        wrong = [row for row in world.ledger.of(self.broker) if row.state not in states]
+        if not wrong:
+            return Ready()
+        row = wrong[0]
+        return Refused(
+            f"{len(wrong)} replicas of broker {self.broker} are in no state to be sent: {row.topic}-{row.partition} is "
+            f"{row.state.value} (on disk {row.on_disk or 'nowhere'}, in the metadata {row.in_metadata or '-'})"
+        )
+
+    def progress(self, world: World) -> Progress:
+        """Told by the ledger: what the metadata already says is not sent again."""
+        if isinstance(world.ledger, Unknown):
+            return world.ledger
+        rows = world.ledger.of(self.broker)
+        done = sum(row.state is ReplicaState.VERIFIED for row in rows)
+        if done == len(rows):
+            return AlreadyDone("every replica of it is VERIFIED")
+        return HalfDone(f"{done} of {len(rows)} are VERIFIED") if done else NotBegun()
+
+    def do(self, world: World, effects: Effects) -> None:  # noqa: ARG002 - the protocol's signature
+        """Send what is missing."""
+        effects.assign_directories(NodeId(self.broker))
+
+    def verify(self, world: World) -> Outcome:
+        """By reading the metadata: neither the answers nor the ISRs prove it."""
+        if isinstance(world.ledger, Unknown):
+            return world.ledger
+        rows = world.ledger.of(self.broker)
+        left = [row for row in rows if row.state is not ReplicaState.VERIFIED]
+        if left and all(row.state is ReplicaState.MIGRATING for row in left):
+            return NotYet(
+                f"{len(left)} replicas of broker {self.broker} to be VERIFIED in the metadata",
+                "the active controller",
+                "nothing: the records were accepted and must be committed",
+                progress=str(len(left)),
+            )
+        lines = (f"{len(rows)} replicas VERIFIED at metadata offset {world.ledger.offset}",)
+        return gates.as_outcome(self._rows(world, (ReplicaState.VERIFIED,)), *lines)

@@ -1,0 +1,82 @@
+"""Stage cleanup: give the ZooKeeper lock back, then prove the cluster by its own metadata alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from migrate.model.ledger import ReplicaState
+from migrate.model.outcome import Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.ports import Effects
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.step import Action, Predicted
+from migrate.model.views import ConfigFile
+from migrate.model.world import Need, World
+from migrate.steps import facts, gates
+from migrate.steps.base import BaseStep
+
+LOOK = frozenset({Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseZookeeper(BaseStep):
+    """From here the run's lock file holds alone; ZooKeeper may be stopped by its operator."""
+
+    kind: ClassVar[str] = "release-zookeeper"
+    stage_is: ClassVar[Stage] = Stage.CLEANUP
+    title: ClassVar[str] = "give the lock in ZooKeeper back"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT})
+    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT})
+    proof: ClassVar[str] = "no process of Kafka uses ZooKeeper any more"
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
+        """One znode."""
+        return (Action("-", "ZooKeeper", "delete the run's own lock", znode="lock"),)
+
+    def check(self, world: World) -> Readiness:
+        """Only once it is finalized."""
+        return gates.state_is(world, ZkMigrationState.POST_MIGRATION)
+
+    def do(self, world: World, effects: Effects) -> None:  # noqa: ARG002 - the protocol's signature
+        """Release it."""
+        effects.release_zookeeper_lock()
+
+    def verify(self, world: World) -> Outcome:
+        """Finalized, and the lock is the file's."""
+        found = gates.state_is(world, ZkMigrationState.POST_MIGRATION)
+        return gates.as_outcome(found, "POST_MIGRATION; the lock file holds from here")
+
+
+@dataclass(frozen=True, slots=True)
+class ProveFinal(BaseStep):
+    """Every replica VERIFIED by metadata, registration and disk; nothing of ZooKeeper left in any file."""
+
+    kind: ClassVar[str] = "prove-final"
+    stage_is: ClassVar[Stage] = Stage.CLEANUP
+    title: ClassVar[str] = "prove every replica by metadata and disk, and every file free of ZooKeeper"
+    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.SPARK_LEDGER}
+    proof: ClassVar[str] = "every replica VERIFIED; no zookeeper.* key in any file; no stale registration"
+
+    def verify(self, world: World) -> Outcome:
+        """All of it."""
+        found = gates.first(
+            gates.state_is(world, ZkMigrationState.POST_MIGRATION),
+            gates.all_brokers_kraft(world),
+            _no_zookeeper_keys(world),
+            gates.ledger_is(world, ReplicaState.VERIFIED),
+            gates.quorum_healthy(world),
+            gates.replicas_full(world),
+        )
+        lines = () if isinstance(world.ledger, Unknown) else (f"{len(world.ledger.rows)} replicas VERIFIED",)
+        return gates.as_outcome(found, *lines, "no zookeeper.* key in any file")
+
+
+def _no_zookeeper_keys(world: World) -> Readiness:
+    for node in world.inventory.nodes:
+        file = facts.config(world, node.id)
+        if not isinstance(file, ConfigFile):
+            return Unknown(f"the file of node {int(node.id)} cannot be read")
+        left = sorted(key for key in file.values if key.startswith("zookeeper."))
+        if left:
+            return Refused(f"{file.path} still has {', '.join(left)}")
+    return Ready()

@@ -1,0 +1,187 @@
+"""Stage controllers: format and start the KRaft quorum with the flag; it ends in PRE_MIGRATION, waiting for brokers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from migrate.model.ids import NodeId
+from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.ports import Effects
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
+from migrate.model.views import ConfigFile, MetaProperties, Running
+from migrate.model.world import Need, World
+from migrate.steps import facts, gates
+from migrate.steps.base import BaseStep
+
+LOOK = frozenset({Need.ZOOKEEPER, Need.CONFIGS, Need.DISKS, Need.SERVICES})
+
+
+@dataclass(frozen=True, slots=True)
+class FormatController(BaseStep):
+    """kafka-storage format of one controller, with the ZooKeeper cluster's id and the brokers' protocol version."""
+
+    controller: int
+    release_version: str
+
+    kind: ClassVar[str] = "format-controller"
+    stage_is: ClassVar[Stage] = Stage.CONTROLLERS
+    needs: ClassVar[frozenset[Need]] = LOOK
+    proof_needs: ClassVar[frozenset[Need]] = LOOK
+    undo: ClassVar[str] = "set the metadata directory aside"
+    proof: ClassVar[str] = "its meta.properties holds the cluster id and the node id"
+
+    @property
+    def id(self) -> str:
+        """`controllers/format-3000`."""
+        return f"{self.stage.label}/format-{self.controller}"
+
+    @property
+    def title(self) -> str:
+        """One line."""
+        return f"format the metadata directory of controller {self.controller}"
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
+        """The command."""
+        node = next(node for node in world.inventory.controllers if node.id == self.controller)
+        command = f"kafka-storage format --cluster-id=ID -c {node.config} --release-version {self.release_version}"
+        return (Action("+", f"controller {self.controller}", f"{command} ({node.metadata_directory})"),)
+
+    def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
+        """The controller's file and the cluster id."""
+        raw = facts.predicted_config(world, before, self.controller)
+        config = facts.UNKNOWN if raw is None else facts.sha256(raw)
+        return {f"config:{self.controller}": config, **facts.observed(world, ("cluster_id:",))}
+
+    def check(self, world: World) -> Readiness:
+        """Formatted already, or fit to be; never while /migration remembers a copy."""
+        done = self._formatted(world)
+        if not isinstance(done, Ready):
+            return done
+        return gates.no_blockers(world, self.stage)
+
+    def _formatted(self, world: World) -> Readiness:
+        """AlreadyDone when it is formatted for this cluster, Refused when for another, Ready when it is not."""
+        if isinstance(world.disks, Unknown) or isinstance(world.zookeeper, Unknown):
+            return Unknown("the metadata directory or ZooKeeper's cluster id cannot be seen")
+        disks = world.disks.get(NodeId(self.controller), Unknown("the metadata directory was not looked at"))
+        if isinstance(disks, Unknown):
+            return disks
+        meta = disks.directories[0].meta
+        if not isinstance(meta, MetaProperties):
+            return Ready()
+        if (meta.cluster_id, meta.node_id) != (world.zookeeper.cluster_id, self.controller):
+            return Refused(
+                f"{disks.directories[0].path} belongs to cluster {meta.cluster_id} and node {meta.node_id}, not to "
+                f"cluster {world.zookeeper.cluster_id} and node {self.controller}: set it aside"
+            )
+        return AlreadyDone("its meta.properties holds this cluster's id and its node id")
+
+    def progress(self, world: World) -> Progress:
+        """Formatted or not: meta.properties is written last and atomically by Kafka's tool."""
+        found = self._formatted(world)
+        return found if isinstance(found, AlreadyDone | Unknown) else NotBegun()
+
+    def do(self, world: World, effects: Effects) -> None:
+        """Format it."""
+        assert not isinstance(world.zookeeper, Unknown)
+        effects.format_storage(NodeId(self.controller), world.zookeeper.cluster_id, self.release_version)
+
+    def verify(self, world: World) -> Outcome:
+        """It is formatted for this cluster."""
+        found = self._formatted(world)
+        if isinstance(found, AlreadyDone):
+            return gates.as_outcome(Ready(), found.how)
+        return Refused("the metadata directory has no meta.properties") if isinstance(found, Ready) else found
+
+
+@dataclass(frozen=True, slots=True)
+class StartControllers(BaseStep):
+    """Start every controller; none ever without the flag before finalize."""
+
+    kind: ClassVar[str] = "start-controllers"
+    stage_is: ClassVar[Stage] = Stage.CONTROLLERS
+    title: ClassVar[str] = "start the controllers with the migration flag"
+    needs: ClassVar[frozenset[Need]] = LOOK | {Need.LIVE}
+    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.LIVE, Need.KRAFT}
+    undo: ClassVar[str] = "stop the controllers and delete /migration"
+    proof: ClassVar[str] = (
+        "PRE_MIGRATION, every voter caught up, every controller registered with the flag, /migration waits"
+    )
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
+        """One start each, and the znode that they make."""
+        starts = tuple(
+            Action(">", f"controller {int(node.id)}", "start with the migration flag")
+            for node in world.inventory.controllers
+        )
+        return (*starts, Action("+", "ZooKeeper", "the controllers create /migration, waiting", znode="/migration"))
+
+    def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
+        """Each controller's file."""
+        found = {}
+        for node in world.inventory.controllers:
+            raw = facts.predicted_config(world, before, node.id)
+            found[f"config:{int(node.id)}"] = facts.UNKNOWN if raw is None else facts.sha256(raw)
+        return found
+
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
+        """A waiting quorum."""
+        return {"migration_state:": "PRE_MIGRATION", "migration_znode:": "waiting"}
+
+    def check(self, world: World) -> Readiness:
+        """No blocker; every file has the flag."""
+        return gates.first(gates.no_blockers(world, self.stage), _all_flagged(world), gates.replicas_full(world))
+
+    def progress(self, world: World) -> Progress:
+        """How many of them live?"""
+        if isinstance(world.services, Unknown):
+            return world.services
+        alive = [isinstance(world.services.get(node.id), Running) for node in world.inventory.controllers]
+        if all(alive):
+            return AlreadyDone("all controllers run")
+        return HalfDone(f"{sum(alive)} of {len(alive)} run") if any(alive) else NotBegun()
+
+    def do(self, world: World, effects: Effects) -> None:
+        """Start those that do not run; the flag is looked at again first."""
+        assert not isinstance(world.services, Unknown)
+        if not isinstance(_all_flagged(world), Ready):
+            return
+        for node in world.inventory.controllers:
+            if not isinstance(world.services.get(node.id), Running):
+                effects.start(node.id)
+
+    def verify(self, world: World) -> Outcome:
+        """The quorum waits for brokers."""
+        found = gates.first(gates.quorum_healthy(world), _waiting(world))
+        return gates.as_outcome(found, "quorum healthy; every controller registered with the flag; state PRE_MIGRATION")
+
+
+def _all_flagged(world: World) -> Readiness:
+    for node in world.inventory.controllers:
+        file = facts.config(world, node.id)
+        if not isinstance(file, ConfigFile):
+            return Unknown(f"the file of controller {int(node.id)} cannot be read")
+        if facts.mode_of(file.values) != "controller":
+            return Refused(f"{file.path} lacks {facts.FLAG}=true: such a controller would finalize by being elected")
+    return Ready()
+
+
+def _waiting(world: World) -> Readiness:
+    after = "nothing: it comes by itself; look at the controllers' logs if it lasts"
+    if isinstance(world.kraft, Unknown):
+        return NotYet(f"the metadata to be readable ({world.kraft.reason})", "the controllers", after)
+    missing = [
+        int(node.id)
+        for node in world.inventory.controllers
+        if node.id not in world.kraft.controllers or not world.kraft.controllers[node.id].migration_ready
+    ]
+    if missing:
+        return NotYet(
+            f"controllers {missing} to register with the flag", "those controllers", after, progress=str(missing)
+        )
+    if facts.observed(world, ("migration_znode:",))["migration_znode:"] == facts.ABSENT:
+        return NotYet("the migration driver to create /migration", "the active controller", after)
+    return gates.state_is(world, ZkMigrationState.PRE_MIGRATION)

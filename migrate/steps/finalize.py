@@ -1,0 +1,239 @@
+"""Stage finalize: the controllers without the flag, one by one, the active one last.  No way back from the first on.
+
+Source: `ActivationRecordsGenerator` (a controller that becomes active in MIGRATION with the flag unset writes
+POST_MIGRATION at once, and asks nobody), KAFKA-20960.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from migrate.hosts.properties import diff
+from migrate.model.ids import NodeId
+from migrate.model.ledger import ReplicaState
+from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.ports import Effects
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
+from migrate.model.views import ConfigFile, MigrationZnode, Running
+from migrate.model.world import Need, World
+from migrate.steps import configuration, facts, gates
+from migrate.steps.base import BaseStep
+
+
+@dataclass(frozen=True, slots=True)
+class FinalizeController(BaseStep):
+    """One of them, chosen when it is time: a half-done one first, then followers, the active controller last."""
+
+    position: int
+    of: int
+
+    kind: ClassVar[str] = "finalize-controller"
+    stage_is: ClassVar[Stage] = Stage.FINALIZE
+    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})
+    undo: ClassVar[str] = "none: from the first start without the flag on there is no way back"
+    proof: ClassVar[str] = "it runs without the flag, the quorum is healthy; after the last: POST_MIGRATION"
+
+    @property
+    def needs(self) -> frozenset[Need]:  # type: ignore[override] # the interlock looks at everything, later ones do not
+        """Everything before the first; the quorum before the others."""
+        if self.position == 1:
+            return frozenset(Need) - {Need.LEDGER}
+        return frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})
+
+    @property
+    def id(self) -> str:
+        """`finalize/1-of-3`."""
+        return f"{self.stage.label}/{self.position}-of-{self.of}"
+
+    @property
+    def title(self) -> str:
+        """One line."""
+        return f"restart controller {self.position} of {self.of} without the migration flag (the active one last)"
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
+        """The files' changes are listed at the first position; the order is chosen when it is time."""
+        restart = Action("!", "a controller", f"restart number {self.position} of {self.of}, the active one last")
+        if self.position > 1:
+            return (restart,)
+        edits = []
+        for node in world.inventory.controllers:
+            raw = facts.predicted_config(world, before, node.id)
+            if raw is not None:
+                lines = tuple(diff(raw, configuration.finalized_controller(raw), node.config))
+                edits.append(Action("~", f"controller {int(node.id)}", f"edit {node.config}", lines))
+        return (*edits, restart)
+
+    def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
+        """Every controller's file at the first position: later ones change them themselves."""
+        if self.position > 1:
+            return {}
+        found = {}
+        for node in world.inventory.controllers:
+            raw = facts.predicted_config(world, before, node.id)
+            found[f"config:{int(node.id)}"] = facts.UNKNOWN if raw is None else facts.sha256(raw)
+        return found
+
+    def predict(self, world: World, before: Predicted) -> Predicted:
+        """After the last position every file is without ZooKeeper."""
+        if self.position < self.of:
+            return before
+        after = before
+        for node in world.inventory.controllers:
+            raw = facts.predicted_config(world, before, node.id)
+            if raw is not None:
+                after = facts.with_config(after, node.id, configuration.finalized_controller(raw))
+        return after
+
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
+        """POST_MIGRATION, and every file as predicted, after the last."""
+        if self.position < self.of:
+            return {}
+        after = self.predict(world, before)
+        hashes = {
+            f"config:{int(node.id)}": facts.sha256(after.configs[node.id])
+            for node in world.inventory.controllers
+            if node.id in after.configs
+        }
+        return {"migration_state:": "POST_MIGRATION", **hashes}
+
+    def check(self, world: World) -> Readiness:
+        """The interlock before the first; a healthy quorum before each."""
+        states = (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION)
+        if self.position > 1:
+            return gates.first(gates.state_is(world, *states), gates.quorum_healthy(world))
+        return gates.first(
+            gates.no_blockers(world, self.stage),
+            gates.state_is(world, ZkMigrationState.MIGRATION),
+            gates.all_brokers_kraft(world),
+            _no_broker_flag(world),
+            gates.views_equal(world),
+            gates.ledger_is(world, ReplicaState.VERIFIED),
+            _dual_write_keeps_up(world),
+            gates.quorum_healthy(world),
+            gates.replicas_full(world),
+        )
+
+    def progress(self, world: World) -> Progress:
+        """By how many run without the flag, and whether one is half way."""
+        done = _finalized(world)
+        if isinstance(done, Unknown):
+            return done
+        if len(done) >= self.position:
+            return AlreadyDone(f"{len(done)} controllers run without the flag")
+        half = _half_way(world)
+        return HalfDone(f"controller {half} is half way") if half is not None else NotBegun()
+
+    def do(self, world: World, effects: Effects) -> None:
+        """Stop, write, start the chosen one."""
+        chosen = choose(world)
+        if chosen is None:
+            return
+        node = NodeId(chosen)
+        file = facts.config(world, node)
+        assert isinstance(file, ConfigFile)
+        assert not isinstance(world.services, Unknown)
+        if isinstance(world.services[node], Running):
+            effects.stop(node)
+        if facts.mode_of(file.values) != "finalized":
+            effects.write_config(node, file.path, configuration.finalized_controller(file.raw), file.sha256)
+        effects.start(node)
+
+    def verify(self, world: World) -> Outcome:
+        """As many as planned run without the flag, and the quorum is whole; after the last: POST_MIGRATION."""
+        done = _finalized(world)
+        if isinstance(done, Unknown):
+            return done
+        if len(done) < self.position:
+            return Refused(f"only {len(done)} of {self.position} controllers run without the flag: {sorted(done)}")
+        found = gates.quorum_healthy(world)
+        if isinstance(found, Ready) and self.position == self.of:
+            found = _post_migration(world)
+        return gates.as_outcome(found, f"controllers {sorted(done)} run without the flag; the quorum is healthy")
+
+
+def choose(world: World) -> int | None:
+    """The controller to restart next: a half-done one, else a follower by id, else the active one."""
+    half = _half_way(world)
+    if half is not None:
+        return half
+    done = _finalized(world)
+    if isinstance(done, Unknown) or isinstance(world.live, Unknown) or isinstance(world.live.quorum, Unknown):
+        return None
+    leader = int(world.live.quorum.leader)
+    left = sorted(int(node.id) for node in world.inventory.controllers if int(node.id) not in done)
+    return next((node for node in left if node != leader), left[0] if left else None)
+
+
+def _finalized(world: World) -> set[int] | Unknown:
+    """Controllers whose process was started with the file that lies there, and that file has no flag."""
+    if isinstance(world.services, Unknown):
+        return world.services
+    found = set()
+    for node in world.inventory.controllers:
+        file = facts.config(world, node.id)
+        if not isinstance(file, ConfigFile):
+            return Unknown(f"the file of controller {int(node.id)} cannot be read")
+        state = world.services.get(node.id, Unknown("not looked at"))
+        if isinstance(state, Unknown):
+            return state
+        if (
+            facts.mode_of(file.values) == "finalized"
+            and isinstance(state, Running)
+            and state.config_sha256 in (None, file.sha256)
+        ):
+            found.add(int(node.id))
+    return found
+
+
+def _half_way(world: World) -> int | None:
+    """A controller that is stopped, or whose file was changed under its old process."""
+    if isinstance(world.services, Unknown):
+        return None
+    for node in world.inventory.controllers:
+        file, state = facts.config(world, node.id), world.services.get(node.id)
+        if not isinstance(file, ConfigFile):
+            continue
+        if not isinstance(state, Running):
+            return int(node.id)
+        if facts.mode_of(file.values) == "finalized" and state.config_sha256 not in (None, file.sha256):
+            return int(node.id)
+    return None
+
+
+def _no_broker_flag(world: World) -> Readiness:
+    for node in world.inventory.brokers:
+        file = facts.config(world, node.id)
+        if not isinstance(file, ConfigFile):
+            return Unknown(f"the file of broker {int(node.id)} cannot be read")
+        if facts.mode_of(file.values) != "kraft":
+            return Refused(f"{file.path} is not a KRaft broker's file")
+    return Ready()
+
+
+def _dual_write_keeps_up(world: World) -> Readiness:
+    """/migration stands near the committed end (both move twice a second with NoOp records)."""
+    if isinstance(world.zookeeper, Unknown):
+        return world.zookeeper
+    if isinstance(world.diff, Unknown):
+        return world.diff
+    znode = world.zookeeper.migration
+    if not isinstance(znode, MigrationZnode) or znode.offset < world.diff.offset:
+        return NotYet(
+            f"dual write to pass metadata offset {world.diff.offset} (now: {znode})",
+            "the active controller",
+            "look at the active controller's log",
+            progress=str(znode),
+        )
+    return Ready()
+
+
+def _post_migration(world: World) -> Readiness:
+    after = "nothing: the first active controller without the flag writes it"
+    if isinstance(world.kraft, Unknown):
+        return NotYet(f"the metadata to be readable ({world.kraft.reason})", "the controllers", after)
+    if world.kraft.migration_state is not ZkMigrationState.POST_MIGRATION:
+        return NotYet("POST_MIGRATION in the metadata", "the active controller", after)
+    return Ready()

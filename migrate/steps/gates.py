@@ -1,0 +1,224 @@
+"""Gates: one condition each, from a World to a Readiness (pure).
+
+A gate that waiting can open answers NotYet, one that it cannot answers Refused, and what cannot be seen is Unknown.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from migrate import checks
+from migrate.model.findings import Severity
+from migrate.model.ids import NodeId
+from migrate.model.ledger import ReplicaState
+from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.views import ConfigFile, MetadataAnswer, Quorum, Running
+from migrate.model.world import World
+from migrate.steps import facts
+from migrate.steps.availability import not_accepted, unavoidable
+
+VOTER_LAG: Final = 10  # records: NoOps keep followers one or two behind at rest
+
+
+def first(*gates: Readiness) -> Readiness:
+    """The first gate that is not open, else Ready."""
+    for gate in gates:
+        if not isinstance(gate, Ready):
+            return gate
+    return Ready()
+
+
+def as_outcome(readiness: Readiness, *evidence: str) -> Outcome:
+    """A gate as a proof: an open one is Verified by the evidence given."""
+    if isinstance(readiness, Ready):
+        return Verified(evidence)
+    return readiness
+
+
+def no_blockers(world: World, stage: Stage) -> Readiness:
+    """No finding blocks that stage; a blind spot that the stage cannot do without blocks it, too."""
+    found = [
+        finding
+        for finding in checks.run(world, target=stage)
+        if finding.severity in (Severity.BLOCKER, Severity.BLIND_SPOT) and finding.blocks_from <= stage
+    ]
+    if not found:
+        return Ready()
+    text = "; ".join(f"{finding.code} {finding.about}: {finding.message}" for finding in found[:5])
+    more = f" (and {len(found) - 5} more)" if len(found) > 5 else ""
+    return Refused(text + more, tuple(finding.code for finding in found))
+
+
+def replicas_full(world: World) -> Readiness:
+    """Every broker answers, sees every broker, and no partition lacks a leader or an ISR member."""
+    if isinstance(world.live, Unknown):
+        return world.live
+    expected = tuple(sorted(int(node.id) for node in world.inventory.brokers))
+    for node in world.inventory.brokers:
+        answer = world.live.metadata.get(node.id, Unknown("it was not asked"))
+        verdict = _whole(int(node.id), answer, expected)
+        if not isinstance(verdict, Ready):
+            return verdict
+    return Ready()
+
+
+def _whole(broker: int, answer: MetadataAnswer | Unknown, expected: tuple[int, ...]) -> Readiness:
+    owner, after = f"broker {broker}", "nothing: it comes by itself; look at that broker's log if it lasts"
+    if isinstance(answer, Unknown):
+        return NotYet(f"broker {broker} to answer ({answer.reason})", owner, after)
+    if tuple(sorted(answer.brokers)) != expected:
+        return NotYet(
+            f"broker {broker} to see brokers {list(expected)}; it sees {sorted(answer.brokers)}",
+            owner,
+            after,
+            progress=str(sorted(answer.brokers)),
+        )
+    if answer.unhealthy:
+        sample = answer.unhealthy[0]
+        return NotYet(
+            f"{len(answer.unhealthy)} partitions to have their full ISR, {sample.topic}-{sample.partition} among them "
+            f"(leader {sample.leader}, ISR {list(sample.isr)} of {list(sample.replicas)})",
+            "the brokers' replication",
+            after,
+            progress=str(len(answer.unhealthy)),
+        )
+    return Ready()
+
+
+def quorum_healthy(world: World) -> Readiness:
+    """The quorum has a leader, a committed record, and every voter close to its end."""
+    if isinstance(world.live, Unknown):
+        return world.live
+    quorum = world.live.quorum
+    after = "nothing: it comes by itself; look at the controllers' logs if it lasts"
+    if isinstance(quorum, Unknown):
+        return NotYet(f"a leader of the quorum ({quorum.reason})", "the controllers", after)
+    behind = _voters_behind(quorum)
+    missing = {int(node.id) for node in world.inventory.controllers} - {int(voter.id) for voter in quorum.voters}
+    if quorum.high_watermark <= 0 or behind or missing:
+        return NotYet(
+            f"every voter to catch up with high watermark {quorum.high_watermark}: behind {behind}, missing "
+            f"{sorted(missing)}",
+            f"leader {int(quorum.leader)}",
+            after,
+            progress=str([voter.log_end_offset for voter in quorum.voters]),
+        )
+    return Ready()
+
+
+def _voters_behind(quorum: Quorum) -> list[int]:
+    return [
+        int(voter.id)
+        for voter in quorum.voters
+        if voter.log_end_offset <= 0 or voter.log_end_offset < quorum.high_watermark - VOTER_LAG
+    ]
+
+
+def disks_healthy(world: World, broker: int) -> Readiness:
+    """Every log directory of the broker is healthy: one dead disk stops a broker in migration mode."""
+    if isinstance(world.disks, Unknown):
+        return world.disks
+    disks = world.disks.get(NodeId(broker), Unknown(f"the disks of broker {broker} were not looked at"))
+    if isinstance(disks, Unknown):
+        return disks
+    broken = [f"{entry.path} ({entry.problem})" for entry in disks.directories if not entry.healthy]
+    if broken:
+        return Refused(f"broker {broker} has log directories that are not healthy: {', '.join(broken)}")
+    return Ready()
+
+
+def stop_is_accepted(world: World, broker: int) -> Readiness:
+    """What must become unavailable when this broker stops was accepted by topic."""
+    view = world.zookeeper if isinstance(world.kraft, Unknown) or not len(world.kraft.partitions) else world.kraft
+    if isinstance(view, Unknown):
+        return view
+    if isinstance(world.playbook, Unknown):
+        return world.playbook
+    file = facts.config(world, broker)
+    values = file.values if isinstance(file, ConfigFile) else {}
+    suffering = unavoidable(view.partitions, view.entities, values, [broker])
+    refused = not_accepted(suffering, world.playbook.accept_unavailable)
+    if refused:
+        why = "; ".join(f"{topic} ({suffering[topic]})" for topic in refused[:5])
+        return Refused(
+            f"stopping broker {broker} makes {len(refused)} topics unavailable that policy.availability."
+            f"accept_unavailable does not name: {why}"
+        )
+    return Ready()
+
+
+def runs_with(world: World, node: int, sha256: str) -> Readiness:
+    """The node's process lives and was started with the file of that hash."""
+    if isinstance(world.services, Unknown):
+        return world.services
+    state = world.services.get(NodeId(node), Unknown(f"node {node} was not looked at"))
+    match state:
+        case Unknown():
+            return state
+        case Running(config_sha256=started) if started in (None, sha256):
+            return Ready()
+        case Running():
+            return Refused(f"node {node} runs, but was started with another configuration file than the planned one")
+        case _:
+            return Refused(f"node {node} is not running: its process ended")
+
+
+def state_is(world: World, *states: ZkMigrationState) -> Readiness:
+    """The committed metadata's ZkMigrationState is one of these."""
+    if isinstance(world.kraft, Unknown):
+        return world.kraft
+    if world.kraft.migration_state in states:
+        return Ready()
+    if world.kraft.migration_state is ZkMigrationState.POST_MIGRATION:
+        return Refused(
+            "the metadata says POST_MIGRATION: a controller without the flag was elected, the way back is gone; roll all "
+            "brokers forward to KRaft and restart no ZooKeeper-mode broker",
+            ("B-MIG-07",),
+        )
+    wanted = " or ".join(state.name for state in states)
+    return Refused(f"the metadata says {world.kraft.migration_state.name}, not {wanted}")
+
+
+def views_equal(world: World) -> Readiness:
+    """ZooKeeper and KRaft hold the same, but for differences with a rule or an acceptance."""
+    if isinstance(world.diff, Unknown):
+        return world.diff
+    found = world.diff.unexcused
+    if not found:
+        return Ready()
+    sample = "; ".join(
+        f"{entry.cls} {entry.kind} {entry.key} {entry.field} (ZooKeeper {entry.zookeeper}, KRaft {entry.kraft})"
+        for entry in found[:3]
+    )
+    return Refused(f"{len(found)} differences between ZooKeeper and KRaft: {sample}", ("DIFF",))
+
+
+def ledger_is(world: World, *states: ReplicaState) -> Readiness:
+    """Every row of the ledger is in one of these states."""
+    if isinstance(world.ledger, Unknown):
+        return world.ledger
+    wrong = [row for row in world.ledger.rows if row.state not in states]
+    if not wrong:
+        return Ready()
+    row = wrong[0]
+    wanted = " or ".join(state.value for state in states)
+    return Refused(
+        f"{len(wrong)} of {len(world.ledger.rows)} replicas are not {wanted}: {row.topic}-{row.partition} on broker "
+        f"{row.broker} is {row.state.value} (on disk {row.on_disk or 'nowhere'}, in the metadata {row.in_metadata or '-'})"
+    )
+
+
+def all_brokers_kraft(world: World) -> Readiness:
+    """Every broker is registered in KRaft mode and unfenced."""
+    if isinstance(world.kraft, Unknown):
+        return world.kraft
+    for node in world.inventory.brokers:
+        found = world.kraft.brokers.get(node.id)
+        if found is None or found.migrating or found.fenced:
+            was = "not registered" if found is None else f"migrating={found.migrating}, fenced={found.fenced}"
+            return Refused(f"broker {int(node.id)} is not an unfenced KRaft broker ({was})")
+    strangers = [int(node) for node, entry in world.kraft.brokers.items() if entry.migrating]
+    if strangers:
+        return Refused(f"registrations {strangers} still say that they are migrating ZooKeeper brokers")
+    return Ready()

@@ -1,0 +1,207 @@
+"""Steps that only look: discover, assess, copy, hybrid, soak.  Their proof is their whole content."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from migrate.model.ids import NodeId
+from migrate.model.ledger import ReplicaState
+from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.step import Predicted
+from migrate.model.views import ControllerZnode, MigrationZnode, ZookeeperView
+from migrate.model.world import Need, World
+from migrate.steps import facts, gates
+from migrate.steps.base import BaseStep
+
+
+@dataclass(frozen=True, slots=True)
+class Discover(BaseStep):
+    """Find out where the cluster is from the cluster itself, never from memory."""
+
+    kind: ClassVar[str] = "discover"
+    stage_is: ClassVar[Stage] = Stage.DISCOVER
+    title: ClassVar[str] = "find out where the cluster is, from the cluster itself"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER})
+    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER, Need.LIVE})
+    proof: ClassVar[str] = "ZooKeeper answers with the cluster id and the brokers that the plan was made for"
+
+    def binds(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
+        """The cluster's id."""
+        return facts.observed(world, ("cluster_id:",))
+
+    def verify(self, world: World) -> Outcome:
+        """The brokers of the inventory are those of the cluster."""
+        if isinstance(world.zookeeper, Unknown):
+            return world.zookeeper
+        listed = {int(node.id) for node in world.inventory.brokers}
+        alive = {int(node) for node in world.zookeeper.brokers}
+        if alive and listed != alive:
+            return Refused(f"the inventory lists brokers {sorted(listed)}, ZooKeeper knows {sorted(alive)}")
+        return gates.as_outcome(
+            Ready(),
+            f"cluster {world.zookeeper.cluster_id}: {len(alive)} brokers, {len(world.zookeeper.partitions)} partitions",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Assess(BaseStep):
+    """All checks, read-only: no blocker may stand."""
+
+    kind: ClassVar[str] = "assess"
+    stage_is: ClassVar[Stage] = Stage.ASSESS
+    title: ClassVar[str] = "run every check"
+    proof_needs: ClassVar[frozenset[Need]] = frozenset(
+        {Need.ZOOKEEPER, Need.LIVE, Need.DISKS, Need.CONFIGS, Need.SERVICES}
+    )
+    proof: ClassVar[str] = "no check finds a blocker"
+
+    def verify(self, world: World) -> Outcome:
+        """No finding blocks the stages that change something."""
+        return gates.as_outcome(gates.no_blockers(world, Stage.PREPARE), "no check found a blocker")
+
+
+@dataclass(frozen=True, slots=True)
+class WatchCopy(BaseStep):
+    """The copy is Kafka's: it starts by itself when the last broker registers.  We watch, and explain waiting."""
+
+    kind: ClassVar[str] = "copy"
+    stage_is: ClassVar[Stage] = Stage.COPY
+    title: ClassVar[str] = "watch Kafka copy ZooKeeper's metadata"
+    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE})
+    undo: ClassVar[str] = "one roll and the znodes of the takeover"
+    proof: ClassVar[str] = (
+        "/migration has an offset above 0, the metadata says MIGRATION, a KRaft controller owns /controller"
+    )
+
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
+        """Copied, and in dual write."""
+        return {"migration_state:": "MIGRATION", "migration_znode:": "copied"}
+
+    def verify(self, world: World) -> Outcome:
+        """Copied, owned by KRaft, and every partition there."""
+        if isinstance(world.zookeeper, Unknown):
+            return NotYet(f"ZooKeeper to be readable ({world.zookeeper.reason})", "ZooKeeper", "look at ZooKeeper")
+        if isinstance(world.kraft, Unknown):
+            return NotYet(
+                f"the metadata to be readable ({world.kraft.reason})", "the controllers", "look at their logs"
+            )
+        view, znode = world.zookeeper, world.zookeeper.migration
+        if world.kraft.migration_state is not ZkMigrationState.MIGRATION or not _copied(view):
+            return NotYet(
+                _why_waiting(world, view),
+                "the active controller's migration driver",
+                "mend what it waits for; it looks again within a minute",
+                progress=f"{znode} {world.kraft.offset // 100}",
+            )
+        assert isinstance(znode, MigrationZnode)
+        return gates.as_outcome(
+            gates.replicas_full(world),
+            f"/migration at metadata offset {znode.offset}, written by controller {znode.controller_id}",
+            f"{len(world.kraft.partitions)} partitions in the metadata, {len(view.partitions)} in ZooKeeper",
+        )
+
+
+def _copied(view: ZookeeperView) -> bool:
+    owned = isinstance(view.controller, ControllerZnode) and not view.controller.ephemeral
+    return owned and isinstance(view.migration, MigrationZnode) and view.migration.offset > 0
+
+
+def _why_waiting(world: World, view: ZookeeperView) -> str:
+    """In the driver's own order: brokers alive, brokers in assignments, topics without id."""
+    assert not isinstance(world.kraft, Unknown)
+    registered = {int(node) for node, entry in world.kraft.brokers.items() if entry.migrating}
+    alive = {int(node) for node in view.brokers} - registered
+    if alive:
+        return f"ZooKeeper-mode brokers {sorted(alive)} to register with KRaft"
+    assigned = {replica for replicas in view.partitions.replicas for replica in replicas} - registered
+    if assigned:
+        return f"brokers {sorted(assigned)}, found in assignments, to register with KRaft"
+    if view.topics_without_id:
+        return f"topics without topic_id to get one: {', '.join(view.topics_without_id[:5])}"
+    return f"the copy to finish (the metadata says {world.kraft.migration_state.name})"
+
+
+@dataclass(frozen=True, slots=True)
+class ProveHybrid(BaseStep):
+    """In hybrid the comparison must be empty, and the ledger may say nothing worse than MIGRATING."""
+
+    kind: ClassVar[str] = "hybrid"
+    stage_is: ClassVar[Stage] = Stage.HYBRID
+    title: ClassVar[str] = "compare ZooKeeper with KRaft, and every replica with its disk"
+    proof_needs: ClassVar[frozenset[Need]] = frozenset(Need) - {Need.LEDGER}
+    undo: ClassVar[str] = "one roll and the znodes of the takeover"
+    proof: ClassVar[str] = "no difference outside EXPECTED; every replica MIGRATING or VERIFIED"
+
+    def verify(self, world: World) -> Outcome:
+        """Views equal; no replica in a state that a restart would make worse."""
+        found = gates.first(
+            gates.state_is(world, ZkMigrationState.MIGRATION),
+            gates.views_equal(world),
+            gates.ledger_is(world, ReplicaState.MIGRATING, ReplicaState.VERIFIED),
+            gates.replicas_full(world),
+        )
+        return gates.as_outcome(found, *evidence(world))
+
+
+@dataclass(frozen=True, slots=True)
+class Soak(BaseStep):
+    """Pure dual write: everything holds for as long as the playbook asks."""
+
+    seconds: float
+
+    kind: ClassVar[str] = "soak"
+    stage_is: ClassVar[Stage] = Stage.SOAK
+    proof_needs: ClassVar[frozenset[Need]] = frozenset(Need) - {Need.LEDGER}
+    undo: ClassVar[str] = "two rolls and the znodes of the takeover"
+    proof: ClassVar[str] = "views equal and every replica VERIFIED, at the end of the soak"
+
+    @property
+    def title(self) -> str:
+        """How long, and what for."""
+        return f"pure dual write for {self.seconds:g} s, then compare everything again"
+
+    def check(self, world: World) -> Readiness:  # noqa: ARG002 - the protocol's signature
+        """It may always begin."""
+        return Ready()
+
+    def verify(self, world: World) -> Outcome:
+        """The time has passed since the last roll, and everything still holds."""
+        waited = float(world.facts.get("soak_elapsed", "0"))
+        if waited < self.seconds:
+            return NotYet(
+                f"the soak to last {self.seconds:g} s (so far {waited:.0f} s)",
+                "the calendar",
+                "nothing; run the same command again later if you like",
+                progress=f"{waited:.0f}",
+            )
+        found = gates.first(
+            gates.state_is(world, ZkMigrationState.MIGRATION),
+            gates.all_brokers_kraft(world),
+            gates.views_equal(world),
+            gates.ledger_is(world, ReplicaState.VERIFIED),
+            gates.replicas_full(world),
+        )
+        return gates.as_outcome(found, *evidence(world))
+
+
+def evidence(world: World) -> tuple[str, ...]:
+    """What the comparison and the ledger said, in two lines."""
+    lines = []
+    if not isinstance(world.diff, Unknown):
+        compared = sum(sum(classes.values()) for classes in world.diff.counts.values())
+        expected = sum(classes.get("EXPECTED", 0) for classes in world.diff.counts.values())
+        lines.append(
+            f"{compared} fields compared at metadata offset {world.diff.offset}: {len(world.diff.unexcused)} differ, "
+            f"{expected} by rule"
+        )
+    if not isinstance(world.ledger, Unknown):
+        lines.append(f"{len(world.ledger.rows)} replicas: {world.ledger.counts()}")
+    return tuple(lines)
+
+
+def brokers_of(world: World) -> tuple[NodeId, ...]:
+    """Ids of the inventory's brokers."""
+    return tuple(node.id for node in world.inventory.brokers)

@@ -1,0 +1,56 @@
+"""Every kind of step by its name, so that a saved plan becomes steps again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Final
+
+from migrate.errors import PlanUnreadable
+from migrate.model.step import Step
+from migrate.steps.assign import AssignDirectories
+from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
+from migrate.steps.controllers import FormatController, StartControllers
+from migrate.steps.finalize import FinalizeController
+from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy
+from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
+from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
+
+KINDS: Final[Mapping[str, Any]] = {
+    cls.kind: cls
+    for cls in (
+        Discover,
+        Assess,
+        BackUpZookeeper,
+        BackUpBroker,
+        RenderController,
+        FormatController,
+        StartControllers,
+        RollToMigrationMode,
+        WatchCopy,
+        ProveHybrid,
+        AssignDirectories,
+        RollToKraft,
+        Soak,
+        FinalizeController,
+        ReleaseZookeeper,
+        ProveFinal,
+    )
+}
+CONVERT: Final[Mapping[str, Any]] = {"int": int, "float": float, "str": str}
+
+
+def rebuild(kind: str, params: Mapping[str, str]) -> Step:
+    """The step that a plan describes; PlanUnreadable for a kind or a parameter that does not exist."""
+    cls = KINDS.get(kind)
+    if cls is None:
+        raise PlanUnreadable(f"the plan has a step of kind {kind!r}, which this version does not know")
+    known = {entry.name: entry for entry in fields(cls)}
+    if set(known) != set(params):
+        raise PlanUnreadable(f"step {kind!r} takes the parameters {sorted(known)}, the plan has {sorted(params)}")
+    try:
+        values = {name: CONVERT[str(entry.type)](params[name]) for name, entry in known.items()}
+    except ValueError as error:
+        raise PlanUnreadable(f"step {kind!r}: {error}") from error
+    step: Step = cls(**values)
+    return step

@@ -1,0 +1,266 @@
+"""Roll one broker: stop, change its file, start, and prove what it became.
+
+Twice a broker: into migration mode (it registers with its log directories, still serving from ZooKeeper) and into
+KRaft mode.  A configuration changes only between the stop and the start of that process.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from migrate.hosts.properties import diff
+from migrate.model.ids import NodeId
+from migrate.model.inventory import BrokerNode
+from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.ports import Effects
+from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
+from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
+from migrate.model.verdict import No, can_unfence, may_restart
+from migrate.model.views import ConfigFile, NoFile, Running, Stopped
+from migrate.model.world import Need, World
+from migrate.steps import configuration, facts, gates
+from migrate.steps.base import BaseStep
+
+SEEN = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
+
+
+@dataclass(frozen=True, slots=True)
+class _Roll(BaseStep):
+    """What both rolls share."""
+
+    broker: int
+
+    goal: ClassVar[str] = ""
+
+    @property
+    def id(self) -> str:
+        """`migration-mode/1`."""
+        return f"{self.stage.label}/{self.broker}"
+
+    @property
+    def title(self) -> str:
+        """One line for a person."""
+        return f"restart broker {self.broker} into {self.goal} mode"
+
+    def node(self, world: World) -> BrokerNode:
+        """The broker in the inventory."""
+        return next(node for node in world.inventory.brokers if node.id == self.broker)
+
+    def target(self, world: World, raw: bytes) -> bytes:
+        """The file that the broker is to start with."""
+        raise AssertionError
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
+        """The file's change and the restart."""
+        path = self.node(world).config
+        raw = facts.predicted_config(world, before, self.broker)
+        if raw is None:
+            return (Action("?", f"broker {self.broker}", f"{path} cannot be read"),)
+        return (
+            Action("~", f"broker {self.broker}", f"edit {path}", tuple(diff(raw, self.target(world, raw), path))),
+            Action(">", f"broker {self.broker}", "restart: stop, write the file, start"),
+        )
+
+    def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
+        """The file as it lies there, and the directories that it names."""
+        raw = facts.predicted_config(world, before, self.broker)
+        config = facts.UNKNOWN if raw is None else facts.sha256(raw)
+        keys = facts.observed(world, (f"log_dirs:{self.broker}", "cluster_id:"))
+        return {f"config:{self.broker}": config, **keys}
+
+    def predict(self, world: World, before: Predicted) -> Predicted:
+        """The file after it."""
+        raw = facts.predicted_config(world, before, self.broker)
+        return before if raw is None else facts.with_config(before, self.broker, self.target(world, raw))
+
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
+        """The file's hash, the node's mode, and how it is registered."""
+        after = self.predict(world, before).configs.get(NodeId(self.broker))
+        found = {f"mode:{self.broker}": self.goal, f"registered:{self.broker}": self.goal}
+        return found if after is None else {**found, f"config:{self.broker}": facts.sha256(after)}
+
+    def progress(self, world: World) -> Progress:
+        """Told by the file's mode and by the file that the process was started with."""
+        file = facts.config(world, self.broker)
+        if isinstance(file, Unknown):
+            return file
+        if isinstance(file, NoFile) or isinstance(world.services, Unknown):
+            return Unknown(f"the file or the process of broker {self.broker} cannot be seen")
+        state = world.services.get(NodeId(self.broker), Unknown("not looked at"))
+        edited = facts.mode_of(file.values) == self.goal
+        match state:
+            case Unknown():
+                return state
+            case Stopped():
+                return HalfDone("stopped" + (", file written" if edited else ""))
+            case Running(config_sha256=started) if edited and started in (None, file.sha256):
+                return AlreadyDone(f"it runs with the file of {self.goal} mode")
+            case Running():
+                return HalfDone("file written, old process alive") if edited else NotBegun()
+
+    def do(self, world: World, effects: Effects) -> None:
+        """Stop, write, start: each only where it is missing."""
+        file = facts.config(world, self.broker)
+        assert isinstance(file, ConfigFile)
+        assert not isinstance(world.services, Unknown)
+        edited = facts.mode_of(file.values) == self.goal
+        if isinstance(world.services[NodeId(self.broker)], Running):
+            effects.stop(NodeId(self.broker))
+        if not edited:
+            target = self.target(world, file.raw)
+            effects.write_config(NodeId(self.broker), file.path, target, file.sha256)
+        effects.start(NodeId(self.broker))
+
+    def process_lives(self, world: World) -> Readiness:
+        """The process runs with the file that was written."""
+        file = facts.config(world, self.broker)
+        if not isinstance(file, ConfigFile):
+            return Unknown(f"the file of broker {self.broker} cannot be seen")
+        return gates.runs_with(world, self.broker, file.sha256)
+
+    def registered(self, world: World, *, migrating: bool) -> Readiness:
+        """A registration of this kind, unfenced, whose LogDirs equal the directory ids on disk as a set."""
+        after = "nothing: it comes by itself; look at the broker's log and at its connection to the controllers"
+        if isinstance(world.kraft, Unknown):
+            return NotYet(f"the metadata to be readable ({world.kraft.reason})", "the controllers", after)
+        if isinstance(world.disks, Unknown):
+            return world.disks
+        found = world.kraft.brokers.get(NodeId(self.broker))
+        if found is None or found.migrating is not migrating or found.fenced:
+            was = "none" if found is None else f"migrating={found.migrating}, fenced={found.fenced}"
+            return NotYet(
+                f"broker {self.broker} to register in {self.goal} mode and unfence (now: {was})",
+                f"broker {self.broker}",
+                after,
+                progress=was,
+            )
+        disks = world.disks.get(NodeId(self.broker), Unknown(f"the disks of broker {self.broker} were not looked at"))
+        if isinstance(disks, Unknown):
+            return disks
+        here = {entry.id for entry in disks.directories}
+        if here != set(found.log_dirs):
+            return Refused(
+                f"broker {self.broker} registered directories {sorted(found.log_dirs)}, its disks hold "
+                f"{sorted(str(entry) for entry in here)}"
+            )
+        return Ready()
+
+
+@dataclass(frozen=True, slots=True)
+class RollToMigrationMode(_Roll):
+    """Roll 1: the broker registers with its log directories; the last one's registration starts the copy by itself."""
+
+    last: str = "no"
+
+    kind: ClassVar[str] = "roll-to-migration-mode"
+    stage_is: ClassVar[Stage] = Stage.MIGRATION_MODE
+    goal: ClassVar[str] = "migration"
+    needs: ClassVar[frozenset[Need]] = SEEN
+    proof_needs: ClassVar[frozenset[Need]] = SEEN | {Need.LEDGER}
+    undo: ClassVar[str] = "one roll back to ZooKeeper mode with the backed-up file"
+    proof: ClassVar[str] = (
+        "its new registration says migrating, LogDirs equal the directory ids on its disks, every ISR is full"
+    )
+
+    def target(self, world: World, raw: bytes) -> bytes:
+        """The file for migration mode."""
+        return configuration.migration_mode(raw, world.inventory)
+
+    def check(self, world: World) -> Readiness:
+        """No blocker, healthy disks, full ISRs, an accepted loss, and controllers that wait for brokers."""
+        return gates.first(
+            gates.no_blockers(world, self.stage),
+            gates.state_is(world, ZkMigrationState.PRE_MIGRATION),
+            gates.disks_healthy(world, self.broker),
+            gates.stop_is_accepted(world, self.broker),
+            gates.quorum_healthy(world),
+            gates.replicas_full(world),
+        )
+
+    def verify(self, world: World) -> Outcome:
+        """Registered as migrating, with its directories; ISRs full."""
+        found = gates.first(
+            self.process_lives(world), self.registered(world, migrating=True), gates.replicas_full(world)
+        )
+        return gates.as_outcome(found, *self._evidence(world))
+
+    def _evidence(self, world: World) -> tuple[str, ...]:
+        if isinstance(world.kraft, Unknown) or NodeId(self.broker) not in world.kraft.brokers:
+            return ()
+        found = world.kraft.brokers[NodeId(self.broker)]
+        return (
+            f"registration at offset {found.epoch}: incarnation {found.incarnation}, migrating, "
+            f"{len(found.log_dirs)} directories as on disk",
+            "every partition has its full ISR in every broker's metadata",
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RollToKraft(_Roll):
+    """Roll 2: gated on the broker's ledger rows before, and on *can unfence* after."""
+
+    policy: str = "observe"
+
+    kind: ClassVar[str] = "roll-to-kraft"
+    stage_is: ClassVar[Stage] = Stage.KRAFT_MODE
+    goal: ClassVar[str] = "kraft"
+    needs: ClassVar[frozenset[Need]] = SEEN | {Need.SPARK_LEDGER, Need.DIFF}
+    proof_needs: ClassVar[frozenset[Need]] = SEEN | {Need.LEDGER}
+    undo: ClassVar[str] = "roll back to migration mode while the controllers are up, then as from hybrid (two rolls)"
+    proof: ClassVar[str] = (
+        "registered directories equal those on disk, every replica of it VERIFIED, unfenced, every ISR full"
+    )
+
+    def target(self, world: World, raw: bytes) -> bytes:
+        """The file for KRaft mode."""
+        return configuration.kraft_mode(raw, world.inventory, self.node(world))
+
+    def check(self, world: World) -> Readiness:
+        """No blocker, views equal, *may restart*, an accepted loss, quorum and ISRs whole."""
+        return gates.first(
+            gates.no_blockers(world, self.stage),
+            gates.state_is(world, ZkMigrationState.MIGRATION),
+            gates.views_equal(world),
+            self._may_restart(world),
+            gates.stop_is_accepted(world, self.broker),
+            gates.quorum_healthy(world),
+            gates.replicas_full(world),
+        )
+
+    def _may_restart(self, world: World) -> Readiness:
+        policy = DirectoryPolicy[self.policy.upper()]
+        verdict = may_restart(NodeId(self.broker), policy, world.ledger, world.disks, world.kraft)
+        if isinstance(verdict, No):
+            return Refused(f"broker {self.broker} may not restart into KRaft: {'; '.join(verdict.reasons[:5])}")
+        return Ready()
+
+    def verify(self, world: World) -> Outcome:
+        """*Can unfence*, is unfenced, and the ISRs are full."""
+        found = gates.first(
+            self.process_lives(world),
+            self.registered(world, migrating=False),
+            self._can_unfence(world),
+            gates.replicas_full(world),
+        )
+        return gates.as_outcome(found, *self._evidence(world))
+
+    def _can_unfence(self, world: World) -> Readiness:
+        verdict = can_unfence(NodeId(self.broker), world.ledger, world.disks, world.kraft)
+        if isinstance(verdict, No):
+            return NotYet(
+                f"every replica of broker {self.broker} to be VERIFIED: {'; '.join(verdict.reasons[:3])}",
+                f"broker {self.broker} (its AssignReplicasToDirs) and the active controller",
+                "look at the broker's log for AssignmentsManager, and at `directories verify`",
+                progress=str(len(verdict.rows)),
+            )
+        return Ready()
+
+    def _evidence(self, world: World) -> tuple[str, ...]:
+        if isinstance(world.ledger, Unknown):
+            return ()
+        return (
+            f"{len(world.ledger.of(self.broker))} replicas VERIFIED at metadata offset {world.ledger.offset}",
+            "every partition has its full ISR in every broker's metadata",
+        )
