@@ -1,0 +1,332 @@
+"""A session with ZooKeeper below the cluster's chroot: connect, read in bulk, sync, close.
+
+kazoo's exceptions end here: callers see the typed errors of migrate.errors.  kazoo's own log lines can hold the data of
+znodes, so its loggers are kept silent.
+"""
+
+from __future__ import annotations
+
+import logging
+import struct
+import threading
+import warnings
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, Final, Self, TypeVar, cast
+
+from kazoo import exceptions as kazoo_errors
+from kazoo.client import KazooClient, KazooState
+from kazoo.handlers.threading import KazooTimeoutError
+from kazoo.hosts import collect_hosts
+from kazoo.protocol.paths import _prefix_root
+from kazoo.retry import KazooRetry
+from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
+
+from migrate.errors import (
+    ChrootMissing,
+    ConnectStringWrong,
+    MigrateError,
+    Retryable,
+    WorldError,
+    ZookeeperDenied,
+    ZookeeperSessionLost,
+    ZookeeperUnreachable,
+)
+from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, Answer, MultiRead, chunks, znode_of
+from migrate.zookeeper.znode import Absent, Znode
+
+LOG: Final = logging.getLogger("migrate.zookeeper")
+IN_FLIGHT: Final = 4  # MultiReads under way at once
+READ_ATTEMPTS: Final = 3
+PIPELINED: Final = 1024  # single reads under way at once, where the server has no MultiRead
+
+T = TypeVar("T")
+P = TypeVar("P")
+
+LOST: Final = (
+    kazoo_errors.ConnectionLoss,
+    kazoo_errors.ConnectionClosedError,
+    kazoo_errors.SessionExpiredError,
+    kazoo_errors.SessionMovedError,
+    kazoo_errors.OperationTimeoutError,
+    KazooTimeoutError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ZookeeperAccess:
+    """How to be let in: digest or SASL (DIGEST-MD5) identity, and TLS files in PEM.  Empty: neither."""
+
+    sasl_username: str = ""
+    sasl_password: str = field(default="", repr=False)
+    digest: str = field(default="", repr=False)  # user:password
+    tls: bool = False
+    ca_file: str = ""
+    cert_file: str = ""
+    key_file: str = ""
+    key_password: str = field(default="", repr=False)
+
+    def options(self) -> dict[str, Any]:
+        """Kazoo's arguments."""
+        options: dict[str, Any] = {}
+        if self.sasl_username:
+            options["sasl_options"] = {
+                "mechanism": "DIGEST-MD5",
+                "username": self.sasl_username,
+                "password": self.sasl_password,
+            }
+        if self.digest:
+            options["auth_data"] = [("digest", self.digest)]
+        if self.tls:
+            options |= {"use_ssl": True, "verify_certs": True, "check_hostname": True}
+            names = {"ca": self.ca_file, "certfile": self.cert_file, "keyfile": self.key_file}
+            options |= {name: value for name, value in names.items() if value}
+            if self.key_password:
+                options["keyfile_password"] = self.key_password
+        return options
+
+
+def _quiet() -> logging.Logger:
+    """A logger for kazoo that says nothing: what matters reaches callers as errors, and its lines can hold secrets."""
+    for name in ("kazoo", "migrate.zookeeper.kazoo"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
+    return logging.getLogger("migrate.zookeeper.kazoo")
+
+
+@contextmanager
+def translated(where: str) -> Iterator[None]:
+    """Turn kazoo's exceptions into ours; NoNode, NodeExists and BadVersion pass: callers know what they mean."""
+    try:
+        yield
+    except MigrateError:
+        raise
+    except LOST as error:
+        raise ZookeeperSessionLost(
+            f"the session or connection ended ({type(error).__name__})",
+            where=where,
+            why="what was being asked has no answer, and a write may or may not have happened",
+        ) from error
+    except (kazoo_errors.NoAuthError, kazoo_errors.AuthFailedError) as error:
+        raise ZookeeperDenied("ZooKeeper refuses this identity", where=where) from error
+    except (kazoo_errors.NoNodeError, kazoo_errors.NodeExistsError, kazoo_errors.BadVersionError):
+        raise
+    except (kazoo_errors.KazooException, struct.error, ValueError) as error:
+        raise WorldError(f"ZooKeeper's answer cannot be used ({type(error).__name__})", where=where) from error
+
+
+class ZookeeperClient:
+    """A session; all paths are relative to the chroot.  Use it as a context manager, or call `close`."""
+
+    def __init__(self, kazoo: KazooClient, connect_string: str, session_timeout: float) -> None:
+        self.kazoo = kazoo
+        self.connect_string = connect_string
+        self.session_timeout = session_timeout
+        self.multiread = True  # until the server says that it has none
+        self._connected = threading.Event()
+        self._lost_hooks: list[Callable[[], None]] = []
+        kazoo.add_listener(self._state_changed)
+        if kazoo.connected:
+            self._connected.set()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"ZookeeperClient({self.connect_string})"
+
+    # -- session ---------------------------------------------------------------------------------------------
+    def _state_changed(self, state: str) -> None:
+        """Called in kazoo's connection thread: sets flags only."""
+        if state == KazooState.CONNECTED:
+            self._connected.set()
+            return
+        self._connected.clear()
+        if state == KazooState.LOST:
+            for hook in self._lost_hooks:
+                hook()
+
+    def on_session_lost(self, hook: Callable[[], None]) -> None:
+        """Have `hook` called (in another thread) as soon as the session is known to be lost."""
+        self._lost_hooks.append(hook)
+
+    def wait_connected(self, seconds: float) -> bool:
+        """Wait until there is a connection; False if there is none in that time."""
+        return self._connected.wait(seconds)
+
+    @property
+    def session(self) -> int:
+        """The id of the session now, 0 while there is no connection."""
+        identity = self.kazoo.client_id
+        return identity[0] if identity and identity[0] else 0
+
+    def close(self) -> None:
+        """End the session: its ephemeral znodes go at once."""
+        try:
+            self.kazoo.stop()
+        except OSError:  # the connection was going at the same moment
+            LOG.debug("the connection was closed while stopping")
+        self.kazoo.close()
+
+    # -- reading ---------------------------------------------------------------------------------------------
+    def sync(self, path: str = "/") -> None:
+        """Let the server we speak to catch up with the leader: later reads see all writes completed before."""
+        self._patiently(path, lambda: self.kazoo.sync(path))
+
+    def zxid(self) -> int:
+        """The newest transaction that an answer of this session named."""
+        return int(self.kazoo.last_zxid)
+
+    def data(self, paths: Sequence[str]) -> Sequence[Znode | Absent]:
+        """Data and stat of each path, in order."""
+        return cast("Sequence[Znode | Absent]", self._answers(GET_DATA, paths))
+
+    def children(self, paths: Sequence[str]) -> Sequence[tuple[str, ...] | Absent]:
+        """Sorted names of each path's children, in order."""
+        return cast("Sequence[tuple[str, ...] | Absent]", self._answers(GET_CHILDREN, paths))
+
+    def acls(self, paths: Sequence[str]) -> Sequence[tuple[tuple[int, str, str], ...] | Absent]:
+        """(permissions, scheme, id) of each path's ACL, in order: one request a znode, ZooKeeper has no bulk one."""
+        return self._patiently(paths[0] if paths else "/", lambda: self._windowed(paths, PIPELINED, self._send_acl))
+
+    def _answers(self, kind: int, paths: Sequence[str]) -> Sequence[Answer]:
+        return self._patiently(paths[0] if paths else "/", lambda: self._answers_once(kind, paths))
+
+    def _patiently(self, where: str, call: Callable[[], T]) -> T:
+        """The call's answer; after a loss of the connection the same read is sent again on the next one."""
+        for attempt in Retrying(
+            retry=retry_if_exception_type(Retryable), stop=stop_after_attempt(READ_ATTEMPTS), reraise=True
+        ):
+            with attempt, translated(where):
+                if attempt.retry_state.attempt_number > 1:
+                    self.wait_connected(self.session_timeout)
+                return call()
+        raise AssertionError  # tenacity answers or raises
+
+    def _answers_once(self, kind: int, paths: Sequence[str]) -> Sequence[Answer]:
+        """A window of MultiReads, or of single reads where the server has no MultiRead (before 3.6)."""
+        if self.multiread:
+            try:
+                found = self._windowed(list(chunks(paths)), IN_FLIGHT, lambda chunk: self._send_many(kind, chunk))
+                return [answer for answers in found for answer in answers]
+            except kazoo_errors.BadArgumentsError:
+                LOG.debug("an answer is too large for one MultiRead: reading one by one")
+            except kazoo_errors.UnimplementedError:
+                LOG.info("this ZooKeeper has no MultiRead (before 3.6): reading one by one")
+                self.multiread = False
+                self.wait_connected(self.session_timeout)  # the server closes the connection after such a request
+        return self._windowed(paths, PIPELINED, lambda path: self._send_one(kind, path))
+
+    def _windowed(self, work: Sequence[P], window: int, send: Callable[[P], Callable[[], T]]) -> list[T]:
+        """Send all of `work`, at most `window` at once; answers in order."""
+        under_way: deque[Callable[[], T]] = deque()
+        answers: list[T] = []
+        for entry in work:
+            under_way.append(send(entry))
+            if len(under_way) >= window:
+                answers.append(under_way.popleft()())
+        answers.extend(answer() for answer in under_way)
+        return answers
+
+    def _send_many(self, kind: int, paths: Sequence[str]) -> Callable[[], list[Answer]]:
+        result = self.kazoo.handler.async_result()
+        self.kazoo._call(MultiRead(kind, [self._absolute(path) for path in paths]), result)  # noqa: SLF001 - kazoo has no public seam for a request of one's own
+        return lambda: cast("list[Answer]", result.get(timeout=3 * self.session_timeout))
+
+    def _send_one(self, kind: int, path: str) -> Callable[[], Answer]:
+        result = self.kazoo.get_async(path) if kind == GET_DATA else self.kazoo.get_children_async(path)
+
+        def answer() -> Answer:
+            found = _or_absent(result, 3 * self.session_timeout)
+            if isinstance(found, Absent):
+                return found
+            return znode_of(*found) if kind == GET_DATA else tuple(sorted(found))
+
+        return answer
+
+    def _send_acl(self, path: str) -> Callable[[], tuple[tuple[int, str, str], ...] | Absent]:
+        result = self.kazoo.get_acls_async(path)
+
+        def answer() -> tuple[tuple[int, str, str], ...] | Absent:
+            found = _or_absent(result, 3 * self.session_timeout)
+            if isinstance(found, Absent):
+                return found
+            return tuple((acl.perms, acl.id.scheme, acl.id.id) for acl in found[0])
+
+        return answer
+
+    def _absolute(self, path: str) -> str:
+        return str(_prefix_root(self.kazoo.chroot, path)) if self.kazoo.chroot else path
+
+
+def _or_absent(result: Any, timeout: float) -> Any:
+    """The answer of one of kazoo's asynchronous calls, or why there is none."""
+    try:
+        return result.get(timeout=timeout)
+    except kazoo_errors.NoNodeError:
+        return Absent.MISSING
+    except kazoo_errors.NoAuthError:
+        return Absent.DENIED
+
+
+def parse_connect_string(text: str) -> tuple[str, str]:
+    """(hosts, chroot) of zookeeper.connect; the chroot is "" or starts with / and does not end with one."""
+    hosts, slash, chroot = text.strip().partition("/")
+    chroot = (slash + chroot).rstrip("/")
+    try:
+        servers, _ = collect_hosts(hosts)
+        usable = all(host and 0 < port < 65536 for host, port in servers)
+    except ValueError:
+        usable = False
+    if not usable or any(part in ("", ".", "..") for part in chroot.split("/")[1:]) or any(map(str.isspace, text)):
+        raise ConnectStringWrong(f"{text!r} is no zookeeper.connect", where="connect string")
+    return hosts, chroot
+
+
+def connect(
+    connect_string: str,
+    *,
+    timeout: float = 10.0,
+    session_timeout: float = 10.0,
+    access: ZookeeperAccess | None = None,
+) -> ZookeeperClient:
+    """A session with the ensemble, below the chroot of the connect string, which must exist.
+
+    Waits at most `timeout` seconds for the session.  Raises ConnectStringWrong, ZookeeperUnreachable, ChrootMissing,
+    ZookeeperDenied.
+    """
+    hosts, chroot = parse_connect_string(connect_string)
+    quiet = _quiet()
+    kazoo = KazooClient(
+        hosts=hosts + chroot,
+        timeout=session_timeout,
+        logger=quiet,
+        connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=1.0),
+        **(access or ZookeeperAccess()).options(),
+    )
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # kazoo warns of a missing chroot; here it is an error
+            kazoo.start(timeout)
+    except KazooTimeoutError as error:
+        raise ZookeeperUnreachable(f"no session within {timeout:g} s", where=hosts) from error
+    except kazoo_errors.AuthFailedError as error:
+        kazoo.stop()
+        kazoo.close()
+        raise ZookeeperDenied("authentication failed", where=hosts) from error
+    client = ZookeeperClient(kazoo, connect_string.strip(), float(session_timeout))
+    try:
+        _require_chroot(client, hosts, chroot)
+    except BaseException:
+        client.close()
+        raise
+    return client
+
+
+def _require_chroot(client: ZookeeperClient, hosts: str, chroot: str) -> None:
+    if chroot and client.data(["/"])[0] is Absent.MISSING:
+        raise ChrootMissing(f"the chroot {chroot} does not exist", where=hosts)

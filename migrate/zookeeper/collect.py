@@ -1,0 +1,185 @@
+"""Reads all of Kafka's znodes below a chroot, and reads again what moved meanwhile.
+
+ZooKeeper has no snapshot read.  So everything is read twice unless no transaction happened in between; what differs
+(by mzxid, or by being there or not) is read again until it stands still, a bounded number of times.  What still moves
+then is named, never silently taken.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from migrate.zookeeper import decode, layout
+from migrate.zookeeper.layout import child
+from migrate.zookeeper.znode import Absent, TreeReader, Znode
+
+LOG: Final = logging.getLogger("migrate.zookeeper")
+ROUNDS: Final = 6  # whole reads are the first two; the others read only what moved
+STATES_AT_ONCE: Final = 20_000  # bounds the memory for raw answers
+# written all the time while a KRaft controller is in dual write: their last value is as good as any
+ALWAYS_MOVING: Final = frozenset({layout.MIGRATION})
+
+State = decode.PartitionState | Absent
+
+
+@dataclass(slots=True)
+class Collected:
+    """Everything read so far (grows while it is being read; nobody keeps it).
+
+    `znodes` holds what is there; `denied` the paths that this identity may not see; `moving` what never stood still.
+    `states` is topic -> partition -> state.
+    """
+
+    znodes: dict[str, Znode] = field(default_factory=dict)
+    names: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    topics: dict[str, decode.TopicZnode] = field(default_factory=dict)
+    states: dict[str, dict[int, State]] = field(default_factory=dict)
+    denied: set[str] = field(default_factory=set)
+    moving: tuple[str, ...] = ()
+    count: int = 0
+    zxid_first: int = 0
+    zxid_last: int = 0
+
+
+def collect(reader: TreeReader) -> Collected:
+    """All of Kafka's znodes, each as it stood still (or named in `moving`)."""
+    found = Collected(zxid_first=reader.zxid())
+    _read_round(reader, found, None)
+    moved: set[str] | None = None
+    for number in range(1, ROUNDS):
+        if number == 1 and reader.zxid() == found.zxid_first:
+            break
+        moved = _read_round(reader, found, moved)
+        LOG.debug("round %d: %d znodes had moved", number, len(moved))
+        if not moved - ALWAYS_MOVING:
+            break
+    else:
+        found.moving = tuple(sorted((moved or set()) - ALWAYS_MOVING))
+    found.zxid_last = reader.zxid()
+    found.count = len(found.znodes) + sum(
+        not isinstance(state, Absent) for states in found.states.values() for state in states.values()
+    )
+    return found
+
+
+def _read_round(reader: TreeReader, found: Collected, only: set[str] | None) -> set[str]:
+    """Read everything (`only` None), or what is new and what `only` names; answers the paths that differ."""
+    moved = _list_all(reader, found)
+    wanted = list(_wanted(found))
+    present = set(wanted)
+    for path in [path for path in found.znodes if path not in present]:
+        del found.znodes[path]
+        moved.add(path)
+    paths = wanted if only is None else [path for path in wanted if path in only or path not in found.znodes]
+    for path, answer in zip(paths, reader.data(paths), strict=True):
+        moved |= _take(found, path, answer)
+    _decode_topics(found, moved)
+    return moved | _read_states(reader, found, only)
+
+
+def _take(found: Collected, path: str, answer: Znode | Absent) -> set[str]:
+    before = found.znodes.get(path)
+    if answer is Absent.DENIED:
+        found.denied.add(path)
+        return set()
+    if isinstance(answer, Absent):
+        found.znodes.pop(path, None)
+        return {path} if before is not None else set()
+    found.znodes[path] = answer
+    same = before is not None and (before.mzxid, before.czxid) == (answer.mzxid, answer.czxid)
+    return set() if same else {path}
+
+
+def _list_all(reader: TreeReader, found: Collected) -> set[str]:
+    """List every directory; answers those whose children differ from before."""
+    moved = _list(reader, found, (*layout.FLAT_DIRECTORIES, *layout.NAME_DIRECTORIES, layout.USER_CONFIGS))
+    users = found.names.get(layout.USER_CONFIGS, ())
+    moved |= _list(reader, found, [layout.user_clients(user) for user in users])
+    moved |= _list(reader, found, layout.ACL_ROOTS)
+    return moved | _list(reader, found, list(_acl_directories(found)))
+
+
+def _list(reader: TreeReader, found: Collected, directories: Sequence[str]) -> set[str]:
+    moved: set[str] = set()
+    for directory, answer in zip(directories, reader.children(directories), strict=True):
+        if answer is Absent.DENIED:
+            found.denied.add(directory)
+        now = None if isinstance(answer, Absent) else answer
+        if now != found.names.get(directory):
+            moved.add(directory)
+        if now is None:
+            found.names.pop(directory, None)
+        else:
+            found.names[directory] = now
+    return moved
+
+
+def _acl_directories(found: Collected) -> Iterator[str]:
+    for root in layout.ACL_ROOTS:
+        for kind in found.names.get(root, ()):
+            yield child(root, kind)
+
+
+def _wanted(found: Collected) -> Iterator[str]:
+    """Every path whose data we want, partition states aside."""
+    yield from layout.SINGLE_ZNODES
+    users = found.names.get(layout.USER_CONFIGS, ())
+    directories = (*layout.FLAT_DIRECTORIES, layout.USER_CONFIGS, *map(layout.user_clients, users))
+    for directory in (*directories, *_acl_directories(found)):
+        for name in found.names.get(directory, ()):
+            yield child(directory, name)
+
+
+def _decode_topics(found: Collected, moved: set[str]) -> None:
+    for name in found.names.get(layout.TOPICS, ()):
+        path = child(layout.TOPICS, name)
+        znode = found.znodes.get(path)
+        if znode is None:
+            found.topics.pop(name, None)
+        elif path in moved or name not in found.topics:
+            found.topics[name] = decode.topic(path, znode.data)
+    for name in [name for name in found.topics if child(layout.TOPICS, name) not in found.znodes]:
+        del found.topics[name]
+    for name in [name for name in found.states if name not in found.topics]:
+        del found.states[name]
+
+
+def _read_states(reader: TreeReader, found: Collected, only: set[str] | None) -> set[str]:
+    """Read partition states in bounded batches; answers the paths that differ from before."""
+    moved: set[str] = set()
+    batch: list[tuple[str, int, str]] = []
+    for topic, znode in found.topics.items():
+        states = found.states.setdefault(topic, {})
+        for gone in [partition for partition in states if partition not in znode.replicas]:
+            del states[gone]
+        for partition in znode.replicas:
+            path = layout.partition_state(topic, partition)
+            if only is None or partition not in states or path in only:
+                batch.append((topic, partition, path))
+        if len(batch) >= STATES_AT_ONCE:
+            moved |= _read_batch(reader, found, batch)
+            batch = []
+    return moved | _read_batch(reader, found, batch)
+
+
+def _read_batch(reader: TreeReader, found: Collected, batch: Sequence[tuple[str, int, str]]) -> set[str]:
+    moved: set[str] = set()
+    answers = reader.data([path for _, _, path in batch])
+    for (topic, partition, path), answer in zip(batch, answers, strict=True):
+        before = found.states[topic].get(partition)
+        now: State
+        if isinstance(answer, Absent):
+            if answer is Absent.DENIED:
+                found.denied.add(path)
+            now = answer
+            same = before is now
+        else:
+            same = isinstance(before, decode.PartitionState) and before.mzxid == answer.mzxid
+            now = before if same and before is not None else decode.partition_state(path, answer.data, answer.mzxid)
+        if not same:
+            moved.add(path)
+            found.states[topic][partition] = now
+    return moved

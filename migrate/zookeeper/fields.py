@@ -1,0 +1,166 @@
+"""Strict access to the JSON that Kafka writes into znodes: each doubt is a MalformedZnode that names the path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, NoReturn
+
+from migrate.errors import MalformedZnode
+
+MAX_ZNODE_BYTES: Final = 1 << 20  # jute.maxbuffer's default
+INT32: Final = 2**31
+INT64: Final = 2**63
+
+
+def refuse(path: str, what: str) -> NoReturn:
+    """Raise MalformedZnode for that path."""
+    raise MalformedZnode(what, where=path, why="it is not what Kafka 3.9 writes there, and nothing is guessed")
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        message = "a key stands twice"
+        raise ValueError(message)
+    return values
+
+
+def _no_constant(name: str) -> NoReturn:
+    message = f"{name} is no JSON"
+    raise ValueError(message)
+
+
+def parse_json(path: str, data: bytes | None) -> Any:
+    """The JSON value in a znode: at most 1 MiB, UTF-8, each key once, no NaN, no lone surrogates."""
+    if not data:
+        refuse(path, "the znode has no data")
+    if len(data) > MAX_ZNODE_BYTES:
+        refuse(path, f"the znode has {len(data)} bytes, more than ZooKeeper takes by default")
+    try:
+        value = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
+        if b"\\u" in data:
+            json.dumps(value, ensure_ascii=False).encode("utf-8")
+    except (ValueError, RecursionError) as error:
+        reason = "nested too deep" if isinstance(error, RecursionError) else type(error).__name__
+        refuse(path, f"the data is no JSON that can be trusted ({reason})")
+    return value
+
+
+class JsonZnode:
+    """A JSON object of a znode (or inside one), read field by field with types and ranges."""
+
+    __slots__ = ("_values", "path")
+
+    def __init__(self, path: str, values: Mapping[str, Any]) -> None:
+        self.path = path
+        self._values = values
+
+    @classmethod
+    def parse(cls, path: str, data: bytes | None) -> JsonZnode:
+        """The znode's data as an object."""
+        return cls.of(path, parse_json(path, data))
+
+    @classmethod
+    def of(cls, path: str, value: Any) -> JsonZnode:
+        """A JSON value that must be an object."""
+        if not isinstance(value, dict):
+            refuse(path, "a JSON object is expected")
+        return cls(path, value)
+
+    def _field(self, name: str) -> Any:
+        if name not in self._values:
+            refuse(self.path, f"the field {name!r} is missing")
+        return self._values[name]
+
+    def has(self, name: str) -> bool:
+        """Is the field there, and not null?"""
+        return self._values.get(name) is not None
+
+    def version(self, known: Sequence[int], name: str = "version") -> int:
+        """The schema's version, which must be one that we know."""
+        found = self.integer(name, low=-INT32, high=INT32)
+        if found not in known:
+            refuse(self.path, f"version {found} is not known (known: {', '.join(map(str, known))})")
+        return found
+
+    def text(self, name: str) -> str:
+        """A string."""
+        value = self._field(name)
+        if not isinstance(value, str):
+            refuse(self.path, f"the field {name!r} is no string")
+        return value
+
+    def integer(self, name: str, *, low: int = -1, high: int = INT32) -> int:
+        """A whole number with low <= number < high."""
+        return whole_number(self.path, name, self._field(name), low=low, high=high)
+
+    def number(self, name: str) -> float:
+        """A number >= 0 that need not be whole."""
+        value = self._field(name)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < INT32:
+            refuse(self.path, f"the field {name!r} is no number in its range")
+        return float(value)
+
+    def integer_text(self, name: str, *, high: int = INT64) -> int:
+        """A whole number >= 0 that Kafka writes as a string."""
+        value = self.text(name)
+        if not (value.isascii() and value.isdigit()) or len(value) > 19 or int(value) >= high:
+            refuse(self.path, f"the field {name!r} is no number in a string")
+        return int(value)
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of strings."""
+        value = self._field(name)
+        if not isinstance(value, list) or not all(isinstance(entry, str) for entry in value):
+            refuse(self.path, f"the field {name!r} is no list of strings")
+        return tuple(value)
+
+    def node_ids(self, name: str) -> list[int]:
+        """A list of broker ids, each once."""
+        return node_ids(self.path, name, self._field(name))
+
+    def objects(self, name: str) -> tuple[JsonZnode, ...]:
+        """A list of objects."""
+        value = self._field(name)
+        if not isinstance(value, list):
+            refuse(self.path, f"the field {name!r} is no list")
+        return tuple(JsonZnode.of(self.path, entry) for entry in value)
+
+    def object(self, name: str) -> JsonZnode:
+        """An object."""
+        value = self._field(name)
+        if not isinstance(value, dict):
+            refuse(self.path, f"the field {name!r} is no object")
+        return JsonZnode(self.path, value)
+
+    def assignment(self, name: str) -> dict[int, list[int]]:
+        """Partition number -> broker ids; an absent field is an empty one (topics of versions 1 and 2)."""
+        if not self.has(name):
+            return {}
+        found: dict[int, list[int]] = {}
+        for key, value in self.object(name).items():
+            if not (key.isascii() and key.isdigit()) or str(int(key[:11])) != key or int(key) >= INT32:
+                refuse(self.path, f"{key!r} in {name!r} is no partition number")
+            found[int(key)] = node_ids(self.path, name, value)
+        return found
+
+    def items(self) -> list[tuple[str, Any]]:
+        """The raw fields."""
+        return list(self._values.items())
+
+
+def whole_number(path: str, name: str, value: Any, *, low: int, high: int) -> int:
+    """A JSON number that is whole and with low <= number < high (true and false are no numbers)."""
+    if type(value) is not int or not low <= value < high:
+        refuse(path, f"the field {name!r} is no whole number in its range")
+    return value
+
+
+def node_ids(path: str, name: str, value: Any) -> list[int]:
+    """A JSON list of broker ids, each once."""
+    if not isinstance(value, list) or not all(type(entry) is int and 0 <= entry < INT32 for entry in value):
+        refuse(path, f"{name!r} holds something that is no list of broker ids")
+    if len(set(value)) != len(value):
+        refuse(path, f"{name!r} names a broker twice")
+    return value

@@ -1,0 +1,68 @@
+"""Where Kafka keeps what in ZooKeeper (`kafka/zk/ZkData.scala`, 3.9): paths relative to the chroot."""
+
+from __future__ import annotations
+
+from typing import Final
+
+CLUSTER_ID: Final = "/cluster/id"
+BROKER_IDS: Final = "/brokers/ids"
+TOPICS: Final = "/brokers/topics"
+CONTROLLER: Final = "/controller"
+CONTROLLER_EPOCH: Final = "/controller_epoch"
+MIGRATION: Final = "/migration"
+FEATURE: Final = "/feature"
+PRODUCER_IDS: Final = "/latest_producer_id_block"
+REASSIGNMENTS: Final = "/admin/reassign_partitions"
+ELECTIONS: Final = "/admin/preferred_replica_election"
+DELETIONS: Final = "/admin/delete_topics"
+LOG_DIR_EVENTS: Final = "/log_dir_event_notification"
+CONFIG: Final = "/config"
+TOPIC_CONFIGS: Final = "/config/topics"
+BROKER_CONFIGS: Final = "/config/brokers"
+CLIENT_CONFIGS: Final = "/config/clients"
+USER_CONFIGS: Final = "/config/users"
+IP_CONFIGS: Final = "/config/ips"
+CONFIG_CHANGES: Final = "/config/changes"
+LITERAL_ACLS: Final = "/kafka-acl"
+EXTENDED_ACLS: Final = "/kafka-acl-extended"
+PREFIXED_ACLS: Final = "/kafka-acl-extended/prefixed"
+TOKENS: Final = "/delegation_token/tokens"
+
+SINGLE_ZNODES: Final = (
+    CLUSTER_ID,
+    CONTROLLER,
+    CONTROLLER_EPOCH,
+    MIGRATION,
+    FEATURE,
+    PRODUCER_IDS,
+    REASSIGNMENTS,
+    ELECTIONS,
+)
+# directories whose children carry data, with no further level
+FLAT_DIRECTORIES: Final = (BROKER_IDS, TOPICS, TOPIC_CONFIGS, BROKER_CONFIGS, CLIENT_CONFIGS, IP_CONFIGS, TOKENS)
+# directories of which the children's names say all
+NAME_DIRECTORIES: Final = (DELETIONS, LOG_DIR_EVENTS, CONFIG, EXTENDED_ACLS)
+ACL_ROOTS: Final = (LITERAL_ACLS, PREFIXED_ACLS)
+# every ZooKeeper-mode cluster has them (`KafkaZkClient.createTopLevelPaths`)
+CORE: Final = (CLUSTER_ID, BROKER_IDS, TOPICS)
+DEFAULT_ENTITY: Final = "<default>"
+
+
+def child(directory: str, name: str) -> str:
+    """The path of a directory's child."""
+    return f"{directory}/{name}"
+
+
+def name_of(path: str) -> str:
+    """The last part of a path."""
+    return path.rpartition("/")[2]
+
+
+def partition_state(topic: str, partition: int) -> str:
+    """The state znode of a partition."""
+    return f"{TOPICS}/{topic}/partitions/{partition}/state"
+
+
+def user_clients(user: str) -> str:
+    """The directory of quotas for one user (as its znode is called) together with a client id."""
+    return f"{USER_CONFIGS}/{user}/clients"

@@ -1,0 +1,189 @@
+"""The run's lock: an ephemeral znode that says who holds it, with its czxid as fencing token.
+
+The lock goes with its session: ZooKeeper frees it some seconds after its process died, or hangs.
+Beside it stands a persistent znode whose version counts acquisitions: writes that check that version in their own
+transaction are refused by ZooKeeper once another run has acquired the lock, even if the old run has not noticed.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import socket
+import threading
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final
+
+from kazoo import exceptions as kazoo_errors
+
+from migrate.errors import LockHeld, LockLost, MalformedZnode, ZnodeChanged, ZookeeperDenied, ZookeeperSessionLost
+from migrate.zookeeper.client import ZookeeperClient, translated
+from migrate.zookeeper.fields import JsonZnode
+from migrate.zookeeper.znode import Absent, Znode
+
+LOG: Final = logging.getLogger("migrate.zookeeper")
+LOCK_PATH: Final = "/kraft-migrate/lock"
+ATTEMPTS: Final = 5  # the lock may go between the refusal and our look at its holder
+
+
+@dataclass(frozen=True, slots=True)
+class LockHolder:
+    """Who holds the lock: `since` is ISO 8601 (for people), `session_seconds` how long it outlives its process."""
+
+    owner: str
+    host: str
+    pid: int
+    since: str
+    plan: str
+    session_seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """The znode and version that a guarded write checks in its own transaction."""
+
+    path: str
+    version: int
+
+
+class ZookeeperLock:
+    """A lock that was acquired.  `token` is the lock znode's czxid: greater for each later holder."""
+
+    def __init__(self, client: ZookeeperClient, path: str, znode: Znode, fence: Fence) -> None:
+        self.client = client
+        self.path = path
+        self.token = znode.czxid
+        self.session = znode.ephemeral_owner
+        self.fence = fence
+        self._lost = threading.Event()
+        client.on_session_lost(self._lost.set)
+
+    def still_ours(self) -> None:
+        """Return only if ZooKeeper says now that the lock is ours; a brief loss of the connection is waited out.
+
+        Raises:
+            LockLost: the session ended, the znode is another one or gone, or nobody could be asked for as long as a
+                session lives.
+        """
+        if self._lost.is_set():
+            raise self._loss("the ZooKeeper session ended")
+        if not self.client.wait_connected(self.client.session_timeout):
+            raise self._loss("ZooKeeper could not be asked for as long as the session lives")
+        try:
+            self.client.sync(self.path)
+            znode = self.client.data([self.path])[0]
+        except ZookeeperSessionLost as error:
+            raise self._loss("ZooKeeper could not be asked") from error
+        if self._lost.is_set():
+            raise self._loss("the ZooKeeper session ended")
+        if isinstance(znode, Absent):
+            raise self._loss(f"the lock znode is {znode.value}")
+        if znode.czxid != self.token or znode.ephemeral_owner != self.session:
+            raise self._loss(f"another run holds it: {describe(self.path, znode)}")
+
+    def release(self) -> None:
+        """Give the lock back; LockLost if it is not ours (nothing is deleted then)."""
+        self.still_ours()
+        with translated(self.path):
+            try:
+                self.client.kazoo.delete(self.path, version=0)
+            except (kazoo_errors.NoNodeError, kazoo_errors.BadVersionError) as error:
+                raise self._loss("the lock znode changed while it was released") from error
+        self._lost.set()
+
+    def _loss(self, reason: str) -> LockLost:
+        self._lost.set()
+        return LockLost(
+            f"the lock is lost: {reason}",
+            where=self.path,
+            why="another run may be acting on this cluster: this one does nothing more",
+        )
+
+
+def acquire(client: ZookeeperClient, owner: str, plan: str, path: str = LOCK_PATH) -> ZookeeperLock:
+    """Take the lock, or raise LockHeld at once (it never waits).
+
+    `owner` is a person or system, `plan` the plan's fingerprint; `path` is relative to the chroot, its parents are made
+    persistent.
+    """
+    fence_path = f"{path}-fence"
+    holder = LockHolder(
+        owner=owner,
+        host=socket.gethostname(),
+        pid=os.getpid(),
+        since=datetime.now(UTC).isoformat(timespec="seconds"),
+        plan=plan,
+        session_seconds=client.session_timeout,
+    )
+    _prepare(client, path, fence_path)
+    for _ in range(ATTEMPTS):
+        fence = _try(client, path, fence_path, holder)
+        znode = client.data([path])[0]
+        if isinstance(znode, Absent):
+            continue
+        if znode.ephemeral_owner != client.session:
+            raise LockHeld(describe(path, znode), where=path)
+        if fence is None:  # an answer was lost: the lock is ours, its fence is read
+            found = client.data([fence_path])[0]
+            if isinstance(found, Absent):
+                raise LockLost("the fence beside the lock is gone", where=fence_path)
+            fence = Fence(fence_path, found.version)
+        LOG.info("the lock %s is ours, token %d", path, znode.czxid)
+        return ZookeeperLock(client, path, znode, fence)
+    raise LockHeld("the lock comes and goes: another run is starting or ending", where=path)
+
+
+def _prepare(client: ZookeeperClient, path: str, fence_path: str) -> None:
+    with translated(path):
+        try:
+            client.kazoo.ensure_path(fence_path)
+        except kazoo_errors.NoNodeError as error:
+            raise ZookeeperDenied("the lock's parent cannot be made", where=path) from error
+
+
+def _try(client: ZookeeperClient, path: str, fence_path: str, holder: LockHolder) -> Fence | None:
+    """Create the lock and count the acquisition in one transaction; None if it exists already."""
+    transaction = client.kazoo.transaction()
+    data = {name: getattr(holder, name) for name in LockHolder.__slots__}
+    transaction.create(path, json.dumps({"version": 1, **data}).encode(), ephemeral=True)
+    transaction.set_data(fence_path, str(holder.pid).encode(), -1)  # bound to the creation: no write of its own
+    with translated(path):
+        results = transaction.commit()
+    if isinstance(results[0], kazoo_errors.NodeExistsError):
+        return None
+    if isinstance(results[0], kazoo_errors.NoAuthError):
+        raise ZookeeperDenied("this identity may not create the lock", where=path)
+    failures = [result for result in results if isinstance(result, Exception)]
+    if failures or len(results) != 2:
+        raise ZnodeChanged(
+            f"the lock cannot be made ({', '.join(type(each).__name__ for each in failures)})", where=path
+        )
+    return Fence(fence_path, results[1].version)
+
+
+def holder_of(path: str, znode: Znode) -> LockHolder:
+    """The holder that a lock znode names; MalformedZnode if it is not one of ours."""
+    fields = JsonZnode.parse(path, znode.data)
+    fields.version((1,))
+    return LockHolder(
+        owner=fields.text("owner"),
+        host=fields.text("host"),
+        pid=fields.integer("pid", low=0),
+        since=fields.text("since"),
+        plan=fields.text("plan"),
+        session_seconds=fields.number("session_seconds"),
+    )
+
+
+def describe(path: str, znode: Znode) -> str:
+    """One line about the holder."""
+    try:
+        holder = holder_of(path, znode)
+    except MalformedZnode:
+        return f"held by session 0x{znode.ephemeral_owner:x}, which is no run of this tool"
+    return (
+        f"held by {holder.owner} on {holder.host} (pid {holder.pid}) since {holder.since}, plan {holder.plan or '-'}; "
+        f"if that process is dead, ZooKeeper frees it {holder.session_seconds:g} s after its last sign of life"
+    )

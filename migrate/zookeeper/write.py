@@ -1,0 +1,106 @@
+"""Conditional changes of znodes (`ports.ZookeeperWrites`): each under a version, and under the fence of the lock.
+
+Every change is one transaction.  kazoo hands a transaction's errors back in a list and raises nothing: each result is
+looked at.  A version is always given and never negative; 0 is a version like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kazoo import exceptions as kazoo_errors
+from kazoo.client import TransactionRequest
+
+from migrate.errors import LockLost, WorldError, ZnodeChanged, ZookeeperDenied
+from migrate.zookeeper.backup import write_backup
+from migrate.zookeeper.client import ZookeeperClient, translated
+from migrate.zookeeper.lock import Fence
+from migrate.zookeeper.znode import Absent, Znode
+
+
+class ZookeeperWriter:
+    """Writes through one session.  With a `fence`, ZooKeeper itself refuses the write once another run has the lock."""
+
+    def __init__(self, client: ZookeeperClient, fence: Fence | None = None) -> None:
+        self.client = client
+        self.fence = fence
+
+    def create(self, path: str, data: bytes) -> None:
+        """Create a persistent znode; ZnodeChanged if there is one, or if its parent is missing."""
+        transaction = self._transaction()
+        transaction.create(path, data)
+        self._commit(transaction, path)
+        now = self._read_back(path)
+        if isinstance(now, Absent) or (now.version == 0 and now.data != data):
+            raise ZnodeChanged("what was created is not there any more", where=path)
+
+    def set(self, path: str, data: bytes, version: int) -> None:
+        """Set data; ZnodeChanged unless the znode has that version."""
+        transaction = self._transaction()
+        transaction.set_data(path, data, _checked(version))
+        self._commit(transaction, path)
+        now = self._read_back(path)
+        if isinstance(now, Absent) or (now.version == version + 1 and now.data != data):
+            raise ZnodeChanged("what was written is not there any more", where=path)
+
+    def delete(self, path: str, version: int) -> None:
+        """Delete; ZnodeChanged unless the znode has that version.
+
+        It may be there again at once: a ZooKeeper-mode broker claims /controller within 60 ms of its deletion.
+        """
+        before = self._read_back(path)
+        transaction = self._transaction()
+        transaction.delete(path, _checked(version))
+        self._commit(transaction, path)
+        now = self._read_back(path)
+        if isinstance(now, Znode) and isinstance(before, Znode) and now.czxid == before.czxid:
+            raise WorldError("the znode was deleted and is still there", where=path)
+
+    def backup(self, destination: str) -> Mapping[str, str]:
+        """Write the whole tree to a file; facts: path, znodes, denied, zxid, sha256."""
+        return write_backup(self.client, destination)
+
+    def _transaction(self) -> TransactionRequest:
+        transaction = self.client.kazoo.transaction()
+        if self.fence is not None:
+            transaction.check(self.fence.path, _checked(self.fence.version))
+        return transaction
+
+    def _commit(self, transaction: TransactionRequest, path: str) -> None:
+        with translated(path):
+            results = transaction.commit()
+            if self.fence is not None and isinstance(
+                results[0], (kazoo_errors.BadVersionError, kazoo_errors.NoNodeError)
+            ):
+                raise LockLost("another run has taken the lock: ZooKeeper refused the write", where=path)
+            check_results(results, len(transaction.operations), path)
+
+    def _read_back(self, path: str) -> Znode | Absent:
+        return self.client.data([path])[0]
+
+
+def _checked(version: int) -> int:
+    if version < 0:
+        message = "a write needs the version that it expects; -1 would be unconditional"
+        raise ValueError(message)
+    return version
+
+
+def check_results(results: Sequence[Any], expected: int, path: str) -> None:
+    """Look at each result of a transaction: all of them must be successes."""
+    reasons = {
+        kazoo_errors.BadVersionError: "it has another version",
+        kazoo_errors.NodeExistsError: "it exists already",
+        kazoo_errors.NoNodeError: "it, or its parent, does not exist",
+        kazoo_errors.NotEmptyError: "it has children",
+    }
+    failures = [result for result in results if isinstance(result, Exception)]
+    for failure in failures:
+        if type(failure) in reasons:
+            raise ZnodeChanged(f"the change was refused: {reasons[type(failure)]}", where=path)
+        if isinstance(failure, kazoo_errors.NoAuthError):
+            raise ZookeeperDenied("this identity may not change the znode", where=path)
+    if failures or len(results) != expected:
+        names = ", ".join(type(failure).__name__ for failure in failures) or f"{len(results)} results of {expected}"
+        raise WorldError(f"the transaction failed ({names})", where=path)

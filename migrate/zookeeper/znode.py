@@ -1,0 +1,38 @@
+"""What a read of znodes gives: data with its stat, or why there is none; and the port through which trees are read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum
+from typing import NamedTuple, Protocol
+
+
+class Znode(NamedTuple):
+    """One znode's data and the parts of its stat that mean something to us.  `data` None is null data."""
+
+    data: bytes | None
+    version: int
+    czxid: int
+    mzxid: int
+    ephemeral_owner: int
+    children: int = 0
+
+
+class Absent(Enum):
+    """Why there is no data: MISSING (known not to be there) and DENIED (we may not see it) are never the same."""
+
+    MISSING = "missing"
+    DENIED = "denied"
+
+
+class TreeReader(Protocol):
+    """Reads znodes by path relative to the chroot: a live session, or a backup file."""
+
+    def data(self, paths: Sequence[str]) -> Sequence[Znode | Absent]:
+        """Data and stat of each path, in order."""
+
+    def children(self, paths: Sequence[str]) -> Sequence[tuple[str, ...] | Absent]:
+        """Sorted names of each path's children, in order."""
+
+    def zxid(self) -> int:
+        """The newest transaction that the reader has seen."""
