@@ -1,0 +1,246 @@
+"""The demo's load as a process of its own: `python -m migrate.lab.load DIR`.
+
+`start_load` starts it detached, so that it lives on when we are killed; `find_load` finds it again through its pid file
+(pid, start time, boot), and `stop_load` ends it cleanly.  Everything it writes lies in DIR/load/:
+
+| file | what |
+|---|---|
+| `settings.json` | brokers, access (the password by reference), topics, rate: what the process is started with |
+| `load.pid` | the process that lives; `lock` is held by it, so that two never run |
+| `tag` | names this load in every record |
+| `history-NNNN.bin` | ids sent and acknowledged, one file an epoch (load_history) |
+| `watch.jsonl`, `consumer.jsonl` | samples of the metadata; the reading group's lag and gaps |
+| `status.json` | running totals, once a second |
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import logging
+import os
+import secrets
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import migrate
+from migrate.errors import LoadAlreadyRuns, LoadNotStarted, MigrateError
+from migrate.hosts.background import ProcessMark, lives, mark_of, start_detached, terminate, wait_for_end
+from migrate.kafka.admin import bootstrap_servers, client_config
+from migrate.lab.load_history import TAG_BYTES, LoadTopic
+from migrate.model.inventory import Access, Inventory, SecretFile
+from migrate.playbook.secrets import read_secret
+
+LOG: Final = logging.getLogger("migrate.lab.load")
+RATE: Final = 200.0
+READY_SECONDS: Final = 60.0
+STOP_SECONDS: Final = 60.0
+METADATA_SECONDS: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class LoadRuns:
+    """The load of this lab lives."""
+
+    mark: ProcessMark
+
+
+@dataclass(frozen=True, slots=True)
+class NoLoad:
+    """No load of this lab lives."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSettings:
+    """What the process is started with: no secret in it, only the place of one."""
+
+    bootstrap: str
+    access: Access
+    topics: tuple[str, ...]
+    rate: float
+
+    def text(self) -> str:
+        """The content of `settings.json`."""
+        password = self.access.password.path if self.access.password else None
+        access = [self.access.protocol, self.access.mechanism, self.access.username, password]
+        return json.dumps({"bootstrap": self.bootstrap, "access": access, "topics": self.topics, "rate": self.rate})
+
+    @classmethod
+    def parse(cls, text: str) -> LoadSettings:
+        """The settings in such a file."""
+        data = json.loads(text)
+        protocol, mechanism, username, password = data["access"]
+        access = Access(protocol, mechanism, username, SecretFile(password) if password else None)
+        return cls(data["bootstrap"], access, tuple(data["topics"]), float(data["rate"]))
+
+
+def load_folder(lab_dir: Path) -> Path:
+    """Where everything of the load lies."""
+    return lab_dir.absolute() / "load"
+
+
+def find_load(lab_dir: Path) -> LoadRuns | NoLoad:
+    """Does the load of this lab live?  Whoever started it."""
+    try:
+        mark = ProcessMark.parse((load_folder(lab_dir) / "load.pid").read_text(encoding="ascii"))
+    except (FileNotFoundError, ValueError):
+        return NoLoad()
+    return LoadRuns(mark) if lives(mark) else NoLoad()
+
+
+def start_load(lab_dir: Path, inventory: Inventory, topics: Sequence[str], *, rate: float = RATE) -> int:
+    """Start the load detached and wait until its first record is acknowledged; its pid.
+
+    Raises:
+        LoadAlreadyRuns: one lives (adopt it with `find_load`).
+        LoadNotStarted: it ended at once, or nothing was acknowledged in time.
+    """
+    running = find_load(lab_dir)
+    if isinstance(running, LoadRuns):
+        raise LoadAlreadyRuns(f"the load runs as process {running.mark.pid}", where=str(lab_dir))
+    folder = load_folder(lab_dir)
+    folder.mkdir(parents=True, exist_ok=True)
+    settings = LoadSettings(bootstrap_servers(inventory), inventory.broker_access, tuple(topics), rate)
+    _replace(folder / "settings.json", settings.text())
+    (folder / "status.json").unlink(missing_ok=True)
+    source = str(Path(migrate.__file__).parents[1])
+    path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
+    argv = [sys.executable, "-m", "migrate.lab.load", str(lab_dir.absolute())]
+    mark = start_detached(argv, log=folder / "load.log", extra_env={"PYTHONPATH": path})
+    _await_ready(lab_dir, mark)
+    return mark.pid
+
+
+def _await_ready(lab_dir: Path, mark: ProcessMark) -> None:
+    log = str(load_folder(lab_dir) / "load.log")
+    deadline = time.monotonic() + READY_SECONDS
+    while not (find_load(lab_dir) == LoadRuns(mark) and load_status(lab_dir).get("acknowledged")):
+        if wait_for_end(mark, 0.1):
+            other = find_load(lab_dir)
+            if isinstance(other, LoadRuns):
+                raise LoadAlreadyRuns(f"process {other.mark.pid} was started at the same time", where=str(lab_dir))
+            raise LoadNotStarted("the load ended before a record was acknowledged", where=log)
+        if time.monotonic() > deadline:
+            raise LoadNotStarted(f"no record was acknowledged within {READY_SECONDS:g} s", where=log)
+
+
+def stop_load(lab_dir: Path, *, timeout: float = STOP_SECONDS) -> None:
+    """Stop the load (SIGTERM; it waits for what is under way) and wait until it is gone; nothing if none lives.
+
+    Raises:
+        ProcessStillRuns: it lives on after `timeout` seconds.
+    """
+    running = find_load(lab_dir)
+    if isinstance(running, LoadRuns):
+        terminate(running.mark, timeout)
+
+
+def load_status(lab_dir: Path) -> dict[str, int]:
+    """The running totals (epoch, sent, acknowledged, failed, read, lag), as old as a second; empty before the first."""
+    try:
+        data = json.loads((load_folder(lab_dir) / "status.json").read_text(encoding="utf-8"))
+    except (FileNotFoundError, ValueError):
+        return {}
+    return {str(key): int(value) for key, value in data.items()}
+
+
+# -- the process -------------------------------------------------------------------------------------------------
+def _replace(path: Path, text: str) -> None:
+    draft = path.with_name(f".{path.name}.{os.getpid()}")
+    draft.write_text(text, encoding="utf-8")
+    draft.replace(path)
+
+
+@contextlib.contextmanager
+def _only_one(folder: Path) -> Iterator[None]:
+    """Hold the load's lock for as long as the process lives, and say in `load.pid` who holds it."""
+    with (folder / "lock").open("a", encoding="ascii") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise LoadAlreadyRuns("another load process holds the lock", where=str(folder)) from error
+        _replace(folder / "load.pid", mark_of(os.getpid()).text())
+        try:
+            yield
+        finally:
+            (folder / "load.pid").unlink(missing_ok=True)
+
+
+def _tag(folder: Path) -> bytes:
+    path = folder / "tag"
+    if not path.exists():
+        _replace(path, secrets.token_hex(TAG_BYTES))
+    return bytes.fromhex(path.read_text(encoding="ascii").strip())
+
+
+def _describe(config: dict[str, Any], names: Sequence[str]) -> tuple[LoadTopic, ...]:
+    """Partitions and replication factor of the topics, as the cluster says."""
+    from confluent_kafka import KafkaException  # noqa: PLC0415 - as below
+    from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - the starter needs no client library
+
+    try:
+        answer = AdminClient(config).list_topics(timeout=METADATA_SECONDS)
+    except KafkaException as error:
+        raise LoadNotStarted(f"the cluster does not answer: {error.args[0]}") from error
+    absent = [name for name in names if name not in answer.topics or not answer.topics[name].partitions]
+    if absent:
+        raise LoadNotStarted(f"no such topics: {', '.join(absent)}")
+    found = {name: answer.topics[name].partitions for name in names}
+    return tuple(LoadTopic(name, len(parts), len(parts[0].replicas)) for name, parts in found.items())
+
+
+def _run(folder: Path, stop: threading.Event) -> None:
+    from migrate.lab.load_client import LoadPlan, Tally, produce, read_along, watch  # noqa: PLC0415 - as above
+
+    settings = LoadSettings.parse((folder / "settings.json").read_text(encoding="utf-8"))
+    config: dict[str, Any] = client_config(settings.bootstrap, settings.access, read_secret)
+    plan = LoadPlan(config, folder, _tag(folder), _describe(config, settings.topics), settings.rate)
+    tally = Tally()
+    threads = [
+        threading.Thread(target=watch, args=(plan, stop)),
+        threading.Thread(target=read_along, args=(plan, tally, stop)),
+        threading.Thread(target=_report, args=(folder / "status.json", tally, stop)),
+    ]
+    for thread in threads:
+        thread.start()
+    try:
+        produce(plan, tally, stop)
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+        _replace(folder / "status.json", json.dumps(tally.data()))
+
+
+def _report(path: Path, tally: Any, stop: threading.Event) -> None:
+    while not stop.wait(1.0 if tally.acknowledged else 0.1):
+        _replace(path, json.dumps(tally.data()))
+
+
+def main(argv: Sequence[str]) -> int:
+    """Run the load of the lab directory `argv[0]` until SIGTERM or SIGINT."""
+    folder = load_folder(Path(argv[0]))
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    stop = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stop.set())
+    try:
+        with _only_one(folder):
+            LOG.info("the load begins (process %d)", os.getpid())
+            _run(folder, stop)
+            LOG.info("the load ends")
+    except MigrateError as error:
+        LOG.error("%s: %s", error.id, error)  # noqa: TRY400 - expected: no traceback
+        return error.exit_code
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

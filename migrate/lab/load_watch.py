@@ -1,0 +1,181 @@
+"""Which partitions had no leader, when, and why: samples of the cluster's metadata, and what follows from them.
+
+The watcher writes one line of JSON a sample (`watch.jsonl`); intervals are worked out from the samples afterwards.  A
+time without samples is *blind*: it is listed as such, and never read as a time with leaders.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final, TextIO
+
+from migrate.errors import LoadHistoryBroken
+
+SAMPLE_SECONDS: Final = 0.25
+BLIND_SECONDS: Final = 2.0  # two good samples further apart than this leave the time between them unseen
+UNEXPLAINED: Final = "unexplained"
+RF_1: Final = "RF 1"
+NOT_AVAILABLE: Final = frozenset({5})  # LEADER_NOT_AVAILABLE; other codes (9: a replica is down) have a leader
+
+
+@dataclass(frozen=True, slots=True)
+class Leaderless:
+    """A partition that a sample shows without leader: its replicas and the last leader that was seen (-1: none)."""
+
+    partition: str
+    replicas: tuple[int, ...]
+    last_leader: int
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One look at the metadata, `time` in seconds since the epoch; `problem` says why nothing was seen."""
+
+    time: float
+    partitions: int
+    leaderless: tuple[Leaderless, ...] = ()
+    problem: str = ""
+
+    def line(self) -> str:
+        """The line as it is written."""
+        data: dict[str, Any] = {"time": round(self.time, 3), "partitions": self.partitions}
+        if self.leaderless:
+            data["leaderless"] = [[one.partition, list(one.replicas), one.last_leader] for one in self.leaderless]
+        if self.problem:
+            data["problem"] = self.problem
+        return json.dumps(data, separators=(",", ":")) + "\n"
+
+    @classmethod
+    def parse(cls, line: str) -> Sample:
+        """Read such a line; ValueError, KeyError or TypeError for anything else."""
+        data = dict(json.loads(line))
+        leaderless = tuple(
+            Leaderless(str(name), tuple(map(int, replicas)), int(leader))
+            for name, replicas, leader in data.get("leaderless", ())
+        )
+        return cls(float(data["time"]), int(data["partitions"]), leaderless, str(data.get("problem", "")))
+
+
+@dataclass(frozen=True, slots=True)
+class RestartInterval:
+    """A restart that we made: from the order to stop until the node was back (seconds since the epoch)."""
+
+    node: int
+    start: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderlessInterval:
+    """From the first sample without leader to the first with one."""
+
+    partition: str
+    start: float
+    end: float
+    replicas: tuple[int, ...]
+    last_leader: int
+
+
+@dataclass(frozen=True, slots=True)
+class WatchResult:
+    """What the samples say: intervals without leader, and (start, end, why) where nobody looked."""
+
+    leaderless: tuple[LeaderlessInterval, ...]
+    blind: tuple[tuple[float, float, str], ...]
+    samples: int
+
+
+@dataclass(slots=True)
+class LeaderMemory:
+    """The last leader seen of each partition, so that a leaderless one can name it."""
+
+    leaders: dict[str, int] = field(default_factory=dict)
+
+    def sample(self, time: float, partitions: Iterable[tuple[str, int, Sequence[int], int]]) -> Sample:
+        """Fold one answer: (topic-partition, leader, replicas, error code) each."""
+        count = 0
+        leaderless: list[Leaderless] = []
+        for name, leader, replicas, error in partitions:
+            count += 1
+            if leader < 0 or error in NOT_AVAILABLE:
+                leaderless.append(Leaderless(name, tuple(replicas), self.leaders.get(name, -1)))
+            else:
+                self.leaders[name] = leader
+        if count == 0:  # a broker that has just started in ZooKeeper mode knows nothing yet
+            return Sample(time, 0, problem="an answer without partitions")
+        return Sample(time, count, tuple(leaderless))
+
+
+def append_lines(path: Path) -> TextIO:
+    """Open a file of lines to append to it; a torn last line, left by a kill, is cut off first."""
+    if path.exists():
+        with path.open("rb+") as handle:
+            raw = handle.read()
+            handle.truncate(raw.rfind(b"\n") + 1)
+    return path.open("a", encoding="utf-8")
+
+
+def read_samples(path: Path) -> Iterator[Sample]:
+    """The samples in order; a torn last line is left out, any other bad line is LoadHistoryBroken."""
+    if not path.exists():
+        return
+    with path.open(encoding="utf-8") as handle:
+        for number, line in enumerate(handle, 1):
+            if not line.endswith("\n"):
+                return
+            try:
+                yield Sample.parse(line)
+            except (ValueError, KeyError, TypeError) as error:
+                raise LoadHistoryBroken(f"line {number} is no sample: {error!r}", where=str(path)) from error
+
+
+def fold_samples(samples: Iterable[Sample]) -> WatchResult:
+    """Intervals from samples.  An interval lasts through samples that saw nothing, and ends at the last good one."""
+    open_now: dict[str, LeaderlessInterval] = {}
+    done: list[LeaderlessInterval] = []
+    blind: list[tuple[float, float, str]] = []
+    count, last, last_good, problem = 0, 0.0, -1.0, ""
+    for sample in samples:
+        count, last = count + 1, sample.time
+        if sample.problem:
+            problem = problem or sample.problem
+            if last_good < 0:
+                last_good = sample.time
+            continue
+        if last_good >= 0 and sample.time - last_good > BLIND_SECONDS:
+            blind.append((last_good, sample.time, problem or "no samples: the load did not run"))
+        seen = {one.partition: one for one in sample.leaderless}
+        ended = [name for name in open_now if name not in seen]
+        done.extend(replace(open_now.pop(name), end=sample.time) for name in ended)
+        for name, one in seen.items():
+            begun = open_now.get(name)
+            start = begun.start if begun else sample.time
+            leader = begun.last_leader if begun and begun.last_leader >= 0 else one.last_leader
+            open_now[name] = LeaderlessInterval(name, start, sample.time, one.replicas, leader)
+        last_good, problem = sample.time, ""
+    if problem and last - last_good > BLIND_SECONDS:
+        blind.append((last_good, last, problem))
+    done.extend(open_now.values())
+    return WatchResult(tuple(sorted(done, key=lambda one: (one.start, one.partition))), tuple(blind), count)
+
+
+def attribute(interval: LeaderlessInterval, restarts: Sequence[RestartInterval], slack: float = BLIND_SECONDS) -> str:
+    """Why a partition had no leader: `RF 1`, `restart of broker N`, or `unexplained`.
+
+    A restart explains it only if the node holds a replica and the whole interval lies within the restart, give or take
+    `slack` seconds (the samples' distance and the cluster's own reaction).  The last leader's restart comes first.
+    """
+    if len(interval.replicas) == 1:
+        return RF_1
+    during = [
+        restart
+        for restart in restarts
+        if restart.node in interval.replicas
+        and restart.start - slack <= interval.start
+        and interval.end <= restart.end + slack
+    ]
+    during.sort(key=lambda restart: (restart.node != interval.last_leader, restart.start))
+    return f"restart of broker {during[0].node}" if during else UNEXPLAINED
