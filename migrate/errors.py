@@ -550,3 +550,17 @@ class StorageNotFormatted(WorldError):
 
     id = "E-PROC-04"
     hint = "read what it says above; nothing was started"
+
+
+class AssignmentRefused(WorldError):
+    """The controller refused to assign a replica to a directory."""
+
+    id = "E-DIR-01"
+    hint = "look at `directories verify` for that replica; nothing else was sent"
+
+
+class DriveStopped(WorldError):
+    """Sending directories was stopped, because the cluster moved under it."""
+
+    id = "E-DIR-02"
+    hint = "wait until the cluster is whole and run the same command again: what the metadata already says is not sent again"

@@ -34,6 +34,7 @@ MODULES: Final = (
 SETTINGS_VARIABLE: Final = "KRAFT_MIGRATE_IVYSETTINGS"
 SILENCE_SECONDS: Final = 180.0  # no line from Ivy for so long: the network hangs
 TAIL_LINES: Final = 12
+PROGRESS_SECONDS: Final = 5.0
 PATTERN: Final = "[artifact]-[revision](-[classifier]).[ext]"
 
 
@@ -186,6 +187,6 @@ def _watch(child: subprocess.Popen[bytes], expected: int, progress: Progress) ->
             last.append(line)
             if re.search(r"(?i)unresolved|exception|not found|failed|denied|refused", line):
                 trouble.append(line)
-        if time.monotonic() - told > 1:
+        if time.monotonic() - told > PROGRESS_SECONDS:
             told = time.monotonic()
             progress(f"Kafka's jars: {fetched} of {expected} fetched" if fetched else f"Kafka's jars: {found} found")

@@ -1,0 +1,226 @@
+"""The lab's executor: processes of this host, each known by pid, start time and boot, so that no other is ever touched.
+
+A process is started in a session of its own and outlives us; the next run adopts it from the state folder.  Its record
+is written by the process itself between fork and exec: there is no moment at which it runs and is not recorded.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from migrate.errors import ProcessNotStarted, ProcessNotStopped, ProcessSpecUnreadable, StorageNotFormatted
+from migrate.hosts.process_spec import SUFFIX, ProcessSpec, read_spec, read_specs
+from migrate.hosts.process_table import Record, alive, boot_id, parse_record, reap
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.views import Running, ServiceState, Stopped
+
+FORMAT_SECONDS: Final = 120.0
+TAIL_BYTES: Final = 1 << 16
+# $1 record, $2 its first lines, $3 folder, $4 output; the record names this very process, and exec keeps pid and start
+LAUNCH: Final = """
+set -e
+record=$1 facts=$2 folder=$3 output=$4
+shift 4
+cd "$folder"
+{ printf '%s\\n' "$facts"; cat /proc/$$/stat; } > "$record.new"
+mv "$record.new" "$record"
+exec >>"$output" 2>&1
+exec "$@"
+"""
+
+
+class Supervisor:
+    """Implements `migrate.model.ports.ServiceControl` for processes described in `state_dir` (see process_spec)."""
+
+    def __init__(self, state_dir: str | Path) -> None:
+        self.folder = Path(state_dir)
+        self._exit_codes: dict[str, int] = {}
+
+    # -- names ---------------------------------------------------------------------------------------------------
+    def specs(self) -> dict[str, ProcessSpec]:
+        """All processes that are described here, by name."""
+        return read_specs(self.folder)
+
+    def spec(self, node: NodeId | str) -> ProcessSpec:
+        """The description of a node (by id) or of a process (by name).
+
+        Raises:
+            ProcessSpecUnreadable: there is none.
+        """
+        if isinstance(node, str):
+            return read_spec(self.folder / (node + SUFFIX))
+        for spec in self.specs().values():
+            if spec.node == node:
+                return spec
+        raise ProcessSpecUnreadable(f"no process of node {node} is described", where=str(self.folder))
+
+    # -- ServiceControl ------------------------------------------------------------------------------------------
+    def state(self, node: NodeId | str) -> ServiceState:
+        """Does the process live?  Unknown where its record or /proc cannot be read."""
+        name = self.spec(node).name
+        try:
+            record = self._record(name)
+            if record is None:
+                return Stopped(self._exit_codes.get(name))
+            if alive(record):
+                return Running(record.pid, record.started_at, record.config_sha256)
+            exit_code = reap(record)
+        except (OSError, ValueError) as error:
+            return Unknown(f"process {name}: {error}")
+        if exit_code is not None:
+            self._exit_codes[name] = exit_code
+        return Stopped(self._exit_codes.get(name))
+
+    def start(self, node: NodeId | str) -> None:
+        """Start the process in its own session and return at once, its record written.
+
+        Raises:
+            ProcessNotStarted: it runs already, or could not be launched.
+        """
+        spec = self.spec(node)
+        with self._locked():
+            state = self.state(node)
+            if not isinstance(state, Stopped):
+                reason = f"it runs already (pid {state.pid})" if isinstance(state, Running) else state.reason
+                raise ProcessNotStarted(f"{spec.name} was not started: {reason}", where=spec.config)
+            self._exit_codes.pop(spec.name, None)
+            self._launch(spec)
+
+    def stop(self, node: NodeId | str, timeout: float) -> None:
+        """SIGTERM, and wait until the process is gone.  Nothing to do where it does not run.
+
+        Raises:
+            ProcessNotStopped: it lives on after `timeout` seconds, or its state is unknown.
+        """
+        spec = self.spec(node)
+        state = self.state(node)
+        if isinstance(state, Unknown):
+            raise ProcessNotStopped(f"{spec.name} was not stopped: {state.reason}", where=str(self.folder))
+        if isinstance(state, Stopped):
+            return
+        record = self._record(spec.name)
+        assert record is not None
+        with contextlib.suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(record.pid)
+            try:
+                # the descriptor names one process for good: checked after it was opened, the pid cannot be another's
+                if alive(record):
+                    signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+                    self._await_end(spec, descriptor, timeout)
+            finally:
+                os.close(descriptor)
+        self.state(node)  # reaps a child of ours
+
+    def last_words(self, node: NodeId | str, lines: int) -> Sequence[str]:
+        """The end of its log; of its output where there is no log."""
+        spec = self.spec(node)
+        for path in (spec.log, spec.output):
+            with contextlib.suppress(OSError), Path(path).open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+                if tail := file.read().decode(errors="replace").splitlines()[-lines:]:
+                    return tail
+        return []
+
+    def format_storage(self, node: NodeId | str, cluster_id: str, release_version: str) -> str:
+        """kafka-storage format with the node's configuration file; its output.
+
+        Raises:
+            StorageNotFormatted: it refused, or did not end.
+        """
+        spec = self.spec(node)
+        if not spec.format_argv:
+            raise StorageNotFormatted("this process has no storage to format", where=spec.name)
+        # one word: a cluster id may begin with a dash
+        arguments = [f"--cluster-id={cluster_id}", "-c", spec.config, "--release-version", release_version]
+        try:
+            done = subprocess.run(
+                [*spec.format_argv, *arguments],
+                capture_output=True,
+                text=True,
+                timeout=FORMAT_SECONDS,
+                check=False,
+                stdin=subprocess.DEVNULL,
+                cwd=spec.directory,
+                env=spec.environment,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            raise StorageNotFormatted(
+                "kafka-storage format did not run to its end", where=spec.name, why=str(error)
+            ) from error
+        output = (done.stdout + done.stderr).strip()
+        if done.returncode:
+            raise StorageNotFormatted("kafka-storage format refused", where=spec.config, why=output[-2000:])
+        return output
+
+    # -- effects -------------------------------------------------------------------------------------------------
+    def _launch(self, spec: ProcessSpec) -> None:
+        record = self._record_path(spec.name)
+        facts = f"{boot_id()} {time.time():.3f} {config_sha256(spec.config)}"
+        argv = ["/bin/sh", "-c", LAUNCH, "launch", str(record), facts, spec.directory, spec.output, *spec.argv]
+        reading, writing = os.pipe()
+        try:
+            actions = [
+                (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, writing, 1),
+                (os.POSIX_SPAWN_DUP2, writing, 2),
+            ]
+            pid = os.posix_spawn(
+                "/bin/sh", argv, spec.environment, file_actions=actions, setsid=True, setsigdef=[signal.SIGPIPE]
+            )
+        except OSError as error:
+            os.close(reading)
+            raise ProcessNotStarted(f"{spec.name} could not be started", where="/bin/sh", why=str(error)) from error
+        finally:
+            os.close(writing)
+        with os.fdopen(reading, "rb") as pipe:
+            complaint = pipe.read().decode(errors="replace").strip()  # ends when the shell has recorded itself, or died
+        found = self._record(spec.name)
+        if found is None or found.pid != pid:
+            os.waitpid(pid, 0)
+            raise ProcessNotStarted(f"{spec.name} could not be started", where=spec.directory, why=complaint)
+
+    def _await_end(self, spec: ProcessSpec, descriptor: int, timeout: float) -> None:
+        poll = select.poll()
+        poll.register(descriptor, select.POLLIN)
+        if not poll.poll(timeout * 1000):
+            raise ProcessNotStopped(
+                f"{spec.name} still runs {timeout:.0f} s after SIGTERM",
+                where=spec.log,
+                why="\n         ".join(self.last_words(spec.name, 3)),
+            )
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        with (self.folder / "start.lock").open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    # -- records -------------------------------------------------------------------------------------------------
+    def _record_path(self, name: str) -> Path:
+        return self.folder / f"{name}.running"
+
+    def _record(self, name: str) -> Record | None:
+        try:
+            text = self._record_path(name).read_text(encoding="utf-8", errors="replace")
+        except FileNotFoundError:
+            return None
+        return parse_record(text)
+
+
+def config_sha256(path: str) -> str:
+    """The SHA-256 of a configuration file, or `-` where there is none."""
+    try:
+        return hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    except FileNotFoundError:
+        return "-"
