@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import select
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -38,6 +40,7 @@ class Stage:
     def add(
         self, name: str, script: str = OBEDIENT, *args: str, node: int | None = None, **changes: object
     ) -> ProcessSpec:
+        """Describe a process; `changes` replace fields of its description."""
         config = self.folder / f"{name}.properties"
         config.write_text("a=1\n")
         facts: dict[str, object] = {
@@ -56,21 +59,25 @@ class Stage:
         return spec
 
     def pid(self, name: str) -> int:
+        """The pid of a process that must run."""
         state = self.supervisor.state(name)
         assert isinstance(state, Running)
         return state.pid
 
     def sweep(self) -> None:
-        for name in self.supervisor.specs():
-            state = self.supervisor.state(name)
-            if isinstance(state, Running):
-                os.kill(state.pid, signal.SIGKILL)
-                await_end(state.pid)
-                self.supervisor.state(name)
+        """End whatever still runs."""
+        for path in self.folder.glob("*.running"):
+            with contextlib.suppress(ProcessSpecUnreadable):
+                state = self.supervisor.state(path.name.removesuffix(".running"))
+                if isinstance(state, Running):
+                    os.kill(state.pid, signal.SIGKILL)
+                    await_end(state.pid)
+                    self.supervisor.state(path.name.removesuffix(".running"))
 
 
 @pytest.fixture
-def stage(tmp_path: Path):
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    """A state folder of its own."""
     stage = Stage(tmp_path)
     yield stage
     stage.sweep()
