@@ -90,6 +90,27 @@ class BatchCrcError(BatchError):
     hint = "the file is damaged: read the metadata of another controller"
 
 
+class MetadataFileError(InputError):
+    """A path holds no KRaft metadata, or a file there cannot be read as what its name says."""
+
+    id = "E-KRAFT-01"
+    hint = "give a .log, a .checkpoint, or a controller's metadata directory"
+
+
+class SnapshotError(InputError):
+    """A metadata snapshot lacks its header or footer, or disagrees with its name: it is not whole."""
+
+    id = "E-KRAFT-02"
+    hint = "copy the snapshot again, or use another controller's"
+
+
+class ReplayError(InputError):
+    """Metadata records contradict those before them: a gap, an unknown topic or broker, a broken transaction."""
+
+    id = "E-KRAFT-03"
+    hint = "read the metadata from its beginning again (from the active controller)"
+
+
 # -- files of hosts ----------------------------------------------------------------------------------------------
 class FileNotReplaced(WorldError):
     """A file could not be replaced; its old content is still there."""
@@ -196,6 +217,13 @@ class KafkaRefused(WorldError):
     hint = "the error's name is Kafka's own; see the node's log for the reason"
 
 
+class NotLeader(KafkaRefused):
+    """A controller that was asked what only the quorum's leader may answer."""
+
+    id = "E-KAFKA-13"
+    hint = "ask the other controllers"
+
+
 class OtherCluster(WorldError):
     """The controllers belong to another cluster than expected (INCONSISTENT_CLUSTER_ID, 104)."""
 
@@ -208,13 +236,6 @@ class MetadataMoved(WorldError, Retryable):
 
     id = "E-KAFKA-12"
     hint = "nothing to do: the read is repeated"
-
-
-class ProcessStillRuns(WorldError):
-    """A background process was told to end (SIGTERM) and lives on."""
-
-    id = "E-PROC-01"
-    hint = "look at its log; end it yourself if it hangs, then run the same command again"
 
 
 class LoadAlreadyRuns(WorldError):

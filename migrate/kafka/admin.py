@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
-from migrate.model.inventory import Access, Inventory, SecretFile
+from migrate.kafka.secret_files import read_secret
+from migrate.model.inventory import Access, Inventory
 
 
 def bootstrap_servers(inventory: Inventory) -> str:
@@ -12,13 +11,11 @@ def bootstrap_servers(inventory: Inventory) -> str:
     return ",".join(broker.address for broker in inventory.brokers)
 
 
-def client_config(
-    bootstrap: str, access: Access, read_secret: Callable[[SecretFile], str]
-) -> dict[str, str | int | float | bool]:
-    """Librdkafka's settings to reach the listener; the password is in them, so they are never logged or shown.
+def client_config(bootstrap: str, access: Access) -> dict[str, str | int | float | bool]:
+    """The settings of librdkafka that reach the listener; the password is in them: never log or show them.
 
-    `read_secret` is `migrate.playbook.secrets.read_secret`, handed in because this layer lies below it; what it raises
-    comes through.
+    Raises:
+        SecretUnreadable: the password's file.
     """
     settings: dict[str, str | int | float | bool] = {
         "bootstrap.servers": bootstrap,

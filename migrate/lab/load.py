@@ -1,16 +1,18 @@
 """The demo's load as a process of its own: `python -m migrate.lab.load DIR`.
 
-`start_load` starts it detached, so that it lives on when we are killed; `find_load` finds it again through its pid file
-(pid, start time, boot), and `stop_load` ends it cleanly.  Everything it writes lies in DIR/load/:
+`start_load` has the supervisor start it, so that it lives on when we are killed; `find_load` finds it again, and
+`stop_load` ends it cleanly.  Everything it writes lies in DIR/load/:
 
 | file | what |
 |---|---|
-| `settings.json` | brokers, access (the password by reference), topics, rate: what the process is started with |
-| `load.pid` | the process that lives; `lock` is held by it, so that two never run |
+| `load.process.json`, `load.running` | the supervisor's: how it is started, and which process it is |
+| `settings.json` | brokers, access (the password by reference), topics, rate: what the process reads when it starts |
+| `lock` | held by the process, so that two never run, whoever started them |
 | `tag` | names this load in every record |
 | `history-NNNN.bin` | ids sent and acknowledged, one file an epoch (load_history) |
 | `watch.jsonl`, `consumer.jsonl` | samples of the metadata; the reading group's lag and gaps |
 | `status.json` | running totals, once a second |
+| `load.log` | what the process says |
 """
 
 from __future__ import annotations
@@ -31,30 +33,23 @@ from pathlib import Path
 from typing import Any, Final
 
 import migrate
-from migrate.errors import LoadAlreadyRuns, LoadNotStarted, MigrateError
-from migrate.hosts.background import ProcessMark, lives, mark_of, start_detached, terminate, wait_for_end
+from migrate.errors import LoadAlreadyRuns, LoadNotStarted, MigrateError, ProcessNotStarted
+from migrate.hosts.process_spec import SUFFIX, ProcessSpec, write_spec
+from migrate.hosts.supervisor import Supervisor
 from migrate.kafka.admin import bootstrap_servers, client_config
 from migrate.lab.load_history import TAG_BYTES, LoadTopic
 from migrate.model.inventory import Access, Inventory, SecretFile
-from migrate.playbook.secrets import read_secret
+from migrate.model.outcome import Unknown
+from migrate.model.views import Running, ServiceState, Stopped
 
 LOG: Final = logging.getLogger("migrate.lab.load")
+NAME: Final = "load"
 RATE: Final = 200.0
+# all that the process needs: the description lies on disk, and our environment may hold secrets
+INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
 READY_SECONDS: Final = 60.0
 STOP_SECONDS: Final = 60.0
 METADATA_SECONDS: Final = 30.0
-
-
-@dataclass(frozen=True, slots=True)
-class LoadRuns:
-    """The load of this lab lives."""
-
-    mark: ProcessMark
-
-
-@dataclass(frozen=True, slots=True)
-class NoLoad:
-    """No load of this lab lives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,60 +81,87 @@ def load_folder(lab_dir: Path) -> Path:
     return lab_dir.absolute() / "load"
 
 
-def find_load(lab_dir: Path) -> LoadRuns | NoLoad:
-    """Does the load of this lab live?  Whoever started it."""
-    try:
-        mark = ProcessMark.parse((load_folder(lab_dir) / "load.pid").read_text(encoding="ascii"))
-    except (FileNotFoundError, ValueError):
-        return NoLoad()
-    return LoadRuns(mark) if lives(mark) else NoLoad()
+def find_load(lab_dir: Path) -> ServiceState:
+    """Does the load of this lab live?  Whoever of us started it."""
+    folder = load_folder(lab_dir)
+    if not (folder / f"{NAME}{SUFFIX}").exists():
+        return Stopped()
+    return Supervisor(folder).state(NAME)
 
 
 def start_load(lab_dir: Path, inventory: Inventory, topics: Sequence[str], *, rate: float = RATE) -> int:
     """Start the load detached and wait until its first record is acknowledged; its pid.
 
     Raises:
-        LoadAlreadyRuns: one lives (adopt it with `find_load`).
+        LoadAlreadyRuns: one lives (`find_load` adopts it), or cannot be excluded.
         LoadNotStarted: it ended at once, or nothing was acknowledged in time.
     """
-    running = find_load(lab_dir)
-    if isinstance(running, LoadRuns):
-        raise LoadAlreadyRuns(f"the load runs as process {running.mark.pid}", where=str(lab_dir))
+    state = find_load(lab_dir)
+    if not isinstance(state, Stopped):
+        raise _already(lab_dir, state)
     folder = load_folder(lab_dir)
     folder.mkdir(parents=True, exist_ok=True)
     settings = LoadSettings(bootstrap_servers(inventory), inventory.broker_access, tuple(topics), rate)
     _replace(folder / "settings.json", settings.text())
     (folder / "status.json").unlink(missing_ok=True)
+    write_spec(folder, _spec(lab_dir))
+    supervisor = Supervisor(folder)
+    try:
+        supervisor.start(NAME)
+    except ProcessNotStarted as error:
+        state = supervisor.state(NAME)
+        raise (_already(lab_dir, state) if isinstance(state, Running) else error) from error
+    return _await_ready(lab_dir, supervisor)
+
+
+def _already(lab_dir: Path, state: Running | Unknown) -> LoadAlreadyRuns:
+    what = f"the load runs as process {state.pid}" if isinstance(state, Running) else f"it may run: {state.reason}"
+    return LoadAlreadyRuns(what, where=str(lab_dir))
+
+
+def _spec(lab_dir: Path) -> ProcessSpec:
+    folder = load_folder(lab_dir)
     source = str(Path(migrate.__file__).parents[1])
-    path = os.pathsep.join(filter(None, (source, os.environ.get("PYTHONPATH"))))
-    argv = [sys.executable, "-m", "migrate.lab.load", str(lab_dir.absolute())]
-    mark = start_detached(argv, log=folder / "load.log", extra_env={"PYTHONPATH": path})
-    _await_ready(lab_dir, mark)
-    return mark.pid
+    environment = {name: os.environ[name] for name in INHERITED if name in os.environ}
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, (source, environment.get("PYTHONPATH"))))
+    log = str(folder / "load.log")
+    return ProcessSpec(
+        name=NAME,
+        node=None,
+        argv=(sys.executable, "-m", "migrate.lab.load", str(lab_dir.absolute())),
+        directory=str(folder),
+        log=log,
+        output=log,
+        config=str(folder / "settings.json"),
+        environment=environment,
+    )
 
 
-def _await_ready(lab_dir: Path, mark: ProcessMark) -> None:
+def _await_ready(lab_dir: Path, supervisor: Supervisor) -> int:
     log = str(load_folder(lab_dir) / "load.log")
     deadline = time.monotonic() + READY_SECONDS
-    while not (find_load(lab_dir) == LoadRuns(mark) and load_status(lab_dir).get("acknowledged")):
-        if wait_for_end(mark, 0.1):
-            other = find_load(lab_dir)
-            if isinstance(other, LoadRuns):
-                raise LoadAlreadyRuns(f"process {other.mark.pid} was started at the same time", where=str(lab_dir))
-            raise LoadNotStarted("the load ended before a record was acknowledged", where=log)
+    pause = threading.Event()
+    while not load_status(lab_dir).get("acknowledged"):
+        if isinstance(supervisor.state(NAME), Stopped):
+            said = "\n         ".join(supervisor.last_words(NAME, 3))
+            raise LoadNotStarted("the load ended before a record was acknowledged", where=log, why=said)
         if time.monotonic() > deadline:
             raise LoadNotStarted(f"no record was acknowledged within {READY_SECONDS:g} s", where=log)
+        pause.wait(0.1)
+    state = supervisor.state(NAME)
+    if not isinstance(state, Running):
+        raise LoadNotStarted("the load ended right after its first record", where=log)
+    return state.pid
 
 
 def stop_load(lab_dir: Path, *, timeout: float = STOP_SECONDS) -> None:
     """Stop the load (SIGTERM; it waits for what is under way) and wait until it is gone; nothing if none lives.
 
     Raises:
-        ProcessStillRuns: it lives on after `timeout` seconds.
+        ProcessNotStopped: it lives on after `timeout` seconds, or its state is unknown.
     """
-    running = find_load(lab_dir)
-    if isinstance(running, LoadRuns):
-        terminate(running.mark, timeout)
+    if not isinstance(find_load(lab_dir), Stopped):
+        Supervisor(load_folder(lab_dir)).stop(NAME, timeout)
 
 
 def load_status(lab_dir: Path) -> dict[str, int]:
@@ -160,17 +182,13 @@ def _replace(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def _only_one(folder: Path) -> Iterator[None]:
-    """Hold the load's lock for as long as the process lives, and say in `load.pid` who holds it."""
+    """Hold the load's lock for as long as the process lives."""
     with (folder / "lock").open("a", encoding="ascii") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise LoadAlreadyRuns("another load process holds the lock", where=str(folder)) from error
-        _replace(folder / "load.pid", mark_of(os.getpid()).text())
-        try:
-            yield
-        finally:
-            (folder / "load.pid").unlink(missing_ok=True)
+        yield
 
 
 def _tag(folder: Path) -> bytes:
@@ -200,7 +218,7 @@ def _run(folder: Path, stop: threading.Event) -> None:
     from migrate.lab.load_client import LoadPlan, Tally, produce, read_along, watch  # noqa: PLC0415 - as above
 
     settings = LoadSettings.parse((folder / "settings.json").read_text(encoding="utf-8"))
-    config: dict[str, Any] = client_config(settings.bootstrap, settings.access, read_secret)
+    config: dict[str, Any] = client_config(settings.bootstrap, settings.access)
     plan = LoadPlan(config, folder, _tag(folder), _describe(config, settings.topics), settings.rate)
     tally = Tally()
     threads = [

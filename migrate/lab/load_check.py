@@ -12,13 +12,14 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import LoadHistoryBroken, LoadStillRuns
-from migrate.lab.load import LoadRuns, find_load, load_folder
+from migrate.lab.load import find_load, load_folder
 from migrate.lab.load_history import Entry, HistoryHead, Kind, histories, read_entries, read_head
 from migrate.lab.load_ids import IdSet
 from migrate.lab.load_read import read_values
 from migrate.lab.load_watch import UNEXPLAINED, RestartInterval, attribute, fold_samples, read_samples
 from migrate.model.history import LoadSummary
 from migrate.model.inventory import Inventory
+from migrate.model.views import Running, Stopped
 
 USUAL_SECONDS: Final = 1.0  # a partition whose records wait longer than this for an acknowledgement has a gap
 Gap = tuple[float, float, str]
@@ -132,9 +133,10 @@ def check_load(lab_dir: Path, inventory: Inventory, restarts: Sequence[RestartIn
         LoadHistoryBroken: a file of the load is damaged.
         LoadNotRead: a partition could not be read to its end.
     """
-    running = find_load(lab_dir)
-    if isinstance(running, LoadRuns):
-        raise LoadStillRuns(f"the load (process {running.mark.pid}) still writes", where=str(lab_dir))
+    state = find_load(lab_dir)
+    if not isinstance(state, Stopped):
+        why = f"process {state.pid} lives" if isinstance(state, Running) else state.reason
+        raise LoadStillRuns("the load is not known to have stopped", where=str(lab_dir), why=why)
     folder = load_folder(lab_dir)
     judgement = Judgement()
     for _, path in histories(folder):

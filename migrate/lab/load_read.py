@@ -12,7 +12,6 @@ from migrate.errors import LoadNotRead
 from migrate.kafka.admin import bootstrap_servers, client_config
 from migrate.lab.load_history import record_id
 from migrate.model.inventory import Inventory
-from migrate.playbook.secrets import read_secret
 
 LOG: Final = logging.getLogger("migrate.lab.load")
 STALL_SECONDS: Final = 60.0
@@ -30,7 +29,7 @@ def read_values(inventory: Inventory, topics: Mapping[str, int], tag: bytes) -> 
     """
     if not topics:
         return
-    settings: dict[str, Any] = client_config(bootstrap_servers(inventory), inventory.broker_access, read_secret) | {
+    settings: dict[str, Any] = client_config(bootstrap_servers(inventory), inventory.broker_access) | {
         "group.id": "kraft-migrate-load-check",
         "enable.auto.commit": False,
         "enable.partition.eof": True,
