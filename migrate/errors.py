@@ -585,3 +585,45 @@ class DriveStopped(WorldError):
 
     id = "E-DIR-02"
     hint = "wait until the cluster is whole and run the same command again: what the metadata already says is not sent again"
+
+
+class LabFolderNotOurs(InputError):
+    """The lab's folder holds something else."""
+
+    id = "E-LAB-01"
+    hint = "give --dir an empty or new folder, or one that `lab up` made"
+
+
+class LabMissing(InputError):
+    """There is no lab in that folder."""
+
+    id = "E-LAB-02"
+    hint = "run `kraft-migrate lab up --dir DIR` first"
+
+
+class PortTaken(InputError):
+    """A port of the lab is in use by something else."""
+
+    id = "E-LAB-03"
+    hint = "end what listens there (`ss -ltnp` names it), or make the lab in another folder: it chooses other ports"
+
+
+class LabNotReady(WorldError):
+    """A process of the lab died or did not become ready."""
+
+    id = "E-LAB-04"
+    hint = "read the end of its log, mend the cause, run the same command again: it goes on from there"
+
+
+class LabRuns(InputError):
+    """The lab must be stopped for that."""
+
+    id = "E-LAB-05"
+    hint = "run `kraft-migrate lab down` first"
+
+
+class SeedRefused(WorldError):
+    """The cluster refused a part of the seed."""
+
+    id = "E-LAB-06"
+    hint = "`lab seed` may be run again: what is there already is left as it is"

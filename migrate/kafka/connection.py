@@ -1,0 +1,197 @@
+"""One blocking connection to one broker or controller: a request, its answer, and a typed error for all else.
+
+A connection is used by one thread.  After any error it is closed: what may still come on it belongs to a request that
+nobody waits for any more.
+"""
+
+from __future__ import annotations
+
+import itertools
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Final, Self
+
+from migrate.errors import (
+    AccessRefused,
+    AccessUnsupported,
+    AnswerBroken,
+    AnswerTimeout,
+    ConnectionClosed,
+    DecodeError,
+    KafkaRefused,
+    NodeUnreachable,
+)
+from migrate.kafka import codes
+from migrate.kafka.codes import Code
+from migrate.kafka.sasl import authenticate
+from migrate.model.inventory import Access
+from migrate.protocol.fields import Values
+from migrate.protocol.messages import API_VERSIONS, Api, decode_response, encode_request
+
+CLIENT_ID: Final = "kraft-migrate"
+SOFTWARE_VERSION: Final = "0.1.0"  # Kafka accepts letters, digits, dots and dashes (ApiVersionsRequest)
+_PART: Final = 1 << 20
+_NO_RIGHT: Final = (Code.CLUSTER_AUTHORIZATION_FAILED, Code.TOPIC_AUTHORIZATION_FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How long and how much: seconds to connect, seconds for one answer, bytes of one answer."""
+
+    connect_seconds: float = 1.0
+    answer_seconds: float = 2.0
+    answer_bytes: int = 128 * 2**20
+
+
+DEFAULT_LIMITS: Final = Limits()
+
+
+class Connection:
+    """An open, authenticated connection; `versions` are the api keys that the other side serves here."""
+
+    def __init__(self, address: str, access: Access, limits: Limits = DEFAULT_LIMITS) -> None:
+        """Connect, ask for the versions, authenticate.
+
+        Raises:
+            NodeUnreachable, ConnectionClosed, AnswerTimeout: Retryable.
+            AnswerBroken, AccessRefused, AccessUnsupported, SecretUnreadable: not.
+        """
+        self.address = address
+        self._limits = limits
+        self._ids = itertools.count(1)
+        self._socket = _open(address, access, limits)
+        try:
+            self.about = self._ask_versions()
+            self.versions: Mapping[int, tuple[int, int]] = {
+                entry["apiKey"]: (entry["minVersion"], entry["maxVersion"]) for entry in self.about["apiKeys"]
+            }
+            if access.protocol.startswith("SASL_"):
+                authenticate(self.exchange, access, address)
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close it; again is nothing."""
+        self._socket.close()
+
+    def call(self, api: Api, body: Values, *, seconds: float | None = None) -> Values:
+        """Send the request in the highest version that both know; the answer's body, error codes still in it.
+
+        Raises:
+            KafkaRefused: this listener does not serve that request.
+            ConnectionClosed, AnswerTimeout: Retryable.
+            AnswerBroken: what came is no answer.
+        """
+        low, high = self.versions.get(api.key, (0, -1))
+        version = api.best(low, high)
+        if version is None:
+            raise KafkaRefused(
+                f"{api.name} is not served on this listener",
+                where=self.address,
+                why="brokers and controllers each serve their own requests, and in ZooKeeper mode fewer",
+            )
+        return self.exchange(api, version, body, seconds=seconds)
+
+    def exchange(self, api: Api, version: int, body: Values, *, seconds: float | None = None) -> Values:
+        """As `call`, in exactly that version."""
+        deadline = time.monotonic() + (self._limits.answer_seconds if seconds is None else seconds)
+        correlation_id = next(self._ids)
+        payload = encode_request(api, version, correlation_id, CLIENT_ID, body)
+        try:
+            self._send(len(payload).to_bytes(4, "big") + payload, api, deadline)
+            raw = self._receive(api, deadline)
+            found, answer = decode_response(api, version, raw)
+        except DecodeError as error:
+            self.close()
+            raise AnswerBroken(f"the answer to {api.name} cannot be decoded: {error}", where=self.address) from error
+        except BaseException:
+            self.close()
+            raise
+        if found != correlation_id:
+            self.close()
+            raise AnswerBroken(f"an answer to request {found} came for {correlation_id}", where=self.address)
+        return answer
+
+    def refuse(self, api: Api, code: int, message: str | None = None) -> None:
+        """Raise for an error code that no caller treats; nothing for NONE.
+
+        Raises:
+            AccessRefused: the principal lacks the right.
+            KafkaRefused: any other.
+        """
+        if code == Code.NONE:
+            return
+        kind = AccessRefused if code in _NO_RIGHT else KafkaRefused
+        raise kind(f"{api.name} was answered with {codes.name(code)}", where=self.address, why=message or "")
+
+    # -- bytes ---------------------------------------------------------------------------------------------------
+    def _ask_versions(self) -> Values:
+        """ApiVersions v4 (shows kraft.version too), which needs no authentication."""
+        software = {"clientSoftwareName": CLIENT_ID, "clientSoftwareVersion": SOFTWARE_VERSION}
+        answer = self.exchange(API_VERSIONS, API_VERSIONS.versions.high, software)
+        self.refuse(API_VERSIONS, answer["errorCode"])
+        return answer
+
+    def _send(self, raw: bytes, api: Api, deadline: float) -> None:
+        try:
+            self._socket.settimeout(max(deadline - time.monotonic(), 0.001))
+            self._socket.sendall(raw)
+        except TimeoutError as error:
+            raise AnswerTimeout(f"{api.name} could not be sent in time", where=self.address) from error
+        except OSError as error:
+            raise self._closed(api) from error
+
+    def _receive(self, api: Api, deadline: float) -> bytes:
+        size = int.from_bytes(self._exactly(4, api, deadline), "big", signed=True)
+        if not 4 <= size <= self._limits.answer_bytes:
+            raise AnswerBroken(f"the answer to {api.name} says it has {size} bytes", where=self.address)
+        return bytes(self._exactly(size, api, deadline))
+
+    def _exactly(self, size: int, api: Api, deadline: float) -> bytearray:
+        found = bytearray()
+        while len(found) < size:
+            left = deadline - time.monotonic()
+            if left <= 0:
+                raise AnswerTimeout(f"no answer to {api.name} in time", where=self.address)
+            self._socket.settimeout(left)
+            try:
+                part = self._socket.recv(min(size - len(found), _PART))
+            except TimeoutError:
+                continue
+            except OSError as error:
+                raise self._closed(api) from error
+            if not part:
+                raise self._closed(api)
+            found += part
+        return found
+
+    def _closed(self, api: Api) -> ConnectionClosed:
+        return ConnectionClosed(f"the connection was closed instead of an answer to {api.name}", where=self.address)
+
+
+def _open(address: str, access: Access, limits: Limits) -> socket.socket:
+    """A connected socket.  TLS will wrap it here: SSL and SASL_SSL differ in nothing else."""
+    if access.protocol not in ("PLAINTEXT", "SASL_PLAINTEXT"):
+        raise AccessUnsupported(f"security protocol {access.protocol!r} is not spoken yet", where=address)
+    host, colon, port = address.rpartition(":")
+    if not colon or not host or not port.isascii() or not port.isdigit():
+        raise AccessUnsupported(f"{address!r} is no host:port", where=address)
+    try:
+        found = socket.create_connection((host.strip("[]"), int(port)), timeout=limits.connect_seconds)
+        found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    except (OSError, OverflowError, UnicodeError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise NodeUnreachable(f"no connection: {reason}", where=address) from error
+    return found

@@ -1,0 +1,224 @@
+"""The active controller: who it is, what it says of the quorum, and the two requests that change something there.
+
+`ActiveController` implements `model.ports.DirectoryAssigner`.  It sends each request once: whether to send it again is
+decided by who called, after looking again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from migrate.errors import (
+    AnswerBroken,
+    MigrateError,
+    NoActiveController,
+    NotController,
+    NotLeader,
+    Retryable,
+    StaleBrokerEpoch,
+)
+from migrate.kafka.codes import Code, name
+from migrate.kafka.connection import DEFAULT_LIMITS, Connection, Limits
+from migrate.model.ids import METADATA_TOPIC, DirectoryId, NodeId
+from migrate.model.inventory import ControllerNode, Inventory
+from migrate.model.views import Quorum, Voter
+from migrate.protocol.fields import Values
+from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS, DESCRIBE_QUORUM, ELECT_LEADERS
+
+MAX_ASSIGNMENTS: Final = 2250  # AssignReplicasToDirsRequest.MAX_ASSIGNMENTS_PER_REQUEST, a rule of senders
+PREFERRED: Final = 0
+_ELECTION_MS: Final = 5000
+Replica = tuple[str, int]
+
+
+# -- the quorum --------------------------------------------------------------------------------------------------
+def describe_quorum(connection: Connection) -> Quorum:
+    """The quorum as its leader sees it.
+
+    A follower answers without an error on top, with error 6 on the partition and leaderId 0, which is a possible id:
+    so nothing of such an answer is read.
+
+    Raises:
+        NotLeader: this controller does not lead.
+        AccessRefused: DESCRIBE on Cluster is missing.
+    """
+    found = connection.call(
+        DESCRIBE_QUORUM, {"topics": [{"topicName": METADATA_TOPIC, "partitions": [{"partitionIndex": 0}]}]}
+    )
+    connection.refuse(DESCRIBE_QUORUM, found["errorCode"], found.get("errorMessage"))
+    partitions = [entry for topic in found["topics"] for entry in topic["partitions"]]
+    if len(partitions) != 1:
+        raise AnswerBroken(f"DescribeQuorum told of {len(partitions)} partitions", where=connection.address)
+    only = partitions[0]
+    if only["errorCode"] in (Code.NOT_LEADER_OR_FOLLOWER, Code.LEADER_NOT_AVAILABLE):
+        raise NotLeader("this controller does not lead the quorum", where=connection.address)
+    connection.refuse(DESCRIBE_QUORUM, only["errorCode"], only.get("errorMessage"))
+    return _quorum(only)
+
+
+def _quorum(entry: Values) -> Quorum:
+    voters = (Voter(NodeId(voter["replicaId"]), voter["logEndOffset"]) for voter in entry["currentVoters"])
+    return Quorum(
+        leader=NodeId(entry["leaderId"]),
+        leader_epoch=entry["leaderEpoch"],
+        high_watermark=entry["highWatermark"],
+        voters=tuple(sorted(voters, key=lambda voter: voter.id)),
+    )
+
+
+# -- acting ------------------------------------------------------------------------------------------------------
+class ActiveController:
+    """Finds the leader among the inventory's controllers and speaks to it; one thread at a time."""
+
+    def __init__(self, inventory: Inventory, limits: Limits = DEFAULT_LIMITS) -> None:
+        self._inventory = inventory
+        self._limits = limits
+        self._last: NodeId | None = None
+
+    def quorum(self) -> Quorum:
+        """The quorum, by the leader itself.
+
+        Raises:
+            NoActiveController: no controller that answers leads (Retryable); `why` holds what each said.
+        """
+        connection, quorum = self.connect()
+        connection.close()
+        return quorum
+
+    def connect(self) -> tuple[Connection, Quorum]:
+        """An open connection to the leader, and the quorum; the caller closes it.
+
+        Raises:
+            NoActiveController: Retryable.
+        """
+        said: list[str] = []
+        for node in self._in_order():
+            try:
+                connection = Connection(node.address, self._inventory.controller_access, self._limits)
+            except MigrateError as error:
+                said.append(f"{node.id}: {error.what}")
+                continue
+            try:
+                quorum = describe_quorum(connection)
+            except MigrateError as error:
+                connection.close()
+                said.append(f"{node.id}: {error.what}")
+                continue
+            self._last = node.id
+            return connection, quorum
+        self._last = None
+        raise NoActiveController("no controller leads the quorum", where=self._inventory.name, why="; ".join(said))
+
+    def assign(
+        self, broker: NodeId, broker_epoch: int, assignments: Mapping[str, Sequence[Replica]]
+    ) -> Mapping[Replica, int]:
+        """AssignReplicasToDirs: directory id -> [(topic id, partition)]; answers an error code a replica.
+
+        At most 2,250 entries a request, each replica once.  Success says that Kafka took the request, not that the
+        directory was right: 0 comes for unknown directories too.  Read the metadata afterwards.
+
+        Raises:
+            StaleBrokerEpoch, NotController, AnswerTimeout, ConnectionClosed, NoActiveController: Retryable.
+            AccessRefused: CLUSTER_ACTION on Cluster is missing.
+            ValueError: a replica in two directories, or a reserved directory id.
+        """
+        entries = distinct(assignments)
+        if not entries:
+            return {}
+        answers: dict[Replica, int] = {}
+        connection, _ = self.connect()
+        with connection:
+            for start in range(0, len(entries), MAX_ASSIGNMENTS):
+                part = entries[start : start + MAX_ASSIGNMENTS]
+                answers |= _assign(connection, broker, broker_epoch, part)
+        return answers
+
+    def elect_leaders(self, partitions: Mapping[str, Sequence[int]]) -> Mapping[Replica, int]:
+        """ElectLeaders PREFERRED for topic *name* -> partitions; answers an error code a partition.
+
+        Needed where a single replica's leader stayed -1 after its directory was put right.  84 is: not needed.
+
+        Raises:
+            NotController, NoActiveController: Retryable.
+            AccessRefused: ALTER on Cluster is missing.
+        """
+        topics = [{"topic": topic, "partitions": list(numbers)} for topic, numbers in partitions.items()]
+        connection, _ = self.connect()
+        with connection:
+            found = connection.call(
+                ELECT_LEADERS,
+                {"electionType": PREFERRED, "topicPartitions": topics, "timeoutMs": _ELECTION_MS},
+                seconds=_ELECTION_MS / 1000 + 1,
+            )
+            _raise_known(connection, found["errorCode"])
+            connection.refuse(ELECT_LEADERS, found["errorCode"])
+        return {
+            (topic["topic"], entry["partitionId"]): entry["errorCode"]
+            for topic in found["replicaElectionResults"]
+            for entry in topic["partitionResult"]
+        }
+
+    def _in_order(self) -> list[ControllerNode]:
+        """The last known leader first."""
+        return sorted(self._inventory.controllers, key=lambda node: node.id != self._last)
+
+
+def distinct(assignments: Mapping[str, Sequence[Replica]]) -> list[tuple[str, Replica]]:
+    """(directory id, replica) pairs, each replica once, sorted (pure).
+
+    Kafka writes a record for each repetition, and of two directories the last wins.
+
+    Raises:
+        ValueError: a replica in two directories, or a directory id that Kafka reserves.
+    """
+    chosen: dict[Replica, str] = {}
+    for directory, replicas in assignments.items():
+        if DirectoryId(directory).reserved:
+            message = f"directory id {directory} is reserved"
+            raise ValueError(message)
+        for replica in replicas:
+            if chosen.setdefault(replica, directory) != directory:
+                message = f"replica {replica} is given two directories"
+                raise ValueError(message)
+    return sorted((directory, replica) for replica, directory in chosen.items())
+
+
+def _assign(
+    connection: Connection, broker: NodeId, broker_epoch: int, part: Sequence[tuple[str, Replica]]
+) -> Mapping[Replica, int]:
+    tree: dict[str, dict[str, list[int]]] = {}
+    for directory, (topic_id, partition) in part:
+        tree.setdefault(directory, {}).setdefault(topic_id, []).append(partition)
+    directories = [
+        {
+            "id": directory,
+            "topics": [
+                {"topicId": topic_id, "partitions": [{"partitionIndex": number} for number in numbers]}
+                for topic_id, numbers in topics.items()
+            ],
+        }
+        for directory, topics in tree.items()
+    ]
+    body = {"brokerId": int(broker), "brokerEpoch": broker_epoch, "directories": directories}
+    found = connection.call(ASSIGN_REPLICAS_TO_DIRS, body)
+    _raise_known(connection, found["errorCode"])
+    connection.refuse(ASSIGN_REPLICAS_TO_DIRS, found["errorCode"])
+    answers = {
+        (topic["topicId"], entry["partitionIndex"]): entry["errorCode"]
+        for directory in found["directories"]
+        for topic in directory["topics"]
+        for entry in topic["partitions"]
+    }
+    if missing := {replica for _, replica in part} - answers.keys():
+        raise AnswerBroken(f"{len(missing)} of {len(part)} replicas are not in the answer", where=connection.address)
+    return answers
+
+
+def _raise_known(connection: Connection, code: int) -> None:
+    known: dict[int, type[Retryable]] = {
+        Code.NOT_CONTROLLER: NotController,
+        Code.STALE_BROKER_EPOCH: StaleBrokerEpoch,
+    }
+    if code in known:
+        raise known[code](f"answered with {name(code)}", where=connection.address)
