@@ -627,3 +627,11 @@ class SeedRefused(WorldError):
 
     id = "E-LAB-06"
     hint = "`lab seed` may be run again: what is there already is left as it is"
+
+
+class UsageWrong(InputError):
+    """The words of the command do not go together."""
+
+    id = "E-USAGE"
+    exit_code = 64
+    hint = "see --help of that command"

@@ -1,0 +1,138 @@
+"""Metadata files as lines of JSON, spelled as Kafka's dump tool spells them (`DumpLogSegments`, `*JsonConverter`)."""
+
+from __future__ import annotations
+
+import base64
+import json
+import math
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, Final
+
+from migrate.errors import DecodeError, SnapshotError
+from migrate.kraft.files import find, read_batches
+from migrate.model.secrets import is_password_config
+from migrate.protocol.batches import Batch
+from migrate.protocol.fields import Array, Struct, Values
+from migrate.protocol.records import security, settings
+from migrate.protocol.records.control import SNAPSHOT_FOOTER, decode_control
+from migrate.protocol.records.frame import decode_record, type_name
+
+REDACTED: Final = "(redacted)"
+
+
+def spelled(table: Struct, version: int, values: Values) -> dict[str, Any]:
+    """The values as Kafka's JSON converter gives them: fields in the schema's order, tagged ones only where set."""
+    return {
+        entry.name: _value(entry.type, version, values[entry.name]) for entry in table.fields if entry.name in values
+    }
+
+
+def _value(kind: object, version: int, value: Any) -> Any:
+    if value is None:
+        return None
+    if isinstance(kind, Array):
+        return [_value(kind.of, version, item) for item in value]
+    if isinstance(kind, Struct):
+        return spelled(kind, version, value)
+    if isinstance(value, bytes):
+        return base64.b64encode(value).decode()
+    return value
+
+
+def redacted(table: Struct, values: Values) -> Values:
+    """The values without what may not be shown: SCRAM keys, tokens, password configs."""
+    if table is settings.CONFIG:
+        hide = values["value"] is not None and is_password_config(values["name"])
+        return {**values, "value": REDACTED} if hide else values
+    hidden = security.SECRETS.get(table.name)
+    return {name: REDACTED if name in hidden else value for name, value in values.items()} if hidden else values
+
+
+def java_double(value: float) -> str:
+    """A double as Java prints it: at least one decimal, an exponent outside 10^-3 to 10^7 (`Double.toString`)."""
+    if math.isnan(value) or math.isinf(value):
+        return '"NaN"' if math.isnan(value) else '"Infinity"' if value > 0 else '"-Infinity"'
+    if value == 0 or 1e-3 <= abs(value) < 1e7:
+        text = format(Decimal(repr(value)), "f")
+        return text if "." in text else text + ".0"
+    sign, digits, exponent = Decimal(repr(value)).normalize().as_tuple()
+    assert isinstance(exponent, int)
+    mantissa = "".join(map(str, digits))
+    power = exponent + len(mantissa) - 1
+    return f"{'-' if sign else ''}{mantissa[0]}.{mantissa[1:] or '0'}E{power}"
+
+
+def record_line(offset: int, epoch: int, table: Struct, version: int, values: Values) -> str:
+    """The line of one metadata record."""
+    line = {"offset": offset, "epoch": epoch, "type": type_name(table), "version": version}
+    data = spelled(table, version, values)
+    if table is settings.CLIENT_QUOTA:  # the only record with a double: Python and Java print those differently
+        body = ",".join(
+            f"{_json(name)}:{java_double(value) if isinstance(value, float) else _json(value)}"
+            for name, value in data.items()
+        )
+        return _json(line)[:-1] + ',"data":{' + body + "}}"
+    return _json({**line, "data": data})
+
+
+def control_line(offset: int, epoch: int, key: bytes | None, value: bytes | None) -> str:
+    """The line of one control record."""
+    name, table, version, values = decode_control(key, value)
+    line = {"offset": offset, "epoch": epoch, "control": True, "type": name, "version": version}
+    return _json({**line, "data": spelled(table, version, values)})
+
+
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def batch_lines(batch: Batch, *, show_secrets: bool) -> Iterator[str]:
+    """One line a record.  A record that cannot be decoded is an error with file, position and offset."""
+    for offset, key, value in batch.records():
+        try:
+            if batch.control:
+                yield control_line(offset, batch.epoch, key, value)
+            else:
+                table, version, values = decode_record(value)
+                shown = values if show_secrets else redacted(table, values)
+                yield record_line(offset, batch.epoch, table, version, shown)
+        except DecodeError as error:
+            raise type(error)(error.what, where=f"{batch.place}, offset {offset}") from error
+
+
+def file_lines(path: Path, *, show_secrets: bool) -> Iterator[str]:
+    """All records of a .log or .checkpoint; a snapshot without its footer is a SnapshotError at its end."""
+    last: Batch | None = None
+    for batch in read_batches(path):
+        last = batch
+        yield from batch_lines(batch, show_secrets=show_secrets)
+    if path.suffix == ".checkpoint" and not _ends_snapshot(last):
+        raise SnapshotError("the snapshot ends without its footer", where=str(path))
+
+
+def _ends_snapshot(batch: Batch | None) -> bool:
+    if batch is None or not batch.control:
+        return False
+    *_, (_, key, value) = batch.records()
+    return decode_control(key, value)[1] is SNAPSHOT_FOOTER
+
+
+def paths_of(path: Path) -> list[Path]:
+    """What a path stands for: itself, or a directory's snapshots and segments by offset.
+
+    bootstrap.checkpoint counts only where there is neither, as for the controller itself.
+    """
+    if not path.is_dir():
+        return [path]
+    files = find(path)
+    paths = [snapshot.path for snapshot in files.snapshots] + [segment.path for segment in files.segments]
+    return paths or [entry for entry in (files.bootstrap,) if entry is not None]
+
+
+def dump_lines(paths: Iterable[Path], *, show_secrets: bool) -> Iterator[str]:
+    """All records of these files and directories, streamed."""
+    for path in paths:
+        for file in paths_of(path):
+            yield from file_lines(file, show_secrets=show_secrets)

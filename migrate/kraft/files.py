@@ -1,0 +1,150 @@
+"""A controller's metadata on disk: segments, snapshots, bootstrap.checkpoint and quorum-state.
+
+Names: `Snapshots.java`, `BootstrapDirectory.java`, `FileQuorumStateStore.java`.  Producer state (`.snapshot`), indexes,
+`.checkpoint.part` and `.checkpoint.deleted` lie there too and are no metadata.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from migrate.errors import BatchError, MetadataFileError, WorldError
+from migrate.kraft.image import Image
+from migrate.model.ids import METADATA_TOPIC
+from migrate.model.secrets import Digester
+from migrate.protocol.batches import Batch, stream
+
+PARTITION_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
+BOOTSTRAP: Final = "bootstrap.checkpoint"
+QUORUM_STATE: Final = "quorum-state"
+_SEGMENT: Final = re.compile(r"(\d{20})\.log")
+_SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
+NOBODY: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A log segment; its name says the offset of its first record."""
+
+    path: Path
+    base_offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A snapshot: holds what lies below `end_offset`; `epoch` is that of its last record."""
+
+    path: Path
+    end_offset: int
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumState:
+    """What a node remembers of elections; -1 is nobody.  `voters` is empty in version 1 (they stand in the log)."""
+
+    version: int
+    leader_id: int
+    leader_epoch: int
+    voted_id: int
+    voted_directory_id: str
+    voters: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataFiles:
+    """The files of one metadata directory, each kind by offset; None where there is none."""
+
+    path: Path
+    segments: tuple[Segment, ...]
+    snapshots: tuple[Snapshot, ...]
+    bootstrap: Path | None
+    quorum_state: Path | None
+
+
+def find(path: Path) -> MetadataFiles:
+    """The metadata files under a metadata directory, or under its `__cluster_metadata-0`.
+
+    Raises MetadataFileError where there is neither a segment, nor a snapshot, nor a bootstrap.checkpoint.
+    """
+    partition = path if path.name == PARTITION_DIRECTORY else path / PARTITION_DIRECTORY
+    names = sorted(entry.name for entry in partition.iterdir()) if partition.is_dir() else []
+    logs = [(name, found) for name in names if (found := _SEGMENT.fullmatch(name))]
+    checkpoints = [(name, found) for name in names if (found := _SNAPSHOT.fullmatch(name))]
+    segments = tuple(Segment(partition / name, int(found[1])) for name, found in logs)
+    snapshots = tuple(Snapshot(partition / name, int(found[1]), int(found[2])) for name, found in checkpoints)
+    bootstrap = partition.parent / BOOTSTRAP
+    files = MetadataFiles(
+        path=path,
+        segments=segments,
+        snapshots=snapshots,
+        bootstrap=bootstrap if bootstrap.is_file() else None,
+        quorum_state=partition / QUORUM_STATE if QUORUM_STATE in names else None,
+    )
+    if not segments and not snapshots and files.bootstrap is None:
+        raise MetadataFileError("there is no KRaft metadata here", where=str(path))
+    return files
+
+
+def read_batches(path: Path) -> Iterator[Batch]:
+    """The batches of a .log or .checkpoint, one in memory at a time, each checked.
+
+    Raises BatchError and its kinds with file and position, MetadataFileError for a name that is neither, WorldError
+    where the file cannot be read.
+    """
+    segment = _SEGMENT.fullmatch(path.name)
+    if segment is None and path.suffix not in {".log", ".checkpoint"}:
+        raise MetadataFileError("the name ends neither in .log nor in .checkpoint", where=str(path))
+    due = int(segment[1]) if segment else None
+    try:
+        with path.open("rb") as file:
+            for batch in stream(file, where=str(path)):
+                if due is not None and batch.base_offset != due:
+                    what = f"a segment's first batch has the offset {batch.base_offset}; its name says {due}"
+                    raise BatchError(what, where=batch.place)
+                due = None
+                yield batch
+    except OSError as error:
+        raise WorldError(f"the file cannot be read: {error.strerror}", where=str(path)) from error
+
+
+def read_quorum_state(path: Path) -> QuorumState:
+    """The quorum-state file, in its version 0 (static voters) or 1 (KIP-853)."""
+    try:
+        state = json.loads(path.read_text("utf-8"))
+        version = int(state["data_version"])
+        return QuorumState(
+            version=version,
+            leader_id=int(state["leaderId"]),
+            leader_epoch=int(state["leaderEpoch"]),
+            voted_id=int(state["votedId"]),
+            voted_directory_id=str(state["votedDirectoryId"]) if version > 0 else "",
+            voters=tuple(int(voter["voterId"]) for voter in state.get("currentVoters") or ()),
+        )
+    except OSError as error:
+        raise WorldError(f"the file cannot be read: {error.strerror}", where=str(path)) from error
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise MetadataFileError(f"this is no quorum-state: {error!r}", where=str(path)) from error
+
+
+def load(files: MetadataFiles, digester: Digester, *, below: int | None = None) -> Image:
+    """The image of one directory: its newest snapshot, then the segments' tail, up to the offset `below`.
+
+    One directory alone proves nothing of what is committed: without a high watermark from a majority the view is for
+    looking only.  bootstrap.checkpoint counts only where the log is empty, as for the controller itself.
+    """
+    image = Image(digester)
+    usable = [entry for entry in files.snapshots if below is None or entry.end_offset <= below]
+    if usable:
+        newest = usable[-1]
+        image.load_snapshot_batches(read_batches(newest.path), newest.end_offset, newest.epoch, str(newest.path))
+    for segment in files.segments:
+        image.apply(read_batches(segment.path), below=below)
+    if image.next_offset == 0 and files.bootstrap is not None:
+        image.load_snapshot_batches(read_batches(files.bootstrap), 0, 0, str(files.bootstrap))
+    return image

@@ -1,0 +1,165 @@
+"""From record batches to the image: offsets without a gap, transactions whole or not at all, cut at a high watermark.
+
+Source: `MD/image/loader/MetadataBatchLoader.java`, KIP-868 (metadata transactions).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from migrate.errors import DecodeError, ReplayError, SnapshotError
+from migrate.kraft.rules import apply_record
+from migrate.kraft.state import State
+from migrate.model.secrets import Digester
+from migrate.protocol.batches import Batch
+from migrate.protocol.fields import Struct, Values
+from migrate.protocol.records import control, settings
+from migrate.protocol.records.control import decode_control
+from migrate.protocol.records.frame import decode_record
+
+HEADER = "SNAPSHOT_HEADER"
+FOOTER = "SNAPSHOT_FOOTER"
+
+
+@dataclass(slots=True)
+class Transaction:
+    """An open metadata transaction: where it began, and the records that wait for its end."""
+
+    begin: int
+    epoch_before: int
+    records: list[tuple[Struct, Values, str]] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Replayer:
+    """Applies batches in order.
+
+    `next_offset` is what must come next (also where to fetch from), `fetched_epoch` the epoch of the last batch read.
+    `offset` and `epoch` say how far the image stands: before the beginning of a transaction that is still open.
+    """
+
+    digester: Digester
+    state: State = field(default_factory=State)
+    next_offset: int = 0
+    fetched_epoch: int = 0
+    transaction: Transaction | None = None
+
+    @property
+    def offset(self) -> int:
+        """The last offset that is in the image; -1 for none."""
+        return (self.next_offset if self.transaction is None else self.transaction.begin) - 1
+
+    @property
+    def epoch(self) -> int:
+        """The epoch of the batch that holds `offset`."""
+        return self.fetched_epoch if self.transaction is None else self.transaction.epoch_before
+
+    def apply(self, batches: Iterable[Batch], *, below: int | None = None) -> None:
+        """Apply what is new in these batches, up to (and without) the offset `below`.
+
+        Records that were applied before are passed over: an answer to a fetch may begin below the asked offset.
+        Raises ReplayError for a gap, for an epoch that goes back, and where records contradict the image.
+        """
+        for batch in batches:
+            if batch.last_offset < self.next_offset:
+                continue
+            if batch.base_offset > self.next_offset:
+                what = f"a batch begins at offset {batch.base_offset}; {self.next_offset} was due"
+                raise ReplayError(what, where=batch.place)
+            if batch.epoch < self.fetched_epoch:
+                what = f"a batch of epoch {batch.epoch} follows one of epoch {self.fetched_epoch}"
+                raise ReplayError(what, where=batch.place)
+            if not self._apply_batch(batch, below):
+                return
+
+    def _apply_batch(self, batch: Batch, below: int | None) -> bool:
+        """False where the cut was reached."""
+        for offset, key, value in batch.records():
+            if offset < self.next_offset:
+                continue
+            if below is not None and offset >= below:
+                return False
+            if batch.control:
+                _apply_control(self.state, key, value, batch)
+            else:
+                table, values = _decoded(value, offset, batch)
+                self._record(table, values, offset, f"offset {offset}")
+            self.next_offset = offset + 1
+            self.fetched_epoch = batch.epoch
+        return True
+
+    def _record(self, table: Struct, values: Values, offset: int, where: str) -> None:
+        is_open = self.transaction is not None
+        if table is settings.BEGIN_TRANSACTION:
+            if is_open:
+                raise ReplayError("a transaction begins inside a transaction", where=where)
+            self.transaction = Transaction(offset, self.fetched_epoch)
+        elif table is settings.END_TRANSACTION or table is settings.ABORT_TRANSACTION:
+            if self.transaction is None:
+                raise ReplayError("a transaction ends that has not begun", where=where)
+            records, self.transaction = self.transaction.records, None
+            if table is settings.END_TRANSACTION:
+                for waiting in records:
+                    apply_record(self.state, *waiting, self.digester)
+        elif self.transaction is not None:
+            self.transaction.records.append((table, values, where))
+        else:
+            apply_record(self.state, table, values, where, self.digester)
+
+
+def _decoded(value: bytes | None, offset: int, batch: Batch) -> tuple[Struct, Values]:
+    """Table and values of a record, or its error with the place."""
+    try:
+        table, _, values = decode_record(value)
+    except DecodeError as error:
+        raise type(error)(error.what, where=f"{batch.place}, offset {offset}") from error
+    return table, values
+
+
+def _apply_control(state: State, key: bytes | None, value: bytes | None, batch: Batch) -> str:
+    """The control record's type.
+
+    A leader change says nothing of the image; kraft.version is a feature that no FeatureLevelRecord carries.
+    """
+    try:
+        name, table, _, values = decode_control(key, value)
+    except DecodeError as error:
+        raise type(error)(error.what, where=batch.place) from error
+    if table is control.KRAFT_VERSION:
+        state.features["kraft.version"] = values["kRaftVersion"]
+    return name
+
+
+def replay_snapshot(batches: Iterable[Batch], end_offset: int, epoch: int, digester: Digester, name: str) -> Replayer:
+    """The image of a whole snapshot: header first, footer last, every batch of the snapshot's own epoch.
+
+    Offsets inside a snapshot begin at 0 and are no log offsets; the log goes on at `end_offset`.  Raises SnapshotError
+    where the snapshot is not whole.
+    """
+    replayer = Replayer(digester)
+    where = f"snapshot {end_offset}-{epoch}"
+    last, due = "", 0
+    for batch in batches:
+        if batch.epoch != epoch or batch.base_offset != due:
+            what = f"a batch of epoch {batch.epoch} at offset {batch.base_offset}; epoch {epoch}, offset {due} was due"
+            raise SnapshotError(what, where=batch.place)
+        if last == FOOTER:
+            raise SnapshotError("a batch follows the snapshot's footer", where=batch.place)
+        for offset, key, value in batch.records():
+            if batch.control:
+                last = _apply_control(replayer.state, key, value, batch)
+                if (last == HEADER) != (offset == 0):
+                    raise SnapshotError(f"{last} at offset {offset}", where=batch.place)
+                continue
+            if not last:
+                raise SnapshotError("the snapshot does not begin with its header", where=batch.place)
+            table, values = _decoded(value, offset, batch)
+            if table in {settings.BEGIN_TRANSACTION, settings.END_TRANSACTION, settings.ABORT_TRANSACTION}:
+                raise SnapshotError("a snapshot holds a part of a transaction", where=batch.place)
+            apply_record(replayer.state, table, values, where, digester)
+        due = batch.last_offset + 1
+    if last != FOOTER:
+        raise SnapshotError("the snapshot ends without its footer", where=name)
+    replayer.next_offset, replayer.fetched_epoch = end_offset, epoch
+    return replayer

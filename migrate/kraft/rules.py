@@ -1,0 +1,275 @@
+"""What each metadata record does to the image: Kafka's own replay rules, record by record.
+
+Source: `MD/image/*Delta.java`, `MD/metadata/PartitionRegistration.java` (MD = metadata/src/main/java/org/apache/kafka).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Final
+
+from migrate.errors import ReplayError
+from migrate.kraft import spelling
+from migrate.kraft.state import PartitionRow, State, Topic
+from migrate.model.ids import MIGRATING, DirectoryId, NodeId
+from migrate.model.secrets import Digester, is_password_config
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import ControllerRegistration, Registration
+from migrate.protocol.fields import Struct, Values
+from migrate.protocol.records import brokers, security, settings, topics
+
+Rule = Callable[[State, Values, str, Digester], None]
+
+_MIGRATING: Final = str(MIGRATING)
+_KEEP_FLAG: Final = 0  # BrokerRegistrationFencingChange.NONE, BrokerRegistrationInControlledShutdownChange.NONE
+
+
+# -- topics and partitions ---------------------------------------------------------------------------------------
+def _topic_of(state: State, topic_id: str, where: str) -> Topic:
+    topic = state.topics.get(topic_id)
+    if topic is None:
+        raise ReplayError(f"the topic {topic_id} is unknown", where=where)
+    return topic
+
+
+def _topic(state: State, values: Values, where: str, _: Digester) -> None:
+    topic_id, name = values["topicId"], values["name"]
+    if topic_id in state.topics or name in state.topic_ids:
+        raise ReplayError(f"the topic {name} ({topic_id}) is created twice", where=where)
+    state.topics[topic_id] = Topic(name, where, {})
+    state.topic_ids[name] = topic_id
+
+
+def _remove_topic(state: State, values: Values, where: str, _: Digester) -> None:
+    topic = _topic_of(state, values["topicId"], where)
+    del state.topics[values["topicId"]]
+    del state.topic_ids[topic.name]
+    state.settings.pop((spelling.CONFIG_KINDS[spelling.TOPIC_RESOURCE], topic.name), None)
+
+
+def _directories(listed: list[str], replicas: list[int], where: str) -> list[str]:
+    """One directory a replica; none, or MIGRATING for all, means MIGRATING for each replica."""
+    if len(listed) == len(replicas):
+        return listed
+    if all(entry == _MIGRATING for entry in listed):
+        return [_MIGRATING] * len(replicas)
+    raise ReplayError(f"a partition has {len(replicas)} replicas and {len(listed)} directories", where=where)
+
+
+def _partition(state: State, values: Values, where: str, _: Digester) -> None:
+    topic = _topic_of(state, values["topicId"], where)
+    topic.partitions[values["partitionId"]] = PartitionRow(
+        replicas=values["replicas"],
+        isr=values["isr"],
+        adding=values["addingReplicas"],
+        removing=values["removingReplicas"],
+        leader=values["leader"],
+        leader_epoch=values["leaderEpoch"],
+        recovery_state=values.get("leaderRecoveryState", 0),
+        directories=_directories(values.get("directories", []), values["replicas"], where),
+        partition_epoch=values["partitionEpoch"],
+    )
+
+
+def _partition_change(state: State, values: Values, where: str, _: Digester) -> None:
+    topic = _topic_of(state, values["topicId"], where)
+    before = topic.partitions.get(values["partitionId"])
+    if before is None:
+        raise ReplayError(f"the partition {topic.name}-{values['partitionId']} is unknown", where=where)
+    replicas = values.get("replicas", before.replicas)
+    leader_named = "leader" in values  # NO_LEADER_CHANGE is the default, and never stands in the values
+    topic.partitions[values["partitionId"]] = PartitionRow(
+        replicas=replicas,
+        isr=values.get("isr", before.isr),
+        adding=values.get("addingReplicas", before.adding),
+        removing=values.get("removingReplicas", before.removing),
+        leader=values.get("leader", before.leader),
+        leader_epoch=before.leader_epoch + leader_named,
+        recovery_state=values.get("leaderRecoveryState", before.recovery_state),
+        directories=_directories(values.get("directories", before.directories), replicas, where),
+        partition_epoch=before.partition_epoch + 1,
+    )
+
+
+# -- brokers and controllers -------------------------------------------------------------------------------------
+def _register_broker(state: State, values: Values, where: str, _: Digester) -> None:
+    broker = NodeId(values["brokerId"])
+    registration = Registration(
+        id=broker,
+        epoch=values["brokerEpoch"],
+        incarnation=values["incarnationId"],
+        migrating=values.get("isMigratingZkBroker", False),
+        fenced=values["fenced"],
+        in_controlled_shutdown=values.get("inControlledShutdown", False),
+        log_dirs=frozenset(DirectoryId(entry) for entry in values.get("logDirs", ())),
+        endpoints=tuple(sorted(spelling.endpoint(entry) for entry in values["endPoints"])),
+        rack=values["rack"],
+    )
+    state.brokers[broker] = (registration, where)
+
+
+def _broker(state: State, broker: int, epoch: int, where: str) -> Registration:
+    """The registration of that broker and epoch (`ClusterDelta.getBrokerOrThrow`)."""
+    if broker not in state.brokers:
+        raise ReplayError(f"the broker {broker} is not registered", where=where)
+    registration, _ = state.brokers[broker]
+    if registration.epoch != epoch:
+        raise ReplayError(f"the broker {broker} has the epoch {registration.epoch}, not {epoch}", where=where)
+    return registration
+
+
+def _unregister_broker(state: State, values: Values, where: str, _: Digester) -> None:
+    _broker(state, values["brokerId"], values["brokerEpoch"], where)
+    del state.brokers[values["brokerId"]]
+
+
+def _fence_broker(state: State, values: Values, where: str, _: Digester) -> None:
+    state.brokers[values["id"]] = (replace(_broker(state, values["id"], values["epoch"], where), fenced=True), where)
+
+
+def _unfence_broker(state: State, values: Values, where: str, _: Digester) -> None:
+    state.brokers[values["id"]] = (replace(_broker(state, values["id"], values["epoch"], where), fenced=False), where)
+
+
+def _change_broker(state: State, values: Values, where: str, _: Digester) -> None:
+    registration = _broker(state, values["brokerId"], values["brokerEpoch"], where)
+    fenced, shutdown = values.get("fenced", _KEEP_FLAG), values.get("inControlledShutdown", _KEEP_FLAG)
+    if fenced not in {-1, 0, 1} or shutdown not in {0, 1}:
+        raise ReplayError(f"a broker's change has fenced {fenced} and inControlledShutdown {shutdown}", where=where)
+    if fenced:
+        registration = replace(registration, fenced=fenced > 0)
+    if shutdown:
+        registration = replace(registration, in_controlled_shutdown=True)
+    if values.get("logDirs"):  # empty is unchanged, never "no directories"
+        registration = replace(registration, log_dirs=frozenset(DirectoryId(entry) for entry in values["logDirs"]))
+    state.brokers[values["brokerId"]] = (registration, where)
+
+
+def _register_controller(state: State, values: Values, _where: str, _: Digester) -> None:
+    controller = NodeId(values["controllerId"])
+    state.controllers[controller] = ControllerRegistration(
+        controller, values["incarnationId"], values["zkMigrationReady"]
+    )
+
+
+# -- settings ----------------------------------------------------------------------------------------------------
+def _config(state: State, values: Values, where: str, digester: Digester) -> None:
+    kind, key = spelling.config_kind(values["resourceType"]), values["resourceName"]
+    value = values["value"]
+    if value is not None and is_password_config(values["name"]):
+        value = digester.digest(value)
+    state.put(kind, spelling.config_key(values["resourceType"], key), values["name"], value, where)
+
+
+def _client_quota(state: State, values: Values, where: str, _: Digester) -> None:
+    value = None if values["remove"] else repr(values["value"])
+    state.put("client-quota", spelling.quota_key(values["entity"]), values["key"], value, where)
+
+
+def _producer_ids(state: State, values: Values, where: str, _: Digester) -> None:
+    state.put("producer-ids", "", "next_producer_id", str(values["nextProducerId"]), where)
+
+
+def _feature_level(state: State, values: Values, _where: str, _: Digester) -> None:
+    if values["featureLevel"] == 0:
+        state.features.pop(values["name"], None)
+    else:
+        state.features[values["name"]] = values["featureLevel"]
+
+
+def _migration_state(state: State, values: Values, where: str, _: Digester) -> None:
+    try:
+        state.migration_state = ZkMigrationState(values["zkMigrationState"])
+    except ValueError as error:
+        raise ReplayError(f"the migration state {values['zkMigrationState']} is unknown", where=where) from error
+
+
+# -- security ----------------------------------------------------------------------------------------------------
+def _scram(state: State, values: Values, where: str, digester: Digester) -> None:
+    mechanism, user = spelling.scram_mechanism(values["mechanism"]), values["name"]
+    for name, source in (("salt", "salt"), ("stored_key", "storedKey"), ("server_key", "serverKey")):
+        state.put("scram", user, f"{mechanism}.{name}", digester.digest(values[source]), where)
+    state.put("scram", user, f"{mechanism}.iterations", str(values["iterations"]), where)
+
+
+def _remove_scram(state: State, values: Values, where: str, _: Digester) -> None:
+    mechanism = spelling.scram_mechanism(values["mechanism"])
+    for name in ("salt", "stored_key", "server_key", "iterations"):
+        state.put("scram", values["name"], f"{mechanism}.{name}", None, where)
+
+
+def _token(state: State, values: Values, where: str, digester: Digester) -> None:
+    key = digester.digest(values["tokenId"])
+    rows = {
+        "owner": values["owner"],
+        "requester": values["requester"],
+        "renewers": ",".join(sorted(values["renewers"])),
+        "issue_timestamp": str(values["issueTimestamp"]),
+        "max_timestamp": str(values["maxTimestamp"]),
+        "expiration_timestamp": str(values["expirationTimestamp"]),
+    }
+    for name, value in rows.items():
+        state.put("delegation-token", key, name, value, where)
+
+
+def _remove_token(state: State, values: Values, _where: str, digester: Digester) -> None:
+    state.settings.pop(("delegation-token", digester.digest(values["tokenId"])), None)
+
+
+def _acl(state: State, values: Values, where: str, _: Digester) -> None:
+    state.acls[values["id"]] = (spelling.acl_key(values), where)
+
+
+def _remove_acl(state: State, values: Values, where: str, _: Digester) -> None:
+    if state.acls.pop(values["id"], None) is None:
+        raise ReplayError(f"the ACL {values['id']} is unknown", where=where)
+
+
+RULES: Final[Mapping[Struct, Rule]] = MappingProxyType(
+    {
+        topics.TOPIC: _topic,
+        topics.REMOVE_TOPIC: _remove_topic,
+        topics.PARTITION: _partition,
+        topics.PARTITION_CHANGE: _partition_change,
+        brokers.REGISTER_BROKER: _register_broker,
+        brokers.UNREGISTER_BROKER: _unregister_broker,
+        brokers.FENCE_BROKER: _fence_broker,
+        brokers.UNFENCE_BROKER: _unfence_broker,
+        brokers.BROKER_REGISTRATION_CHANGE: _change_broker,
+        brokers.REGISTER_CONTROLLER: _register_controller,
+        settings.CONFIG: _config,
+        settings.CLIENT_QUOTA: _client_quota,
+        settings.PRODUCER_IDS: _producer_ids,
+        settings.FEATURE_LEVEL: _feature_level,
+        settings.ZK_MIGRATION_STATE: _migration_state,
+        security.USER_SCRAM_CREDENTIAL: _scram,
+        security.REMOVE_USER_SCRAM_CREDENTIAL: _remove_scram,
+        security.DELEGATION_TOKEN: _token,
+        security.REMOVE_DELEGATION_TOKEN: _remove_token,
+        security.ACCESS_CONTROL_ENTRY: _acl,
+        security.REMOVE_ACCESS_CONTROL_ENTRY: _remove_acl,
+    }
+)
+
+
+_PARTITION_TABLES: Final = frozenset({topics.PARTITION, topics.PARTITION_CHANGE})
+_TOPIC_TABLES: Final = frozenset({topics.TOPIC, topics.REMOVE_TOPIC})
+
+
+def apply_record(state: State, table: Struct, values: Values, where: str, digester: Digester) -> None:
+    """Change the image as that record says; a NoOpRecord changes nothing.  Raises ReplayError."""
+    if table is settings.NO_OP:
+        return
+    if table not in RULES:
+        raise ReplayError(f"{table.name} has no rule", where=where)
+    try:
+        RULES[table](state, values, where, digester)
+    except ValueError as error:  # an identifier out of its range
+        raise ReplayError(str(error), where=where) from error
+    if table in _PARTITION_TABLES:
+        state.partition_changes += 1
+    else:
+        state.entity_changes += 1
+        state.partition_changes += table in _TOPIC_TABLES

@@ -1,0 +1,62 @@
+"""The mutable image: what the records so far have built.  Secrets stand in it as digests only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import ControllerRegistration, Registration
+
+
+class PartitionRow(NamedTuple):
+    """One partition; rows are replaced, never changed, so that views may share their lists."""
+
+    replicas: list[int]
+    isr: list[int]
+    adding: list[int]
+    removing: list[int]
+    leader: int
+    leader_epoch: int
+    recovery_state: int
+    directories: list[str]
+    partition_epoch: int
+
+
+class Topic(NamedTuple):
+    """A topic's name and its partitions, by id; `where` is the TopicRecord."""
+
+    name: str
+    where: str
+    partitions: dict[int, PartitionRow]
+
+
+@dataclass(slots=True)
+class State:
+    """Everything that metadata records set.
+
+    `settings` holds what becomes entity rows, by (kind, key) and name: (value, where).  The two counts of
+    changes, to partition rows and to everything else, tell whether columns made before still hold.
+    """
+
+    topics: dict[str, Topic] = field(default_factory=dict)
+    topic_ids: dict[str, str] = field(default_factory=dict)
+    brokers: dict[int, tuple[Registration, str]] = field(default_factory=dict)
+    controllers: dict[int, ControllerRegistration] = field(default_factory=dict)
+    features: dict[str, int] = field(default_factory=dict)
+    settings: dict[tuple[str, str], dict[str, tuple[str, str]]] = field(default_factory=dict)
+    acls: dict[str, tuple[str, str]] = field(default_factory=dict)
+    migration_state: ZkMigrationState = ZkMigrationState.NONE
+    partition_changes: int = 0
+    entity_changes: int = 0
+
+    def put(self, kind: str, key: str, name: str, value: str | None, where: str) -> None:
+        """Set a setting, or remove it (None); an entity without settings is gone."""
+        if value is not None:
+            self.settings.setdefault((kind, key), {})[name] = (value, where)
+            return
+        names = self.settings.get((kind, key))
+        if names is not None:
+            names.pop(name, None)
+            if not names:
+                del self.settings[kind, key]

@@ -1,0 +1,194 @@
+"""Record batches of magic 2, checked before they are believed (`DefaultRecordBatch.java`, `DefaultRecord.java`).
+
+The CRC covers everything from the attributes on; base offset, length, epoch and magic are held by other rules: batches
+follow each other without a gap, epochs never go back, the length must give a batch whose CRC is right.
+"""
+
+from __future__ import annotations
+
+import struct as packing
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import BinaryIO, Final
+
+import google_crc32c
+
+from migrate.errors import BatchCrcError, BatchCutError, BatchError, DecodeError
+from migrate.protocol.primitives import read_varint, read_varlong, write_varlong
+
+HEADER: Final = packing.Struct(">qiibIhiqqqhii")
+HEADER_SIZE: Final = 61
+LENGTH_END: Final = 12  # base offset and batch length stand before what the length counts
+CRC_FROM: Final = 21
+MAX_BATCH: Final = 64 << 20  # bytes; Kafka's raft client writes at most 8 MiB (`MAX_BATCH_SIZE_BYTES`)
+MAGIC: Final = 2
+COMPRESSION: Final = 0x07
+CONTROL: Final = 0x20
+
+Record = tuple[int, bytes | None, bytes | None]  # offset, key, value
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A checked batch: offsets are inclusive, `position` is where it begins in its file or answer."""
+
+    base_offset: int
+    last_offset: int
+    epoch: int
+    control: bool
+    position: int
+    where: str
+    timestamp: int
+    raw: bytes
+
+    @property
+    def place(self) -> str:
+        """File (or answer) and position, for messages."""
+        return f"{self.where} at position {self.position}"
+
+    def records(self) -> Iterator[Record]:
+        """(offset, key, value) of each record, in order.  Raises BatchError where one contradicts its batch."""
+        raw, end, offset = self.raw, len(self.raw), HEADER_SIZE
+        count = self.last_offset - self.base_offset + 1
+        try:
+            for index in range(count):
+                key, value, offset = _record(raw, offset, index)
+                yield self.base_offset + index, key, value
+        except IndexError as error:
+            raise BatchError("the records run past the end of their batch", where=self.place) from error
+        except DecodeError as error:
+            raise BatchError(error.what, where=self.place) from error
+        if offset != end:
+            raise BatchError(f"{end - offset} bytes follow the last record of a batch", where=self.place)
+
+
+def _record(raw: bytes, offset: int, index: int) -> tuple[bytes | None, bytes | None, int]:
+    """Key and value of the batch's record of that index, and the offset after it."""
+    length, start = read_varint(raw, offset)
+    end = start + length
+    if length < 0 or end > len(raw):
+        raise DecodeError(f"a record says {length} bytes; {len(raw) - start} are left in its batch")
+    offset = start + 1  # attributes: unused
+    _, offset = read_varlong(raw, offset)
+    delta, offset = read_varint(raw, offset)
+    if delta != index:
+        raise DecodeError(f"record {index} says the offset delta {delta}")
+    key, offset = _nullable(raw, offset, end)
+    value, offset = _nullable(raw, offset, end)
+    headers, offset = read_varint(raw, offset)
+    if headers:
+        raise DecodeError(f"a record with {headers} headers: the metadata log has none")
+    if offset != end:
+        raise DecodeError(f"a record of {length} bytes has {offset - start} bytes of fields")
+    return key, value, offset
+
+
+def _nullable(raw: bytes, offset: int, end: int) -> tuple[bytes | None, int]:
+    length, start = read_varint(raw, offset)
+    if length < 0:
+        return None, start
+    if start + length > end:
+        raise DecodeError(f"a key or value says {length} bytes; {end - start} are left in its record")
+    return raw[start : start + length], start + length
+
+
+def parse(raw: bytes, *, where: str, position: int) -> Batch:
+    """One whole batch from exactly its bytes.  Raises BatchError and its kinds."""
+    place = f"{where} at position {position}"
+    if len(raw) < HEADER_SIZE:
+        raise BatchCutError(f"a batch header of {HEADER_SIZE} bytes is cut after {len(raw)}", where=place)
+    base, _, epoch, magic, crc, attributes, last_delta, _, newest, _, _, _, count = HEADER.unpack_from(raw)
+    if magic != MAGIC:
+        raise BatchError(f"a batch of magic {magic}; the metadata log has magic {MAGIC} only", where=place)
+    found = google_crc32c.value(raw[CRC_FROM:])
+    if found != crc:
+        raise BatchCrcError(f"a batch says the CRC-32C {crc:#010x}, its bytes have {found:#010x}", where=place)
+    if attributes & COMPRESSION:
+        number = attributes & COMPRESSION
+        raise BatchError(f"a compressed batch (codec {number}); the metadata log is never compressed", where=place)
+    if base < 0 or epoch < 0:
+        raise BatchError(f"a batch with base offset {base} and epoch {epoch}", where=place)
+    if count < 1 or last_delta != count - 1:
+        raise BatchError(f"a batch of {count} records whose last offset delta is {last_delta}", where=place)
+    return Batch(base, base + last_delta, epoch, bool(attributes & CONTROL), position, where, newest, raw)
+
+
+def _length(head: bytes, place: str) -> int:
+    """Bytes of the whole batch that begins with these 12 bytes."""
+    (length,) = packing.unpack_from(">i", head, 8)
+    if not HEADER_SIZE - LENGTH_END <= length <= MAX_BATCH:
+        raise BatchError(f"a batch says the length {length}", where=place)
+    return LENGTH_END + int(length)
+
+
+def _check_order(batch: Batch, before: Batch | None) -> Batch:
+    if before is not None and batch.base_offset != before.last_offset + 1:
+        what = f"a batch begins at offset {batch.base_offset}; {before.last_offset + 1} was due"
+        raise BatchError(what, where=batch.place)
+    if before is not None and batch.epoch < before.epoch:
+        what = f"a batch of epoch {batch.epoch} follows one of epoch {before.epoch}"
+        raise BatchError(what, where=batch.place)
+    return batch
+
+
+def split(raw: bytes, *, where: str, partial_tail: bool = False) -> Iterator[Batch]:
+    """The batches of these bytes, in order, each checked.
+
+    `partial_tail` allows what a Fetch answer may have: a last batch cut at the answer's size limit.  It is left out,
+    unless it is the only one.  Raises BatchCutError otherwise.
+    """
+    position, before = 0, None
+    while position < len(raw):
+        place = f"{where} at position {position}"
+        left = len(raw) - position
+        size = _length(raw[position : position + LENGTH_END], place) if left >= LENGTH_END else HEADER_SIZE
+        if left < size:
+            if partial_tail and before is not None:
+                return
+            raise BatchCutError(f"a batch of {size} bytes is cut after {left}", where=place)
+        before = _check_order(parse(raw[position : position + size], where=where, position=position), before)
+        yield before
+        position += size
+
+
+def stream(file: BinaryIO, *, where: str) -> Iterator[Batch]:
+    """The batches of an open file, in order, each checked; one batch is in memory at a time."""
+    position, before = 0, None
+    while head := file.read(LENGTH_END):
+        place = f"{where} at position {position}"
+        if len(head) < LENGTH_END:
+            raise BatchCutError(f"a batch header is cut after {len(head)} bytes", where=place)
+        size = _length(head, place)
+        raw = head + file.read(size - LENGTH_END)
+        if len(raw) < size:
+            raise BatchCutError(f"a batch of {size} bytes is cut after {len(raw)}", where=place)
+        before = _check_order(parse(raw, where=where, position=position), before)
+        yield before
+        position += size
+
+
+def build(
+    base_offset: int,
+    epoch: int,
+    records: Iterable[tuple[bytes | None, bytes | None]],
+    *,
+    control: bool = False,
+    timestamp: int = 0,
+) -> bytes:
+    """The bytes of a batch with these (key, value) records, as Kafka's raft client writes it."""
+    body, count = bytearray(), 0
+    for key, value in records:
+        one = bytearray([0, 0])  # attributes, timestamp delta
+        write_varlong(one, count)
+        for part in (key, value):
+            write_varlong(one, -1 if part is None else len(part))
+            one += part or b""
+        one.append(0)  # headers
+        write_varlong(body, len(one))
+        body += one
+        count += 1
+    tail = packing.pack(
+        ">hiqqqhii", CONTROL if control else 0, count - 1, timestamp, timestamp, -1, -1, -1, count
+    ) + bytes(body)
+    head = packing.pack(">qiibI", base_offset, len(tail) + 9, epoch, MAGIC, google_crc32c.value(tail))
+    return head + tail
