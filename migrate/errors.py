@@ -635,3 +635,16 @@ class UsageWrong(InputError):
     id = "E-USAGE"
     exit_code = 64
     hint = "see --help of that command"
+
+
+class NotVisible(WorldError):
+    """What was asked for cannot be seen now."""
+
+    id = "E-VIEW-01"
+
+
+class MetadataBehind(WorldError, Retryable):
+    """The metadata log did not reach the offset that was waited for."""
+
+    id = "E-KAFKA-14"
+    hint = "see that a majority of the controllers runs: the active one writes twice a second"

@@ -1,0 +1,50 @@
+"""`plan`: say exactly what would happen, save it, change nothing."""
+
+from __future__ import annotations
+
+import pathlib
+import time
+
+import click
+
+from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
+from migrate.cli.options import observing, output_option
+
+
+@click.command()
+@click.argument("playbook", type=click.Path(path_type=pathlib.Path))
+@click.option("--stage", help="Plan this stage alone (it must be the next one).")
+@click.option("--to", "to", help="Plan up to this stage.  Default: the last one of the playbook.")
+@click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="Instead of the one the playbook names.")
+@click.option("--out", type=click.Path(path_type=pathlib.Path), help="Save the plan there, too.")
+@output_option
+def plan(
+    playbook: pathlib.Path,
+    stage: str | None,
+    to: str | None,
+    inventory: pathlib.Path | None,
+    out: pathlib.Path | None,
+    output: str,
+) -> int:
+    """Say exactly what would happen; change nothing.
+
+    Exit code 0: nothing to do; 2: changes are planned; 3: blocked by findings.
+    """
+    from migrate.cli.options import load_target
+    from migrate.cli.planning import make_plan, save_plan, target_stage
+    from migrate.model.inventory import Playbook
+    from migrate.report.plan_json import plan_to_json
+    from migrate.report.plan_text import plan_text
+
+    found, loaded = load_target(playbook, inventory)
+    assert isinstance(loaded, Playbook)
+    target = target_stage(loaded, stage or to)
+    with observing(found, loaded) as observer:
+        made = make_plan(observer, loaded, target=target, only=stage is not None, created=time.time())
+    saved = save_plan(found, made)
+    if out is not None:
+        out.write_text(plan_to_json(made), encoding="utf-8")
+    click.echo(plan_to_json(made) if output == "json" else plan_text(made, str(saved)))
+    if any(finding.code.startswith("B-") for finding in made.findings):
+        return EXIT_BLOCKED
+    return EXIT_CHANGES if any(step.actions for step in made.steps) else EXIT_OK

@@ -1,0 +1,75 @@
+"""Making, saving and loading plans: shared by `plan`, `apply` and the lab's demo."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import Final
+
+from migrate.errors import PlanUnreadable, UsageWrong
+from migrate.model.inventory import Inventory, Playbook
+from migrate.model.plan import Plan
+from migrate.model.ports import Observer
+from migrate.model.stage import Stage
+from migrate.model.world import Need
+from migrate.plan.build import build
+from migrate.report.plan_html import plan_html
+from migrate.report.plan_json import plan_from_json, plan_to_json, stated_fingerprint
+from migrate.report.plan_text import plan_text
+from migrate.run.carry_out import folder_of
+
+PLANNED_ON: Final = frozenset(
+    {Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER}
+)
+
+
+def target_stage(playbook: Playbook, name: str | None) -> Stage:
+    """The stage of that name, or the playbook's last; UsageWrong for a name that is none, or not in the playbook."""
+    if name is None:
+        return max(playbook.stages)
+    try:
+        stage = Stage.from_label(name)
+    except KeyError:
+        raise UsageWrong(f"there is no stage {name!r}: {', '.join(stage.label for stage in Stage)}") from None
+    if stage not in playbook.stages:
+        raise UsageWrong(f"stage {name} is not in the playbook", where=playbook.path)
+    return stage
+
+
+def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bool, created: float) -> Plan:
+    """Observe, and plan."""
+    world = observer.observe(PLANNED_ON, {})
+    return build(world, playbook, target=target, only=only, created=created)
+
+
+def save_plan(inventory: Inventory, plan: Plan) -> pathlib.Path:
+    """Write the plan (JSON), and its report (text, HTML), into the run's folder; the JSON's path."""
+    folder = folder_of(inventory, plan)
+    folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write_text(folder.path / "plan.html", plan_html(plan, str(folder.plan)))
+    write_text(folder.path / "plan.txt", plan_text(plan, str(folder.plan)))
+    write_text(folder.plan, plan_to_json(plan))
+    return folder.plan
+
+
+def load_plan(path: pathlib.Path) -> Plan:
+    """A saved plan; PlanUnreadable where it is none, or was changed by hand."""
+    try:
+        text = path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise PlanUnreadable(f"the plan cannot be read: {error}", where=str(path)) from error
+    plan = plan_from_json(text)
+    if stated_fingerprint(text) != plan.fingerprint:
+        raise PlanUnreadable("the plan's content is not the one that its fingerprint was made of", where=str(path))
+    return plan
+
+
+def write_text(path: pathlib.Path, text: str) -> None:
+    """Whole or not at all."""
+    part = path.with_suffix(path.suffix + ".part")
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)

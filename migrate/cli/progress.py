@@ -1,0 +1,66 @@
+"""A run's events as lines for a person: what happens, what is waited for, how it ended."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+from rich.console import Console
+from rich.text import Text
+
+from migrate.model.history import Event
+
+STYLES: Final = {
+    "stage": "bold cyan",
+    "waiting": "yellow",
+    "conclude": "green",
+    "stop": "bold red",
+    "end": "bold green",
+}
+
+
+class ProgressLines:
+    """Listens to an engine; colour only where there is a terminal."""
+
+    def __init__(self) -> None:
+        self._console = Console(file=sys.stderr, highlight=False, soft_wrap=True)
+        self._began = time.monotonic()
+        self._last = ""
+
+    def __call__(self, event: Event) -> None:
+        """Print one event, if a person wants to know."""
+        text = line_of(event.name, event.data)
+        if text and text != self._last:
+            self._last = text
+            self.say(text, STYLES.get(event.name, ""))
+
+    def say(self, text: str, style: str = "") -> None:
+        """One line with the time since the start."""
+        head = Text(f"[{time.monotonic() - self._began:7.1f}] ", style="dim")
+        self._console.print(head + Text(text, style=style))
+
+
+def line_of(name: str, data: Mapping[str, Any]) -> str:
+    """The event's line; "" for what only the journal needs."""
+    match name:
+        case "session":
+            return "going on from the journal" if data["resumed"] else "the run begins"
+        case "stage":
+            return f"stage {data['stage']}"
+        case "intend":
+            return f"  {data['step']}: {data['title']}"
+        case "waiting":
+            return f"    waiting for {data['what']} (owner: {data['owner']}; next: {data['next']})"
+        case "diff":
+            return f"    compared at metadata offset {data['offset']}: {data['unexcused']} unexcused differences"
+        case "conclude":
+            said = "; ".join(data["evidence"]) or data["reason"]
+            return f"  {data['step']}: {data['outcome']}" + (f" - {said}" if said else "")
+        case "stop":
+            return f"stopped: {data['reason']}"
+        case "end":
+            return f"the plan is carried out: {data['target']}"
+        case _:
+            return ""

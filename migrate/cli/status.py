@@ -1,0 +1,153 @@
+"""`status`: where the migration stands, in under a second; needs neither Spark nor Java."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import time
+from collections.abc import Mapping
+from typing import Any, Final
+
+import click
+
+from migrate.cli.options import cluster_options, load_target, observing, output_option
+
+NEXT: Final = {
+    "assess": "plan",
+    "controllers": "plan --stage migration-mode",
+    "copy": "plan --stage hybrid",
+    "hybrid": "plan --stage kraft-mode",
+    "kraft-mode": "plan --stage soak",
+    "soak": "plan --stage finalize",
+    "finalize": "plan --stage cleanup",
+}
+
+
+@click.command()
+@cluster_options
+@output_option
+@click.option("--watch", is_flag=True, help="Look again every two seconds until Ctrl-C.")
+def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str, watch: bool) -> int:
+    """Where the migration stands, and what comes next."""
+    from migrate.model.world import Need
+    from migrate.run.clock import SystemClock
+
+    found, loaded = load_target(playbook, inventory)
+    needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER})
+    with observing(found, loaded) as observer:
+        while True:
+            answer = describe(observer.observe(needs, {}))
+            click.echo(json.dumps(answer, indent=1) if output == "json" else as_text(answer))
+            if not watch:
+                return 0
+            SystemClock().sleep(2)
+
+
+def describe(world: Any) -> dict[str, Any]:
+    """The answer as plain values (schema version 1)."""
+    from migrate.model.detect import detect
+    from migrate.model.outcome import Unknown
+
+    here = detect(world)
+    stage = {"unknown": here.reason} if isinstance(here, Unknown) else _stage(here)
+    return {
+        "schema": 1,
+        "cluster": world.inventory.name,
+        "time": time.time(),
+        **stage,
+        "processes": _processes(world),
+        "quorum": _quorum(world),
+        "ledger": _ledger(world),
+        "unhealthy_partitions": _unhealthy(world),
+    }
+
+
+def _stage(here: Any) -> dict[str, Any]:
+    return {
+        "stage": here.stage.label,
+        "half_done": None if here.half is None else here.half.label,
+        "how": here.how,
+        "next": NEXT.get(here.stage.label if here.half is None else here.half.label, "plan"),
+    }
+
+
+def _processes(world: Any) -> list[dict[str, Any]]:
+    from migrate.model.views import ConfigFile, Running
+    from migrate.steps import facts
+
+    rows: list[dict[str, Any]] = []
+    for node in world.inventory.nodes:
+        state = world.services[node.id]
+        file = facts.config(world, node.id)
+        rows.append(
+            {
+                "node": int(node.id),
+                "state": type(state).__name__.lower(),
+                "pid": state.pid if isinstance(state, Running) else None,
+                "file": facts.mode_of(file.values) if isinstance(file, ConfigFile) else "none",
+                "registered": facts.observed(world, (f"registered:{int(node.id)}",)).popitem()[1],
+            }
+        )
+    return rows
+
+
+def _quorum(world: Any) -> Mapping[str, Any]:
+    from migrate.model.outcome import Unknown
+
+    quorum = world.live.quorum
+    if isinstance(quorum, Unknown):
+        return {"unknown": quorum.reason}
+    return {
+        "leader": int(quorum.leader),
+        "epoch": quorum.leader_epoch,
+        "high_watermark": quorum.high_watermark,
+        "voters": {str(int(voter.id)): voter.log_end_offset for voter in quorum.voters},
+    }
+
+
+def _ledger(world: Any) -> Mapping[str, Any]:
+    from migrate.model.ledger import count_states
+    from migrate.model.outcome import Unknown
+
+    if isinstance(world.ledger, Unknown):
+        return {"unknown": world.ledger.reason}
+    brokers = {str(int(node.id)): count_states(world.ledger.of(node.id)) for node in world.inventory.brokers}
+    return {"offset": world.ledger.offset, "brokers": brokers}
+
+
+def _unhealthy(world: Any) -> int | None:
+    from migrate.model.outcome import Unknown
+
+    answers = [answer for answer in world.live.metadata.values() if not isinstance(answer, Unknown)]
+    return max((len(answer.unhealthy) for answer in answers), default=None)
+
+
+def as_text(answer: Mapping[str, Any]) -> str:
+    """The same for a person."""
+    lines = [f"cluster {answer['cluster']}"]
+    if "unknown" in answer:
+        lines.append(f"stage    unknown: {answer['unknown']}")
+    else:
+        half = f", {answer['half_done']} half done" if answer["half_done"] else ""
+        lines += [f"stage    {answer['stage']}{half}", f"         {answer['how']}"]
+    lines.append("node     process   file         registered")
+    lines += [
+        f"{row['node']:<8} {row['state']:<9} {row['file']:<12} {row['registered']}" for row in answer["processes"]
+    ]
+    quorum = answer["quorum"]
+    lines.append(
+        f"quorum   {quorum['unknown']}"
+        if "unknown" in quorum
+        else f"quorum   leader {quorum['leader']}, epoch {quorum['epoch']}, high watermark {quorum['high_watermark']}"
+    )
+    ledger = answer["ledger"]
+    if "unknown" in ledger:
+        lines.append(f"ledger   {ledger['unknown']}")
+    else:
+        for broker, states in ledger["brokers"].items():
+            text = ", ".join(f"{state} {count}" for state, count in states.items()) or "no replicas"
+            lines.append(f"ledger   broker {broker}: {text}")
+    lines.append(f"partitions without full ISR or leader: {answer['unhealthy_partitions']}")
+    if "next" in answer:
+        lines.append(f"next     kraft-migrate {answer['next']}")
+    return "\n".join(lines)

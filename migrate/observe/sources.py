@@ -1,0 +1,160 @@
+"""The sources of the four views, opened when first asked and kept: one session, one reader, one Spark a run."""
+
+from __future__ import annotations
+
+import logging
+import pathlib
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Final
+
+from migrate.errors import MigrateError
+from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
+from migrate.hosts.directories import LocalDisks
+from migrate.hosts.files import LocalFiles
+from migrate.hosts.supervisor import Supervisor
+from migrate.kafka import live
+from migrate.kraft.fetch import MetadataReader
+from migrate.model.ids import NodeId
+from migrate.model.inventory import ControllerNode, Inventory, Playbook
+from migrate.model.outcome import Unknown
+from migrate.model.secrets import Digester
+from migrate.model.views import (
+    BrokerDisks,
+    ConfigFile,
+    KraftView,
+    LiveView,
+    MigrationZnode,
+    NoFile,
+    ServiceState,
+    ZookeeperView,
+)
+from migrate.playbook.secrets import read_secret
+from migrate.zookeeper.client import ZookeeperClient, connect
+from migrate.zookeeper.read import read_migration, read_view
+
+if TYPE_CHECKING:
+    from migrate.diff.session import SparkHandle
+
+LOG: Final = logging.getLogger("migrate.observe")
+Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown]
+
+
+class Sources:
+    """Where a cluster is looked at.  Nothing is opened before it is asked for; `close` closes what is open.
+
+    `spark_folder` None means: no Spark in this process, diff and Spark's ledger are Unknown.
+    """
+
+    def __init__(self, inventory: Inventory, playbook: Playbook | Unknown, spark_folder: pathlib.Path | None) -> None:
+        self.inventory = inventory
+        self.playbook = playbook
+        self.digester = Digester()
+        self.files = LocalFiles()
+        self.local_disks = LocalDisks()
+        self._spark_folder = spark_folder
+        self._spark: SparkHandle | None = None
+        self._zookeeper: ZookeeperClient | None = None
+        self._reader: MetadataReader | None = None
+        self._lock = threading.Lock()
+        self.services = Supervisor(inventory.executor_options.get("state", ""))
+
+    # -- opening and closing -----------------------------------------------------------------------------------------
+    def zookeeper_client(self) -> ZookeeperClient:
+        """The session with ZooKeeper; raises what `connect` raises."""
+        with self._lock:
+            if self._zookeeper is None:
+                self._zookeeper = connect(self.inventory.zookeeper)
+            return self._zookeeper
+
+    def forget_zookeeper(self) -> None:
+        """Close the session; the next look opens another."""
+        with self._lock:
+            client, self._zookeeper = self._zookeeper, None
+        if client is not None:
+            client.close()
+
+    def start_spark(self) -> None:
+        """Begin to start Spark in the background."""
+        if self._spark is None and self._spark_folder is not None:
+            from migrate.diff.session import SparkHandle
+
+            self._spark_folder.mkdir(parents=True, exist_ok=True)
+            self._spark = SparkHandle.start(self._spark_folder)
+
+    def spark(self) -> SparkHandle | None:
+        """The session's handle, started if it was not; None where this process has no Spark."""
+        self.start_spark()
+        return self._spark
+
+    def close(self) -> None:
+        """Close all that is open."""
+        if self._spark is not None:
+            self._spark.stop()
+        if self._reader is not None:
+            self._reader.close()
+        self.forget_zookeeper()
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+    def zookeeper(self) -> ZookeeperView | Unknown:
+        """The whole ZooKeeper view."""
+        try:
+            reference = self.inventory.password_encoder_secret
+            secret = None if reference is None else read_secret(reference)
+            return read_view(self.zookeeper_client(), self.digester, secret)
+        except MigrateError as error:
+            return Unknown(f"{error.id} {error}")
+
+    def dual_write_offset(self) -> int:
+        """/migration's offset, -1 where it has none."""
+        znode = read_migration(self.zookeeper_client()).migration
+        return znode.offset if isinstance(znode, MigrationZnode) else -1
+
+    def kraft(self) -> KraftView | Unknown:
+        """The metadata image at the committed end."""
+        try:
+            if self._reader is None:
+                self._reader = MetadataReader(self.inventory, self.digester)
+            return self._reader.view()
+        except MigrateError as error:
+            return Unknown(f"{error.id} {error}")
+
+    def live(self, *, controller_samples: int = 1) -> LiveView:
+        """Who answers where."""
+        return live.look(self.inventory, controller_samples=controller_samples)
+
+    def configs(self) -> Configs:
+        """Every node's configuration file."""
+        return {node.id: self._config(node.id, node.config) for node in self.inventory.nodes}
+
+    def _config(self, node: NodeId, path: str) -> ConfigFile | NoFile | Unknown:
+        try:
+            return read_config(self.files, node, path)
+        except MigrateError as error:
+            return Unknown(f"{error.id} {error}")
+
+    def service_states(self) -> Mapping[NodeId, ServiceState]:
+        """Every node's process."""
+        return {node.id: self._service(node.id) for node in self.inventory.nodes}
+
+    def _service(self, node: NodeId) -> ServiceState:
+        try:
+            return self.services.state(node)
+        except MigrateError as error:
+            return Unknown(f"{error.id} {error}")
+
+    def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:
+        """Brokers' log directories, and controllers' metadata directories as their only one."""
+        found: dict[NodeId, BrokerDisks | Unknown] = {}
+        for node in self.inventory.nodes:
+            if isinstance(node, ControllerNode):
+                found[node.id] = self.local_disks.look(node.id, [node.metadata_directory], None)
+                continue
+            file = configs.get(node.id)
+            if not isinstance(file, ConfigFile):
+                found[node.id] = Unknown(
+                    f"the file of broker {int(node.id)} cannot be read, so its directories are unknown"
+                )
+            else:
+                found[node.id] = self.local_disks.look(node.id, log_dirs(file.values), metadata_log_dir(file.values))
+        return found

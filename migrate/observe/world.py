@@ -1,0 +1,106 @@
+"""Gathers a World: the parts that were asked for, side by side, each typed or Unknown."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from migrate.model import facts as ledger_facts
+from migrate.model.ids import NodeId
+from migrate.model.ledger import Ledger
+from migrate.model.outcome import Unknown
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import BrokerDisks, KraftView, NoFile, NoZnode
+from migrate.model.world import NOT_ASKED, Need, World
+from migrate.observe import analysis
+from migrate.observe.sources import Configs, Sources
+
+T = TypeVar("T")
+LEDGERS: Final = frozenset({Need.LEDGER, Need.SPARK_LEDGER})
+FOR_LEDGER: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS})
+
+
+class ClusterObserver:
+    """Implements `migrate.model.ports.Observer` on real sources."""
+
+    def __init__(self, sources: Sources) -> None:
+        self.sources = sources
+        self._pool = ThreadPoolExecutor(max_workers=4, thread_name_prefix="look")
+
+    def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:
+        """One observation.  Never raises for what cannot be seen: that part is Unknown."""
+        wanted = needs | (FOR_LEDGER if needs & LEDGERS else frozenset())
+        wanted = wanted | ({Need.CONFIGS} if Need.DISKS in wanted else frozenset())
+        configs: Configs | Unknown = self.sources.configs() if Need.CONFIGS in wanted else NOT_ASKED
+        zookeeper = self._start(Need.ZOOKEEPER in wanted, self.sources.zookeeper)
+        kraft = self._start(Need.KRAFT in wanted, lambda: self._kraft(configs))
+        live = self._start(Need.LIVE in wanted, self.sources.live)
+        disks = self._start(Need.DISKS in wanted, lambda: self._disks(configs))
+        world = World(
+            inventory=self.sources.inventory,
+            playbook=self.sources.playbook,
+            zookeeper=_result(zookeeper),
+            kraft=_result(kraft),
+            live=_result(live),
+            disks=_result(disks),
+            configs=configs,
+            services=self.sources.service_states() if Need.SERVICES in wanted else NOT_ASKED,
+            facts=facts,
+        )
+        return self._analyse(world, needs)
+
+    def _disks(self, configs: Configs | Unknown) -> Mapping[NodeId, BrokerDisks | Unknown] | Unknown:
+        return configs if isinstance(configs, Unknown) else self.sources.disks(configs)
+
+    def _kraft(self, configs: Configs | Unknown) -> KraftView | Unknown:
+        """Controllers without a file were never started: no connection is tried then."""
+        if not isinstance(configs, Unknown):
+            files = [configs.get(node.id) for node in self.sources.inventory.controllers]
+            if files and all(isinstance(file, NoFile) for file in files):
+                return Unknown("no controller has a configuration file yet")
+        return self.sources.kraft()
+
+    def _analyse(self, world: World, needs: frozenset[Need]) -> World:
+        if Need.DIFF in needs:
+            world = analysis.with_diff(self.sources, world)
+        if Need.SPARK_LEDGER in needs:
+            return replace(world, ledger=analysis.spark_ledger(self.sources, world))
+        if Need.LEDGER in needs:
+            return replace(world, ledger=pure_ledger(world))
+        return world
+
+    def _start(self, wanted: bool, look: Callable[[], T]) -> Future[T] | None:  # noqa: FBT001 - one private switch
+        return self._pool.submit(look) if wanted else None
+
+    def close(self) -> None:
+        """Close the sources."""
+        self._pool.shutdown()
+        self.sources.close()
+
+
+def _result(future: Future[T] | Future[T | Unknown] | None) -> T | Unknown:
+    return NOT_ASKED if future is None else future.result()
+
+
+def stands(world: World) -> tuple[bool, bool]:
+    """(after the copy, finalized), as the committed metadata says.
+
+    Where the metadata cannot be read, only a ZooKeeper without /migration proves that nothing was copied; everything
+    else counts as after the copy, so that rows which need the metadata become UNKNOWN and not MIGRATING.
+    """
+    if isinstance(world.kraft, Unknown):
+        untouched = not isinstance(world.zookeeper, Unknown) and isinstance(world.zookeeper.migration, NoZnode)
+        return not untouched, False
+    state = world.kraft.migration_state
+    finalized = state is ZkMigrationState.POST_MIGRATION
+    return finalized or state is ZkMigrationState.MIGRATION, finalized
+
+
+def pure_ledger(world: World) -> Ledger | Unknown:
+    """The ledger by the pure rule."""
+    after_copy, finalized = stands(world)
+    if isinstance(world.zookeeper, Unknown) and not finalized:
+        return Unknown(f"the ledger is seeded from ZooKeeper: {world.zookeeper.reason}")
+    return ledger_facts.build(world.zookeeper, world.kraft, world.disks, after_copy=after_copy, finalized=finalized)

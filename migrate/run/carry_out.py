@@ -1,0 +1,177 @@
+"""Carries out a saved plan on a real cluster: opens the run's folder, takes the locks, starts the engine.
+
+`apply` and the lab's demo both come in here; there is no other way to act.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import pathlib
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from migrate import __version__
+from migrate.errors import JournalDamaged, LockHeld, NotConfirmed, PlanIsStale
+from migrate.kafka.controller import ActiveController
+from migrate.model.history import Event
+from migrate.model.inventory import Inventory
+from migrate.model.outcome import Unknown
+from migrate.model.plan import Plan
+from migrate.model.ports import DirectoryAssigner
+from migrate.observe.sources import Sources
+from migrate.observe.world import ClusterObserver
+from migrate.run import journal as journals
+from migrate.run.clock import SystemClock
+from migrate.run.crash import CrashPoints
+from migrate.run.drive import Driver
+from migrate.run.effects import Hands, JournaledEffects
+from migrate.run.engine import Engine, Machinery
+from migrate.run.journal import Journal
+from migrate.run.locks import LockFile, RunLock
+from migrate.zookeeper.lock import ZookeeperLock, acquire, holder_of
+from migrate.zookeeper.write import ZookeeperWriter
+from migrate.zookeeper.znode import Absent
+
+LOG: Final = logging.getLogger("migrate.run")
+RELEASED: Final = "cleanup/release-zookeeper"
+NO_PROGRESS: Final = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolder:
+    """Everything one run leaves here: plan, journal, backups, reports."""
+
+    path: pathlib.Path
+
+    @property
+    def journal(self) -> pathlib.Path:
+        """The journal."""
+        return self.path / "journal.jsonl"
+
+    @property
+    def plan(self) -> pathlib.Path:
+        """The saved plan."""
+        return self.path / "plan.json"
+
+
+def folder_of(inventory: Inventory, plan: Plan) -> RunFolder:
+    """The run's folder, named by the plan."""
+    return RunFolder(pathlib.Path(inventory.runs) / plan.short)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to carry it out: the confirmation, who listens, and what stands between us and AssignReplicasToDirs."""
+
+    confirm: str = ""
+    owner: str = ""
+    listen: Callable[[Event], None] = lambda _: None
+    wrap_assigner: Callable[[DirectoryAssigner], DirectoryAssigner] = lambda assigner: assigner
+
+
+def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
+    """Run the plan to its end, from wherever its journal stands.
+
+    Raises NotConfirmed for a plan with the point of no return and another confirmation than its fingerprint,
+    RunLocked or LockHeld where somebody else acts, and what the engine raises.
+    """
+    if plan.irreversible and options.confirm != plan.fingerprint:
+        raise NotConfirmed(
+            "the plan has the point of no return in it, and was not confirmed",
+            why="after finalize there is no way back",
+            next_step=f"read the plan, then apply it with --confirm {plan.fingerprint}",
+        )
+    _same_playbook(plan, sources)
+    folder = folder_of(sources.inventory, plan)
+    folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    clock = SystemClock()
+    file_lock = LockFile(folder.path.parent / "lock")
+    journal = None
+    observer = ClusterObserver(sources)
+    lock = RunLock(file_lock, None)
+    try:
+        journal = _open_journal(folder, plan, clock)
+        if RELEASED not in journals.concluded(journal.events):
+            lock = RunLock(file_lock, _zookeeper_lock(sources, plan, options, clock))
+        if any(step.stage.value >= 5 for step in plan.steps):
+            sources.start_spark()
+        driver = Driver(observer, options.wrap_assigner(ActiveController(sources.inventory)), clock)
+        hands = Hands(
+            sources.files, sources.services, lambda: ZookeeperWriter(sources.zookeeper_client()), driver.drive
+        )
+        effects = JournaledEffects(hands, journal, lock, clock, folder.path, CrashPoints())
+        patience = NO_PROGRESS if isinstance(sources.playbook, Unknown) else sources.playbook.no_progress_seconds
+        Engine(plan, Machinery(observer, effects, journal, lock, clock, patience, options.listen)).run()
+    except KeyboardInterrupt:
+        if journal is not None:
+            journal.append(clock.now(), "stop", {"reason": "interrupted", "code": ""})
+        raise
+    finally:
+        lock.release()
+        if journal is not None:
+            journal.close()
+    return folder
+
+
+def _same_playbook(plan: Plan, sources: Sources) -> None:
+    if isinstance(sources.playbook, Unknown) or sources.playbook.sha256 == plan.playbook_sha256:
+        return
+    raise PlanIsStale(
+        f"the playbook {sources.playbook.path} changed after the plan was made", where=sources.playbook.path
+    )
+
+
+def _open_journal(folder: RunFolder, plan: Plan, clock: SystemClock) -> Journal:
+    if not folder.journal.exists():
+        header = {
+            "plan": plan.fingerprint,
+            "tool": __version__,
+            "cluster": plan.cluster,
+            "cluster_id": plan.cluster_id,
+            "change": plan.change,
+            "host": socket.gethostname(),
+        }
+        return Journal.begin(folder.journal, clock.now(), header)
+    journal = Journal.resume(folder.journal)
+    if not journal.events:  # killed while the first line was written
+        folder.journal.unlink()
+        return _open_journal(folder, plan, clock)
+    first = journal.events[0].data
+    if first["plan"] != plan.fingerprint or first["tool"] != __version__:
+        raise JournalDamaged(
+            f"the journal belongs to plan {first['plan'][:8]} of version {first['tool']}", where=str(folder.journal)
+        )
+    return journal
+
+
+def _zookeeper_lock(sources: Sources, plan: Plan, options: Options, clock: SystemClock) -> ZookeeperLock:
+    """The lock in ZooKeeper.  One left by a dead process of this host goes with its session: that is waited for."""
+    path = "/kraft-migrate/lock" if isinstance(sources.playbook, Unknown) else sources.playbook.lock_path
+    client = sources.zookeeper_client()
+    deadline = clock.monotonic() + 3 * client.session_timeout
+    while True:
+        try:
+            return acquire(client, options.owner, plan.fingerprint, path)
+        except LockHeld:
+            znode = client.data([path])[0]
+            if isinstance(znode, Absent):
+                continue
+            holder = holder_of(path, znode)
+            dead = holder.host == socket.gethostname() and not _alive(holder.pid)
+            if not dead or clock.monotonic() > deadline:
+                raise
+            LOG.info("waiting for the lock that process %d left: it goes with its ZooKeeper session", holder.pid)
+            clock.sleep(0.5)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
