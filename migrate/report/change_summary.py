@@ -1,0 +1,117 @@
+"""What a plan adds, changes, restarts and writes, counted from its actions: one line, as Terraform's users know it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from typing import Final
+
+from migrate.model.plan import Plan, PlannedStep
+from migrate.model.stage import Stage
+from migrate.model.step import Action
+from migrate.report.wording import plural
+
+SYMBOLS: Final = {
+    "+": "create",
+    "~": "change",
+    "-": "remove",
+    ">": "restart",
+    "=": "no change",
+    "!": "irreversible",
+    "?": "not known",
+    "<": "undo",
+}
+FORMAT_CONTROLLER: Final = "format-controller"  # the kind of the step that adds a controller
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSummary:
+    """Numbers of a plan's actions.  `irreversible` counts those after which there is no way back (restarts, too)."""
+
+    controllers: int
+    created: int
+    changed: int
+    removed: int
+    restarts: int
+    znodes_written: int
+    znodes_deleted: int
+    irreversible: int
+
+    @property
+    def nothing(self) -> bool:
+        """Would applying the plan leave everything as it is?"""
+        return not any(getattr(self, entry.name) for entry in fields(self))
+
+    def line(self) -> str:
+        """The line, as in `Plan: 3 controllers to add, 9 files to create, ..., 3 IRREVERSIBLE`."""
+        parts = [
+            f"{plural(self.controllers, 'controller')} to add",
+            f"{plural(self.created, 'file')} to create",
+            f"{self.changed:,} to change",
+            f"{self.removed:,} to remove",
+            plural(self.restarts, "start or restart", "starts and restarts"),
+            f"{plural(self.znodes_written, 'znode')} to write",
+            f"{self.znodes_deleted:,} to delete",
+            f"{self.irreversible:,} {'IRREVERSIBLE' if self.irreversible else 'irreversible'}",
+        ]
+        return f"Plan: {', '.join(parts)}."
+
+
+def summarize(plan: Plan) -> ChangeSummary:
+    """Count the plan's actions by what they do; actions on znodes are counted apart from those on hosts."""
+    on_hosts = [action.symbol for _, action in actions(plan) if not action.znode]
+    on_znodes = [action.symbol for _, action in actions(plan) if action.znode]
+    controllers = sum(step.kind == FORMAT_CONTROLLER for step in plan.steps)
+    formats = sum(action.symbol == "+" for step, action in actions(plan) if step.kind == FORMAT_CONTROLLER)
+    return ChangeSummary(
+        controllers=controllers,
+        created=on_hosts.count("+") - formats,
+        changed=on_hosts.count("~"),
+        removed=on_hosts.count("-"),
+        restarts=len(restarts(plan)),
+        znodes_written=on_znodes.count("+") + on_znodes.count("~"),
+        znodes_deleted=on_znodes.count("-"),
+        irreversible=on_hosts.count("!") + on_znodes.count("!"),
+    )
+
+
+def actions(plan: Plan) -> Iterator[tuple[PlannedStep, Action]]:
+    """Every action with its step, in the order in which they would happen."""
+    for step in plan.steps:
+        for action in step.actions:
+            yield step, action
+
+
+def by_stage(plan: Plan) -> dict[Stage, list[PlannedStep]]:
+    """The plan's steps by stage, in the plan's order."""
+    found: dict[Stage, list[PlannedStep]] = {}
+    for step in plan.steps:
+        found.setdefault(step.stage, []).append(step)
+    return found
+
+
+def restarts(plan: Plan) -> list[tuple[PlannedStep, Action]]:
+    """Starts and restarts in order; one without a way back is a restart, too."""
+    return [(step, action) for step, action in actions(plan) if action.symbol in (">", "!") and not action.znode]
+
+
+def diffs(plan: Plan) -> list[tuple[PlannedStep, Action]]:
+    """Actions that change a file whose difference is known."""
+    return [(step, action) for step, action in actions(plan) if action.diff]
+
+
+def znodes(plan: Plan) -> list[tuple[PlannedStep, Action]]:
+    """Actions on znodes."""
+    return [(step, action) for step, action in actions(plan) if action.znode]
+
+
+def next_command(plan: Plan, path: str) -> str:
+    """What applies the plan; one with the point of no return in it must be confirmed by its fingerprint."""
+    confirm = f" --confirm {plan.fingerprint}" if plan.irreversible else ""
+    return f"kraft-migrate apply {shell_word(path)}{confirm}"
+
+
+def shell_word(word: str) -> str:
+    """The word as a shell reads it back."""
+    return shlex.quote(word)

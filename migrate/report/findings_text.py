@@ -1,0 +1,111 @@
+"""Findings on their own, for `assess`: lines for a terminal, one HTML file, JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, Final
+
+from migrate.model.findings import Finding, Severity
+from migrate.model.stage import Stage
+from migrate.report.lines import Line, Page, Tone, text
+from migrate.report.plan_verdict import SEVERITY_WORDS, areas, counts, in_order, unseen
+from migrate.report.templating import render
+from migrate.report.wording import plural
+
+SCHEMA: Final = "kraft-migrate/findings/v1"
+TONES: Final = {
+    Severity.BLOCKER: Tone.BAD,
+    Severity.WARNING: Tone.WARN,
+    Severity.BLIND_SPOT: Tone.WARN,
+    Severity.INFO: Tone.PLAIN,
+}
+
+
+def finding_lines(findings: Sequence[Finding]) -> tuple[Line, ...]:
+    """Each finding with its evidence and fix, blockers first; blind spots at the end, by what could not be seen."""
+    page = Page()
+    for entry in in_order(entry for entry in findings if entry.severity is not Severity.BLIND_SPOT):
+        page.add()
+        page.wrap(f"{entry.code:<9} {entry.about}", TONES[entry.severity], hang=10)
+        page.wrap(entry.message, indent=12)
+        if entry.evidence:
+            page.wrap(f"seen: {entry.evidence}", Tone.DIM, 12, 6)
+        if entry.fix:
+            page.wrap(f"fix:  {entry.fix}", indent=12, hang=6)
+        if blocked := blocked_from(entry):
+            page.add(blocked, TONES[entry.severity], 12)
+    for about, why, codes in unseen(findings):
+        page.add()
+        page.wrap(f"{'?':<9} {about}: {why}", Tone.WARN, hang=10)
+        page.wrap(f"so {plural(len(codes), 'check')} could not be made: {', '.join(codes)}", indent=12)
+    return tuple(page.lines)
+
+
+def findings_text(findings: Sequence[Finding], cluster: str = "") -> str:
+    """Counts, then every finding, as one plain text."""
+    page = Page()
+    page.add(f"kraft-migrate assess  {cluster}", Tone.TITLE)
+    page.add(counts(findings), indent=2)
+    if findings:
+        page.add(f"findings by area: {areas(findings)}", Tone.DIM, 2)
+    page.lines.extend(finding_lines(findings))
+    return text(page.lines)
+
+
+def findings_html(findings: Sequence[Finding], cluster: str = "") -> str:
+    """One self-contained HTML file with the table of findings."""
+    return render(
+        "findings.html.jinja", cluster=cluster, counts=counts(findings), areas=areas(findings), rows=rows(findings)
+    )
+
+
+def findings_json(findings: Sequence[Finding], **head: Any) -> str:
+    """Schema, counts and all fields of every finding; `head` adds facts of the caller (cluster, detected, ...)."""
+    body = {
+        "schema": SCHEMA,
+        **head,
+        "counts": {word: sum(entry.severity is key for entry in findings) for key, word in SEVERITY_WORDS.items()},
+        "findings": [asdict(entry) for entry in in_order(findings)],
+    }
+    return json.dumps(body, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def rows(findings: Sequence[Finding]) -> list[dict[str, str]]:
+    """Findings as the templates' table shows them, blind spots by what could not be seen."""
+    seen = [entry for entry in in_order(findings) if entry.severity is not Severity.BLIND_SPOT]
+    return [_row(entry) for entry in seen] + [
+        {
+            "code": "?",
+            "tone": str(Tone.WARN),
+            "severity": SEVERITY_WORDS[Severity.BLIND_SPOT],
+            "about": about,
+            "message": why,
+            "evidence": "",
+            "fix": "",
+            "blocks": f"{plural(len(codes), 'check')} could not be made: {', '.join(codes)}",
+        }
+        for about, why, codes in unseen(findings)
+    ]
+
+
+def _row(entry: Finding) -> dict[str, str]:
+    return {
+        "code": entry.code,
+        "tone": str(TONES[entry.severity]),
+        "severity": SEVERITY_WORDS[entry.severity],
+        "about": entry.about,
+        "message": entry.message,
+        "evidence": entry.evidence,
+        "fix": entry.fix,
+        "blocks": blocked_from(entry),
+    }
+
+
+def blocked_from(finding: Finding) -> str:
+    """`Blocks from stage 4 migration-mode on`, or nothing."""
+    stages = [stage for stage in Stage if stage == finding.blocks_from]
+    if finding.severity not in (Severity.BLOCKER, Severity.BLIND_SPOT) or not stages or not stages[0]:
+        return ""
+    return f"Blocks from stage {int(stages[0])} {stages[0].label} on"

@@ -1,0 +1,88 @@
+"""Lines for a terminal: plain text with a tone beside it, so that the caller may colour it and files stay plain."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from migrate.report.wording import clip, printable
+
+WIDTH = 110
+
+
+class Tone(StrEnum):
+    """What a line means; colours are the caller's choice."""
+
+    PLAIN = "plain"
+    TITLE = "title"
+    DIM = "dim"
+    GOOD = "good"
+    WARN = "warn"
+    BAD = "bad"
+    ADD = "add"
+    REMOVE = "remove"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line: text safe for a terminal, without colour."""
+
+    text: str
+    tone: Tone = Tone.PLAIN
+
+
+@dataclass(slots=True)
+class Page:
+    """Lines being written."""
+
+    lines: list[Line] = field(default_factory=list)
+
+    def add(self, text: str = "", tone: Tone = Tone.PLAIN, indent: int = 0) -> None:
+        """One line, whatever its length (commands and diffs are copied, so they are never folded)."""
+        self.lines.append(Line((" " * indent + printable(text)).rstrip(), tone))
+
+    def heading(self, text: str) -> None:
+        """A section's title after an empty line."""
+        self.add()
+        self.add(text, Tone.TITLE)
+
+    def wrap(self, text: str, tone: Tone = Tone.PLAIN, indent: int = 2, hang: int = 0) -> None:
+        """A paragraph folded at the page's width."""
+        for at, piece in enumerate(textwrap.wrap(printable(text), WIDTH - indent - hang) or [""]):
+            self.add(piece, tone, indent + (hang if at else 0))
+
+    def table(self, rows: Iterable[Mapping[str, str]], indent: int = 2) -> None:
+        """Rows as columns under their keys, the widest columns clipped to fit the page."""
+        names, cells = columns(rows)
+        if not cells:
+            return
+        safe = [[printable(cell) for cell in row] for row in [[title(name) for name in names], *cells]]
+        widths = _fit([max(map(len, column)) for column in zip(*safe, strict=True)], WIDTH - indent)
+        for at, row in enumerate(safe):
+            text = "  ".join(clip(cell, wide).ljust(wide) for cell, wide in zip(row, widths, strict=True))
+            self.add(text, Tone.DIM if at == 0 else Tone.PLAIN, indent)
+
+
+def columns(rows: Iterable[Mapping[str, str]]) -> tuple[list[str], list[list[str]]]:
+    """The keys of all rows in the order in which they first appear, and each row's cells under them."""
+    found = list(rows)
+    names = list(dict.fromkeys(name for row in found for name in row))
+    return names, [[str(row.get(name, "")) for name in names] for row in found]
+
+
+def title(name: str) -> str:
+    """A key as a column's title: `meta_version` is read as `meta version`."""
+    return name.replace("_", " ")
+
+
+def text(lines: Sequence[Line]) -> str:
+    """The lines as one plain text with a newline at its end."""
+    return "\n".join(line.text for line in lines) + "\n"
+
+
+def _fit(widths: list[int], room: int) -> list[int]:
+    while sum(widths) + 2 * (len(widths) - 1) > room and max(widths) > 12:
+        widths[widths.index(max(widths))] -= 1
+    return widths

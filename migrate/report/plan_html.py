@@ -1,0 +1,30 @@
+"""The plan's report as one self-contained HTML file."""
+
+from __future__ import annotations
+
+from migrate.model.plan import Plan
+from migrate.report.change_summary import SYMBOLS, by_stage, next_command, restarts, summarize, znodes
+from migrate.report.findings_text import rows
+from migrate.report.lines import columns
+from migrate.report.plan_verdict import areas, counts, judge
+from migrate.report.templating import render
+
+
+def plan_html(plan: Plan, path: str = "PLAN") -> str:
+    """The whole report; `path` is where the plan was saved, for the next command."""
+    return render(
+        "plan.html.jinja",
+        plan=plan,
+        verdict=judge(plan),
+        counts=counts(plan.findings),
+        areas=areas(plan.findings),
+        rows=rows(plan.findings),
+        change=summarize(plan),
+        stages=by_stage(plan),
+        symbols=SYMBOLS,
+        znodes=znodes(plan),
+        restarts=restarts(plan),
+        disks=columns(plan.summary.disks),
+        rollback=columns(plan.summary.rollback),
+        command=next_command(plan, path),
+    )

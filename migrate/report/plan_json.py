@@ -1,0 +1,173 @@
+"""A plan as JSON and back, without loss.  The saved file is what `apply` reads, so a strange one is refused whole."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from typing import Any, Final
+
+from migrate.errors import MalformedPlan
+from migrate.model.findings import Finding, Severity
+from migrate.model.plan import PLAN_FORMAT, Plan, PlannedStep, PlanSummary
+from migrate.model.stage import Stage
+from migrate.model.step import Action
+
+SCHEMA: Final = f"kraft-migrate/plan/v{PLAN_FORMAT}"
+
+
+def plan_to_json(plan: Plan) -> str:
+    """Schema, fingerprint and the whole plan; ends with a newline."""
+    body = {"schema": SCHEMA, "fingerprint": plan.fingerprint, "irreversible": plan.irreversible, "plan": _plan(plan)}
+    return json.dumps(body, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def plan_from_json(text: str) -> Plan:
+    """The plan that `plan_to_json` wrote; MalformedPlan for anything else.
+
+    Whether the stated fingerprint (`stated_fingerprint`) is the plan's own is for the loader to compare.
+    """
+    whole = _envelope(text)
+    try:
+        return _plan_of(_table(whole["plan"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise MalformedPlan(f"the plan cannot be read: {error}", why="it is damaged or was edited") from error
+
+
+def stated_fingerprint(text: str) -> str:
+    """The fingerprint that the file claims to have."""
+    stated = _envelope(text).get("fingerprint")
+    if not isinstance(stated, str):
+        raise MalformedPlan("the plan states no fingerprint", why="it is damaged or was edited")
+    return stated
+
+
+def _envelope(text: str) -> Mapping[str, Any]:
+    try:
+        whole = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise MalformedPlan(f"the file is no JSON: {error}", why="it is damaged or no plan") from error
+    if not isinstance(whole, dict) or whole.get("schema") != SCHEMA:
+        raise MalformedPlan(f"the file's schema is not {SCHEMA}", why="it is no plan, or of another version")
+    return whole
+
+
+def _plan(plan: Plan) -> dict[str, Any]:
+    body = asdict(plan)
+    body["target"] = plan.target.label
+    for step, planned in zip(body["steps"], plan.steps, strict=True):
+        step["stage"] = planned.stage.label
+    return body
+
+
+def _plan_of(raw: Mapping[str, Any]) -> Plan:
+    texts = ("cluster", "cluster_id", "change", "tool_version", "playbook", "playbook_sha256", "inventory")
+    _exactly(raw, Plan)
+    return Plan(
+        **{name: _text(raw[name]) for name in texts},
+        created=_number(raw["created"]),
+        target=_stage(raw["target"]),
+        steps=tuple(_step_of(_table(step)) for step in _list(raw["steps"])),
+        findings=tuple(_finding_of(_table(entry)) for entry in _list(raw["findings"])),
+        summary=_summary_of(_table(raw["summary"])),
+    )
+
+
+def _step_of(raw: Mapping[str, Any]) -> PlannedStep:
+    _exactly(raw, PlannedStep)
+    return PlannedStep(
+        id=_text(raw["id"]),
+        kind=_text(raw["kind"]),
+        title=_text(raw["title"]),
+        undo=_text(raw["undo"]),
+        proof=_text(raw["proof"]),
+        params=_texts_by_name(raw["params"]),
+        binds=_texts_by_name(raw["binds"]),
+        expects=_texts_by_name(raw["expects"]),
+        stage=_stage(raw["stage"]),
+        actions=tuple(_action_of(_table(entry)) for entry in _list(raw["actions"])),
+    )
+
+
+def _action_of(raw: Mapping[str, Any]) -> Action:
+    _exactly(raw, Action)
+    return Action(
+        **{name: _text(raw[name]) for name in ("symbol", "where", "what", "znode")},
+        diff=tuple(map(_text, _list(raw["diff"]))),
+    )
+
+
+def _finding_of(raw: Mapping[str, Any]) -> Finding:
+    _exactly(raw, Finding)
+    return Finding(
+        **{name: _text(raw[name]) for name in ("code", "about", "message", "evidence", "fix")},
+        severity=Severity(raw["severity"]),
+        blocks_from=_integer(raw["blocks_from"]),
+    )
+
+
+def _summary_of(raw: Mapping[str, Any]) -> PlanSummary:
+    _exactly(raw, PlanSummary)
+    return PlanSummary(
+        detected=_text(raw["detected"]),
+        inventory={_text(key): _integer(value) for key, value in _table(raw["inventory"]).items()},
+        disks=tuple(_texts_by_name(row) for row in _list(raw["disks"])),
+        availability=tuple(map(_text, _list(raw["availability"]))),
+        blind_spots=tuple(map(_text, _list(raw["blind_spots"]))),
+        rollback=tuple(_texts_by_name(row) for row in _list(raw["rollback"])),
+    )
+
+
+def _exactly(raw: Mapping[str, Any], cls: type) -> None:
+    wanted = {entry.name for entry in fields(cls)}
+    if set(raw) != wanted:
+        odd = ", ".join(sorted(wanted ^ set(raw)))
+        message = f"{cls.__name__} has missing or unknown fields: {odd}"
+        raise ValueError(message)
+
+
+def _table(value: Any) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        message = f"an object belongs here, not {value!r:.60}"
+        raise TypeError(message)
+    return value
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        message = f"a list belongs here, not {value!r:.60}"
+        raise TypeError(message)
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        message = f"a text belongs here, not {value!r:.60}"
+        raise TypeError(message)
+    return value
+
+
+def _integer(value: Any) -> int:
+    if not isinstance(value, int) or isinstance(value, bool):
+        message = f"a whole number belongs here, not {value!r:.60}"
+        raise TypeError(message)
+    return value
+
+
+def _number(value: Any) -> float:
+    if not isinstance(value, int | float) or isinstance(value, bool):
+        message = f"a number belongs here, not {value!r:.60}"
+        raise TypeError(message)
+    return float(value)
+
+
+def _stage(value: Any) -> Stage:
+    try:
+        return Stage.from_label(_text(value))
+    except KeyError:
+        message = f"there is no stage {value!r:.60}"
+        raise ValueError(message) from None
+
+
+def _texts_by_name(value: Any) -> dict[str, str]:
+    return {_text(key): _text(entry) for key, entry in _table(value).items()}

@@ -1,0 +1,159 @@
+"""The plan's report for a terminal: verdict, findings, every action, the way back, the next command."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from migrate.model.plan import Plan, PlannedStep
+from migrate.model.stage import Stage
+from migrate.model.step import Action
+from migrate.report import lines as page_lines
+from migrate.report.change_summary import by_stage, next_command, restarts, summarize, znodes
+from migrate.report.findings_text import finding_lines
+from migrate.report.lines import WIDTH, Line, Page, Tone
+from migrate.report.plan_verdict import areas, counts, judge
+from migrate.report.wording import moment, plural
+
+TONES: Final = {"+": Tone.ADD, "-": Tone.REMOVE, "!": Tone.BAD, "=": Tone.DIM}
+
+
+def plan_lines(plan: Plan, path: str = "PLAN") -> tuple[Line, ...]:
+    """The whole report; `path` is where the plan was saved, for the next command."""
+    page = Page()
+    _header(page, plan)
+    _verdict(page, plan)
+    _actions(page, plan)
+    _znodes(page, plan)
+    _tables(page, plan)
+    _order(page, plan)
+    _way_back(page, plan)
+    _limits(page, plan)
+    _next(page, plan, path)
+    return tuple(page.lines)
+
+
+def plan_text(plan: Plan, path: str = "PLAN") -> str:
+    """The same as one plain text."""
+    return page_lines.text(plan_lines(plan, path))
+
+
+def _header(page: Page, plan: Plan) -> None:
+    page.add(f"kraft-migrate plan  {plan.cluster}  (cluster {plan.cluster_id})    plan {plan.short}", Tone.TITLE)
+    facts = {
+        "Detected": plan.summary.detected,
+        "Target": f"stage {int(plan.target)} {plan.target.label}",
+        "Change": plan.change or "(none named)",
+        "Created": f"{moment(plan.created)} by kraft-migrate {plan.tool_version}",
+        "Playbook": f"{plan.playbook} (sha256 {plan.playbook_sha256[:12]})",
+        "Inventory": plan.inventory,
+        "Fingerprint": plan.fingerprint,
+    }
+    for name, value in facts.items():
+        page.wrap(f"{name + ':':<13}{value}", indent=0, hang=13)
+    page.add("Read-only run: nothing was changed.", Tone.DIM)
+
+
+def _verdict(page: Page, plan: Plan) -> None:
+    verdict = judge(plan)
+    page.add()
+    page.add(f"{verdict}    {counts(plan.findings)}", verdict.tone, 2)
+    if plan.findings:
+        page.add(f"findings by area: {areas(plan.findings)}", Tone.DIM, 2)
+    page.lines.extend(finding_lines(plan.findings))
+    page.add()
+    page.add(summarize(plan).line(), Tone.TITLE)
+
+
+def _actions(page: Page, plan: Plan) -> None:
+    crossed = False
+    for stage, steps in by_stage(plan).items():
+        if not stage.reversible and not crossed:
+            crossed = True
+            page.add()
+            page.add(" point of no return: there is no way back from here on ".center(WIDTH, "-"), Tone.BAD)
+        way_back = "" if stage.reversible else "    IRREVERSIBLE"
+        page.heading(f"Stage {int(stage)} {stage.label}    {plural(len(steps), 'step')}{way_back}")
+        for step in steps:
+            _step(page, step)
+    if not crossed and plan.steps and plan.target < Stage.FINALIZE:
+        page.add()
+        page.add(" point of no return: not in this plan (stage 9 finalize) ".center(WIDTH, "-"), Tone.DIM)
+
+
+def _step(page: Page, step: PlannedStep) -> None:
+    page.wrap(f"{step.title}  [{step.id}]", hang=4)
+    for action in step.actions:
+        _action(page, action)
+    if step.proof:
+        page.wrap(f"proof: {step.proof}", Tone.DIM, 6, 7)
+    if step.actions and step.undo:
+        page.wrap(f"< undo: {step.undo}", Tone.DIM, 6, 8)
+
+
+def _action(page: Page, action: Action) -> None:
+    place = f"{action.where}: " if action.where else ""
+    page.wrap(f"{action.symbol} {place}{action.what}", TONES.get(action.symbol, Tone.PLAIN), 6, 2)
+    for line in action.diff:
+        tone = {"+": Tone.ADD, "-": Tone.REMOVE}.get(line[:1], Tone.DIM)
+        page.add(line, tone, 10)
+
+
+def _znodes(page: Page, plan: Plan) -> None:
+    found = znodes(plan)
+    page.heading("Znodes")
+    if not found:
+        page.add("no znode is written or deleted by a step of this plan", Tone.DIM, 2)
+    for step, action in found:
+        page.wrap(f"{action.symbol} {action.znode}  {action.what}  [{step.id}]", TONES.get(action.symbol, Tone.PLAIN))
+
+
+def _tables(page: Page, plan: Plan) -> None:
+    if plan.summary.disks:
+        page.heading("Disks")
+        page.table(plan.summary.disks)
+    if plan.summary.inventory:
+        page.heading("Metadata that must be there after the copy")
+        page.table([{kind: f"{number:,}" for kind, number in plan.summary.inventory.items()}])
+
+
+def _order(page: Page, plan: Plan) -> None:
+    found = restarts(plan)
+    if not found:
+        return
+    page.heading("Order of starts and restarts (one at a time, each proven before the next)")
+    for at, (step, action) in enumerate(found, start=1):
+        page.wrap(f"{at:>3}. {action.where}  {action.what}  [{step.stage.label}]", hang=5)
+
+
+def _way_back(page: Page, plan: Plan) -> None:
+    page.heading("Rollback")
+    if plan.summary.rollback:
+        page.table(plan.summary.rollback)
+    else:
+        page.add("no way back was computed for this plan", Tone.WARN, 2)
+
+
+def _limits(page: Page, plan: Plan) -> None:
+    page.heading("Availability")
+    for entry in plan.summary.availability:
+        page.wrap(f"* {entry}", hang=2)
+    if not plan.summary.availability:
+        page.add("no partition has to become unavailable; none goes below min.insync.replicas by our hand", indent=2)
+    page.heading("Blind spots (never counted as a pass)")
+    for entry in plan.summary.blind_spots:
+        page.wrap(f"? {entry}", Tone.WARN, hang=2)
+    if not plan.summary.blind_spots:
+        page.add("none", indent=2)
+
+
+def _next(page: Page, plan: Plan, path: str) -> None:
+    verdict = judge(plan)
+    page.heading("Next")
+    match verdict.word.name:
+        case "BLOCKED":
+            page.add("remove the blockers above, then plan again", Tone.BAD, 2)
+        case "NO_CHANGES":
+            page.add("nothing would change; to look and prove only:", Tone.GOOD, 2)
+            page.add(next_command(plan, path), indent=2)
+        case _:
+            page.add(next_command(plan, path), indent=2)

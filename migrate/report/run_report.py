@@ -1,0 +1,174 @@
+"""From plan, journal and load to the report of a run: the verdict first, and every claim with its evidence (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from migrate.model.history import Event, LoadSummary
+from migrate.model.plan import Plan
+from migrate.model.stage import Stage
+from migrate.report.run_events import Story, stage_spans, tell
+from migrate.report.run_values import Claim, Extra, Holds, RunReport, RunVerdict, RunWord, StepRecord
+from migrate.report.wording import duration, plural
+
+EXCUSED: Final = ("RF 1", "restart")  # a leaderless time whose reason starts so was foreseen
+_DIFF_DUE: Final = ("hybrid", "soak", "finalize")
+
+
+def build(
+    plan: Plan, events: Sequence[Event], load: LoadSummary | None = None, extra: Extra | None = None
+) -> RunReport:
+    """The report of the run whose journal holds `events`; `events` may be of a run that still goes on."""
+    extra = extra or Extra()
+    story = tell([StepRecord(step.id, step.stage.label, step.title) for step in plan.steps], events)
+    steps = tuple(story.steps.values())
+    claims = (*_claims(plan, story, load, extra), *extra.claims)
+    blind = _blind_spots(plan, story, load, extra)
+    times = [event.time for event in events]
+    return RunReport(
+        verdict=_verdict(story, claims, unseen=len(blind), begun=bool(events)),
+        claims=claims,
+        cluster=plan.cluster,
+        cluster_id=plan.cluster_id,
+        change=plan.change,
+        fingerprint=plan.fingerprint,
+        target=plan.target.label,
+        host=str(story.head.get("host", "")),
+        begin=min(times, default=plan.created),
+        end=max(times, default=plan.created),
+        sessions=tuple(story.sessions),
+        stages=stage_spans(steps),
+        restarts=tuple(story.restarts),
+        waits=tuple(story.waits),
+        steps=steps,
+        ledgers=tuple(story.ledgers),
+        diffs=tuple(story.diffs),
+        load=load,
+        hosts=story.hosts(),
+        blind_spots=blind,
+        notes=tuple(story.notes),
+        journal=_journal_line(story, events, extra),
+        versions={"kraft-migrate (plan)": plan.tool_version, **extra.versions},
+        roles=_roles(story, extra),
+    )
+
+
+def _verdict(story: Story, claims: Sequence[Claim], *, unseen: int, begun: bool) -> RunVerdict:
+    doubts = sum(claim.holds in (Holds.NO, Holds.NOT_SEEN) for claim in claims)
+    if story.stopped:
+        return RunVerdict(RunWord.STOPPED, doubts, f"The run stopped: {story.stopped}")
+    if not story.ended:
+        where = next((step.title for step in story.steps.values() if step.begin and not step.passed), "")
+        reason = f" It stands at: {where}." if where else ""
+        sentence = (
+            "The journal has no end yet: the run still goes on, or was killed." if begun else "Nothing was applied."
+        )
+        return RunVerdict(RunWord.UNFINISHED, doubts, sentence + reason)
+    if doubts:
+        what = plural(doubts, "claim does not hold or", "claims do not hold or")
+        return RunVerdict(RunWord.NOT_PROVEN, doubts, f"Every step ended, but {what} could not be checked.")
+    sentence = "Every step ended, and every claim below that is due holds."
+    if unseen:
+        sentence += f" {plural(unseen, 'thing')} could not be checked: see the list below."
+    return RunVerdict(RunWord.PROVEN, 0, sentence)
+
+
+def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra) -> Iterator[Claim]:
+    passed = sum(step.passed for step in story.steps.values())
+    whole = passed == len(story.steps)
+    yield Claim(
+        "Every planned step was concluded by looking at the cluster.",
+        Holds.YES if whole else Holds.NO if story.stopped or story.ended else Holds.NOT_DUE,
+        f"{passed} of {plural(len(story.steps), 'step')} verified or already done",
+    )
+    yield _ledger_claim(plan, story)
+    yield _diff_claim(story)
+    yield from _load_claims(load)
+    yield Claim(
+        "The journal is whole: each line carries its checksum and the hash of the line before.",
+        {True: Holds.YES, False: Holds.NO, None: Holds.NOT_SEEN}[extra.journal_intact],
+        extra.journal or ("not checked for this report" if extra.journal_intact is None else ""),
+    )
+
+
+def _ledger_claim(plan: Plan, story: Story) -> Claim:
+    text = "Every replica is VERIFIED: metadata names the directory that holds it on disk."
+    last = story.ledgers[-1] if story.ledgers else None
+    rolled = all(step.passed for step in story.steps.values() if step.stage == Stage.KRAFT_MODE.label)
+    due = plan.target >= Stage.KRAFT_MODE and (rolled or story.ended)
+    if last is None:
+        return Claim(text, Holds.NOT_SEEN if due else Holds.NOT_DUE, "the journal holds no ledger")
+    seen = f"{last.verified:,} of {plural(last.replicas, 'replica')} at offset {last.offset:,}, by {last.engine or '?'}"
+    if last.replicas and last.verified == last.replicas:
+        return Claim(text, Holds.YES, seen)
+    if not last.replicas:
+        return Claim(text, Holds.NOT_SEEN, "the last ledger has no rows, which proves nothing")
+    return Claim(text, Holds.NO if due else Holds.NOT_DUE, seen)
+
+
+def _diff_claim(story: Story) -> Claim:
+    text = "ZooKeeper and KRaft hold the same, field by field, but for what a named rule expects."
+    last = story.diffs[-1] if story.diffs else None
+    if last is None:
+        due = any(step.stage in _DIFF_DUE and step.passed for step in story.steps.values())
+        return Claim(text, Holds.NOT_SEEN if due else Holds.NOT_DUE, "the journal holds no comparison")
+    fields = sum(sum(classes.values()) for classes in last.counts.values())
+    seen = f"{plural(last.unexcused, 'difference')} in {plural(fields, 'field')} at offset {last.offset:,}"
+    if last.unexcused:
+        return Claim(text, Holds.NO, seen)
+    return Claim(text, Holds.YES if fields else Holds.NOT_SEEN, seen)
+
+
+def _load_claims(load: LoadSummary | None) -> Iterator[Claim]:
+    lost = "No acknowledged record is missing."
+    twice = "No record stands at two offsets, and none that was never sent."
+    led = "No partition was without leader but for its only replica or its own restart."
+    if load is None:
+        for text in (lost, twice, led):
+            yield Claim(text, Holds.NOT_DUE, "no load of ours ran beside this run")
+        return
+    read = f"{load.acknowledged:,} acknowledged, {load.read:,} read, {load.missing:,} missing"
+    yield Claim(lost, _holds(load.missing, load.acknowledged), read)
+    odd = load.duplicated + load.unexpected
+    seen = f"{load.duplicated:,} at two offsets, {load.unexpected:,} never sent"
+    yield Claim(twice, _holds(odd, load.read), seen)
+    unforeseen = sum(not entry[3].startswith(EXCUSED) for entry in load.leaderless)
+    seen = f"{plural(len(load.leaderless), 'time')} without leader, {unforeseen} without a foreseen reason"
+    blind = sum(entry[1] for entry in load.blind)
+    seen += f"; nobody looked for {duration(blind)}" if blind else ""
+    yield Claim(led, _holds(unforeseen, 1), seen)
+
+
+def _holds(against: int, looked_at: int) -> Holds:
+    """NO where something speaks against it; YES only where something was looked at."""
+    if against:
+        return Holds.NO
+    return Holds.YES if looked_at else Holds.NOT_SEEN
+
+
+def _blind_spots(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra) -> tuple[str, ...]:
+    found = [*plan.summary.blind_spots, *extra.blind_spots]
+    found += [f"comparison at offset {diff.offset}: {spot}" for diff in story.diffs[-1:] for spot in diff.blind_spots]
+    if load is not None:
+        found += [f"load: nobody saw who leads for {duration(seconds)}: {why}" for _, seconds, why in load.blind]
+    return tuple(dict.fromkeys(found))
+
+
+def _journal_line(story: Story, events: Sequence[Event], extra: Extra) -> str:
+    resumed = sum(session.resumed for session in story.sessions)
+    state = {True: "whole", False: "BROKEN", None: "not checked"}[extra.journal_intact]
+    parts = [
+        plural(len(events), "event"),
+        plural(len(story.sessions), "session"),
+        f"{resumed} resumed",
+        f"chain {state}",
+    ]
+    return ", ".join(parts) + (f" ({extra.journal})" if extra.journal else "")
+
+
+def _roles(story: Story, extra: Extra) -> dict[str, str]:
+    brokers = {cell.broker for ledger in story.ledgers for cell in ledger.cells}
+    nodes = {entry.node for entry in story.restarts} | set(story.effects) | set(story.files) | brokers
+    guessed = {node: "broker" if node in brokers else "controller" for node in nodes if node.isdecimal() and brokers}
+    return {**guessed, **extra.roles}

@@ -1,0 +1,64 @@
+"""Words of every report: text that came from a cluster made safe to show, times, durations, plurals."""
+
+from __future__ import annotations
+
+import datetime as dt
+import unicodedata
+from typing import Final
+
+# Cc control, Cf format (bidirectional overrides among them), Zl and Zp line separators, Cs lone surrogates
+_HIDDEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})
+_MINUTE: Final = 60
+_HOUR: Final = 60 * _MINUTE
+_DAY: Final = 24 * _HOUR
+
+
+def printable(text: str) -> str:
+    r"""The text with every character that a terminal or browser would act on spelled out: `\x1b`, `\u202e`."""
+    if text.isascii() and text.isprintable():
+        return text
+    return "".join(_spelled(char) if unicodedata.category(char) in _HIDDEN else char for char in text)
+
+
+def _spelled(char: str) -> str:
+    code = ord(char)
+    if code <= 0xFF:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code <= 0xFFFF else f"\\U{code:08x}"
+
+
+def clip(text: str, width: int) -> str:
+    """The text, cut to `width` characters with an ellipsis."""
+    return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
+
+
+def plural(number: int, one: str, many: str = "") -> str:
+    """`1 file`, `3 files`; thousands are set apart."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def duration(seconds: float) -> str:
+    """`0.4 s`, `12 s`, `3 min 05 s`, `2 h 10 min`, `6 d 3 h`."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < _MINUTE:
+        return f"{whole} s"
+    if whole < _HOUR:
+        return f"{whole // _MINUTE} min {whole % _MINUTE:02d} s"
+    if whole < _DAY:
+        return f"{whole // _HOUR} h {whole % _HOUR // _MINUTE:02d} min"
+    return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
+
+
+def moment(seconds: float) -> str:
+    """A time since the epoch as UTC: `2025-03-01 21:04:05 UTC`; the number itself where no calendar has it."""
+    try:
+        return dt.datetime.fromtimestamp(seconds, tz=dt.UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (ValueError, OverflowError, OSError):
+        return f"{seconds} s since 1970"
+
+
+def clock(seconds: float) -> str:
+    """Only the time of day in UTC: `21:04:05`."""
+    return moment(seconds)[11:19]
