@@ -90,8 +90,16 @@ class ProducerSession:
         topics = enumerate(self._writer.head.topics)
         return cycle([(index, topic.name, part) for index, topic in topics for part in range(topic.partitions)])
 
+    def _warm_up(self) -> None:
+        """Connect before the first record, so that our own start is no gap of the cluster's."""
+        try:
+            self._producer.list_topics(timeout=10.0)
+        except KafkaException as error:
+            LOG.warning("no broker answered the producer yet: %s", error.args[0])
+
     def run(self, stop: threading.Event) -> None:
         """Send until `stop`; then wait for what is under way, and close the history."""
+        self._warm_up()
         begun = time.monotonic()
         for sequence, (index, topic, partition) in zip(count(), self._places(), strict=False):
             due = begun + sequence / self._rate

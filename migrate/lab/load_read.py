@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -16,6 +17,7 @@ from migrate.model.inventory import Inventory
 LOG: Final = logging.getLogger("migrate.lab.load")
 STALL_SECONDS: Final = 60.0
 BATCH: Final = 2000
+WAIT_SECONDS: Final = 0.25  # consume() waits as long for a batch that does not fill
 _FROM_THE_FIRST: Final = -2  # OFFSET_BEGINNING
 
 
@@ -44,18 +46,19 @@ def read_values(inventory: Inventory, topics: Mapping[str, int], tag: bytes) -> 
         LOG.info("reading %d partitions whole: %d offsets", len(pending), total)
         pending = {place: bounds for place, bounds in pending.items() if bounds[1] > bounds[0]}
         consumer.assign([TopicPartition(*place, _FROM_THE_FIRST) for place in pending])
+        heard = time.monotonic()
         while pending:
-            messages = consumer.consume(BATCH, STALL_SECONDS)
-            if not messages:
+            messages = consumer.consume(BATCH, WAIT_SECONDS)
+            if messages:
+                heard = time.monotonic()
+            elif time.monotonic() - heard > STALL_SECONDS:
                 name, partition = next(iter(pending))
                 raise LoadNotRead(
                     f"nothing came for {STALL_SECONDS:g} s; {len(pending)} partitions are not read to their end",
                     where=f"{name}-{partition}",
                 )
-            for message in messages:
-                found = _take(message, pending, tag)
-                if found is not None:
-                    yield found
+            found = (_take(message, pending, tag) for message in messages)
+            yield from (one for one in found if one is not None)
     except KafkaException as error:
         raise LoadNotRead(f"reading the load failed: {error.args[0]}") from error
     finally:
