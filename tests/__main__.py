@@ -1,0 +1,40 @@
+"""All tests of the project: `python -m tests`.  Lint, types and import contracts first, then every tier.
+
+`python -m tests fast` runs what needs no process; any other words are handed to pytest.
+"""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+BIN = Path(sys.executable).parent
+CHECKS = (
+    ("lint", [str(BIN / "ruff"), "check", "."]),
+    ("format", [str(BIN / "ruff"), "format", "--check", "."]),
+    ("types", [str(BIN / "mypy")]),
+    ("import contracts", [str(BIN / "lint-imports")]),
+)
+PYTEST = [sys.executable, "-m", "pytest"]
+
+
+def main(words: list[str]) -> int:
+    """Exit code of the first check that fails, else of pytest."""
+    os.chdir(ROOT)
+    if not words or words == ["fast"]:
+        for name, command in CHECKS:
+            print(f"== {name}", flush=True)
+            code = subprocess.run(command, check=False).returncode
+            if code:
+                print(f"{name} failed", flush=True)
+                return code
+    print("== tests", flush=True)
+    selection = ["-m", "not long"] if not words else words
+    if words == ["fast"]:
+        selection = ["-m", "not (zookeeper or spark or kafka or long)"]
+    return subprocess.run([*PYTEST, *selection], check=False).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
