@@ -648,3 +648,10 @@ class MetadataBehind(WorldError, Retryable):
 
     id = "E-KAFKA-14"
     hint = "see that a majority of the controllers runs: the active one writes twice a second"
+
+
+class LabProofFailed(WorldError):
+    """The lab does not do what a whole cluster does."""
+
+    id = "E-LAB-09"
+    hint = "look at the lab's logs (DIR/logs); the cluster is left as it is"

@@ -26,6 +26,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.views import Running, ServiceState, Stopped
 
 FORMAT_SECONDS: Final = 120.0
+KILL_SECONDS: Final = 20.0
 TAIL_BYTES: Final = 1 << 16
 # $1 record, $2 its first lines, $3 folder, $4 output; the record names this very process, and exec keeps pid and start
 LAUNCH: Final = """
@@ -121,6 +122,21 @@ class Supervisor:
             finally:
                 os.close(descriptor)
         self.state(node)  # reaps a child of ours
+
+    def kill(self, node: NodeId | str) -> None:
+        """SIGKILL, and wait for the end: for the lab's own use, no step of a migration calls it."""
+        record = self._record(self.spec(node).name)
+        if record is None:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            descriptor = os.pidfd_open(record.pid)
+            try:
+                if alive(record):
+                    signal.pidfd_send_signal(descriptor, signal.SIGKILL)
+                    self._await_end(self.spec(node), descriptor, KILL_SECONDS)
+            finally:
+                os.close(descriptor)
+        self.state(node)
 
     def last_words(self, node: NodeId | str, lines: int) -> Sequence[str]:
         """The end of its log; of its output where there is no log."""

@@ -15,6 +15,7 @@ from migrate.protocol.messages.admin import (
 )
 from migrate.protocol.messages.api import Api, decode_request, decode_response, encode_request, encode_response
 from migrate.protocol.messages.cluster import API_VERSIONS, DESCRIBE_CLUSTER, METADATA
+from migrate.protocol.messages.configs import INCREMENTAL_ALTER_CONFIGS
 from migrate.protocol.messages.directories import ASSIGN_REPLICAS_TO_DIRS, DESCRIBE_LOG_DIRS
 from migrate.protocol.messages.fetch import FETCH, FETCH_SNAPSHOT
 from migrate.protocol.messages.quorum import DESCRIBE_QUORUM
@@ -31,6 +32,7 @@ API: Final[Mapping[str, Api]] = MappingProxyType(
             DESCRIBE_LOG_DIRS,
             SASL_AUTHENTICATE,
             ELECT_LEADERS,
+            INCREMENTAL_ALTER_CONFIGS,
             LIST_PARTITION_REASSIGNMENTS,
             DESCRIBE_CLIENT_QUOTAS,
             ALTER_CLIENT_QUOTAS,
@@ -62,6 +64,7 @@ __all__ = [
     "ELECT_LEADERS",
     "FETCH",
     "FETCH_SNAPSHOT",
+    "INCREMENTAL_ALTER_CONFIGS",
     "LIST_PARTITION_REASSIGNMENTS",
     "METADATA",
     "SASL_AUTHENTICATE",

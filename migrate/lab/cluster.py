@@ -1,0 +1,234 @@
+"""One lab: made, brought up, looked at, stopped.  Its processes outlive us and are adopted by the next call.
+
+Only the lab starts and stops ZooKeeper; brokers and controllers are the migration's to restart, through the same
+supervisor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, Self
+
+from migrate.errors import LabMissing, PortTaken, ProcessNotStopped
+from migrate.hosts.files import replace_file
+from migrate.hosts.process_spec import write_spec
+from migrate.hosts.properties import parse
+from migrate.hosts.supervisor import Supervisor
+from migrate.java.archive import archive_options
+from migrate.java.cache import Progress, silent
+from migrate.java.find import find_java
+from migrate.java.jars import kafka_jars
+from migrate.lab import ready
+from migrate.lab import topology as topologies
+from migrate.lab.configure import LOG4J, TOOL_LOG4J, broker_file, process_specs, zookeeper_file
+from migrate.lab.inventory import inventory_of, make_secrets, write_inventory
+from migrate.lab.seed import Seeded, seed_cluster
+from migrate.lab.topology import DEFAULT_SHAPE, ZOOKEEPER, Shape, Topology
+from migrate.model.inventory import Inventory
+from migrate.model.views import Stopped
+
+STOP_SECONDS: Final = 60.0
+FOLDERS: Final = ("conf", "data", "logs", "processes", "runs", "secrets")
+ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
+
+
+@dataclass(frozen=True, slots=True)
+class Lab:
+    """A lab's handle; nothing is kept in memory that is not on disk."""
+
+    topology: Topology
+    supervisor: Supervisor
+
+    # -- making and finding --------------------------------------------------------------------------------------
+    @classmethod
+    def create(
+        cls,
+        directory: Path,
+        shape: Shape = DEFAULT_SHAPE,
+        kafka_home: str | None = None,
+        progress: Progress = silent,
+    ) -> Self:
+        """The lab in that folder: made if the folder is empty or new, opened (and completed) if it holds one.
+
+        Raises:
+            LabFolderNotOurs: the folder holds something else.
+            NoJava, JavaVersionUnsupported, KafkaHomeUnusable, JarsUnavailable, JarSumWrong: nothing to run it with.
+        """
+        try:
+            topology = topologies.load_topology(directory)
+        except LabMissing:
+            topologies.claim(directory)
+            directory.mkdir(parents=True, exist_ok=True)
+            topology = topologies.plan_topology(directory, shape)
+            topologies.save_topology(topology)  # first of all: a run killed from here on leaves a folder that is ours
+        lab = cls(topology, Supervisor(topology.processes))
+        lab._lay_out(kafka_home, progress)
+        return lab
+
+    @classmethod
+    def open(cls, directory: Path) -> Self:
+        """The lab that is in that folder.
+
+        Raises:
+            LabMissing, LabFolderNotOurs: there is none, or it is not readable.
+        """
+        topology = topologies.load_topology(directory)
+        return cls(topology, Supervisor(topology.processes))
+
+    @property
+    def inventory_path(self) -> Path:
+        """DIR/inventory.yaml."""
+        return self.topology.inventory
+
+    @property
+    def inventory(self) -> Inventory:
+        """The lab as any cluster is described."""
+        return inventory_of(self.topology)
+
+    # -- up and down ---------------------------------------------------------------------------------------------
+    def up(self, progress: Progress = silent) -> None:
+        """Start what does not run, adopt what does, wait until the cluster is whole.
+
+        What is to run is what the configuration files ask for: ZooKeeper while one of them names it, controllers once
+        they are formatted.
+
+        Raises:
+            PortTaken: something else listens on a port of a process that has to start.
+            LabNotReady: a process died or did not become ready.
+        """
+        self._require_ports()
+        if self.needs_zookeeper():
+            self._start([ZOOKEEPER], progress)
+            self._await(
+                "starting ZooKeeper", lambda: ready.zookeeper_answers(self.topology.zookeeper_port), [ZOOKEEPER]
+            )
+        controllers = self._formatted_controllers()
+        self._start(controllers, progress)
+        brokers = [broker.name for broker in self.topology.brokers]
+        self._start(brokers, progress)
+        for controller in self.topology.controllers:
+            if controller.name in controllers:
+                port = controller.port
+                self._await(f"starting {controller.name}", partial(ready.port_answers, port), [controller.name])
+        self._await("waiting for the brokers", lambda: ready.brokers_agree(self.topology), brokers)
+        progress(f"cluster is up: {len(brokers)} brokers, every partition whole")
+
+    def seed(self, progress: Progress = silent) -> Seeded:
+        """Fill the cluster with topics, configurations, quotas, users, ACLs, records; what is there is left as it is.
+
+        Raises:
+            SeedRefused: the cluster refused a part of it.
+        """
+        return seed_cluster(self.topology, progress)
+
+    def down(self, progress: Progress = silent) -> None:
+        """Stop everything: brokers, then controllers, then ZooKeeper.  Nothing is deleted.
+
+        A process that lives on a minute after SIGTERM is killed: only the lab does that, and only here.
+        """
+        groups: list[list[str]] = [
+            [broker.name for broker in self.topology.brokers],
+            [controller.name for controller in self.topology.controllers],
+            [ZOOKEEPER],
+        ]
+        for group in groups:
+            running = [name for name in group if name in self._described() and not self._stopped(name)]
+            if running:
+                progress(f"stopping {', '.join(running)}")
+                with ThreadPoolExecutor(len(running)) as pool:
+                    list(pool.map(self._stop_or_kill, running))
+
+    def stop_zookeeper(self, progress: Progress = silent) -> None:
+        """Stop ZooKeeper alone: what an operator does after the migration."""
+        progress("stopping zookeeper")
+        self.supervisor.stop(ZOOKEEPER, STOP_SECONDS)
+
+    # -- what the files ask for ----------------------------------------------------------------------------------
+    def needs_zookeeper(self) -> bool:
+        """Does the configuration of a broker, or of a formatted controller, name ZooKeeper?"""
+        names = [broker.name for broker in self.topology.brokers] + self._formatted_controllers()
+        return any("zookeeper.connect" in self._values(name) for name in names)
+
+    def _formatted_controllers(self) -> list[str]:
+        return [
+            controller.name
+            for controller in self.topology.controllers
+            if Path(controller.metadata_directory, "meta.properties").exists()
+            and self.topology.config(controller.name).exists()
+        ]
+
+    def _values(self, name: str) -> dict[str, str]:
+        path = self.topology.config(name)
+        return parse(path.read_bytes(), str(path))
+
+    # -- laying out ----------------------------------------------------------------------------------------------
+    def _lay_out(self, kafka_home: str | None, progress: Progress) -> None:
+        """Write what is missing.  A file that is there may have been changed by a migration, and stays."""
+        for name in FOLDERS:
+            self.topology.folder(name).mkdir(mode=0o700, exist_ok=True)
+        described = self._described()
+        names = {ZOOKEEPER, *(b.name for b in self.topology.brokers), *(c.name for c in self.topology.controllers)}
+        if names - set(described) or kafka_home is not None:
+            self._describe_processes(kafka_home, progress)
+        passwords = make_secrets(self.topology)
+        wanted = {
+            "zookeeper.properties": zookeeper_file(self.topology),
+            "log4j.properties": LOG4J,
+            "tool-log4j.properties": TOOL_LOG4J,
+            **{
+                f"{broker.name}.properties": broker_file(self.topology, broker, passwords)
+                for broker in self.topology.brokers
+            },
+        }
+        for broker in self.topology.brokers:
+            for directory in broker.log_dirs:
+                Path(directory).mkdir(parents=True, exist_ok=True)
+        for name, text in wanted.items():
+            path = self.topology.folder("conf", name)
+            if not path.exists():
+                replace_file(str(path), text.encode())
+        if not self.inventory_path.exists():
+            write_inventory(self.topology)
+
+    def _describe_processes(self, kafka_home: str | None, progress: Progress) -> None:
+        java = find_java()
+        jars = kafka_jars(kafka_home, progress, java=java)
+        listing = "".join(f"{path}\n" for path in jars.classpath)
+        replace_file(str(self.topology.folder("jars.txt")), listing.encode())
+        options = archive_options(java, jars, progress)
+        for spec in process_specs(self.topology, java, jars, options, ENVIRONMENT):
+            write_spec(self.topology.processes, spec)
+
+    # -- processes -----------------------------------------------------------------------------------------------
+    def _described(self) -> set[str]:
+        return set(self.supervisor.specs())
+
+    def _stopped(self, name: str) -> bool:
+        return isinstance(self.supervisor.state(name), Stopped)
+
+    def _require_ports(self) -> None:
+        for port, name in self.topology.ports().items():
+            if self._stopped(name) and not topologies.is_free(port):
+                raise PortTaken(f"port {port} is taken", where=f"{topologies.HOST}:{port}", why=f"{name} listens there")
+
+    def _start(self, names: Sequence[str], progress: Progress) -> None:
+        stopped = [name for name in names if self._stopped(name)]
+        for name in stopped:
+            self.supervisor.start(name)
+        if stopped:
+            progress(f"starting {', '.join(stopped)}")
+        if adopted := [name for name in names if name not in stopped]:
+            progress(f"running already: {', '.join(adopted)}")
+
+    def _await(self, what: str, reached: Callable[[], str], names: list[str]) -> None:
+        ready.wait_until(what, reached, self.supervisor, names)
+
+    def _stop_or_kill(self, name: str) -> None:
+        try:
+            self.supervisor.stop(name, STOP_SECONDS)
+        except ProcessNotStopped:
+            self.supervisor.kill(name)

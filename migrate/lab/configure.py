@@ -1,0 +1,152 @@
+"""The files with which a lab starts: ZooKeeper's, each ZooKeeper-mode broker's, logging, and how each process is run.
+
+Controllers have none here: the `prepare` stage renders theirs, as it does for any cluster.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from migrate.hosts.process_spec import ProcessSpec
+from migrate.java.find import Java
+from migrate.java.jars import KafkaJars
+from migrate.java.run import java_argv
+from migrate.lab.topology import CLIENT, HOST, INTERNAL, ZOOKEEPER, LabBroker, LabController, Topology
+
+ZOOKEEPER_MAIN: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
+KAFKA_MAIN: Final = "kafka.Kafka"
+STORAGE_MAIN: Final = "kafka.tools.StorageTool"
+ADMIN: Final = "admin"
+# principals that hold no right but what the seed's ACLs give them
+USERS: Final = ("alice", "bob", "carol")
+
+LOG4J: Final = """\
+log4j.rootLogger=INFO, file
+log4j.appender.file=org.apache.log4j.FileAppender
+log4j.appender.file.file=${lab.log}
+log4j.appender.file.append=true
+log4j.appender.file.layout=org.apache.log4j.PatternLayout
+log4j.appender.file.layout.ConversionPattern=[%d{ISO8601}] %p %m (%c)%n
+# what is said a thousand times a roll
+log4j.logger.kafka.server.KafkaConfig=WARN
+log4j.logger.kafka.utils.Log4jControllerRegistration$=WARN
+log4j.logger.org.apache.kafka.clients=WARN
+log4j.logger.org.apache.kafka.common.utils.AppInfoParser=WARN
+log4j.logger.kafka.log=WARN
+log4j.logger.kafka.log.LogManager=INFO
+log4j.logger.org.apache.kafka.storage=WARN
+log4j.logger.kafka.cluster.Partition=WARN
+log4j.logger.kafka.coordinator=WARN
+log4j.logger.state.change.logger=WARN
+log4j.logger.org.apache.zookeeper=WARN
+"""
+TOOL_LOG4J: Final = """\
+log4j.rootLogger=WARN, stderr
+log4j.appender.stderr=org.apache.log4j.ConsoleAppender
+log4j.appender.stderr.Target=System.err
+log4j.appender.stderr.layout=org.apache.log4j.PatternLayout
+log4j.appender.stderr.layout.ConversionPattern=%p %m (%c)%n
+"""
+
+
+def zookeeper_file(topology: Topology) -> str:
+    """zookeeper.properties (pure)."""
+    return f"""\
+# ZooKeeper of the lab: one server, loopback only.
+dataDir={topology.folder("data", ZOOKEEPER)}
+clientPort={topology.zookeeper_port}
+clientPortAddress={HOST}
+tickTime=2000
+maxClientCnxns=0
+admin.enableServer=false
+4lw.commands.whitelist=ruok,srvr,stat,mntr
+"""
+
+
+def broker_file(topology: Topology, broker: LabBroker, passwords: dict[str, str]) -> str:
+    """A ZooKeeper-mode broker's server.properties (pure).  `passwords` holds `encoder` and one of each user."""
+    users = " ".join(f'user_{name}="{passwords[name]}"' for name in (ADMIN, *USERS))
+    return f"""\
+# Broker {broker.id} of the lab, in ZooKeeper mode.
+# The migration edits this file in place; comments, order and unknown keys stay as they are.
+broker.id={broker.id}
+inter.broker.protocol.version=3.9
+
+# -- ZooKeeper
+zookeeper.connect={topology.zookeeper}
+zookeeper.session.timeout.ms=6000
+
+# -- listeners: brokers among themselves in clear text, clients with a password
+listeners={INTERNAL}://{HOST}:{broker.internal_port},{CLIENT}://{HOST}:{broker.client_port}
+listener.security.protocol.map={INTERNAL}:PLAINTEXT,{CLIENT}:SASL_PLAINTEXT
+inter.broker.listener.name={INTERNAL}
+listener.name.client.sasl.enabled.mechanisms=PLAIN
+listener.name.client.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required {users};
+
+# -- rights: whoever comes over {INTERNAL} has no name, and is a broker or a controller
+authorizer.class.name=kafka.security.authorizer.AclAuthorizer
+super.users=User:ANONYMOUS;User:{ADMIN}
+allow.everyone.if.no.acl.found=false
+password.encoder.secret={passwords["encoder"]}
+
+# -- several log directories (JBOD)
+log.dirs={",".join(broker.log_dirs)}
+num.recovery.threads.per.data.dir=1
+
+# -- small enough for seven processes on one host
+num.network.threads=2
+num.io.threads=4
+background.threads=2
+log.index.size.max.bytes=1048576
+log.cleaner.dedupe.buffer.size=4194304
+auto.create.topics.enable=false
+group.initial.rebalance.delay.ms=0
+offsets.topic.num.partitions=6
+offsets.topic.replication.factor={min(3, len(topology.brokers))}
+transaction.state.log.num.partitions=4
+transaction.state.log.replication.factor={min(3, len(topology.brokers))}
+transaction.state.log.min.isr=1
+
+# -- a stop of a migrating broker waits for heartbeats; metadata snapshots are to exist soon
+broker.heartbeat.interval.ms=250
+metadata.log.max.record.bytes.between.snapshots=20000
+"""
+
+
+def process_specs(
+    topology: Topology, java: Java, jars: KafkaJars, archive_options: Sequence[str], environment: dict[str, str]
+) -> list[ProcessSpec]:
+    """How each process is run, controllers included (pure)."""
+
+    def spec(name: str, main: str, node: int | None, heap: str, format_argv: tuple[str, ...] = ()) -> ProcessSpec:
+        options = (
+            *archive_options,
+            f"-Xmx{heap}",
+            f"-Dlab.log={topology.log(name)}",
+            f"-Dlog4j.configuration=file:{topology.folder('conf', 'log4j.properties')}",
+        )
+        config = str(topology.config(name))
+        return ProcessSpec(
+            name=name,
+            node=node,
+            argv=java_argv(java, jars.classpath, main, (config,), options),
+            directory=topology.directory,
+            log=str(topology.log(name)),
+            output=str(topology.folder("logs", f"{name}.out")),
+            config=config,
+            environment=environment,
+            format_argv=format_argv,
+        )
+
+    tool_log = f"-Dlog4j.configuration=file:{topology.folder('conf', 'tool-log4j.properties')}"
+    tool_options = (*archive_options, "-Xmx128m", tool_log)
+    storage = java_argv(java, jars.classpath, STORAGE_MAIN, ("format",), tool_options)
+    nodes: list[LabBroker | LabController] = [*topology.brokers, *topology.controllers]
+    return [
+        spec(ZOOKEEPER, ZOOKEEPER_MAIN, None, "128m"),
+        *(
+            spec(node.name, KAFKA_MAIN, node.id, "256m", storage if isinstance(node, LabController) else ())
+            for node in nodes
+        ),
+    ]

@@ -1,0 +1,71 @@
+"""DIR/inventory.yaml and DIR/secrets: what every other command needs to find the lab."""
+
+from __future__ import annotations
+
+import secrets
+from pathlib import Path
+from typing import Final
+
+from migrate.hosts.files import replace_file
+from migrate.lab.configure import ADMIN, USERS
+from migrate.lab.topology import CONTROLLER, HOST, Topology
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, SecretFile
+from migrate.playbook.inventory import dump_inventory
+
+ENCODER: Final = "encoder"  # password.encoder.secret
+KEYSTORE: Final = "keystore"  # the password that the seed sets as a dynamic configuration
+SECRETS: Final = (ENCODER, KEYSTORE, ADMIN, *USERS)
+
+
+def secret_path(topology: Topology, name: str) -> Path:
+    """The file of a secret: `admin`, `encoder`, ..."""
+    return topology.folder("secrets", name)
+
+
+def make_secrets(topology: Topology) -> dict[str, str]:
+    """The lab's secrets, made on the first call and kept; files of mode 0600."""
+    secret_path(topology, "").mkdir(mode=0o700, parents=True, exist_ok=True)
+    found: dict[str, str] = {}
+    for name in SECRETS:
+        path = secret_path(topology, name)
+        if not path.exists():
+            replace_file(str(path), (secrets.token_urlsafe(18) + "\n").encode())
+        found[name] = path.read_text(encoding="ascii").strip()
+    return found
+
+
+def inventory_of(topology: Topology) -> Inventory:
+    """The lab as any cluster is described (pure)."""
+    password = SecretFile(str(secret_path(topology, ADMIN)))
+    return Inventory(
+        name="lab",
+        path=str(topology.inventory),
+        zookeeper=topology.zookeeper,
+        brokers=tuple(
+            BrokerNode(NodeId(broker.id), HOST, f"{HOST}:{broker.client_port}", str(topology.config(broker.name)))
+            for broker in topology.brokers
+        ),
+        controllers=tuple(
+            ControllerNode(
+                NodeId(controller.id),
+                HOST,
+                f"{HOST}:{controller.port}",
+                str(topology.config(controller.name)),
+                controller.metadata_directory,
+            )
+            for controller in topology.controllers
+        ),
+        controller_listener=CONTROLLER,
+        broker_access=Access("SASL_PLAINTEXT", "PLAIN", ADMIN, password),
+        controller_access=Access(),
+        password_encoder_secret=SecretFile(str(secret_path(topology, ENCODER))),
+        executor="supervisor",
+        executor_options={"state": str(topology.processes)},
+        runs=str(topology.folder("runs")),
+    )
+
+
+def write_inventory(topology: Topology) -> None:
+    """Write DIR/inventory.yaml."""
+    replace_file(str(topology.inventory), dump_inventory(inventory_of(topology)).encode())

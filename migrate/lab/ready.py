@@ -1,0 +1,83 @@
+"""Waits for what a process of the lab must say before it counts as up; states, never elapsed time alone."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from migrate.errors import LabNotReady, MigrateError
+from migrate.hosts.supervisor import Supervisor
+from migrate.kafka.broker import metadata
+from migrate.kafka.connection import Connection
+from migrate.lab.topology import HOST, LabBroker, Topology
+from migrate.model.inventory import Access
+from migrate.model.views import MetadataAnswer, Stopped
+
+POLL_SECONDS: Final = 0.1
+PATIENCE_SECONDS: Final = 120.0
+LAST_LINES: Final = 5
+PLAIN: Final = Access()
+_never: Final = threading.Event()
+
+
+def wait_until(what: str, reached: Callable[[], str], watched: Supervisor, names: list[str]) -> None:
+    """Ask `reached` until it answers "" (it is reached; else: what is still missing).
+
+    Raises:
+        LabNotReady: one of the watched processes died (with the end of its log), or nothing came of it in two minutes.
+    """
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while missing := reached():
+        for name in names:
+            if isinstance(watched.state(name), Stopped):
+                words = "\n         ".join(watched.last_words(name, LAST_LINES))
+                raise LabNotReady(f"{name} died while {what}", where=watched.spec(name).log, why=words)
+        if time.monotonic() > deadline:
+            raise LabNotReady(f"{what}: {missing} after {PATIENCE_SECONDS:.0f} s", where=", ".join(names))
+        _never.wait(POLL_SECONDS)
+
+
+def zookeeper_answers(port: int) -> str:
+    """Does ZooKeeper answer `ruok`?  "" if so, else what is missing."""
+    try:
+        with socket.create_connection((HOST, port), 1.0) as connection:
+            connection.sendall(b"ruok")
+            return "" if connection.recv(8) == b"imok" else "ZooKeeper is not ok"
+    except OSError as error:
+        return f"ZooKeeper does not answer ({error})"
+
+
+def port_answers(port: int) -> str:
+    """Does somebody listen on that port?  "" if so, else what is missing."""
+    try:
+        with socket.create_connection((HOST, port), 1.0):
+            return ""
+    except OSError:
+        return f"nothing listens on port {port}"
+
+
+def ask(broker: LabBroker) -> MetadataAnswer | str:
+    """One broker's Metadata answer on its INTERNAL listener, or why there is none."""
+    try:
+        with Connection(f"{HOST}:{broker.internal_port}", PLAIN) as connection:
+            return metadata(connection)
+    except MigrateError as error:
+        return f"{broker.name}: {error.what}"
+
+
+def brokers_agree(topology: Topology) -> str:
+    """Does every broker see all brokers, and every partition whole?  "" if so, else what is missing."""
+    expected = tuple(broker.id for broker in topology.brokers)
+    for broker in topology.brokers:
+        answer = ask(broker)
+        if isinstance(answer, str):
+            return answer
+        if answer.brokers != expected:
+            return f"{broker.name} sees brokers {list(answer.brokers)}"
+        if answer.unhealthy:
+            first = answer.unhealthy[0]
+            return f"{len(answer.unhealthy)} partitions are not whole, {first.topic}-{first.partition} first"
+    return ""

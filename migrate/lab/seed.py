@@ -1,0 +1,272 @@
+"""Fills a lab: topics, configurations, quotas, users, ACLs, records, a transaction, consumer groups.
+
+Ordinary clients do what they can, over the CLIENT listener with a password; client quotas go by our own codec, since
+confluent-kafka has no call for them.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import time
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+    ScramCredentialInfo,
+    ScramMechanism,
+    UserScramCredentialUpsertion,
+)
+
+from migrate.errors import SeedRefused
+from migrate.hosts.files import replace_file
+from migrate.hosts.supervisor import Supervisor
+from migrate.java.cache import Progress
+from migrate.kafka.admin import bootstrap_servers, client_config
+from migrate.kafka.connection import Connection
+from migrate.kafka.secret_files import read_secret
+from migrate.lab import seed_data as data
+from migrate.lab.inventory import KEYSTORE, inventory_of, secret_path
+from migrate.lab.ready import PLAIN, brokers_agree, wait_until
+from migrate.lab.topology import HOST, Topology
+from migrate.model.inventory import SecretFile
+from migrate.protocol.messages import ALTER_CLIENT_QUOTAS, INCREMENTAL_ALTER_CONFIGS
+
+SEEDED_FILE: Final = "seeded.json"
+CALL_SECONDS: Final = 60.0
+_TOPIC: Final = 2  # ConfigResource.Type
+_BROKER: Final = 4
+_SET: Final = 0  # AlterConfigOp.OpType
+_QUIET: Final = {"log_level": 3}  # retries are told by librdkafka as warnings on stderr
+
+
+@dataclass(frozen=True, slots=True)
+class Seeded:
+    """What was put into the lab, in numbers."""
+
+    topics: int
+    replicas: int
+    configs: int
+    quotas: int
+    scram: int
+    acls: int
+    records: int
+    groups: int
+
+
+def seeded(topology: Topology) -> Seeded | None:
+    """What an earlier, finished seed left; None where there was none."""
+    path = topology.folder(SEEDED_FILE)
+    return Seeded(**json.loads(path.read_bytes())) if path.exists() else None
+
+
+def settings_for(topology: Topology) -> dict[str, Any]:
+    """confluent-kafka's settings for the lab's administrator; they hold the password."""
+    inventory = inventory_of(topology)
+    return client_config(bootstrap_servers(inventory), inventory.broker_access)
+
+
+def seed_cluster(topology: Topology, progress: Progress) -> Seeded:
+    """Put everything into the cluster; nothing to do where a seed was finished before.
+
+    Raises:
+        SeedRefused: the cluster refused something.
+    """
+    done = seeded(topology)
+    if done is not None:
+        progress("seeded already")
+        return done
+    settings = settings_for(topology)
+    admin = AdminClient(settings)
+    create_topics(admin)
+    progress(f"{len(data.TOPICS)} topics, {data.replicas()} replicas")
+    set_configs(topology)
+    alter_quotas(topology)
+    create_users(admin)
+    create_acls(admin)
+    progress(
+        f"configurations, {len(data.QUOTAS)} quotas, {len(data.SCRAM_USERS)} SCRAM credentials, {len(data.ACLS)} ACLs"
+    )
+    records = produce(settings)
+    commit_transaction(settings)
+    for group, topics in data.GROUPS.items():
+        read_as_group(settings, group, topics)
+    progress(f"{records} records, a transaction, {len(data.GROUPS)} consumer groups")
+    names = [broker.name for broker in topology.brokers]
+    wait_until("waiting for whole partitions", lambda: brokers_agree(topology), Supervisor(topology.processes), names)
+    found = Seeded(
+        topics=len(data.TOPICS),
+        replicas=data.replicas(),
+        configs=len(data.CONFIGS) + 1,
+        quotas=len(data.QUOTAS),
+        scram=len(data.SCRAM_USERS),
+        acls=len(data.ACLS),
+        records=records,
+        groups=len(data.GROUPS),
+    )
+    replace_file(str(topology.folder(SEEDED_FILE)), (json.dumps(asdict(found), indent=1) + "\n").encode())
+    return found
+
+
+# -- what each part is -------------------------------------------------------------------------------------------
+def create_topics(admin: AdminClient) -> None:
+    """All topics in one request; one that is there already stays as it is."""
+    topics = [NewTopic(t.name, t.partitions, t.replication, config=dict(t.configs)) for t in data.TOPICS]
+    futures = admin.create_topics(topics, operation_timeout=CALL_SECONDS)
+    _settle("create topic", futures, allowed=(KafkaError.TOPIC_ALREADY_EXISTS,))
+
+
+def set_configs(topology: Topology) -> None:
+    """Dynamic configurations of topics and brokers, of all brokers at once, and one of type password.
+
+    By our own codec: librdkafka refuses the empty name that means all brokers.  Each broker sets its own.
+    """
+    broker, key = data.PASSWORD_CONFIG
+    password = read_secret(SecretFile(str(secret_path(topology, KEYSTORE))))
+    wanted: dict[tuple[str, str], dict[str, str]] = {("broker", broker): {key: password}}
+    for config in data.CONFIGS:
+        wanted.setdefault((config.kind, config.name), {})[config.key] = config.value
+    ports = {str(node.id): node.internal_port for node in topology.brokers}
+    for (kind, name), values in wanted.items():
+        resource = {
+            "resourceType": _TOPIC if kind == "topic" else _BROKER,
+            "resourceName": name,
+            "configs": [{"name": key, "configOperation": _SET, "value": value} for key, value in values.items()],
+        }
+        port = ports.get(name if kind == "broker" else "", topology.brokers[0].internal_port)
+        with Connection(f"{HOST}:{port}", PLAIN) as connection:
+            body = {"resources": [resource], "validateOnly": False}
+            answer = connection.call(INCREMENTAL_ALTER_CONFIGS, body, seconds=CALL_SECONDS)
+        for entry in answer["responses"]:
+            if entry["errorCode"]:
+                what = f"configuration {', '.join(values)} of {kind} {name!r} refused"
+                raise SeedRefused(what, why=f"{entry['errorCode']}: {entry['errorMessage']}")
+
+
+def alter_quotas(topology: Topology) -> None:
+    """Client quotas of users, client ids and IPs, with their defaults (AlterClientQuotas, KIP-546)."""
+    entries = [
+        {
+            "entity": [{"entityType": kind, "entityName": name} for kind, name in quota.entity],
+            "ops": [{"key": key, "value": value, "remove": False} for key, value in quota.limits.items()],
+        }
+        for quota in data.QUOTAS
+    ]
+    with Connection(f"{HOST}:{topology.brokers[0].internal_port}", PLAIN) as connection:
+        answer = connection.call(ALTER_CLIENT_QUOTAS, {"entries": entries, "validateOnly": False}, seconds=CALL_SECONDS)
+    for entry in answer["entries"]:
+        if entry["errorCode"]:
+            raise SeedRefused(
+                f"quota of {entry['entity']} refused", why=f"{entry['errorCode']}: {entry['errorMessage']}"
+            )
+
+
+def create_users(admin: AdminClient) -> None:
+    """SCRAM credentials of users that nobody logs in with."""
+    mechanisms = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512}
+    for user, mechanism, iterations in data.SCRAM_USERS:  # one a call: a user may stand in a request only once
+        info = ScramCredentialInfo(mechanisms[mechanism], iterations)
+        wanted = UserScramCredentialUpsertion(user, info, secrets.token_bytes(24))
+        _settle("create user", admin.alter_user_scram_credentials([wanted], request_timeout=CALL_SECONDS))
+
+
+def create_acls(admin: AdminClient) -> None:
+    """ACLs, literal and prefixed, allowing and denying."""
+    bindings = [
+        AclBinding(
+            _RESOURCES[acl.resource],
+            acl.name,
+            ResourcePatternType.LITERAL if acl.pattern == "literal" else ResourcePatternType.PREFIXED,
+            acl.principal,
+            acl.host,
+            getattr(AclOperation, acl.operation.upper()),
+            getattr(AclPermissionType, acl.permission.upper()),
+        )
+        for acl in data.ACLS
+    ]
+    _settle("create ACL", admin.create_acls(bindings, request_timeout=CALL_SECONDS))
+
+
+def produce(settings: Mapping[str, Any]) -> int:
+    """Records with keys into every partition, idempotent and acknowledged by all; how many."""
+    producer = Producer({**settings, **_QUIET, "enable.idempotence": True, "linger.ms": 20})
+    failures: list[str] = []
+    count = 0
+
+    def delivered(error: KafkaError | None, _message: object) -> None:
+        if error is not None:
+            failures.append(str(error))
+
+    for topic in data.TOPICS:
+        for partition in range(topic.partitions):
+            for number in range(data.RECORDS_PER_PARTITION):
+                value = secrets.token_bytes(data.RECORD_BYTES)
+                producer.produce(topic.name, value, key=f"key-{number}", partition=partition, on_delivery=delivered)
+                count += 1
+        producer.poll(0)
+    left = producer.flush(CALL_SECONDS)
+    if left or failures:
+        raise SeedRefused(
+            f"{left + len(failures)} of {count} records were not acknowledged", why="; ".join(failures[:3])
+        )
+    return count
+
+
+def commit_transaction(settings: Mapping[str, Any]) -> None:
+    """One transaction: it makes __transaction_state, and takes a block of producer ids."""
+    producer = Producer({**settings, **_QUIET, "transactional.id": data.TRANSACTIONAL_ID})
+    try:
+        producer.init_transactions(CALL_SECONDS)
+        producer.begin_transaction()
+        producer.produce(data.TRANSACTION_TOPIC, b"committed", partition=0)
+        producer.commit_transaction(CALL_SECONDS)
+    except KafkaException as error:
+        raise SeedRefused("the transaction was refused", why=str(error)) from error
+
+
+def read_as_group(settings: Mapping[str, Any], group: str, topics: Iterable[str]) -> None:
+    """A consumer group that has read something and committed where it stands."""
+    consumer = Consumer({**settings, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False})
+    deadline = time.monotonic() + CALL_SECONDS
+    try:
+        consumer.subscribe(list(topics))
+        read = 0
+        while read < data.RECORDS_PER_PARTITION * 2:
+            if time.monotonic() > deadline:
+                raise SeedRefused(f"group {group} read {read} records in {CALL_SECONDS:.0f} s")
+            read += len(consumer.consume(100, 0.2))
+        consumer.commit(asynchronous=False)
+    except KafkaException as error:
+        raise SeedRefused(f"group {group} was refused", why=str(error)) from error
+    finally:
+        consumer.close()
+
+
+# -- helpers -----------------------------------------------------------------------------------------------------
+_RESOURCES: Final = {
+    "topic": ResourceType.TOPIC,
+    "group": ResourceType.GROUP,
+    "cluster": ResourceType.BROKER,  # librdkafka's name of the resource Cluster
+    "transactional_id": ResourceType.TRANSACTIONAL_ID,
+}
+
+
+def _settle(what: str, futures: Mapping[Any, Future[Any]], allowed: Iterable[int] = ()) -> None:
+    """Wait for every future; SeedRefused for the first that fails (its name is told, never a value)."""
+    for key, future in futures.items():
+        try:
+            future.result(CALL_SECONDS)
+        except KafkaException as error:
+            reason = error.args[0]
+            if reason.code() not in allowed:
+                raise SeedRefused(f"{what} {key}: {reason.name()}", why=reason.str()) from error

@@ -1,0 +1,251 @@
+"""Which processes a lab has, on which ports and in which folders: decided once, kept in DIR/lab.json.
+
+Everything lies under DIR; every listener is on the loopback interface.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import secrets
+import socket
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from migrate.errors import LabFolderNotOurs, LabMissing
+from migrate.hosts.files import replace_file
+
+HOST: Final = "127.0.0.1"
+LAB_FILE: Final = "lab.json"
+FORMAT: Final = 1
+FIRST_CONTROLLER: Final = 3000
+LOWEST_PORT: Final = 20000
+PORT_SPAN: Final = 10000
+EPHEMERAL: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
+# listener names that are not Kafka's defaults, so that nothing works by chance
+INTERNAL: Final = "INTERNAL"
+CLIENT: Final = "CLIENT"
+CONTROLLER: Final = "CTL"
+ZOOKEEPER: Final = "zookeeper"
+
+
+@dataclass(frozen=True, slots=True)
+class LabBroker:
+    """A broker: its ports and its log directories (absolute)."""
+
+    id: int
+    internal_port: int
+    client_port: int
+    log_dirs: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """The process's name."""
+        return f"broker-{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class LabController:
+    """A controller: its port and its metadata directory (absolute)."""
+
+    id: int
+    port: int
+    metadata_directory: str
+
+    @property
+    def name(self) -> str:
+        """The process's name."""
+        return f"controller-{self.id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """How large a lab is to be."""
+
+    brokers: int = 3
+    directories: int = 3
+    controllers: int = 3
+    chroot: str = "/kafka"
+
+
+DEFAULT_SHAPE: Final = Shape()
+
+
+@dataclass(frozen=True, slots=True)
+class Topology:
+    """One lab.  `directory` is its absolute folder."""
+
+    directory: str
+    zookeeper_port: int
+    chroot: str
+    brokers: tuple[LabBroker, ...]
+    controllers: tuple[LabController, ...]
+
+    # -- names and addresses -------------------------------------------------------------------------------------
+    @property
+    def zookeeper(self) -> str:
+        """zookeeper.connect."""
+        return f"{HOST}:{self.zookeeper_port}{self.chroot}"
+
+    @property
+    def bootstrap(self) -> str:
+        """host:port of the CLIENT listeners, comma separated."""
+        return ",".join(f"{HOST}:{broker.client_port}" for broker in self.brokers)
+
+    def ports(self) -> dict[int, str]:
+        """Port -> name of the process that listens there."""
+        found = {self.zookeeper_port: ZOOKEEPER}
+        for broker in self.brokers:
+            found |= {broker.internal_port: broker.name, broker.client_port: broker.name}
+        return found | {controller.port: controller.name for controller in self.controllers}
+
+    # -- folders -------------------------------------------------------------------------------------------------
+    def folder(self, *parts: str) -> Path:
+        """A path under the lab's folder."""
+        return Path(self.directory, *parts)
+
+    def config(self, name: str) -> Path:
+        """The configuration file of a process."""
+        return self.folder("conf", f"{name}.properties")
+
+    def log(self, name: str) -> Path:
+        """The log that a process writes through log4j."""
+        return self.folder("logs", f"{name}.log")
+
+    @property
+    def processes(self) -> Path:
+        """The supervisor's state folder."""
+        return self.folder("processes")
+
+    @property
+    def inventory(self) -> Path:
+        """inventory.yaml."""
+        return self.folder("inventory.yaml")
+
+
+def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
+    """A topology for that folder on ports that are free now; nothing is written."""
+    root = directory.resolve()
+    count = 1 + 2 * shape.brokers + shape.controllers
+    ports = iter(free_ports(count))
+    return Topology(
+        directory=str(root),
+        zookeeper_port=next(ports),
+        chroot=shape.chroot,
+        brokers=tuple(
+            LabBroker(
+                number,
+                next(ports),
+                next(ports),
+                tuple(str(root / "data" / f"broker-{number}" / f"disk{disk}") for disk in range(shape.directories)),
+            )
+            for number in range(shape.brokers)
+        ),
+        controllers=tuple(
+            LabController(number, next(ports), str(root / "data" / f"controller-{number}" / "metadata"))
+            for number in range(FIRST_CONTROLLER, FIRST_CONTROLLER + shape.controllers)
+        ),
+    )
+
+
+# -- ports -------------------------------------------------------------------------------------------------------
+def free_ports(count: int) -> list[int]:
+    """Ports on which nothing listens, outside the range from which the kernel serves outgoing connections.
+
+    A port of that range could be taken by any client while its broker is being restarted.
+    """
+    low = _ephemeral_start()
+    start = secrets.randbelow(PORT_SPAN)
+    candidates = (LOWEST_PORT + (start + step) % PORT_SPAN for step in range(PORT_SPAN))
+    found: list[int] = []
+    for port in candidates:
+        if (port < low or low <= LOWEST_PORT) and is_free(port):
+            found.append(port)
+            if len(found) == count:
+                break
+    return found
+
+
+def _ephemeral_start() -> int:
+    try:
+        return int(EPHEMERAL.read_text(encoding="ascii").split()[0])
+    except (OSError, ValueError, IndexError):
+        return 32768
+
+
+def is_free(port: int) -> bool:
+    """Could a server listen on that loopback port now?"""
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # as Java's servers do: closed ones may linger
+        try:
+            probe.bind((HOST, port))
+            probe.listen(1)
+        except OSError:
+            return False
+    return True
+
+
+# -- DIR/lab.json ------------------------------------------------------------------------------------------------
+def save_topology(topology: Topology) -> None:
+    """Write DIR/lab.json: from then on the folder is a lab's."""
+    text = json.dumps({"format": FORMAT, **asdict(topology)}, indent=1)
+    replace_file(str(topology.folder(LAB_FILE)), (text + "\n").encode())
+
+
+def load_topology(directory: Path) -> Topology:
+    """The topology of an existing lab.
+
+    Raises:
+        LabMissing: the folder holds no lab.
+        LabFolderNotOurs: lab.json is not readable, or of another folder (a lab cannot be moved).
+    """
+    path = directory.resolve() / LAB_FILE
+    try:
+        found = _decode(json.loads(path.read_bytes()))
+    except FileNotFoundError as error:
+        raise LabMissing("there is no lab here", where=str(directory.resolve())) from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise LabFolderNotOurs("lab.json cannot be read", where=str(path), why=str(error)) from error
+    if found.directory != str(directory.resolve()):
+        raise LabFolderNotOurs(
+            f"this lab was made in {found.directory}",
+            where=str(path),
+            why="its configuration files name absolute paths",
+            next_step="move it back, or make another with `kraft-migrate lab up --dir DIR`",
+        )
+    return found
+
+
+def _decode(data: dict[str, Any]) -> Topology:
+    if data["format"] != FORMAT:
+        message = f"format {data['format']!r} instead of {FORMAT}"
+        raise ValueError(message)
+    return Topology(
+        data["directory"],
+        int(data["zookeeper_port"]),
+        data["chroot"],
+        tuple(LabBroker(b["id"], b["internal_port"], b["client_port"], tuple(b["log_dirs"])) for b in data["brokers"]),
+        tuple(LabController(c["id"], c["port"], c["metadata_directory"]) for c in data["controllers"]),
+    )
+
+
+def claim(directory: Path) -> None:
+    """Make sure that a new lab may be made in that folder: it does not exist, or is empty.
+
+    Raises:
+        LabFolderNotOurs: it holds something, or is no folder.
+    """
+    if directory.exists() and not directory.is_dir():
+        raise LabFolderNotOurs("this is no folder", where=str(directory))
+    with contextlib.suppress(FileNotFoundError):
+        first = next(_names(directory), None)
+        if first is not None:
+            raise LabFolderNotOurs(
+                "the folder is not empty and holds no lab", where=str(directory), why=f"it holds {first}"
+            )
+
+
+def _names(directory: Path) -> Iterator[str]:
+    return (path.name for path in directory.iterdir())
