@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("migrate.diff")
 DEFAULT_MASTER: Final = "local[2]"
-DEFAULT_MEMORY: Final = "640m"  # of the driver's heap: our process and the driver together stay below 1.2 GB
+DEFAULT_MEMORY: Final = "512m"  # of the driver's heap: our process and the driver together stay below 1.2 GB
 SMALL_DRIVER: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:MaxMetaspaceSize=256m")
 QUIET_LOG: Final = """\
 rootLogger.level = error
@@ -69,6 +69,8 @@ def settings(master: str, folder: Path, conf: Mapping[str, str] | None = None) -
         "spark.sql.join.preferSortMergeJoin": "false",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
+        # larger tables stay Arrow: as a local relation the optimizer would evaluate them row by row
+        "spark.sql.execution.arrow.localRelationThreshold": "1m",
         "spark.sql.session.timeZone": "UTC",
         "spark.log.level": "ERROR",
     }

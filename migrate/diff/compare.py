@@ -1,0 +1,191 @@
+"""ZooKeeper against KRaft, field by field, at one offset: a full outer join a table, typed and null-safe.
+
+What is counted: every field of a key that both sides have, and one field ("") for a key that one side alone has.
+"""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import date
+from functools import reduce
+from typing import Final
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark reader expects
+
+from migrate.diff import frames
+from migrate.diff.expected import RULES, Situation, rule_of
+from migrate.diff.tables import Compared, entity_table, partition_table
+from migrate.errors import SparkGone
+from migrate.model.difference import Difference, DifferenceClass, DiffReport
+from migrate.model.inventory import AcceptedDifference
+from migrate.model.views import KraftView, ZookeeperView
+
+LOG = logging.getLogger("migrate.diff")
+EQUAL: Final = DifferenceClass.EQUAL.value
+MOST_ROWS: Final = 10_000
+BLIND_CONFIG: Final = re.compile(r"/config/brokers/(?P<key>[^\s:/]+):? (?P<name>[a-zA-Z0-9._-]+)")
+
+
+def compare(
+    spark: SparkSession,
+    zookeeper: ZookeeperView,
+    kraft: KraftView,
+    accepted: Sequence[AcceptedDifference],
+    *,
+    offset: int,
+    lag: int,
+    today: date,
+) -> DiffReport:
+    """Every difference between the two views, with its class; counts are exact, at most 10,000 rows are listed.
+
+    Rows that nothing excuses come first, so that a cut list never hides one behind excused rows.
+
+    Raises:
+        SparkGone: the session ended under the comparison.
+    """
+    blind = blind_configs(zookeeper.blind_spots)
+    tables = (
+        partition_table(spark, zookeeper.partitions, kraft.partitions),
+        entity_table(
+            spark,
+            _without(frames.entities(zookeeper.entities, frames.zookeeper_brokers(zookeeper.brokers)), blind),
+            _without(frames.entities(kraft.entities, frames.kraft_brokers(kraft.brokers)), blind),
+        ),
+    )
+    excuses = current(accepted, today)
+    try:
+        found = reduce(DataFrame.unionByName, (table.differing for table in tables))
+        classed = _classed(spark, found, Situation(zookeeper.pending.deletions), excuses)
+        rows = _listed(classed).toArrow().to_pylist()
+        unequal = _count(classed) if len(rows) > MOST_ROWS else Counter((row["kind"], row["cls"]) for row in rows)
+        counted = unequal + Counter({(kind, EQUAL): n for table in tables for kind, n in table.equal().items()})
+    except PySparkException as error:
+        raise SparkGone("Spark could not finish the comparison", why=str(error)[:500]) from error
+    _check_nothing_lost(tables, counted)
+    total = unequal.total()
+    cut = (f"{total - MOST_ROWS} of {total} differences are counted and not listed",) if total > MOST_ROWS else ()
+    LOG.info("compared at offset %d: %d fields, %d of them not equal", offset, counted.total(), total)
+    return DiffReport(
+        offset=offset,
+        lag=lag,
+        counts=_by_kind(counted),
+        differences=tuple(sorted(map(_difference, rows[:MOST_ROWS]), key=_order)),
+        blind_spots=(*zookeeper.blind_spots, *cut),
+    )
+
+
+def current(accepted: Iterable[AcceptedDifference], today: date) -> tuple[AcceptedDifference, ...]:
+    """Acceptances that still hold: from the day of `expires` on they count as differences again (pure)."""
+    return tuple(entry for entry in accepted if today < date.fromisoformat(entry.expires))
+
+
+def blind_configs(blind_spots: Iterable[str]) -> frozenset[tuple[str, str]]:
+    """(broker or <default>, name) of the password configurations that ZooKeeper's reader could not decode (pure).
+
+    They are blind spots of the report: neither equal nor a difference.
+    """
+    matches = (BLIND_CONFIG.match(text) for text in blind_spots)
+    return frozenset((match["key"], match["name"]) for match in matches if match)
+
+
+def _without(table: pa.Table, blind: frozenset[tuple[str, str]]) -> pa.Table:
+    """Without the configurations that one side cannot decode."""
+    if not blind:
+        return table
+    kinds, keys, names = (table.column(name).to_pylist() for name in ("kind", "key", "name"))
+    keep = [
+        kind != "broker-config" or (key, name) not in blind for kind, key, name in zip(kinds, keys, names, strict=True)
+    ]
+    return table.filter(pa.array(keep))
+
+
+# -- classes -----------------------------------------------------------------------------------------------------
+def _classed(
+    spark: SparkSession, found: DataFrame, situation: Situation, accepted: Sequence[AcceptedDifference]
+) -> DataFrame:
+    """With the rule or the ticket that excuses a row, and the class that follows."""
+    ruled = found.withColumn("rule", rule_of(RULES, situation))
+    table = pa.table(
+        {
+            "cls": [entry.rule for entry in accepted],
+            "kind": [entry.kind for entry in accepted],
+            "key": [entry.name for entry in accepted],
+            "field": [entry.field for entry in accepted],
+            "ticket": [entry.ticket for entry in accepted],
+        },
+        schema=pa.schema([(name, pa.string()) for name in ("cls", "kind", "key", "field", "ticket")]),
+    )
+    known = frames.frame(spark, table).dropDuplicates(["cls", "kind", "key", "field"]) if accepted else None
+    excused = ruled.withColumn("ticket", F.lit(None).cast("string"))
+    if known is not None:
+        excused = ruled.join(F.broadcast(known), ["cls", "kind", "key", "field"], "left")
+    by_rule, by_ticket = F.col("rule").isNotNull(), F.col("ticket").isNotNull()
+    cls = (
+        F.when(by_rule, F.lit(DifferenceClass.EXPECTED.value))
+        .when(by_ticket, F.lit(DifferenceClass.ACCEPTED.value))
+        .otherwise(F.col("cls"))
+    )
+    return excused.select(
+        *("kind", "key", "field", "zookeeper", "kraft"),
+        F.coalesce("rule", "ticket", F.lit("")).alias("rule"),
+        cls.alias("cls"),
+    )
+
+
+def _excused() -> Column:
+    return F.col("cls").isin(DifferenceClass.EXPECTED.value, DifferenceClass.ACCEPTED.value)
+
+
+def _listed(classed: DataFrame) -> DataFrame:
+    """The rows to list and one more: what nothing excuses first."""
+    return classed.orderBy(_excused(), "kind", "key", "field").limit(MOST_ROWS + 1)
+
+
+def _count(classed: DataFrame) -> Counter[tuple[str, str]]:
+    rows = classed.groupBy("kind", "cls").agg(F.count(F.lit(1)).alias("n")).toArrow().to_pylist()
+    return Counter({(row["kind"], row["cls"]): row["n"] for row in rows})
+
+
+def _check_nothing_lost(tables: Iterable[Compared], counted: Counter[tuple[str, str]]) -> None:
+    """Every row that went in must have come out of the join once, and every field have a class.  Else it is a bug."""
+    for table in tables:
+        seen = table.seen()
+        if (seen["zookeeper"], seen["kraft"]) != (table.zookeeper, table.kraft):
+            message = f"{table.zookeeper} and {table.kraft} rows were given, {seen} were compared: a key stands twice"
+            raise RuntimeError(message)
+    classes = sum(counted.values())
+    fields = sum(table.fields() for table in tables)
+    if classes != fields:
+        message = f"{fields} fields were compared, {classes} have a class"
+        raise RuntimeError(message)
+
+
+def _difference(row: dict[str, str | None]) -> Difference:
+    return Difference(
+        kind=str(row["kind"]),
+        key=str(row["key"]),
+        field=str(row["field"]),
+        cls=DifferenceClass(str(row["cls"])),
+        zookeeper=row["zookeeper"],
+        kraft=row["kraft"],
+        rule=row["rule"] or "",
+    )
+
+
+def _order(entry: Difference) -> tuple[bool, str, str, str]:
+    excused = entry.cls in (DifferenceClass.EXPECTED, DifferenceClass.ACCEPTED)
+    return excused, entry.kind, entry.key, entry.field
+
+
+def _by_kind(counted: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
+    kinds: dict[str, dict[str, int]] = {}
+    for (kind, cls), number in sorted(counted.items()):
+        if number:
+            kinds.setdefault(kind, {})[cls] = number
+    return kinds

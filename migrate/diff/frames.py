@@ -1,0 +1,197 @@
+"""Views -> Arrow -> DataFrames with explicit schemas.  The only door through which a view reaches Spark.
+
+Every frame has a column `cluster`: 0 for the one cluster of a run; several small clusters can share a job.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+from migrate.model.columns import EntityColumns, PartitionColumns
+from migrate.model.facts import UNREADABLE_TOPIC_ID, DisksByBroker
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.views import BrokerDisks, Registration, ZkBroker
+
+EntityRow = tuple[str, str, str, str]  # kind, key, name, value
+INTS: Final = pa.list_(pa.int32())
+TEXTS: Final = pa.list_(pa.string())
+
+PARTITIONS: Final = pa.schema(
+    [
+        ("cluster", pa.int32()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("topic_id", pa.string()),
+        ("replicas", INTS),
+        ("isr", INTS),
+        ("adding", INTS),
+        ("removing", INTS),
+        ("leader", pa.int32()),
+        ("leader_epoch", pa.int32()),
+        ("recovery_state", pa.int32()),
+        ("directories", TEXTS),
+    ]
+)
+ENTITIES: Final = pa.schema(
+    [
+        ("cluster", pa.int32()),
+        ("kind", pa.string()),
+        ("key", pa.string()),
+        ("name", pa.string()),
+        ("value", pa.string()),
+    ]
+)
+FOLDERS: Final = pa.schema(
+    [
+        ("cluster", pa.int32()),
+        ("broker", pa.int32()),
+        ("topic", pa.string()),
+        ("partition", pa.int32()),
+        ("place", pa.int32()),  # position of the directory among the broker's
+        ("directory", pa.string()),
+        ("topic_id", pa.string()),
+        ("role", pa.string()),  # current, future or unreadable
+    ]
+)
+BROKERS: Final = pa.schema(
+    [
+        ("cluster", pa.int32()),
+        ("broker", pa.int32()),
+        ("unseen", pa.string()),  # why its disks are unknown, "" if they are known
+        ("registered", TEXTS),  # null without a registration that has LogDirs
+    ]
+)
+NO_DISKS: Final = "disks: broker {broker} was not looked at"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """Columns of one frame, gathered in Python lists before they become Arrow."""
+
+    schema: pa.Schema
+    values: dict[str, list[object]]
+
+    @classmethod
+    def of(cls, schema: pa.Schema) -> Column:
+        """Empty columns of that schema."""
+        return cls(schema, {name: [] for name in schema.names})
+
+    def add(self, *row: object) -> None:
+        """Append one row, in the schema's order."""
+        for column, value in zip(self.values.values(), row, strict=True):
+            column.append(value)
+
+    def table(self) -> pa.Table:
+        """The Arrow table."""
+        return pa.table(self.values, schema=self.schema)
+
+
+def frame(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """A DataFrame over an Arrow table."""
+    return spark.createDataFrame(table)
+
+
+def partitions(columns: PartitionColumns, cluster: int = 0) -> pa.Table:
+    """Partitions of a view, whole columns at a time."""
+    values = {
+        "cluster": [cluster] * len(columns),
+        "topic": columns.topic,
+        "partition": columns.partition,
+        "topic_id": columns.topic_id,
+        "replicas": columns.replicas,
+        "isr": columns.isr,
+        "adding": columns.adding,
+        "removing": columns.removing,
+        "leader": columns.leader,
+        "leader_epoch": columns.leader_epoch,
+        "recovery_state": columns.recovery_state,
+        "directories": columns.directories,
+    }
+    return pa.table(values, schema=PARTITIONS)
+
+
+def entities(columns: EntityColumns, registered: Iterable[EntityRow] = (), cluster: int = 0) -> pa.Table:
+    """Everything that is no partition.  Rows of kind `broker` are `registered`'s, made here for both views alike."""
+    rows = dict.fromkeys(zip(columns.kind, columns.key, columns.name, columns.value, strict=True))
+    found = Column.of(ENTITIES)
+    for row in (*(row for row in rows if row[0] != "broker"), *registered):
+        found.add(cluster, *row)
+    return found.table()
+
+
+def zookeeper_brokers(brokers: Mapping[NodeId, ZkBroker]) -> Iterator[EntityRow]:
+    """Live znodes of /brokers/ids as rows of kind `broker`."""
+    for broker, znode in brokers.items():
+        yield from _in_zookeeper_mode(broker, znode.endpoints, znode.rack)
+
+
+def kraft_brokers(brokers: Mapping[NodeId, Registration]) -> Iterator[EntityRow]:
+    """Registrations as rows of kind `broker`.
+
+    One that is not migrating belongs to a broker in KRaft mode: ZooKeeper has nothing that its endpoints could be
+    compared with, and its mode says so.
+    """
+    for broker, found in brokers.items():
+        if found.migrating:
+            yield from _in_zookeeper_mode(broker, found.endpoints, found.rack)
+        else:
+            yield "broker", str(int(broker)), "mode", "kraft"
+
+
+def _in_zookeeper_mode(broker: NodeId, endpoints: Iterable[str], rack: str | None) -> Iterator[EntityRow]:
+    yield "broker", str(int(broker)), "mode", "zookeeper"
+    yield "broker", str(int(broker)), "endpoints", ",".join(sorted(endpoints))
+    if rack is not None:
+        yield "broker", str(int(broker)), "rack", rack
+
+
+def folders(disks: DisksByBroker | Unknown, cluster: int = 0) -> pa.Table:
+    """Replica folders that the ledger asks for: future ones anywhere, current ones of healthy directories."""
+    found = Column.of(FOLDERS)
+    for broker, seen in {} if isinstance(disks, Unknown) else disks.items():
+        if not isinstance(seen, Unknown):
+            _add_folders(found, int(broker), seen, cluster)
+    return found.table()
+
+
+def _add_folders(found: Column, broker: int, disks: BrokerDisks, cluster: int) -> None:
+    for place, directory in enumerate(disks.directories):
+        replicas = directory.replicas
+        for topic, partition, topic_id, kind in zip(
+            replicas.topic, replicas.partition, replicas.topic_id, replicas.kind, strict=True
+        ):
+            role = kind
+            if kind == "current" and topic_id == UNREADABLE_TOPIC_ID:
+                role = "unreadable"
+            if kind == "future" or (kind == "current" and directory.healthy):
+                found.add(cluster, broker, topic, partition, place, directory.id or "", topic_id, role)
+
+
+def brokers(
+    ids: Iterable[int],
+    disks: DisksByBroker | Unknown,
+    registrations: Mapping[NodeId, Registration],
+    cluster: int = 0,
+) -> pa.Table:
+    """Each broker of `ids`: why its disks are unknown, and the directories that it registered."""
+    found = Column.of(BROKERS)
+    for broker in sorted(set(ids)):
+        registration = registrations.get(NodeId(broker))
+        log_dirs = sorted(registration.log_dirs) if registration is not None and registration.log_dirs else None
+        found.add(cluster, broker, _unseen(broker, disks), log_dirs)
+    return found.table()
+
+
+def _unseen(broker: int, disks: DisksByBroker | Unknown) -> str:
+    if isinstance(disks, Unknown):
+        return f"disks: {disks.reason}"
+    seen = disks.get(NodeId(broker))
+    if seen is None:
+        return NO_DISKS.format(broker=broker)
+    return f"disks: {seen.reason}" if isinstance(seen, Unknown) else ""
