@@ -41,6 +41,10 @@ class ProgressLines:
         head = Text(f"[{time.monotonic() - self._began:7.1f}] ", style="dim")
         self._console.print(head + Text(text, style=style))
 
+    def print(self, text: str) -> None:
+        """A page of text, as it is."""
+        self._console.print(Text(text))
+
 
 def line_of(name: str, data: Mapping[str, Any]) -> str:
     """The event's line; "" for what only the journal needs."""

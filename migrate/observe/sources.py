@@ -119,7 +119,7 @@ class Sources:
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
 
-    def live(self, *, controller_samples: int = 1) -> LiveView:
+    def live(self, *, controller_samples: int = 1) -> LiveView | Unknown:
         """Who answers where."""
         return live.look(self.inventory, controller_samples=controller_samples)
 

@@ -52,7 +52,7 @@ def read(path: pathlib.Path) -> Reading:
     for number, line in enumerate(raw.splitlines(keepends=True)):
         problem = _problem(line, number, previous)
         if problem:
-            if good + len(line) == len(raw):
+            if good + len(line) == len(raw) and _may_be_torn(line):
                 return Reading(tuple(events), good, previous, torn=True)
             raise JournalDamaged(f"line {number + 1}: {problem}", where=str(path))
         body = json.loads(line[HEAD:])
@@ -60,6 +60,15 @@ def read(path: pathlib.Path) -> Reading:
         previous = _hash(line)
         good += len(line)
     return Reading(tuple(events), good, previous, torn=False)
+
+
+def _may_be_torn(line: bytes) -> bool:
+    """Could a kill have left this?  Not if there is more than the line's own length announces: two lines ran together."""
+    try:
+        announced = int(line[:8], 16)
+    except ValueError:
+        return len(line) < HEAD
+    return len(line) <= HEAD + announced + 1
 
 
 def _problem(line: bytes, number: int, previous: str) -> str:

@@ -1,0 +1,254 @@
+"""`lab demo`: a real cluster through every stage, under load, ending in a report.
+
+Killed at any moment and started again with the same folder, it goes on: every part asks what is there first.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final
+
+from migrate.cli.planning import load_plan, make_plan, save_plan, write_text
+from migrate.cli.progress import ProgressLines
+from migrate.cli.run_report import read_report, write_reports
+from migrate.lab import proofs
+from migrate.lab.cluster import Lab
+from migrate.lab.faults import StaleEpochOnce
+from migrate.lab.load import find_load, start_load, stop_load
+from migrate.lab.load_check import check_load, complaints
+from migrate.lab.load_watch import RestartInterval
+from migrate.lab.seed_data import LOAD_TOPICS
+from migrate.model.history import LoadSummary
+from migrate.model.inventory import Playbook
+from migrate.model.plan import Plan
+from migrate.model.stage import DirectoryPolicy, Stage
+from migrate.model.views import Running
+from migrate.observe.sources import Sources
+from migrate.observe.world import ClusterObserver
+from migrate.playbook.load import load_playbook
+from migrate.playbook.shipped import shipped
+from migrate.report.plan_text import plan_text
+from migrate.report.run_values import Claim, Holds, RunWord
+from migrate.run import journal as journals
+from migrate.run.carry_out import Options, RunFolder, carry_out, folder_of
+
+PLAYBOOK: Final = "lab-demo.yaml"
+
+
+@dataclass(frozen=True, slots=True)
+class DemoOptions:
+    """What the command line asks for."""
+
+    directory: pathlib.Path
+    kafka_home: str | None
+    until: Stage
+    keep: bool
+    load: bool
+
+
+class Demo:
+    """One demo in one folder."""
+
+    def __init__(self, options: DemoOptions, lines: ProgressLines) -> None:
+        self._options = options
+        self._lines = lines
+        self._lab = Lab.create(options.directory, kafka_home=options.kafka_home, progress=lines.say)
+        self._folder = pathlib.Path(self._lab.topology.directory)
+        self._state_file = self._folder / "demo.json"
+
+    def run(self) -> int:
+        """0 where everything that is due is proven; 1 otherwise.  Ctrl-C and SIGTERM stop the cluster."""
+        try:
+            with _sigterm_interrupts():
+                return self._run()
+        except KeyboardInterrupt:
+            self._lines.say("interrupted: the cluster is being stopped; the same command goes on", "bold yellow")
+            self._stop_all()
+            raise
+
+    def _run(self) -> int:
+        state = self._state()
+        if not state.get("seeded"):
+            self._lab.up(self._lines.say)
+            self._lab.seed(self._lines.say)
+            self._remember(seeded=True)
+        else:
+            self._adopt(state)
+        playbook = self._playbook()
+        if self._options.load and not state.get("load_judged") and not isinstance(self._load_state(), Running):
+            start_load(self._folder, self._lab.inventory, LOAD_TOPICS)
+            self._lines.say("load: an idempotent producer and a consumer, in a process of their own")
+        sources = Sources(self._lab.inventory, playbook, self._options.directory / "spark")
+        sources.start_spark()
+        try:
+            plan = self._plan(sources, playbook)
+            folder = folder_of(self._lab.inventory, plan)
+            stale = StaleEpochOnce  # planted: the first request of policy drive carries an old broker epoch
+            options = Options(plan.fingerprint, "lab demo", self._lines, stale)
+            carry_out(plan, sources, options)
+        finally:
+            sources.close()
+        if self._options.until < Stage.CLEANUP:
+            return self._parked(plan, folder)
+        return self._finish(plan, folder, playbook)
+
+    # -- the way there -----------------------------------------------------------------------------------------------
+    def _adopt(self, state: dict[str, Any]) -> None:
+        """Processes that live are adopted as they are; a cluster that is wholly down is brought up."""
+        alive = [
+            node for node in self._lab.inventory.brokers if isinstance(self._lab.supervisor.state(node.id), Running)
+        ]
+        if not alive:
+            self._lab.up(self._lines.say)
+        else:
+            self._lines.say(f"going on with the cluster in {self._options.directory} (stage by its journal)")
+        if state.get("load_judged"):
+            self._lines.say("the load was judged already")
+
+    def _load_state(self) -> object:
+        return find_load(self._folder)
+
+    def _playbook(self) -> Playbook:
+        path = self._options.directory / "playbook.yaml"
+        if not path.exists():
+            write_text(path, shipped(PLAYBOOK).read_text(encoding="utf-8"))
+        return load_playbook(path)
+
+    def _plan(self, sources: Sources, playbook: Playbook) -> Plan:
+        """The plan under way, or a new one; shown either way."""
+        saved = self._state().get("plan")
+        if saved and pathlib.Path(saved).exists():
+            plan = load_plan(pathlib.Path(saved))
+            if plan.target >= self._options.until or not _ended(folder_of(sources.inventory, plan)):
+                return plan
+        plan = make_plan(
+            ClusterObserver(sources), playbook, target=self._options.until, only=False, created=time.time()
+        )
+        path = save_plan(sources.inventory, plan)
+        self._remember(plan=str(path))
+        self._lines.print(plan_text(plan, str(path)))
+        return plan
+
+    def _parked(self, plan: Plan, folder: RunFolder) -> int:
+        paths = write_reports(plan, folder)
+        inventory = self._lab.inventory_path
+        self._lines.say(f"parked after stage {self._options.until.label}; the cluster is running", "bold green")
+        self._lines.print(
+            f"report: {paths[0]}\n"
+            f"look at it:  kraft-migrate status --inventory {inventory}\n"
+            f"             kraft-migrate diff --inventory {inventory}\n"
+            f"             kraft-migrate directories verify --inventory {inventory}\n"
+            f"stop it:     kraft-migrate lab down --dir {self._options.directory}"
+        )
+        return 0
+
+    # -- the end -----------------------------------------------------------------------------------------------------
+    def _finish(self, plan: Plan, folder: RunFolder, playbook: Playbook) -> int:
+        claims = [self._without_zookeeper()]
+        load, judged = self._judge_load(folder)
+        claims += judged
+        claims += self._folders_and_log(playbook)
+        paths = write_reports(plan, folder, load, claims)
+        report = read_report(plan, folder, load, claims)
+        if self._options.keep:
+            self._lines.say("the cluster keeps running (--keep)")
+        else:
+            self._stop_all()
+        for claim in report.claims:
+            self._lines.say(f"{claim.holds.value:<20} {claim.text} ({claim.evidence})")
+        proven = report.verdict.word is RunWord.PROVEN
+        self._lines.say(f"{report.verdict.word.value}: {report.verdict.sentence}", "bold green" if proven else "bold red")
+        self._lines.print(f"report: {paths[0]}")
+        return 0 if proven else 1
+
+    def _without_zookeeper(self) -> Claim:
+        if isinstance(self._lab.supervisor.state("zookeeper"), Running):
+            self._lab.stop_zookeeper(self._lines.say)
+        began = time.time()
+        self._remember(last_restart=[began, None])
+        said = proofs.works_without_zookeeper(self._lab)
+        self._remember(last_restart=[began, time.time()])
+        return Claim("The cluster works with ZooKeeper stopped.", Holds.YES, said)
+
+    def _judge_load(self, folder: RunFolder) -> tuple[LoadSummary | None, list[Claim]]:
+        if not self._options.load:
+            return None, []
+        stop_load(self._folder)
+        self._lines.say("load stopped; reading every partition whole")
+        summary = check_load(self._folder, self._lab.inventory, list(self._restarts(folder)))
+        self._remember(load_judged=True)
+        against = complaints(summary)
+        text = "No acknowledged record is lost or doubled, and no partition was without leader unexplained."
+        return summary, [Claim(text, Holds.NO if against else Holds.YES, "; ".join(against) or "read whole at the end")]
+
+    def _restarts(self, folder: RunFolder) -> Iterator[RestartInterval]:
+        """From the order to stop until the step that made it was concluded."""
+        stopped: dict[str, tuple[int, float]] = {}
+        for event in journals.read(folder.journal).events:
+            if event.name == "effect" and event.data["effect"] == "stop":
+                stopped[event.data["step"]] = (int(event.data["node"]), event.time)
+            elif event.name == "conclude" and event.data["step"] in stopped:
+                node, start = stopped.pop(event.data["step"])
+                yield RestartInterval(node, start, event.time)
+        last = self._state().get("last_restart")
+        if last:
+            yield RestartInterval(self._lab.topology.brokers[0].id, last[0], last[1] or time.time())
+
+    def _folders_and_log(self, playbook: Playbook) -> Iterator[Claim]:
+        strays = proofs.strays(self._lab.topology)
+        yield Claim(
+            "No folder was set aside as stray.",
+            Holds.NO if strays else Holds.YES,
+            ", ".join(strays[:3]) or "all folders read",
+        )
+        brokers = [broker.id for broker in self._lab.topology.brokers]
+        for found in proofs.seeded_before(proofs.metadata_records(self._lab.topology), brokers):
+            drive = playbook.policy(found.broker) is DirectoryPolicy.DRIVE
+            want = found.replicas if drive else 0
+            holds = found.registered_at >= 0 and found.replicas > 0 and found.assigned_before == want
+            policy = "every" if drive else "no"
+            yield Claim(
+                f"Broker {found.broker}: {policy} directory was in the log before its KRaft registration.",
+                Holds.YES if holds else Holds.NO,
+                f"{found.assigned_before} of {found.replicas} before offset {found.registered_at}",
+            )
+
+    def _stop_all(self) -> None:
+        if isinstance(self._load_state(), Running):
+            stop_load(self._folder)
+        self._lab.down(self._lines.say)
+
+    # -- what is remembered ------------------------------------------------------------------------------------------
+    def _state(self) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads(self._state_file.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return {}
+        return found
+
+    def _remember(self, **facts: Any) -> None:
+        write_text(self._state_file, json.dumps({**self._state(), **facts}))
+
+
+def _ended(folder: RunFolder) -> bool:
+    return folder.journal.exists() and any(event.name == "end" for event in journals.read(folder.journal).events)
+
+
+@contextmanager
+def _sigterm_interrupts() -> Iterator[None]:
+    """SIGTERM asks for the same as Ctrl-C."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise KeyboardInterrupt
+
+    before: Callable[[int, Any], Any] | int | None = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

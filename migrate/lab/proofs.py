@@ -1,0 +1,138 @@
+"""Proofs of the demo that look at the lab from outside the engine: the metadata log, the folders, the clients."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from migrate.errors import LabProofFailed
+from migrate.kafka.admin import bootstrap_servers, client_config
+from migrate.kraft.dump import file_lines
+from migrate.kraft.files import find
+from migrate.lab import ready
+from migrate.lab.cluster import Lab
+from migrate.lab.topology import Topology
+from migrate.model.ids import MIGRATING
+from migrate.model.inventory import Inventory
+
+RECORDS: Final = 50
+SECONDS: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class SeededBefore:
+    """One broker in the metadata log: replicas whose directory stood there before its KRaft registration."""
+
+    broker: int
+    registered_at: int  # offset of its first KRaft registration, -1 for none
+    replicas: int
+    assigned_before: int
+
+
+def strays(topology: Topology) -> list[str]:
+    """Folders that a broker has set aside as stray."""
+    return [
+        str(path)
+        for broker in topology.brokers
+        for directory in broker.log_dirs
+        for path in Path(directory).iterdir()
+        if path.name.endswith("-stray")
+    ]
+
+
+def metadata_records(topology: Topology) -> Iterator[dict[str, Any]]:
+    """Every record of the first controller's log segments, as the dump spells them."""
+    folder = Path(topology.controllers[0].metadata_directory, "__cluster_metadata-0")
+    for segment in find(folder).segments:
+        for line in file_lines(segment.path, show_secrets=False):
+            yield json.loads(line)
+
+
+def seeded_before(records: Iterable[dict[str, Any]], brokers: Sequence[int]) -> list[SeededBefore]:
+    """For each broker: how many of its replicas had a real directory when it first registered as a KRaft broker."""
+    partitions: dict[tuple[str, int], tuple[list[int], list[str]]] = {}
+    found: dict[int, SeededBefore] = {}
+    for record in records:
+        data = record.get("data", {})
+        match record["type"]:
+            case "PARTITION_RECORD":
+                _placed(partitions, data)
+            case "PARTITION_CHANGE_RECORD":
+                _changed(partitions, data)
+            case "REGISTER_BROKER_RECORD" if not data["isMigratingZkBroker"] and data["brokerId"] not in found:
+                found[data["brokerId"]] = _count(partitions, data["brokerId"], record["offset"])
+            case _:
+                continue
+    return [found.get(broker, SeededBefore(broker, -1, 0, 0)) for broker in brokers]
+
+
+def _placed(partitions: dict[tuple[str, int], tuple[list[int], list[str]]], data: dict[str, Any]) -> None:
+    replicas = data["replicas"]
+    directories = data.get("directories") or [str(MIGRATING)] * len(replicas)
+    partitions[data["topicId"], data["partitionId"]] = (replicas, directories)
+
+
+def _changed(partitions: dict[tuple[str, int], tuple[list[int], list[str]]], data: dict[str, Any]) -> None:
+    key = (data["topicId"], data["partitionId"])
+    replicas, directories = partitions[key]
+    partitions[key] = (data.get("replicas") or replicas, data.get("directories") or directories)
+
+
+def _count(partitions: dict[tuple[str, int], tuple[list[int], list[str]]], broker: int, offset: int) -> SeededBefore:
+    mine = [directories[replicas.index(broker)] for replicas, directories in partitions.values() if broker in replicas]
+    return SeededBefore(broker, offset, len(mine), sum(entry != str(MIGRATING) for entry in mine))
+
+
+def works_without_zookeeper(lab: Lab) -> str:
+    """Create a topic, restart a broker, write and read; LabProofFailed where something does not work."""
+    inventory = lab.inventory
+    name = f"after-zookeeper-{secrets.token_hex(4)}"
+    admin = AdminClient(_clients(inventory))
+    admin.create_topics([NewTopic(name, 3, 3)])[name].result(SECONDS)
+    broker = lab.topology.brokers[0]
+    lab.supervisor.stop(broker.name, SECONDS)
+    lab.supervisor.start(broker.name)
+    ready.wait_until("the restarted broker", lambda: ready.brokers_agree(lab.topology), lab.supervisor, [broker.name])
+    _write(_clients(inventory), name)
+    read = _read(_clients(inventory), name)
+    if read != RECORDS:
+        raise LabProofFailed(f"{read} of {RECORDS} records came back from {name}", where=str(lab.topology.directory))
+    return f"topic {name} created, broker {broker.id} restarted, {read} records written and read"
+
+
+def _clients(inventory: Inventory) -> dict[str, Any]:
+    return dict(client_config(bootstrap_servers(inventory), inventory.broker_access))
+
+
+def _write(config: dict[str, Any], topic: str) -> None:
+    producer = Producer({**config, "enable.idempotence": True, "acks": "all"})
+    for number in range(RECORDS):
+        producer.produce(topic, str(number).encode(), partition=number % 3)
+    left = producer.flush(SECONDS)
+    if left:
+        raise LabProofFailed(f"{left} of {RECORDS} records were not acknowledged", where=topic)
+
+
+def _read(config: dict[str, Any], topic: str) -> int:
+    consumer = Consumer(
+        {**config, "group.id": f"{topic}-proof", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
+    )
+    consumer.assign([TopicPartition(topic, partition, 0) for partition in range(3)])
+    read = 0
+    try:
+        while read < RECORDS:
+            message = consumer.poll(SECONDS)
+            if message is None:
+                return read
+            if message.error() is None:
+                read += 1
+        return read
+    finally:
+        consumer.close()

@@ -1,0 +1,117 @@
+"""The journal survives what a kill or a bad disk does to it, or says that it was damaged."""
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import JournalDamaged, JournalUnwritable
+from migrate.run import journal as journals
+from migrate.run.journal import Journal
+
+
+def written(folder: Path, events: int = 4) -> tuple[Path, list[int]]:
+    """A journal of some events, and the file's size after each line."""
+    path = folder / "journal.jsonl"
+    journal = Journal.begin(path, 1.0, {"plan": "p" * 64, "tool": "1"})
+    sizes = [path.stat().st_size]
+    for number in range(events):
+        journal.append(2.0 + number, "intend", {"step": f"s/{number}", "stage": "prepare", "title": "ä\n\u202e"})
+        sizes.append(path.stat().st_size)
+    journal.close()
+    return path, sizes
+
+
+def test_what_was_appended_is_read_back_in_order(tmp_path: Path) -> None:
+    """Numbers, times, names and data are those that were written."""
+    path, sizes = written(tmp_path)
+    reading = journals.read(path)
+    assert [event.number for event in reading.events] == list(range(len(sizes)))
+    assert reading.events[0].name == "run"
+    assert reading.events[-1].data["title"] == "ä\n\u202e"
+    assert not reading.torn
+
+
+def test_a_journal_cut_at_any_byte_keeps_every_whole_line(tmp_path: Path) -> None:
+    """A torn last line is what a kill leaves: the lines before it hold, and the run can go on."""
+    path, sizes = written(tmp_path)
+    whole = path.read_bytes()
+    for cut in range(len(whole) + 1):
+        path.write_bytes(whole[:cut])
+        reading = journals.read(path)
+        assert len(reading.events) == sum(size <= cut for size in sizes)
+        assert reading.torn == (cut not in (0, *sizes))
+
+
+def test_a_resumed_journal_cuts_the_torn_line_off_and_goes_on(tmp_path: Path) -> None:
+    """After resuming, the chain is whole again."""
+    path, _ = written(tmp_path)
+    path.write_bytes(path.read_bytes()[:-7])
+    journal = Journal.resume(path)
+    journal.append(9.0, "note", {"key": "k", "value": "v"})
+    journal.close()
+    reading = journals.read(path)
+    assert not reading.torn
+    assert [event.name for event in reading.events] == ["run", "intend", "intend", "intend", "note"]
+
+
+def test_a_flipped_bit_before_the_last_line_is_refused(tmp_path: Path) -> None:
+    """No line but the last may be wrong: the chain says so."""
+    path, sizes = written(tmp_path)
+    whole = bytearray(path.read_bytes())
+    for position in range(sizes[-2]):
+        changed = bytes(whole[:position]) + bytes([whole[position] ^ 1]) + bytes(whole[position + 1 :])
+        path.write_bytes(changed)
+        with pytest.raises(JournalDamaged) as caught:
+            journals.read(path)
+        assert caught.value.where == str(path)
+
+
+def test_a_line_taken_out_is_refused(tmp_path: Path) -> None:
+    """Each line names the hash of the one before it."""
+    path, _ = written(tmp_path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:2] + lines[3:]))
+    with pytest.raises(JournalDamaged):
+        journals.read(path)
+
+
+def test_the_journal_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """Mode 0600: it names hosts and paths."""
+    path, _ = written(tmp_path)
+    assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
+def test_a_full_disk_is_an_error_with_an_id(tmp_path: Path) -> None:
+    """A run without a writable journal does nothing."""
+    path, _ = written(tmp_path)
+    journal = Journal.resume(path)
+    journal._file.close()
+    journal._file = open(os.open("/dev/full", os.O_WRONLY), "wb", buffering=0)  # noqa: SIM115
+    with pytest.raises(JournalUnwritable):
+        journal.append(9.0, "note", {"key": "k", "value": "v"})
+    journal.close()
+
+
+def test_concluded_steps_are_those_that_ended_well(tmp_path: Path) -> None:
+    """Failed, refused and unknown steps are looked at again."""
+    journal = Journal.begin(tmp_path / "j", 0.0, {})
+    for step, outcome in (("a", "Verified"), ("b", "Failed"), ("c", "AlreadyDone"), ("d", "Unknown")):
+        journal.append(1.0, "intend", {"step": step})
+        journal.append(2.0, "conclude", {"step": step, "stage": "prepare", "outcome": outcome})
+    journal.append(3.0, "note", {"key": "x", "value": "1"})
+    journal.append(3.0, "note", {"key": "x", "value": "2"})
+    assert journals.concluded(journal.events) == {"a", "c"}
+    assert journals.begun(journal.events) == {"a", "b", "c", "d"}
+    assert journals.notes(journal.events) == {"x": "2"}
+    assert len(list(journals.of_stage(journal.events, "prepare"))) == 4
+    journal.close()
+
+
+def test_lines_can_be_read_by_eye(tmp_path: Path) -> None:
+    """Behind length and checksum stands JSON."""
+    path, _ = written(tmp_path)
+    for line in path.read_text(encoding="ascii").splitlines():
+        assert json.loads(line[journals.HEAD :])["event"] in ("run", "intend")

@@ -1,0 +1,79 @@
+"""One run a folder at a time; and crash points kill where they are asked to."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import RunLocked
+from migrate.run.crash import VARIABLE, CrashPoints
+from migrate.run.locks import LockFile, RunLock
+
+
+def test_a_second_holder_of_the_lock_file_is_refused_by_name(tmp_path: Path) -> None:
+    """The refusal says who holds it."""
+    first = LockFile(tmp_path / "runs" / "lock")
+    with pytest.raises(RunLocked) as caught:
+        LockFile(tmp_path / "runs" / "lock")
+    assert str(os.getpid()) in str(caught.value)
+    assert caught.value.exit_code == 7
+    first.release()
+    LockFile(tmp_path / "runs" / "lock").release()
+
+
+def test_the_kernel_frees_the_lock_of_a_killed_process(tmp_path: Path) -> None:
+    """However the process ends."""
+    code = (
+        "import sys, os, signal, pathlib; from migrate.run.locks import LockFile;"
+        "LockFile(pathlib.Path(sys.argv[1])); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, str(tmp_path / "lock")], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    LockFile(tmp_path / "lock").release()
+
+
+class _Znode:
+    def __init__(self) -> None:
+        self.asked = self.released = 0
+
+    def still_ours(self) -> None:
+        self.asked += 1
+
+    def release(self) -> None:
+        self.released += 1
+
+
+def test_after_releasing_zookeeper_the_file_holds_alone(tmp_path: Path) -> None:
+    """The znode is asked until it is given back, and given back once."""
+    znode = _Znode()
+    lock = RunLock(LockFile(tmp_path / "lock"), znode)
+    lock.still_ours()
+    lock.release_zookeeper()
+    lock.still_ours()
+    lock.release()
+    assert (znode.asked, znode.released) == (1, 1)
+
+
+@pytest.mark.parametrize("wanted", ["2", "before:stop:1"])
+def test_a_crash_point_kills_the_process_at_its_number_or_label(wanted: str) -> None:
+    """As nothing else could: SIGKILL."""
+    code = (
+        "from migrate.run.crash import CrashPoints; points = CrashPoints(); points.reach('before:start:1');"
+        "print('passed', flush=True); points.reach('before:stop:1'); print('never')"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], env={**os.environ, VARIABLE: wanted}, capture_output=True, check=False
+    )
+    assert ended.returncode == -signal.SIGKILL
+    assert ended.stdout == b"passed\n"
+
+
+def test_without_a_wish_nothing_crashes() -> None:
+    """Points are only counted."""
+    points = CrashPoints("")
+    points.reach("a")
+    points.reach("b")
+    assert points.passed == 2

@@ -1,0 +1,169 @@
+"""The keys that change in each stage, on files such as operators have."""
+
+import pytest
+
+from migrate.hosts.properties import parse
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory
+from migrate.steps import configuration
+from migrate.steps.facts import mode_of
+
+BROKER = b"""# the broker of rack a
+broker.id=1
+listeners=INTERNAL://b1:9092,CLIENT://b1:9093
+
+# where the data is
+log.dirs=/d0,/d1,/d2
+inter.broker.listener.name=INTERNAL
+listener.security.protocol.map=INTERNAL:PLAINTEXT,CLIENT:SASL_PLAINTEXT
+zookeeper.connect=zk1:2181/kafka
+zookeeper.session.timeout.ms=6000
+inter.broker.protocol.version=3.9
+authorizer.class.name=kafka.security.authorizer.AclAuthorizer
+super.users=User:ANONYMOUS;User:admin
+password.encoder.secret=hush
+min.insync.replicas=2
+broker.id.generation.enable=false
+control.plane.listener.name=CONTROL
+listener.name.client.plain.sasl.jaas.config=secret-of-clients
+custom.key=kept
+"""
+
+
+def inventory() -> Inventory:
+    """One broker, three controllers."""
+    controllers = tuple(
+        ControllerNode(NodeId(3000 + n), f"c{n}", f"c{n}:9090", f"/etc/c{n}.properties", f"/meta/{n}") for n in range(3)
+    )
+    return Inventory(
+        name="t",
+        path="i.yaml",
+        zookeeper="zk1:2181/kafka",
+        brokers=(BrokerNode(NodeId(1), "b1", "b1:9093", "/etc/b1.properties"),),
+        controllers=controllers,
+        controller_listener="CTL",
+        broker_access=Access(),
+        controller_access=Access(),
+        password_encoder_secret=None,
+        executor="supervisor",
+    )
+
+
+def test_migration_mode_adds_four_things_and_takes_nothing() -> None:
+    """The broker still serves from ZooKeeper."""
+    before, after = parse(BROKER), parse(configuration.migration_mode(BROKER, inventory()))
+    changed = {key for key in {*before, *after} if before.get(key) != after.get(key)}
+    assert changed == {
+        "zookeeper.metadata.migration.enable",
+        "controller.quorum.voters",
+        "controller.listener.names",
+        "listener.security.protocol.map",
+    }
+    assert after["controller.quorum.voters"] == "3000@c0:9090,3001@c1:9090,3002@c2:9090"
+    assert after["listener.security.protocol.map"].endswith(",CTL:PLAINTEXT")
+    assert mode_of(after) == "migration"
+
+
+def test_kraft_mode_leaves_nothing_of_zookeeper_and_keeps_what_is_the_operators() -> None:
+    """No flag, no connect string, no protocol version; the authorizer is KRaft's."""
+    migrating = configuration.migration_mode(BROKER, inventory())
+    raw = configuration.kraft_mode(migrating, inventory(), inventory().brokers[0])
+    after = parse(raw)
+    assert not [key for key in after if key.startswith("zookeeper.")]
+    assert not set(after) & set(configuration.GONE_IN_KRAFT)
+    assert after["process.roles"] == "broker"
+    assert after["node.id"] == "1"
+    assert after["authorizer.class.name"] == configuration.STANDARD_AUTHORIZER
+    assert after["custom.key"] == "kept"
+    assert b"# the broker of rack a" in raw
+    assert b"# where the data is" in raw
+    assert mode_of(after) == "kraft"
+
+
+def test_an_authorizer_of_the_operators_own_is_left_alone() -> None:
+    """Only AclAuthorizer has a known successor."""
+    own = BROKER.replace(b"kafka.security.authorizer.AclAuthorizer", b"com.example.OwnAuthorizer")
+    raw = configuration.kraft_mode(own, inventory(), inventory().brokers[0])
+    assert parse(raw)["authorizer.class.name"] == "com.example.OwnAuthorizer"
+
+
+def test_a_file_without_a_protocol_map_gets_kafkas_default_and_the_controllers_listener() -> None:
+    """Setting the map replaces the default as a whole."""
+    bare = b"broker.id=1\nzookeeper.connect=zk:2181\n"
+    after = parse(configuration.migration_mode(bare, inventory()))
+    assert after["listener.security.protocol.map"] == configuration.DEFAULT_PROTOCOL_MAP + ",CTL:PLAINTEXT"
+
+
+def test_a_second_edit_changes_nothing() -> None:
+    """Each edit is idempotent, byte for byte."""
+    once = configuration.migration_mode(BROKER, inventory())
+    assert configuration.migration_mode(once, inventory()) == once
+    kraft = configuration.kraft_mode(once, inventory(), inventory().brokers[0])
+    assert configuration.kraft_mode(kraft, inventory(), inventory().brokers[0]) == kraft
+
+
+def test_a_controller_has_the_flag_the_authorizer_and_the_brokers_secrets() -> None:
+    """Each of these, left out, takes the cluster down or opens it."""
+    node = inventory().controllers[1]
+    after = parse(configuration.controller(parse(BROKER), inventory(), node))
+    assert after["zookeeper.metadata.migration.enable"] == "true"
+    assert after["zookeeper.connect"] == "zk1:2181/kafka"
+    assert after["authorizer.class.name"] == configuration.STANDARD_AUTHORIZER
+    assert after["super.users"] == "User:ANONYMOUS;User:admin"
+    assert after["password.encoder.secret"] == "hush"
+    assert after["inter.broker.listener.name"] == "INTERNAL"
+    assert after["listener.security.protocol.map"] == "INTERNAL:PLAINTEXT,CLIENT:SASL_PLAINTEXT,CTL:PLAINTEXT"
+    assert after["listeners"] == "CTL://c1:9090"
+    assert after["metadata.log.dir"] == "/meta/1"
+    assert after["min.insync.replicas"] == "2"
+    assert "broker.id" not in after
+    assert "listener.name.client.plain.sasl.jaas.config" not in after
+    assert mode_of(after) == "controller"
+
+
+def test_a_controller_has_no_authorizer_where_brokers_have_none() -> None:
+    """It would deny everything."""
+    open_cluster = {key: value for key, value in parse(BROKER).items() if key != "authorizer.class.name"}
+    after = parse(configuration.controller(open_cluster, inventory(), inventory().controllers[0]))
+    assert "authorizer.class.name" not in after
+
+
+def test_a_finalized_controller_has_neither_flag_nor_zookeeper() -> None:
+    """All else stays."""
+    before = configuration.controller(parse(BROKER), inventory(), inventory().controllers[0])
+    after = parse(configuration.finalized_controller(before))
+    assert not [key for key in after if key.startswith("zookeeper.")]
+    assert after == {key: value for key, value in parse(before).items() if not key.startswith("zookeeper.")}
+    assert mode_of(after) == "finalized"
+
+
+@pytest.mark.parametrize(
+    ("text", "mode"),
+    [
+        ("zookeeper.connect=z", "zookeeper"),
+        ("zookeeper.metadata.migration.enable=TRUE", "migration"),
+        ("process.roles=broker", "kraft"),
+        ("process.roles=broker\nzookeeper.metadata.migration.enable=true", "kraft"),
+        ("process.roles=controller\nzookeeper.metadata.migration.enable=true", "controller"),
+        ("process.roles=controller", "finalized"),
+        ("process.roles=broker,controller", "combined"),
+    ],
+)
+def test_a_nodes_mode_is_told_by_its_file(text: str, mode: str) -> None:
+    """The flag means something else on brokers and controllers."""
+    assert mode_of(parse(text.encode())) == mode
+
+
+def test_brokers_files_of_a_real_cluster_become_what_worked_there() -> None:
+    """The values that matter equal those of a cluster that went through every stage."""
+    text = b"broker.id=0\nlisteners=PLAINTEXT://127.0.0.1:19010\nzookeeper.connect=127.0.0.1:19000\n"
+    text += b"inter.broker.protocol.version=3.9\nlistener.security.protocol.map=PLAINTEXT:PLAINTEXT\n"
+    after = parse(configuration.kraft_mode(text, inventory(), inventory().brokers[0]))
+    assert set(after) == {
+        "listeners",
+        "listener.security.protocol.map",
+        "process.roles",
+        "node.id",
+        "controller.quorum.voters",
+        "controller.listener.names",
+    }
