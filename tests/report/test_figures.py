@@ -1,0 +1,200 @@
+"""The figures: what they show, not how they look."""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.model.ledger import ReplicaState
+from migrate.report.figure_diff import counts_matrix
+from migrate.report.figure_ledger import MOST_MOMENTS, brokers, chosen, css_class, legend, overview
+from migrate.report.figure_timeline import timeline
+from migrate.report.run_report import build
+from migrate.report.run_values import Cell, DiffMoment, LedgerMoment, RunReport
+from migrate.report.svg import element, picture, text
+from migrate.report.templating import environment
+from migrate.report.time_scale import time_scale
+from tests.report import pages, story
+
+
+def _whole() -> RunReport:
+    return build(story.plan(), story.journal(), story.load(), story.extra())
+
+
+def _boxes(svg: str, class_: str) -> list[dict[str, str]]:
+    return [values for tag, values in pages.read(svg).elements if tag == "rect" and values.get("class") == class_]
+
+
+# -- time line ---------------------------------------------------------------------------------------------------
+def test_the_time_line_shows_every_stage_and_every_restart() -> None:
+    """A bar a stage, a bar a time that a process was down, and one a time that it was being proven."""
+    svg = timeline(_whole())
+    page = pages.read(svg)
+
+    assert page.faults == []
+    assert len(_boxes(svg, "bar-stage")) == 8
+    assert len(_boxes(svg, "bar-final")) == 2
+    assert len(_boxes(svg, "bar-down")) == 9
+    assert len(_boxes(svg, "bar-proof")) == 12
+    assert len(_boxes(svg, "bar-gap")) == 2
+    assert page.count("polygon") == 3
+    for words in ("migration-mode", "broker 1", "controller 3003", "resumed", "no way back", "load: gaps"):
+        assert words in page.words
+
+
+def test_the_time_without_engine_is_shown() -> None:
+    """From the last word before the kill to the session that resumed."""
+    (band,) = _boxes(timeline(_whole()), "idle")
+
+    assert float(band["width"]) > 40
+
+
+def test_an_open_stage_reaches_to_the_last_event() -> None:
+    """And is said to be open."""
+    svg = timeline(build(story.plan(), story.journal(until="kraft-mode/roll-to-kraft/3")))
+
+    assert len(_boxes(svg, "bar-stage open")) == 1
+    assert ", open" in pages.read(svg).words
+
+
+def test_a_week_of_soak_is_cut_out_and_labelled() -> None:
+    """The window before and the window after stay legible."""
+    events = story.journal()
+    at = next(at for at, event in enumerate(events) if event.name == "intend" and "soak" in event.data["step"])
+    later = [dataclasses.replace(event, time=event.time + 7 * 86_400) for event in events[at + 1 :]]
+    svg = timeline(build(story.plan(), [*events[: at + 1], *later]))
+
+    assert len(_boxes(svg, "cut")) == 1
+    assert "7 d" in pages.read(svg).words
+    assert min(float(box["width"]) for box in _boxes(svg, "bar-final")) > 1.5
+
+
+def test_nothing_begun_is_no_figure() -> None:
+    """An empty frame would say something."""
+    assert timeline(build(story.plan(), [])) == ""
+
+
+@given(st.lists(st.floats(0, 1e7), min_size=1, max_size=40))
+def test_the_axis_keeps_the_order_of_times(times: list[float]) -> None:
+    """Later is never further left, and everything stays on the page."""
+    scale = time_scale(times, 100.0, 700.0)
+    places = [scale.x(time) for time in sorted(times)]
+
+    assert all(one <= two + 1e-6 for one, two in itertools.pairwise(places))
+    assert all(99.99 <= place <= 800.01 for place in places)
+
+
+@given(st.lists(st.floats(0, 1e6), min_size=2, max_size=12))
+def test_ticks_stand_apart(times: list[float]) -> None:
+    """Words under the axis do not run into each other."""
+    scale = time_scale(times, 0.0, 700.0)
+
+    for segment in scale.segments:
+        inside = [scale.x(tick) for tick in scale.ticks() if segment.begin <= tick <= segment.end and not segment.cut]
+        if segment.width >= 70:
+            assert all(two - one > 60 for one, two in itertools.pairwise(inside))
+
+
+def test_times_outside_the_axis_stand_at_its_ends() -> None:
+    """A load's gap from before the run does not leave the page."""
+    scale = time_scale([10.0, 20.0], 100.0, 200.0)
+
+    assert (scale.x(0), scale.x(15), scale.x(99)) == (100, 200, 300)
+    assert time_scale([], 0, 100).x(5) == 0
+
+
+# -- ledger ------------------------------------------------------------------------------------------------------
+def test_the_ledger_fills_up_from_the_floor() -> None:
+    """VERIFIED stands at the bottom and grows with each broker of the second roll."""
+    svg = overview(_whole())
+    heights = [float(box["height"]) for box in _boxes(svg, "s-verified")]
+
+    assert heights == sorted(heights)
+    assert len(_boxes(svg, "s-migrating")) == 7
+    assert max(heights) == max(float(box["height"]) for box in _boxes(svg, "s-migrating"))
+
+
+def test_every_broker_and_directory_has_a_panel_with_words() -> None:
+    """Colour is never the only carrier."""
+    groups = brokers(_whole())
+
+    assert [group.broker for group in groups] == ["1", "2", "3"]
+    assert all(len(group.panels) == 3 and group.whole for group in groups)
+    assert {panel.words for group in groups for panel in group.panels} == {"all 36 replicas VERIFIED"}
+    assert legend(_whole()) == ("VERIFIED", "MIGRATING")
+
+
+def test_replicas_without_directory_have_a_panel_of_their_own() -> None:
+    """NOT ON DISK belongs to no path, and must be seen."""
+    cells = (Cell("1", "d", "/d", {"VERIFIED": 3}), Cell("1", "", "", {"NOT ON DISK": 2}))
+    report = dataclasses.replace(_whole(), ledgers=(LedgerMoment(0.0, "s", 5, "pure", cells),))
+
+    (group,) = brokers(report)
+
+    assert not group.whole
+    assert group.words == "3 of 5 VERIFIED, 2 NOT ON DISK"
+    assert [panel.verified for panel in group.panels] == [False, True]
+
+
+def test_a_directory_that_vanished_is_not_whole() -> None:
+    """Its last bar is missing, and the words say so."""
+    first = LedgerMoment(
+        0.0, "s", 5, "pure", (Cell("1", "a", "/a", {"VERIFIED": 3}), Cell("1", "b", "/b", {"LOST": 1}))
+    )
+    last = LedgerMoment(1.0, "s", 6, "pure", (Cell("1", "a", "/a", {"VERIFIED": 3}),))
+    (group,) = brokers(dataclasses.replace(_whole(), ledgers=(first, last)))
+
+    assert [panel.words for panel in group.panels] == ["all 3 replicas VERIFIED", "no replicas"]
+    assert not group.panels[1].verified
+
+
+def test_every_state_has_a_colour_of_its_own() -> None:
+    """In the style sheet, and no two the same."""
+    css = environment().get_template("style.css.jinja").render()
+    colours = [re.search(rf"\.{css_class(state)} {{ fill: var\((--[a-z]+)\)", css) for state in ReplicaState]
+
+    assert all(colours)
+    assert len({found[1] for found in colours if found}) == len(ReplicaState)
+    assert css_class("<b>") == "s-unknown"
+
+
+@given(st.integers(1, 200), st.integers(0, 10))
+def test_many_ledgers_are_thinned_to_the_first_the_last_and_the_changes(number: int, period: int) -> None:
+    """At most 32 bars."""
+    moments = [
+        LedgerMoment(float(at), "s", at, "pure", (Cell("1", "d", "/d", {"VERIFIED": at // period if period else 1}),))
+        for at in range(number)
+    ]
+    picked = chosen(moments)
+
+    assert len(picked) <= MOST_MOMENTS
+    assert picked[0] is moments[0]
+    assert picked[-1] is moments[-1]
+    assert picked == sorted(picked, key=lambda moment: moment.time)
+
+
+# -- comparison --------------------------------------------------------------------------------------------------
+def test_an_unexcused_difference_has_the_loud_colour() -> None:
+    """Everything else is quiet, zeros most of all."""
+    counts = {"topic": {"EQUAL": 70, "DIFFERS": 2}, "acl": {"EQUAL": 5, "ONLY_ZK": 1, "EXPECTED": 3}}
+    svg = counts_matrix(DiffMoment(0.0, "s", 5, 0, counts, 3, {}, ()))
+
+    assert len(_boxes(svg, "tile-bad")) == 4  # two, and their sums
+    assert len(_boxes(svg, "tile-equal")) == 3
+    assert len(_boxes(svg, "tile-expected")) == 2
+    assert "75" in pages.read(svg).words.split()
+
+
+# -- drawing -----------------------------------------------------------------------------------------------------
+@given(st.text(max_size=30), st.text(max_size=30))
+def test_a_drawing_escapes_whatever_it_is_given(words: str, label: str) -> None:
+    """Text and attributes alike; markup goes in only as markup."""
+    svg = picture(10, 10, label, text(1, 2, words), element("g", element("title", words)))
+    page = pages.read(svg)
+
+    assert page.faults == []
+    assert [tag for tag, _ in page.elements] == ["svg", "text", "g", "title"]

@@ -1,0 +1,52 @@
+"""Findings on their own, as `assess` shows them."""
+
+from __future__ import annotations
+
+import json
+
+from migrate.report.findings_text import SCHEMA, findings_html, findings_json, findings_text, rows
+from tests.report import pages, story
+from tests.report.golden import same_as_golden
+
+ALL = (story.INFO, story.WARNING, *story.BLIND, story.BLOCKER)
+
+
+def test_the_text_of_findings() -> None:
+    """Golden: blockers first, each with evidence and fix; blind spots by what could not be seen."""
+    same_as_golden("findings.txt", findings_text(ALL, "payments-eu1"))
+
+
+def test_blockers_come_first_in_every_form() -> None:
+    """Whatever order the checks had."""
+    order = [entry["code"] for entry in json.loads(findings_json(ALL))["findings"]]
+
+    assert order == ["B-ZKN-05", "W-DIR-07", "B-MIG-02", "B-QRM-01", "I-VER-01"]
+    assert [row["code"] for row in rows(ALL)] == ["B-ZKN-05", "W-DIR-07", "I-VER-01", "?"]
+
+
+def test_the_json_has_a_schema_counts_and_the_callers_facts() -> None:
+    """Every field of every finding stands under its own name."""
+    body = json.loads(findings_json(ALL, cluster="c", detected="assess"))
+
+    assert (body["schema"], body["cluster"], body["detected"]) == (SCHEMA, "c", "assess")
+    assert body["counts"] == {"blocker": 1, "warning": 1, "blind spot": 2, "info": 1}
+    first = body["findings"][0]
+    assert (first["severity"], first["blocks_from"], first["fix"]) == ("B", 4, story.BLOCKER.fix)
+
+
+def test_a_blocker_says_from_which_stage_on() -> None:
+    """A finding that blocks nothing says nothing."""
+    blocks = {row["code"]: row["blocks"] for row in rows(ALL)}
+
+    assert blocks["B-ZKN-05"] == "Blocks from stage 4 migration-mode on"
+    assert blocks["W-DIR-07"] == ""
+    assert blocks["?"] == "2 checks could not be made: B-MIG-02, B-QRM-01"
+
+
+def test_the_html_is_whole_with_and_without_findings() -> None:
+    """And nothing found is said in words."""
+    full, empty = pages.read(findings_html(ALL, "payments-eu1")), pages.read(findings_html(()))
+
+    assert full.faults == empty.faults == []
+    assert "2 replica folders would be renamed" in full.words
+    assert "No findings." in empty.words

@@ -1,0 +1,162 @@
+"""A saved plan comes back without loss, and a strange one is refused whole."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from migrate.errors import InputError, MalformedPlan
+from migrate.model.findings import Finding, Severity
+from migrate.model.plan import Plan, PlannedStep, PlanSummary
+from migrate.model.stage import Stage
+from migrate.model.step import Action
+from migrate.report.plan_json import SCHEMA, plan_from_json, plan_to_json, stated_fingerprint
+from tests.report import story
+
+words = st.text(max_size=12)
+texts = st.dictionaries(words, words, max_size=3)
+numbers = st.integers(-(2**40), 2**40)
+actions = st.builds(
+    Action, symbol=st.sampled_from("+~->=!"), where=words, what=words, diff=st.tuples(words, words), znode=words
+)
+steps = st.builds(
+    PlannedStep,
+    id=words,
+    kind=words,
+    stage=st.sampled_from(Stage),
+    title=words,
+    params=texts,
+    actions=st.lists(actions, max_size=2).map(tuple),
+    binds=texts,
+    expects=texts,
+    undo=words,
+    proof=words,
+)
+findings = st.builds(
+    Finding,
+    code=words,
+    severity=st.sampled_from(Severity),
+    about=words,
+    message=words,
+    evidence=words,
+    fix=words,
+    blocks_from=st.integers(0, 99),
+)
+summaries = st.builds(
+    PlanSummary,
+    detected=words,
+    inventory=st.dictionaries(words, numbers, max_size=3),
+    disks=st.lists(texts, max_size=2).map(tuple),
+    availability=st.lists(words, max_size=2).map(tuple),
+    blind_spots=st.lists(words, max_size=2).map(tuple),
+    rollback=st.lists(texts, max_size=2).map(tuple),
+)
+plans = st.builds(
+    Plan,
+    cluster=words,
+    cluster_id=words,
+    change=words,
+    tool_version=words,
+    created=st.floats(allow_nan=False, allow_infinity=False),
+    target=st.sampled_from(Stage),
+    playbook=words,
+    playbook_sha256=words,
+    inventory=words,
+    steps=st.lists(steps, max_size=3).map(tuple),
+    findings=st.lists(findings, max_size=3).map(tuple),
+    summary=summaries,
+)
+
+
+@given(plans)
+@settings(max_examples=60)
+def test_a_saved_plan_is_the_same_plan(plan: Plan) -> None:
+    """Every field comes back, and with them the fingerprint."""
+    text = plan_to_json(plan)
+
+    again = plan_from_json(text)
+
+    assert again == plan
+    assert again.fingerprint == plan.fingerprint == stated_fingerprint(text)
+
+
+def test_the_file_names_its_schema_and_says_whether_there_is_a_way_back() -> None:
+    """A reader of the file need not know our code."""
+    whole = json.loads(plan_to_json(story.plan()))
+
+    assert whole["schema"] == SCHEMA
+    assert whole["irreversible"] is True
+    assert whole["plan"]["target"] == "cleanup"
+    assert whole["plan"]["steps"][0]["stage"] == "discover"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "null", '"plan"', "{}", '{"schema": "kraft-migrate/plan/v2"}', "[" * 100_000],
+)
+def test_what_is_no_plan_is_refused(text: str) -> None:
+    """An input error with an id; never a traceback."""
+    with pytest.raises(MalformedPlan) as refused:
+        plan_from_json(text)
+
+    assert isinstance(refused.value, InputError)
+    assert refused.value.id == "E-REPORT-01"
+
+
+def _edited(path: str, value: Any) -> str:
+    whole = json.loads(plan_to_json(story.plan()))
+    place = whole
+    *way, last = (int(key) if key.isdecimal() else key for key in path.split("."))
+    for key in way:
+        place = place[key]
+    if value is ...:
+        del place[last]
+    else:
+        place[last] = value
+    return json.dumps(whole)
+
+
+@pytest.mark.parametrize(
+    ("path", "value"),
+    [
+        ("plan", []),
+        ("plan.cluster", 3),
+        ("plan.cluster", ...),
+        ("plan.surprise", "x"),
+        ("plan.target", "the-end"),
+        ("plan.target", 10),
+        ("plan.created", "yesterday"),
+        ("plan.created", True),
+        ("plan.steps", {}),
+        ("plan.steps.0", "discover"),
+        ("plan.steps.0.params", {"broker": 1}),
+        ("plan.steps.0.stage", None),
+        ("plan.steps.0.shell", "rm"),
+        ("plan.steps.1.actions.0.diff", "no list"),
+        ("plan.findings.0.severity", "Z"),
+        ("plan.findings.0.blocks_from", True),
+        ("plan.summary.inventory", {"topics": 1.5}),
+        ("plan.summary.disks", [1]),
+    ],
+)
+def test_a_plan_that_was_edited_out_of_shape_is_refused(path: str, value: Any) -> None:
+    """Missing and unknown fields, wrong types, unknown stages: nothing is guessed."""
+    with pytest.raises(MalformedPlan):
+        plan_from_json(_edited(path, value))
+
+
+def test_an_edited_action_is_seen_by_the_fingerprint() -> None:
+    """The plan still reads, but is no longer what its file states: the loader's reason to refuse it."""
+    text = _edited("plan.steps.0.params", {"broker": "9"})
+
+    assert plan_from_json(text).fingerprint != stated_fingerprint(text)
+
+
+def test_a_plan_without_fingerprint_is_refused() -> None:
+    """There is nothing to hold it to."""
+    with pytest.raises(MalformedPlan):
+        stated_fingerprint(_edited("fingerprint", 7))

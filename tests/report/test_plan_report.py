@@ -1,0 +1,190 @@
+"""The plan's report as text and HTML: verdict, order, point of no return, next command."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+from migrate.model.findings import Severity
+from migrate.model.plan import Plan
+from migrate.model.stage import Stage
+from migrate.model.step import Action
+from migrate.report.change_summary import summarize
+from migrate.report.lines import Tone
+from migrate.report.plan_html import plan_html
+from migrate.report.plan_text import plan_lines, plan_text
+from migrate.report.plan_verdict import areas, counts, judge, unseen
+from tests.report import pages, story
+from tests.report.golden import same_as_golden
+
+PATH = "runs/payments-eu1/plan.json"
+
+
+def _until(stage: Stage) -> Plan:
+    plan = story.plan(target=stage)
+    return dataclasses.replace(plan, steps=tuple(step for step in plan.steps if step.stage <= stage))
+
+
+def test_the_text_of_a_whole_plan() -> None:
+    """Golden: read it as an operator would."""
+    same_as_golden("plan.txt", plan_text(story.plan(), PATH))
+
+
+def test_the_text_of_a_blocked_plan() -> None:
+    """Golden: the blocker first, and no command to apply it."""
+    plan = _until(Stage.MIGRATION_MODE)
+    plan = dataclasses.replace(plan, findings=(story.WARNING, story.BLOCKER))
+
+    same_as_golden("plan-blocked.txt", plan_text(plan, PATH))
+
+
+def test_a_blocker_of_a_stage_within_reach_blocks_the_plan() -> None:
+    """It would be met on the way; better now."""
+    blocked = dataclasses.replace(_until(Stage.MIGRATION_MODE), findings=(story.BLOCKER,))
+
+    assert str(judge(blocked)) == "BLOCKED (1)"
+    assert judge(blocked).tone is Tone.BAD
+
+
+def test_a_blocker_of_a_later_stage_does_not_block_this_plan() -> None:
+    """Stage 3 may be applied while stage 4 cannot."""
+    plan = dataclasses.replace(_until(Stage.CONTROLLERS), findings=(story.BLOCKER,))
+
+    assert str(judge(plan)) == "READY WITH WARNINGS (1)"
+
+
+def test_a_blind_spot_blocks_only_the_change_that_comes_first() -> None:
+    """Much becomes visible on the way; but it is never a pass, either."""
+    plan = dataclasses.replace(story.plan(), findings=story.BLIND)
+    needed = dataclasses.replace(story.BLIND[0], blocks_from=int(Stage.PREPARE))
+
+    assert str(judge(plan)) == "READY WITH WARNINGS (2)"
+    assert str(judge(dataclasses.replace(plan, findings=(needed,)))) == "BLOCKED (1)"
+
+
+def test_ready_is_said_only_where_nothing_is_in_doubt() -> None:
+    """No warning, no blind spot."""
+    clear = dataclasses.replace(story.plan().summary, blind_spots=())
+    plan = dataclasses.replace(story.plan(), findings=(story.INFO,), summary=clear)
+
+    assert str(judge(plan)) == "READY"
+    assert str(judge(dataclasses.replace(plan, summary=story.plan().summary))) == "READY WITH WARNINGS (1)"
+
+
+def test_a_plan_that_only_looks_says_no_changes_and_still_its_command() -> None:
+    """A no-op is recognised as one; proving again is worth a command."""
+    plan = _until(Stage.DISCOVER)
+    text = plan_text(plan, PATH)
+
+    assert str(judge(plan)) == "NO CHANGES"
+    assert "nothing would change" in text
+    assert f"kraft-migrate apply {PATH}\n" in text
+
+
+def test_only_a_plan_with_the_point_of_no_return_asks_for_its_fingerprint() -> None:
+    """And the line is drawn before the first stage behind it."""
+    whole, part = story.plan(), _until(Stage.SOAK)
+
+    assert f"--confirm {whole.fingerprint}" in plan_text(whole, PATH)
+    assert "--confirm" not in plan_text(part, PATH)
+    lines = [line.text for line in plan_lines(whole, PATH)]
+    at = next(at for at, line in enumerate(lines) if "point of no return" in line)
+    assert lines[at - 2].endswith("[soak/soak]")
+    assert lines[at + 2].startswith("Stage 9 finalize")
+    assert "not in this plan" in plan_text(part, PATH)
+
+
+def test_the_command_is_quoted_for_a_shell() -> None:
+    """A path with a space or a quote is one word."""
+    assert "apply 'my runs/it'\"'\"'s.json'" in plan_text(_until(Stage.SOAK), "my runs/it's.json")
+
+
+def test_the_change_line_counts_what_happens() -> None:
+    """Controllers are no files, znodes are counted apart, a restart without a way back is both."""
+    change = summarize(story.plan())
+
+    assert (change.controllers, change.created, change.changed, change.removed) == (3, 1, 6, 0)
+    assert (change.restarts, change.znodes_written, change.znodes_deleted, change.irreversible) == (12, 1, 1, 3)
+    assert "3 IRREVERSIBLE" in change.line()
+    assert "0 irreversible" in summarize(_until(Stage.SOAK)).line()
+
+
+def test_findings_are_counted_by_severity_and_area() -> None:
+    """And blind spots stand together by what could not be seen."""
+    findings = (*story.plan().findings, story.BLOCKER)
+
+    assert counts(findings) == "1 blocker, 1 warning, 2 blind spots, 1 info"
+    assert areas(findings) == "DIR 1, MIG 1, QRM 1, VER 1, ZKN 1"
+    assert unseen(findings) == [("KRaft metadata", "no controller runs yet", ["B-MIG-02", "B-QRM-01"])]
+
+
+def test_the_html_is_whole_and_reaches_for_nothing() -> None:
+    """Every element closed, no script, no address but anchors of its own."""
+    html = plan_html(story.plan(), PATH)
+    page = pages.read(html)
+
+    assert page.faults == []
+    assert set(page.attributes("href")) <= {f"#{name}" for name in page.attributes("id")}
+    assert not re.search(r"https?:", html)
+    assert "default-src 'none'" in html
+
+
+def test_html_and_text_say_the_same() -> None:
+    """Verdict, counts, every step, every table, the fingerprint."""
+    plan = story.plan()
+    words, text = pages.read(plan_html(plan, PATH)).words, plan_text(plan, PATH)
+    claims = [
+        str(judge(plan)),
+        summarize(plan).line(),
+        plan.fingerprint,
+        *(step.id for step in plan.steps),
+        *(row["directory.id"] for row in plan.summary.disks),
+        *plan.summary.availability,
+        *plan.summary.blind_spots,
+        "no controller runs yet",
+    ]
+
+    for claim in claims:
+        assert claim in words
+        assert claim in " ".join(text.split())
+
+
+HOSTILE = "</code><script>alert(1)</script>\x1b[2J\u202e\n| `x` **b** [l](http://e.example) <img src=x onerror=y>"
+
+
+@pytest.mark.parametrize("severity", list(Severity))
+def test_hostile_names_stay_text(severity: Severity) -> None:
+    """Whatever a topic, a path or a message is named, it adds no element and no control character."""
+    finding = dataclasses.replace(story.WARNING, about=HOSTILE, message=HOSTILE, severity=severity, evidence=HOSTILE)
+    action = Action("~", HOSTILE, HOSTILE, (f"+{HOSTILE}",), HOSTILE)
+    first = story.step(Stage.PREPARE, HOSTILE, HOSTILE, action, undo=HOSTILE, proof=HOSTILE)
+    summary = dataclasses.replace(
+        story.plan().summary,
+        detected=HOSTILE,
+        inventory={HOSTILE: 1},
+        disks=({HOSTILE: HOSTILE},),
+        availability=(HOSTILE,),
+        blind_spots=(HOSTILE,),
+        rollback=({"stage": HOSTILE},),
+    )
+    names = dict.fromkeys(("cluster", "cluster_id", "change", "playbook", "inventory", "tool_version"), HOSTILE)
+    plan = story.plan(steps=(first,), findings=(finding,), summary=summary, **names)
+
+    html, text = plan_html(plan, HOSTILE), plan_text(plan, HOSTILE)
+
+    page = pages.read(html)
+    assert page.faults == []
+    assert page.count("script") == page.count("img") == 0
+    for unsafe in ("\x1b", "\u202e"):
+        assert unsafe not in html
+        assert unsafe not in text
+    assert "alert(1)" in page.words
+
+
+def test_no_line_of_prose_is_wider_than_the_page() -> None:
+    """Only commands, the change line and diffs may be."""
+    wide = [line.text for line in plan_lines(story.plan(), PATH) if len(line.text) > 110]
+
+    assert all(line.startswith(("  kraft-migrate apply", "Plan: ")) for line in wide)

@@ -1,0 +1,153 @@
+"""The report of a run as HTML and Markdown."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+
+import pytest
+
+from migrate.model.history import Event
+from migrate.report.run_html import run_html
+from migrate.report.run_markdown import run_markdown
+from migrate.report.run_report import build
+from migrate.report.run_values import Cell, Extra, LedgerMoment, RunReport
+from tests.report import pages, story
+from tests.report.golden import same_as_golden
+from tests.report.test_plan_report import HOSTILE
+
+
+def _whole() -> RunReport:
+    return build(story.plan(), story.journal(), story.load(), story.extra())
+
+
+def _reports() -> dict[str, RunReport]:
+    plan = story.plan()
+    return {
+        "whole": _whole(),
+        "nothing": build(plan, []),
+        "begun": build(plan, story.journal(until="prepare/back-up-zookeeper")),
+        "open": build(plan, story.journal(until="kraft-mode/roll-to-kraft/3"), story.load(gaps=(), leaderless=())),
+    }
+
+
+@pytest.mark.parametrize("name", list(_reports()))
+def test_the_page_is_whole_at_every_state_of_a_run(name: str) -> None:
+    """Every element closed, nothing fetched, every anchor has its place, the verdict before all else."""
+    report = _reports()[name]
+    html = run_html(report)
+    page = pages.read(html)
+
+    assert page.faults == []
+    assert set(page.attributes("href")) <= {f"#{target}" for target in page.attributes("id")}
+    assert not re.search(r"https?:", html)
+    assert page.words.index(str(report.verdict)) < page.words.index("What is claimed")
+
+
+def test_the_markdown_of_a_whole_run() -> None:
+    """Golden: read it as an auditor would."""
+    same_as_golden("run.md", run_markdown(_whole()))
+
+
+def test_the_markdown_of_a_run_that_goes_on() -> None:
+    """Golden: what is open is said to be open."""
+    same_as_golden("run-open.md", run_markdown(_reports()["open"]))
+
+
+@pytest.mark.parametrize("name", ["nothing", "begun"])
+def test_markdown_of_hardly_anything(name: str) -> None:
+    """Each section says that it is empty."""
+    text = run_markdown(_reports()[name])
+
+    assert "The journal holds no ledger." in text
+    assert "The journal holds no comparison." in text
+    assert "No load of ours ran" in text
+    assert "Nothing was changed." in text
+
+
+def test_html_and_markdown_say_the_same() -> None:
+    """Claims, restarts, ledger, comparison, changes, blind spots."""
+    report = _whole()
+    words, text = pages.read(run_html(report)).words, run_markdown(report)
+    claims = [
+        *(claim.text for claim in report.claims),
+        *(step.id for step in report.steps),
+        *(cell.path for cell in report.ledgers[-1].cells),
+        "all 36 replicas VERIFIED",
+        "a dynamic sasl.jaas.config is not copied",
+        "+process.roles=broker",
+        "ssl.keystore.password=(sensitive)",
+        *report.blind_spots,
+        report.journal,
+    ]
+
+    for claim in claims:
+        assert claim in words
+        assert claim in text
+
+
+def test_a_proof_that_fails_is_seen_at_a_glance() -> None:
+    """The tone of the verdict, the claim and the broker's panel."""
+    states = {1: {"VERIFIED": 10}, 2: {"VERIFIED": 9, "LOST": 1}}
+    cells = [{"broker": broker, "directory": "d", "path": "/d", "states": found} for broker, found in states.items()]
+    events = [event for event in story.journal() if event.name != "ledger"]
+    events.append(Event(999, events[-1].time, "ledger", {"step": "x", "offset": 9, "engine": "pure", "cells": cells}))
+    events.append(Event(1000, events[-1].time, "end", {}))
+    html = run_html(build(story.plan(), events, None, Extra(True)))
+    words = pages.read(html).words
+
+    assert '<div class="verdict bad"><strong>NOT PROVEN (1)</strong>' in html
+    assert "9 of 10 VERIFIED, 1 LOST" in words
+    assert words.index("Broker 2 · 9 of 10") < words.index("Broker 1 · all 10")
+
+
+def test_a_big_cluster_folds() -> None:
+    """Brokers that are whole go under one line; those that are not stay in sight."""
+    cells = tuple(
+        Cell(str(broker), "d", "/data", {"VERIFIED": 40} if broker != 17 else {"VERIFIED": 39, "MISMATCH": 1})
+        for broker in range(1, 61)
+    )
+    report = dataclasses.replace(_whole(), ledgers=(LedgerMoment(story.START, "soak/soak", 900, "spark", cells),))
+    page = pages.read(run_html(report))
+
+    assert page.faults == []
+    assert "59 brokers, each with every replica VERIFIED" in page.words
+    assert page.words.index("Broker 17 ·") < page.words.index("59 brokers, each")
+
+
+def test_hostile_names_stay_text_in_every_form() -> None:
+    """A cluster may name things as it likes; it adds no element, no markup and no control character."""
+    plan = story.plan(cluster=HOSTILE, cluster_id=HOSTILE, change=HOSTILE)
+    path = "kraft-mode/roll-to-kraft/1"
+    cell = {"broker": HOSTILE, "directory": HOSTILE, "path": HOSTILE, "states": {HOSTILE: 1, "LOST": 2}}
+    diff = {"counts": {HOSTILE: {"DIFFERS": 3}}, "unexcused": 3, "expected": {HOSTILE: 1}, "blind_spots": [HOSTILE]}
+    waiting = {"what": HOSTILE, "owner": HOSTILE, "next": HOSTILE}
+    data: list[tuple[str, dict[str, object]]] = [
+        ("run", {"host": HOSTILE}),
+        ("session", {"host": HOSTILE, "pid": HOSTILE}),
+        ("intend", {"stage": "kraft-mode", "title": HOSTILE}),
+        ("waiting", waiting),
+        ("effect", {"effect": "stop", "node": HOSTILE, "detail": HOSTILE}),
+        ("effected", {"effect": "start", "node": HOSTILE, "detail": HOSTILE}),
+        ("diff-file", {"node": HOSTILE, "path": HOSTILE, "lines": [f"+{HOSTILE}", "```"]}),
+        ("ledger", {"engine": HOSTILE, "cells": [cell]}),
+        ("diff", diff),
+        ("note", {"key": HOSTILE, "value": HOSTILE}),
+        ("conclude", {"stage": "kraft-mode", "outcome": "Failed", "reason": HOSTILE, "evidence": [HOSTILE]}),
+        ("stop", {"reason": HOSTILE}),
+    ]
+    events = [Event(at, story.START + at, name, {"step": path, **more}) for at, (name, more) in enumerate(data)]
+    load = story.load(gaps=((story.START, 1.0, HOSTILE),), leaderless=((story.START, 1.0, HOSTILE, HOSTILE),))
+    report = build(plan, events, load, Extra(None, HOSTILE, {HOSTILE: HOSTILE}, blind_spots=(HOSTILE,)))
+
+    html, text = run_html(report), run_markdown(report)
+
+    page = pages.read(html)
+    assert page.faults == []
+    assert page.count("script") == page.count("img") == 0
+    for unsafe in ("\x1b", "\u202e"):
+        assert unsafe not in html
+        assert unsafe not in text
+    prose = re.sub(r"(`+)(?!`).*?(?<!`)\1(?!`)|^\+.*$", "", text, flags=re.MULTILINE)
+    assert not re.search(r"(?<!\\)<(script|img|/code)", prose)
+    assert not re.search(r"(?<!\\)\*\*b(?<!\\)\*\*", prose)

@@ -1,0 +1,268 @@
+"""From a journal to the report of a run: the verdict and what it rests on."""
+
+from __future__ import annotations
+
+import itertools
+import json
+
+import pytest
+
+from migrate.model.history import Event
+from migrate.model.stage import Stage
+from migrate.report.run_json import SCHEMA, run_json
+from migrate.report.run_report import build
+from migrate.report.run_values import Claim, Extra, Holds, RunReport, RunWord
+from tests.report import story
+
+ROLL_3 = "kraft-mode/roll-to-kraft/3"
+
+
+def _whole() -> RunReport:
+    return build(story.plan(), story.journal(), story.load(), story.extra())
+
+
+def _claim(report: RunReport, words: str) -> Claim:
+    return next(claim for claim in report.claims if words in claim.text)
+
+
+def _with(name: str, **changes: object) -> list[Event]:
+    """The whole journal, its last event of that name changed."""
+    events = story.journal()
+    at = max(at for at, event in enumerate(events) if event.name == name)
+    events[at] = Event(at, events[at].time, name, {**events[at].data, **changes})
+    return events
+
+
+def test_a_run_whose_every_claim_holds_is_proven() -> None:
+    """And the sentence still says how much could not be checked."""
+    report = _whole()
+
+    assert str(report.verdict) == "PROVEN"
+    assert {claim.holds for claim in report.claims} == {Holds.YES}
+    assert "2 things could not be checked" in report.verdict.sentence
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"missing": 1}, "No acknowledged record is missing"),
+        ({"duplicated": 2}, "two offsets"),
+        ({"unexpected": 1}, "never sent"),
+        ({"leaderless": ((story.START, 3.0, "load-rf3-1", "unexplained"),)}, "without leader"),
+    ],
+)
+def test_a_load_that_lost_something_proves_the_contrary(changes: dict[str, object], words: str) -> None:
+    """Every step ended, and the run is not proven all the same."""
+    report = build(story.plan(), story.journal(), story.load(**changes), story.extra())
+
+    assert report.verdict.word is RunWord.NOT_PROVEN
+    assert _claim(report, words).holds is Holds.NO
+
+
+def test_a_load_that_sent_nothing_proves_nothing() -> None:
+    """No record is no evidence."""
+    report = build(story.plan(), story.journal(), story.load(acknowledged=0, read=0), story.extra())
+
+    assert _claim(report, "No acknowledged record").holds is Holds.NOT_SEEN
+    assert report.verdict.word is RunWord.NOT_PROVEN
+
+
+def test_a_run_without_load_makes_no_claim_about_records() -> None:
+    """In production there is none of ours."""
+    report = build(story.plan(), story.journal(), None, story.extra())
+
+    assert report.verdict.word is RunWord.PROVEN
+    assert _claim(report, "No acknowledged record").holds is Holds.NOT_DUE
+
+
+def test_one_replica_that_is_not_verified_at_the_end_is_enough() -> None:
+    """The promise is about every replica."""
+    cells = [{"broker": 1, "directory": "d", "path": "/d", "states": {"VERIFIED": 9, "MIGRATING": 1}}]
+
+    report = build(story.plan(), _with("ledger", cells=cells), story.load(), story.extra())
+
+    assert _claim(report, "Every replica").holds is Holds.NO
+    assert "9 of 10 replicas" in _claim(report, "Every replica").evidence
+    assert str(report.verdict) == "NOT PROVEN (1)"
+
+
+def test_an_empty_ledger_is_no_proof() -> None:
+    """Unknown is never read as empty, nor empty as whole."""
+    report = build(story.plan(), _with("ledger", cells=[]), story.load(), story.extra())
+
+    assert _claim(report, "Every replica").holds is Holds.NOT_SEEN
+
+
+def test_an_unexcused_difference_is_enough() -> None:
+    """And a comparison of nothing is no comparison."""
+    differs = build(story.plan(), _with("diff", unexcused=1), None, story.extra())
+    nothing = build(story.plan(), _with("diff", counts={}), None, story.extra())
+
+    assert _claim(differs, "ZooKeeper and KRaft").holds is Holds.NO
+    assert _claim(nothing, "ZooKeeper and KRaft").holds is Holds.NOT_SEEN
+
+
+@pytest.mark.parametrize(("intact", "holds"), [(False, Holds.NO), (None, Holds.NOT_SEEN)])
+def test_a_journal_that_is_broken_or_unchecked_proves_nothing(intact: bool | None, holds: Holds) -> None:
+    """The report stands on it."""
+    report = build(story.plan(), story.journal(), None, Extra(journal_intact=intact))
+
+    assert _claim(report, "The journal").holds is holds
+    assert report.verdict.word is RunWord.NOT_PROVEN
+
+
+def test_the_callers_claims_count() -> None:
+    """The demo's own checks are judged like ours."""
+    stray = Claim("No folder ends in -stray.", Holds.NO, "disk2/a-0.x-stray")
+
+    report = build(story.plan(), story.journal(), None, Extra(True, claims=(stray,)))
+
+    assert str(report.verdict) == "NOT PROVEN (1)"
+
+
+def test_a_run_that_goes_on_is_unfinished_and_says_where() -> None:
+    """What is not due yet is no fault."""
+    report = build(story.plan(), story.journal(until=ROLL_3), None, Extra(True))
+
+    assert str(report.verdict) == "UNFINISHED"
+    assert report.verdict.sentence.endswith("It stands at: broker 3 restarts as a KRaft broker.")
+    assert _claim(report, "Every replica").holds is Holds.NOT_DUE
+    assert _claim(report, "Every planned step").holds is Holds.NOT_DUE
+
+
+def test_a_stop_gives_its_reason_until_the_run_goes_on() -> None:
+    """A session after it takes it back."""
+    pen = story.Pen(events=story.journal(until=ROLL_3))
+    pen.now = pen.events[-1].time
+    pen.conclude(story.plan().steps[13], "Refused", reason="disk2 of broker 3 is broken", evidence=[])
+    pen.write("stop", 0.1, reason="disk2 of broker 3 is broken", code="B-DIR-01")
+    stopped = build(story.plan(), pen.events, None, Extra(True))
+    pen.write("session", 60.0, pid=1, host="ops-1", resumed=True)
+    resumed = build(story.plan(), pen.events, None, Extra(True))
+
+    assert stopped.verdict.word is RunWord.STOPPED
+    assert stopped.verdict.sentence == "The run stopped: disk2 of broker 3 is broken"
+    assert _claim(stopped, "Every planned step").holds is Holds.NO
+    assert resumed.verdict.word is RunWord.UNFINISHED
+
+
+def test_a_plan_that_was_not_applied_has_a_report_too() -> None:
+    """An empty journal is a fact, not an error."""
+    report = build(story.plan(), [], None, None)
+
+    assert report.verdict.sentence == "Nothing was applied."
+    assert (report.stages, report.restarts, report.hosts) == ((), (), ())
+    assert report.begin == report.end == story.plan().created
+
+
+def test_stages_span_from_their_first_step_to_their_last() -> None:
+    """In order, without overlap, each complete."""
+    spans = _whole().stages
+
+    assert [Stage.from_label(span.stage) for span in spans] == [stage for stage in Stage if stage is not Stage.ASSESS]
+    assert all(span.end is not None and span.passed == span.steps for span in spans)
+    assert all(one.end is not None and one.end <= two.begin for one, two in itertools.pairwise(spans))
+
+
+def test_a_stage_that_is_not_through_is_open() -> None:
+    """Two of its three steps are done."""
+    last = build(story.plan(), story.journal(until=ROLL_3)).stages[-1]
+
+    assert (last.stage, last.end, last.passed, last.steps) == ("kraft-mode", None, 2, 3)
+
+
+def test_a_restart_that_a_kill_cut_in_two_is_one_restart() -> None:
+    """The stop of the first session and the start of the second belong together."""
+    rolls = [entry for entry in _whole().restarts if entry.step == "kraft-mode/roll-to-kraft/2"]
+
+    assert len(rolls) == 1
+    assert rolls[0].stopped is not None
+    assert rolls[0].started is not None
+    assert rolls[0].proven is not None
+    assert rolls[0].started - rolls[0].stopped > 14
+
+
+def test_every_restart_is_there_with_its_times() -> None:
+    """Three first starts, two rolls, three restarts of controllers."""
+    restarts = _whole().restarts
+
+    assert len(restarts) == 12
+    assert [entry.node for entry in restarts if entry.stopped is None] == ["3001", "3002", "3003"]
+    assert all(entry.started is not None and entry.proven is not None for entry in restarts)
+
+
+def test_a_resumed_step_counts_its_attempts_and_keeps_its_first_begin() -> None:
+    """The kill is not hidden."""
+    step = next(step for step in _whole().steps if step.id == "kraft-mode/roll-to-kraft/2")
+
+    assert step.attempts == 2
+    assert step.begin is not None
+    assert step.end is not None
+    assert step.end - step.begin > 14
+
+
+def test_an_effect_without_an_end_is_shown_as_such() -> None:
+    """The stop during which we were killed."""
+    broker = next(host for host in _whole().hosts if host.node == "2")
+    stops = [effect for effect in broker.effects if effect.effect == "stop"]
+
+    assert [effect.done is None for effect in stops] == [False, True, False]
+
+
+def test_waits_last_until_their_step_goes_on() -> None:
+    """They are only written down when they begin or move."""
+    waits = _whole().waits
+
+    assert len(waits) == 4
+    assert all(wait.end - wait.begin > 2.5 for wait in waits)
+    assert waits[0].owner == "the active controller"
+
+
+def test_hosts_are_named_by_their_role_and_in_order() -> None:
+    """Brokers are those of the ledger; the caller may say better."""
+    report = _whole()
+    renamed = build(story.plan(), story.journal(), None, Extra(roles={"3001": "quorum voter"}))
+
+    assert [report.name(host.node) for host in report.hosts] == [
+        "zookeeper",
+        "broker 1",
+        "broker 2",
+        "broker 3",
+        "controller 3001",
+        "controller 3002",
+        "controller 3003",
+    ]
+    assert renamed.name("3001") == "quorum voter 3001"
+
+
+def test_blind_spots_of_plan_comparison_and_load_stand_together() -> None:
+    """Each once."""
+    load = story.load(blind=((story.START, 4.0, "no broker answered"),))
+    report = build(story.plan(), story.journal(), load, Extra(True, blind_spots=("clocks were not compared",)))
+
+    assert len(report.blind_spots) == 4
+    assert report.blind_spots[0] == "live answers: broker 3 did not answer within 5 s"
+    assert report.blind_spots[-1] == "load: nobody saw who leads for 4.0 s: no broker answered"
+
+
+def test_events_of_a_later_version_do_not_break_the_report() -> None:
+    """Names and fields that we do not know are left alone; a step that the plan lacks is shown."""
+    events = [*story.journal(until=ROLL_3), Event(999, story.START + 500, "weather", {"sky": "grey"})]
+    events.append(Event(1000, story.START + 501, "conclude", {"step": "x/y", "stage": 7, "outcome": "Verified"}))
+
+    report = build(story.plan(), events)
+
+    assert report.steps[-1].id == "x/y"
+    assert report.steps[-1].stage == "kraft-mode"
+
+
+def test_the_json_holds_every_value_under_its_own_name() -> None:
+    """A machine reads what a person reads."""
+    body = json.loads(run_json(_whole()))
+
+    assert body["schema"] == SCHEMA
+    assert body["verdict"]["word"] == "PROVEN"
+    assert [claim["holds"] for claim in body["claims"]] == ["holds"] * 8
+    assert body["ledgers"][-1]["cells"][0]["states"] == {"VERIFIED": 36}
+    assert body["load"]["missing"] == 0
+    assert body["diffs"][-1]["counts"]["partition"] == {"EQUAL": 826}

@@ -1,0 +1,76 @@
+"""Words of every report."""
+
+from __future__ import annotations
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.report.wording import clip, clock, duration, moment, plural, printable
+
+
+@given(st.text())
+def test_no_text_reaches_a_terminal_with_a_character_that_acts(text: str) -> None:
+    """Whatever a cluster names things: no control, no direction override, no line separator is left."""
+    shown = printable(text)
+
+    assert not {unicodedata.category(char) for char in shown} & {"Cc", "Cf", "Zl", "Zp", "Cs"}
+    assert "\n" not in shown
+
+
+@given(st.text(alphabet=st.characters(categories=["L", "N", "P", "S"])))
+def test_ordinary_text_is_not_touched(text: str) -> None:
+    """Letters of any script stay as they are."""
+    assert printable(text) == text
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("a\x1b[31mb", "a\\x1b[31mb"),
+        ("a\nb", "a\\x0ab"),
+        ("x\u202ey", "x\\u202ey"),
+        ("\U000e0041", "\\U000e0041"),
+        ("\ud800", "\\ud800"),
+        ("größe-日本", "größe-日本"),
+    ],
+)
+def test_what_acts_is_spelled_out(text: str, shown: str) -> None:
+    """Escape sequences, new lines, bidirectional overrides, tags, lone surrogates."""
+    assert printable(text) == shown
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [
+        (0.04, "0.0 s"),
+        (9.94, "9.9 s"),
+        (9.99, "10.0 s"),
+        (12.4, "12 s"),
+        (59.6, "1 min 00 s"),
+        (185, "3 min 05 s"),
+        (7800, "2 h 10 min"),
+        (540_000, "6 d 6 h"),
+    ],
+)
+def test_durations_are_read_at_a_glance(seconds: float, words: str) -> None:
+    """Two units at most."""
+    assert duration(seconds) == words
+
+
+def test_times_are_utc_and_impossible_ones_are_still_shown() -> None:
+    """A report may not fall over a clock that was wrong."""
+    assert moment(0) == "1970-01-01 00:00:00 UTC"
+    assert clock(1_772_398_800.9) == "21:00:00"
+    assert moment(1e30).endswith("s since 1970")
+
+
+def test_numbers_agree_with_their_nouns() -> None:
+    """One file, two files, thousands set apart."""
+    assert plural(1, "file") == "1 file"
+    assert plural(12_345, "file") == "12,345 files"
+    assert plural(2, "start or restart", "starts and restarts") == "2 starts and restarts"
+    assert clip("abcdef", 4) == "abc…"
+    assert clip("abcd", 4) == "abcd"
