@@ -95,7 +95,9 @@ def _meet(one: Versions, other: Versions) -> Versions:
 def ours(table: Struct, versions: Versions) -> list[tuple[Any, ...]]:
     """Our table in the same form."""
     return [
-        _row(entry, versions) for entry in table.fields if _meet(entry.versions, versions).low <= _meet(entry.versions, versions).high
+        _row(entry, versions)
+        for entry in table.fields
+        if _meet(entry.versions, versions).low <= _meet(entry.versions, versions).high
     ]
 
 
