@@ -1,1 +1,56 @@
-"""World to findings, pure; one file an area, one function a code."""
+"""Checks: a World in, findings out.  Pure; one file an area, one function a code."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from migrate.checks import (  # noqa: F401 - importing an area registers its checks
+    availability,
+    config,
+    directories,
+    migration,
+    network,
+    quorum,
+    replicas,
+    rollback,
+    security,
+    versions,
+    zookeeper,
+)
+from migrate.checks.registry import CHECKS, NEVER, run_all
+from migrate.model.findings import CodeDoc, Finding, Severity
+from migrate.model.stage import Stage
+from migrate.model.world import World
+
+__all__ = ["CODES", "NEVER", "blind_spots", "blocking", "run"]
+
+CODES: Final[Mapping[str, CodeDoc]] = {code: CHECKS[code].doc for code in sorted(CHECKS)}
+ORDER: Final = (Severity.BLOCKER, Severity.BLIND_SPOT, Severity.WARNING, Severity.INFO)
+
+
+def run(world: World, *, target: Stage) -> tuple[Finding, ...]:
+    """Every finding; those that block `target` first, then by severity and code.
+
+    `target` is the stage that shall begin: a finding blocks it when `blocks_from` is not above its number.
+    """
+    found = list(run_all(world))
+    return tuple(sorted(found, key=lambda entry: (not _blocks(entry, target), ORDER.index(entry.severity), entry.code)))
+
+
+def blocking(findings: Iterable[Finding], target: Stage) -> tuple[Finding, ...]:
+    """The findings that block that stage: blockers, and blind spots that it cannot do without."""
+    return tuple(entry for entry in findings if _blocks(entry, target))
+
+
+def blind_spots(findings: Iterable[Finding]) -> dict[tuple[str, str], tuple[str, ...]]:
+    """Blind spots by what could not be seen: (what, why) -> the codes of the checks that need it."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for entry in findings:
+        if entry.severity is Severity.BLIND_SPOT:
+            found.setdefault((entry.about, entry.evidence), []).append(entry.code)
+    return {key: tuple(sorted(codes)) for key, codes in found.items()}
+
+
+def _blocks(entry: Finding, target: Stage) -> bool:
+    return entry.severity in (Severity.BLOCKER, Severity.BLIND_SPOT) and entry.blocks_from <= target

@@ -1,0 +1,158 @@
+"""HLT: which partitions a restart takes away, and which are not whole now."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from migrate.checks.phase import Mode, mode_of
+from migrate.checks.registry import BEFORE_COPY, Hit, Result, check
+from migrate.checks.sight import metadata_answers, zookeeper
+from migrate.checks.zookeeper import sample
+from migrate.model.findings import CodeDoc
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.views import ConfigFile, MetadataAnswer, ZookeeperView
+from migrate.model.world import World
+
+MIN_ISR = "min.insync.replicas"
+
+
+def cluster_min_isr(view: ZookeeperView, world: World) -> int:
+    """The brokers' default: dynamic, else the largest in a file, else Kafka's 1."""
+    rows = view.entities
+    for kind, key, name, value in zip(rows.kind, rows.key, rows.name, rows.value, strict=True):
+        if (kind, key, name) == ("broker-config", "<default>", MIN_ISR) and value.isdecimal():
+            return int(value)
+    if isinstance(world.configs, Unknown):
+        return 1
+    files = [entry.values.get(MIN_ISR, "") for entry in world.configs.values() if isinstance(entry, ConfigFile)]
+    return max((int(value) for value in files if value.isdecimal()), default=1)
+
+
+def suffering(view: ZookeeperView, world: World) -> dict[str, str]:
+    """Topic -> why, for topics that are not writable while one of their brokers restarts, whatever one does."""
+    rows, default = view.entities, cluster_min_isr(view, world)
+    own = {
+        key: int(value)
+        for kind, key, name, value in zip(rows.kind, rows.key, rows.name, rows.value, strict=True)
+        if kind == "topic-config" and name == MIN_ISR and value.isdecimal()
+    }
+    found: dict[str, str] = {}
+    for topic, replicas in zip(view.partitions.topic, view.partitions.replicas, strict=True):
+        if len(replicas) == 1:
+            found[topic] = "one replica"
+        elif len(replicas) <= own.get(topic, default):
+            found.setdefault(topic, f"{len(replicas)} replicas and {MIN_ISR}={own.get(topic, default)}")
+    return found
+
+
+def _accepted(topic: str, world: World) -> bool:
+    if isinstance(world.playbook, Unknown):
+        return False
+    return any(re.fullmatch(pattern, topic) for pattern in world.playbook.accept_unavailable)
+
+
+@check(
+    CodeDoc(
+        "I-HLT-01",
+        "topics that are unavailable while one of their brokers restarts",
+        "Each broker restarts twice. What has one replica is gone for that time; what has as many replicas as its"
+        " min.insync.replicas takes no records with acks=all.",
+        "Replication factor 1, or equal to min.insync.replicas.",
+        "Raise the replication factor, or tell the owners when the restarts are.",
+        "min.insync.replicas",
+    ),
+    sees=zookeeper,
+)
+def unavailable_in_restarts(view: ZookeeperView, world: World) -> Result:
+    """Those that the playbook accepts, and all of them where there is no playbook."""
+    names = [
+        topic for topic in suffering(view, world) if isinstance(world.playbook, Unknown) or _accepted(topic, world)
+    ]
+    if names:
+        said = "" if isinstance(world.playbook, Unknown) else ", accepted by the playbook"
+        yield Hit(f"{len(names)} topics", f"unavailable while a broker restarts{said}: {sample(sorted(names))}")
+
+
+@check(
+    CodeDoc(
+        "B-HLT-02",
+        "a topic becomes unavailable and nobody accepted it",
+        "No partition goes below min.insync.replicas by our hand unless its topic is accepted by name.",
+        "Replication factor 1, or equal to min.insync.replicas, and no pattern of the playbook matches the topic.",
+        "Raise the replication factor, or name the topic in policy.availability.accept_unavailable.",
+        "min.insync.replicas",
+    ),
+    sees=zookeeper,
+    blocks_from=Stage.MIGRATION_MODE,
+)
+def unavailable_unaccepted(view: ZookeeperView, world: World) -> Result:
+    """Without a playbook there is nothing to accept by: see I-HLT-01."""
+    if isinstance(world.playbook, Unknown) or not _restarts_ahead(world):
+        return
+    for topic, why in sorted(suffering(view, world).items()):
+        if not _accepted(topic, world):
+            yield Hit(f"topic {topic}", f"{why}: unavailable while one of its brokers restarts")
+
+
+def _restarts_ahead(world: World) -> bool:
+    """Is there a broker left to roll?  Known only by the files; where they are not, it is assumed."""
+    if isinstance(world.configs, Unknown):
+        return True
+    files = [world.configs.get(node.id) for node in world.inventory.brokers]
+    return not all(isinstance(entry, ConfigFile) and mode_of(entry.values) is Mode.KRAFT for entry in files)
+
+
+@check(
+    CodeDoc(
+        "W-HLT-03",
+        "partitions are not whole",
+        "Restarting a broker while another replica lags can take a partition below min.insync.replicas; every "
+        "restart waits for full ISRs.",
+        "A broker is down, slow or catching up.",
+        "Wait, or find out what holds the replicas back.",
+        "Metadata: leader, isr",
+    ),
+    sees=metadata_answers,
+)
+def not_whole(answers: dict[NodeId, MetadataAnswer], world: World) -> Result:
+    """Over all brokers' answers, each partition once."""
+    names = dict.fromkeys(_unhealthy(answers))
+    if names:
+        yield Hit(
+            f"{len(names)} partitions", f"no leader, or an ISR smaller than the replica list: {sample(list(names))}"
+        )
+
+
+def _unhealthy(answers: dict[NodeId, MetadataAnswer]) -> Iterator[str]:
+    for answer in answers.values():
+        for entry in answer.unhealthy:
+            yield f"{entry.topic}-{entry.partition}"
+
+
+@check(
+    CodeDoc(
+        "W-HLT-04",
+        "partitions have no leader",
+        "A partition without a leader is copied as it is, and serves nobody.",
+        "All of its replicas that are in sync are down.",
+        "Start the brokers that hold its in-sync replicas; then check again.",
+        "/brokers/topics/T/partitions/P/state: leader -1",
+    ),
+    sees=zookeeper,
+    when=BEFORE_COPY,
+)
+def no_leader(view: ZookeeperView, world: World) -> Result:
+    """Leader -1 with a state; a missing state is B-ZKN-04."""
+    columns = view.partitions
+    names = [
+        f"{topic}-{partition}"
+        for topic, partition, leader, revision in zip(
+            columns.topic, columns.partition, columns.leader, columns.revision, strict=True
+        )
+        if leader < 0 <= revision
+    ]
+    if names:
+        yield Hit(f"{len(names)} partitions", f"they have no leader: {sample(names)}")

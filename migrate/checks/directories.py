@@ -1,0 +1,301 @@
+"""DIR: log directories and what identifies them: health, meta.properties, ids."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from migrate.checks.registry import AFTER_COPY, ALWAYS, Hit, Result, check
+from migrate.checks.sight import both, broker_configs, broker_disks, kraft, ledger, log_dir_answers
+from migrate.model.findings import CodeDoc
+from migrate.model.ids import NodeId
+from migrate.model.ledger import Ledger, ReplicaState
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.views import (
+    BrokerDisks,
+    ConfigFile,
+    Directory,
+    KraftView,
+    LogDirAnswer,
+    MetaBroken,
+    MetaMissing,
+    MetaProperties,
+)
+from migrate.model.world import World
+
+VOLATILE: Final = ("tmpfs", "ramfs", "overlay")
+
+Disks = dict[NodeId, BrokerDisks]
+Configs = dict[NodeId, ConfigFile]
+
+
+def every_directory(disks: Disks) -> Iterator[tuple[NodeId, Directory]]:
+    """All directories of all brokers, metadata.log.dir too where it lies apart."""
+    for node, found in disks.items():
+        for directory in found.directories:
+            yield node, directory
+        if found.metadata_directory is not None:
+            yield node, found.metadata_directory
+
+
+def place(node: NodeId, directory: Directory) -> str:
+    """`broker 1: /data/d0`."""
+    return f"broker {node}: {directory.path}"
+
+
+@check(
+    CodeDoc(
+        "B-DIR-01",
+        "a log directory is broken",
+        "In migration mode one failing directory stops the whole broker; its replicas stay MIGRATING and are not "
+        "failed over when the broker comes back as KRaft.",
+        "The disk is dead, full, read-only or not mounted, or its meta.properties is damaged.",
+        "Mend or replace the disk and let its replicas catch up; then check again.",
+        "KAFKA-16431; kafka-facts: DirectoryId.isOnline takes MIGRATING for online",
+    ),
+    sees=broker_disks,
+    blocks_from=Stage.MIGRATION_MODE,
+    when=ALWAYS,
+)
+def broken_directory(disks: Disks, world: World) -> Result:
+    """Its health, and a meta.properties that can be read."""
+    for node, directory in every_directory(disks):
+        if directory.problem:
+            yield Hit(place(node, directory), f"the directory {directory.problem}", directory.mount)
+        elif isinstance(directory.meta, MetaBroken):
+            yield Hit(place(node, directory), f"meta.properties cannot be trusted: {directory.meta.reason}")
+
+
+@check(
+    CodeDoc(
+        "B-DIR-17",
+        "a broker reports a log directory as offline",
+        "The broker itself has given that directory up: one failing directory stops it in migration mode.",
+        "The disk failed while the broker was running.",
+        "Mend or replace the disk, restart the broker, let its replicas catch up; then check again.",
+        "DescribeLogDirs error 56, KAFKA_STORAGE_ERROR; KAFKA-16431",
+    ),
+    sees=log_dir_answers,
+    blocks_from=Stage.MIGRATION_MODE,
+    when=ALWAYS,
+)
+def offline_directory(answers: dict[NodeId, tuple[LogDirAnswer, ...]], world: World) -> Result:
+    """An error in DescribeLogDirs."""
+    for node, found in answers.items():
+        for answer in found:
+            if answer.error:
+                yield Hit(f"broker {node}: {answer.path}", f"DescribeLogDirs answers error {answer.error}")
+
+
+@check(
+    CodeDoc(
+        "B-DIR-02",
+        "two directories have one directory.id, or a reserved one",
+        "A broker refuses to start on two directories of one id; over two brokers only the controller notices, "
+        "and refuses the registration while the broker says 'started'.",
+        "A disk was cloned, or an image restored.",
+        "Take directory.id out of the copy's meta.properties while the broker is stopped: a new one is made at "
+        "its start.",
+        "MetaPropertiesEnsemble.verify; ClusterControlManager: INVALID_REGISTRATION; seen on 3.9.2",
+    ),
+    sees=broker_disks,
+    blocks_from=Stage.MIGRATION_MODE,
+    when=ALWAYS,
+)
+def duplicate_directory(disks: Disks, world: World) -> Result:
+    """Ids over the whole cluster, the controllers' directories included where they were looked at."""
+    places: dict[str, list[str]] = {}
+    seen = dict(disks)
+    if not isinstance(world.disks, Unknown):
+        seen |= {node: found for node, found in world.disks.items() if not isinstance(found, Unknown)}
+    for node, directory in every_directory(seen):
+        if directory.id is None:
+            continue
+        if directory.id.reserved:
+            yield Hit(place(node, directory), f"its directory.id {directory.id} is one that Kafka keeps for itself")
+        places.setdefault(str(directory.id), []).append(f"node {node}: {directory.path}")
+    for directory_id, found in places.items():
+        if len(found) > 1:
+            yield Hit(found[1], f"its directory.id {directory_id} is that of {found[0]} too", ", ".join(found))
+
+
+@check(
+    CodeDoc(
+        "B-DIR-03",
+        "a log directory belongs to another cluster or node",
+        "The broker refuses to start on it, or starts with a stranger's replicas.",
+        "A disk was moved, cloned or restored from another broker, or the wrong path is in log.dirs.",
+        "Put the right disk in its place; do not edit ids over data you have not looked at.",
+        "MetaPropertiesEnsemble.verify: 'Stored node id 1 doesn't match previous node id 0'",
+    ),
+    sees=broker_disks,
+    blocks_from=Stage.MIGRATION_MODE,
+    when=ALWAYS,
+)
+def other_owner(disks: Disks, world: World) -> Result:
+    """cluster.id and node id of each meta.properties."""
+    expected = cluster_id_of(world)
+    for node, directory in every_directory(disks):
+        meta = directory.meta
+        if not isinstance(meta, MetaProperties):
+            continue
+        if meta.cluster_id is not None and expected is not None and meta.cluster_id != expected:
+            yield Hit(
+                place(node, directory), f"meta.properties has cluster.id {meta.cluster_id}, the cluster is {expected}"
+            )
+        if meta.node_id is not None and meta.node_id != int(node):
+            yield Hit(place(node, directory), f"meta.properties has node id {meta.node_id}, the broker is {node}")
+
+
+def cluster_id_of(world: World) -> str | None:
+    """As ZooKeeper, the metadata or the inventory says; None where none of them can."""
+    if not isinstance(world.zookeeper, Unknown):
+        return world.zookeeper.cluster_id
+    if not isinstance(world.kraft, Unknown) and world.kraft.cluster_id:
+        return world.kraft.cluster_id
+    return world.inventory.expect_cluster_id
+
+
+@check(
+    CodeDoc(
+        "B-DIR-04",
+        "a log directory has no complete meta.properties",
+        "A KRaft broker does not start on a readable directory without node id and cluster id: 'have you run "
+        "kafka-storage.sh'.",
+        "A replacement disk is empty, or the file was lost or torn.",
+        "Restart the broker while it is in ZooKeeper mode: it writes the file itself. Later, write it by hand "
+        "with version=0, broker.id, cluster.id and directory.id.",
+        "KafkaRaftServer.scala; MetaPropertiesEnsemble.verify; seen on 3.9.2",
+    ),
+    sees=broker_disks,
+    blocks_from=Stage.KRAFT_MODE,
+    when=ALWAYS,
+)
+def no_meta_properties(disks: Disks, world: World) -> Result:
+    """Missing, or without an id that KRaft asks for."""
+    for node, directory in every_directory(disks):
+        meta = directory.meta
+        if directory.healthy and isinstance(meta, MetaMissing):
+            yield Hit(place(node, directory), "there is no meta.properties")
+        elif isinstance(meta, MetaProperties) and (meta.cluster_id is None or meta.node_id is None):
+            lacking = "cluster.id" if meta.cluster_id is None else "node id"
+            yield Hit(place(node, directory), f"meta.properties has no {lacking}")
+
+
+@check(
+    CodeDoc(
+        "B-DIR-05",
+        "a local copy of the metadata log lies in a wrong or a second directory",
+        "A KRaft broker refuses to start: 'Found unexpected metadata location'.",
+        "metadata.log.dir was changed, or the order of log.dirs.",
+        "Stop the broker and move the misplaced __cluster_metadata-0 aside; the broker fetches what it needs.",
+        "KafkaRaftServer.scala; KAFKA-16463",
+    ),
+    sees=both(broker_disks, broker_configs),
+    blocks_from=Stage.KRAFT_MODE,
+    when=ALWAYS,
+)
+def misplaced_metadata(seen: tuple[Disks, Configs], world: World) -> Result:
+    """__cluster_metadata-0 belongs into metadata.log.dir, the first of log.dirs unless set."""
+    disks, configs = seen
+    for node, found in disks.items():
+        if node not in configs or not found.directories:
+            continue
+        wanted = configs[node].values.get("metadata.log.dir", "").strip() or found.directories[0].path
+        for directory in found.directories:
+            if directory.holds_metadata_log and os.path.normpath(directory.path) != os.path.normpath(wanted):
+                yield Hit(place(node, directory), f"__cluster_metadata-0 lies here, it belongs into {wanted}")
+
+
+@check(
+    CodeDoc(
+        "B-DIR-08",
+        "a replica's directory is not proven",
+        "A replica that is MIGRATING, UNASSIGNED or misplaced in the metadata is not failed over when its disk dies.",
+        "A broker's report has not arrived yet, or a replica moved.",
+        "Wait for the broker's report, or see `kraft-migrate directories verify` for the rows.",
+        "KIP-858; kafka-facts: the hole in DirectoryId.isOnline",
+    ),
+    sees=ledger,
+    blocks_from=Stage.FINALIZE,
+    when=AFTER_COPY,
+    proof=True,
+)
+def unproven_replica(found: Ledger, world: World) -> Result:
+    """Rows of KRaft brokers that are not VERIFIED; before its second roll a broker owes nothing."""
+    if isinstance(world.kraft, Unknown):
+        return
+    done = {int(node) for node, entry in world.kraft.brokers.items() if not entry.migrating}
+    for row in found.rows:
+        if row.broker in done and row.state is not ReplicaState.VERIFIED:
+            yield Hit(f"{row.topic}-{row.partition} on broker {row.broker}", f"its row is {row.state.value}")
+
+
+@check(
+    CodeDoc(
+        "W-DIR-09",
+        "a log directory does not outlive its host",
+        "Data on such a file system is gone with the host or the container.",
+        "tmpfs, ramfs or a container's own layer.",
+        "Use a volume that stays. In a laboratory, ignore this.",
+        "strimzi-kafka-operator #10187",
+    ),
+    sees=broker_disks,
+    when=ALWAYS,
+)
+def volatile_directory(disks: Disks, world: World) -> Result:
+    """By the file system's type, a line a broker."""
+    for node, found in disks.items():
+        volatile = [entry for entry in found.directories if entry.filesystem in VOLATILE]
+        if volatile:
+            kinds = ", ".join(sorted({entry.filesystem for entry in volatile}))
+            yield Hit(f"broker {node}", f"{len(volatile)} log directories lie on {kinds}", volatile[0].path)
+
+
+@check(
+    CodeDoc(
+        "B-DIR-10",
+        "a broker's registered directories are not those on its disks",
+        "The metadata can only name directories that are registered: replicas elsewhere stay unproven for ever.",
+        "A directory was added, replaced or failed at the broker's start.",
+        "Restart the broker with all its directories healthy: it registers anew.",
+        "RegisterBrokerRequest.LogDirs; BrokerLifecycleManager",
+    ),
+    sees=both(kraft, broker_disks),
+    blocks_from=Stage.KRAFT_MODE,
+    when=ALWAYS,
+)
+def registered_directories(seen: tuple[KraftView, Disks], world: World) -> Result:
+    """As sets: their order means nothing."""
+    view, disks = seen
+    for node, found in disks.items():
+        registration = view.brokers.get(node)
+        here = {str(entry.id) for entry in found.directories if entry.id is not None}
+        if registration is None:
+            continue
+        there = {str(entry) for entry in registration.log_dirs}
+        if here - there:
+            yield Hit(f"broker {node}", f"on its disks and not registered: {', '.join(sorted(here - there))}")
+        if there - here:
+            yield Hit(f"broker {node}", f"registered and not on its disks: {', '.join(sorted(there - here))}")
+
+
+@check(
+    CodeDoc(
+        "W-DIR-18",
+        "something odd lies in a log directory",
+        "Kafka may refuse a folder that it cannot read the name of, and does not follow what we do not follow.",
+        "Links, lost+found, leftovers of other tools.",
+        "Look at it; move away what is not Kafka's while the broker is stopped.",
+        "LogManager.loadLogs: 'Found directory ... is not in the form of topic-partition'",
+    ),
+    sees=broker_disks,
+    when=ALWAYS,
+)
+def oddities(disks: Disks, world: World) -> Result:
+    """As the host's reader told them."""
+    for node, directory in every_directory(disks):
+        if directory.oddities:
+            yield Hit(place(node, directory), "; ".join(directory.oddities))

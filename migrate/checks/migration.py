@@ -1,0 +1,243 @@
+"""MIG: where the migration stands, and what would end it too early."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from migrate.checks.phase import Phase
+from migrate.checks.registry import ALWAYS, BEFORE_COPY, Hit, Result, check
+from migrate.checks.sight import both, controller_answers, diff, kraft, zookeeper
+from migrate.model.difference import DiffReport
+from migrate.model.findings import CodeDoc
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.views import KraftView, MigrationZnode, NodeAnswer, ZookeeperView
+from migrate.model.world import World
+
+DUAL_WRITE: Final = frozenset({Phase.DUAL_WRITE})
+LAG: Final = 1000  # records
+
+
+@check(
+    CodeDoc(
+        "B-MIG-01",
+        "the metadata says that the copy is done, ZooKeeper says that it is not",
+        "The driver stays inactive on every later leader: 'KRaft controller indicates an active migration, but "
+        "the ZK state does not.' The migration is stuck for ever.",
+        "The active controller was killed between the end of the copy and its note in /migration.",
+        "If it lasts: stop the controllers, delete /controller and /migration, format and start the controllers "
+        "anew, then restart every broker. All topics stay.",
+        "KRaftMigrationDriver; seen on 3.9.2",
+    ),
+    sees=both(zookeeper, kraft),
+    blocks_from=Stage.HYBRID,
+    when=DUAL_WRITE,
+)
+def stuck_after_copy(seen: tuple[ZookeeperView, KraftView], world: World) -> Result:
+    """MIGRATION in the log, no copied offset in the znode."""
+    znode = seen[0].migration
+    if not isinstance(znode, MigrationZnode) or znode.offset <= 0:
+        found = f"kraft_metadata_offset {znode.offset}" if isinstance(znode, MigrationZnode) else "no znode"
+        yield Hit("/migration", f"the metadata log is at MIGRATION, /migration has {found}")
+
+
+@check(
+    CodeDoc(
+        "B-MIG-02",
+        "the controllers were once started without the flag",
+        "Their log is at NONE for good: the migration never starts, and the flag added later crashes them.",
+        "The flag was missing in a file at the first start.",
+        "Stop the controllers, set their metadata directories aside, put the flag into every file, format them anew.",
+        "'Should not have ZK migrations enabled on a cluster that was created in KRaft mode.'",
+    ),
+    sees=kraft,
+    blocks_from=Stage.MIGRATION_MODE,
+    when=BEFORE_COPY,
+)
+def never_in_migration(view: KraftView, world: World) -> Result:
+    """State NONE in a log that has records."""
+    if view.migration_state is ZkMigrationState.NONE and view.offset >= 0:
+        yield Hit("the KRaft metadata", "ZkMigrationState is NONE", view.source)
+
+
+@check(
+    CodeDoc(
+        "W-MIG-03",
+        "the migration is finalized and a broker is still in migration mode",
+        "It will not be let in again after a restart (BROKER_ID_NOT_REGISTERED, 102), yet its log will say 'started'.",
+        "A controller without the flag was elected too early (KAFKA-20960).",
+        "There is no way back. Roll every remaining broker forward to KRaft without delay.",
+        "KAFKA-20960; seen on 3.9.2",
+    ),
+    sees=kraft,
+    when=frozenset({Phase.FINALIZED}),
+)
+def finalized_too_early(view: KraftView, world: World) -> Result:
+    """POST_MIGRATION with migrating registrations."""
+    for node, entry in view.brokers.items():
+        if entry.migrating:
+            yield Hit(
+                f"broker {node}", "it is registered as a migrating ZooKeeper broker after the end of the migration"
+            )
+
+
+@check(
+    CodeDoc(
+        "B-MIG-04",
+        "a broker is not in KRaft mode yet",
+        "Finalizing leaves ZooKeeper-mode brokers behind without a controller; Kafka does not check this.",
+        "The second roll is not complete, or a broker that is down still counts as migrating.",
+        "Finish the second roll; unregister brokers that will never come back.",
+        "KAFKA-20960; MigratingZkBrokerCount",
+    ),
+    sees=kraft,
+    blocks_from=Stage.FINALIZE,
+    when=DUAL_WRITE,
+)
+def brokers_left(view: KraftView, world: World) -> Result:
+    """Registrations with isMigratingZkBroker; said once the second roll has begun."""
+    if all(entry.migrating for entry in view.brokers.values()):
+        return
+    for node, entry in view.brokers.items():
+        if entry.migrating:
+            yield Hit(f"broker {node}", "its registration says isMigratingZkBroker")
+    for broker in world.inventory.brokers:
+        if broker.id not in view.brokers:
+            yield Hit(f"broker {broker.id}", "it has no registration")
+
+
+@check(
+    CodeDoc(
+        "B-MIG-05",
+        "a broker is fenced",
+        "A fenced broker serves nobody, and what it holds cannot be proven.",
+        "It is down, cut off, or still catching up with the metadata.",
+        "Start it, or wait; look at its log if it stays fenced.",
+        "BrokerHeartbeatManager",
+    ),
+    sees=kraft,
+    blocks_from=Stage.FINALIZE,
+    when=ALWAYS,
+)
+def fenced_broker(view: KraftView, world: World) -> Result:
+    """Registrations that are fenced."""
+    for node, entry in view.brokers.items():
+        if entry.fenced:
+            yield Hit(f"broker {node}", "it is fenced in the metadata")
+
+
+@check(
+    CodeDoc(
+        "B-MIG-06",
+        "ZooKeeper and KRaft differ",
+        "What differs now was lost or changed by the copy, or by someone who wrote past Kafka.",
+        "See the rows of `kraft-migrate diff`.",
+        "Find out which side is right; excuse a wanted difference by name in an AcceptedDifferences file.",
+        "KIP-866",
+    ),
+    sees=diff,
+    blocks_from=Stage.KRAFT_MODE,
+    when=DUAL_WRITE,
+    proof=True,
+)
+def stores_differ(report: DiffReport, world: World) -> Result:
+    """Rows outside EXPECTED and ACCEPTED."""
+    for entry in report.unexcused:
+        yield Hit(
+            f"{entry.kind} {entry.key}",
+            f"{entry.cls} {entry.field}",
+            f"ZooKeeper {entry.zookeeper}, KRaft {entry.kraft}",
+        )
+
+
+@check(
+    CodeDoc(
+        "B-MIG-07",
+        "a running controller has not the migration flag",
+        "As soon as it is elected it finalizes the migration, whatever mode the brokers are in: there is no way back.",
+        "It was restarted from a file without zookeeper.metadata.migration.enable=true.",
+        "Stop it, put the flag into its file, start it again. Until then restart no other controller.",
+        "KAFKA-20960, open; ApiVersions tag ZkMigrationReady; RegisterControllerRecord.zkMigrationReady",
+    ),
+    sees=both(kraft, controller_answers),
+    blocks_from=Stage.MIGRATION_MODE,
+)
+def accidental_finalize(seen: tuple[KraftView, dict[NodeId, NodeAnswer]], world: World) -> Result:
+    """What it answers, and what it registered with."""
+    view, answers = seen
+    for node, answer in answers.items():
+        if not answer.migration_flag:
+            yield Hit(f"controller {node}", "it answers without ZkMigrationReady")
+    for node, entry in view.controllers.items():
+        if not entry.migration_ready and node not in answers:
+            yield Hit(f"controller {node}", "it is registered with zkMigrationReady=false")
+        elif not entry.migration_ready and answers[node].migration_flag:
+            yield Hit(
+                f"controller {node}", "it is registered with zkMigrationReady=false, and answers with the flag now"
+            )
+
+
+@check(
+    CodeDoc(
+        "I-MIG-08",
+        "where the migration stands",
+        "The metadata's own word, with what it rests on.",
+        "-",
+        "-",
+        "ZkMigrationStateRecord",
+    ),
+    sees=kraft,
+    when=ALWAYS,
+)
+def standing(view: KraftView, world: World) -> Result:
+    """State, offset, registrations."""
+    migrating = sum(entry.migrating for entry in view.brokers.values())
+    yield Hit(
+        "the KRaft metadata",
+        f"ZkMigrationState {view.migration_state.name} at offset {view.offset}",
+        f"{len(view.brokers)} brokers registered, {migrating} of them as migrating",
+    )
+
+
+@check(
+    CodeDoc(
+        "W-MIG-09",
+        "the metadata image is not proven committed",
+        "Records that no majority has may still disappear; no gate accepts such an image.",
+        "It was read from one directory alone, or the high watermark could not be read.",
+        "Let the tool ask the quorum's leader.",
+        "KIP-595: high watermark",
+    ),
+    sees=kraft,
+    when=ALWAYS,
+)
+def tail_unproven(view: KraftView, world: World) -> Result:
+    """Offset against the high watermark."""
+    if not view.committed and view.offset >= 0:
+        why = (
+            view.high_watermark.reason
+            if isinstance(view.high_watermark, Unknown)
+            else f"high watermark {view.high_watermark}"
+        )
+        yield Hit("the KRaft metadata", f"offset {view.offset} is not known to be committed", why)
+
+
+@check(
+    CodeDoc(
+        "W-MIG-10",
+        "the dual write to ZooKeeper lags",
+        "A rollback would lose what ZooKeeper has not got yet.",
+        "ZooKeeper is slow, or the active controller has just changed and writes everything again.",
+        "Wait until it has caught up; look at the active controller's log if it does not.",
+        "/migration: kraft_metadata_offset; ZkWriteBehindLag",
+    ),
+    sees=both(zookeeper, kraft),
+    when=DUAL_WRITE,
+)
+def dual_write_lag(seen: tuple[ZookeeperView, KraftView], world: World) -> Result:
+    """The image's offset against the znode's."""
+    view, image = seen
+    if isinstance(view.migration, MigrationZnode) and 0 < view.migration.offset < image.offset - LAG:
+        behind = image.offset - view.migration.offset
+        yield Hit("/migration", f"ZooKeeper is {behind} records behind the metadata")

@@ -1,0 +1,84 @@
+"""Which of the two metadata stores leads: what is a fault before the copy may be right after it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from enum import Enum
+from typing import Final
+
+from migrate.model.outcome import Unknown
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import ControllerZnode, NoZnode, Running
+from migrate.model.world import World
+
+FLAG: Final = "zookeeper.metadata.migration.enable"
+
+
+class Phase(Enum):
+    """ZooKeeper alone; both, KRaft leading; KRaft alone."""
+
+    BEFORE_COPY = "before the copy"
+    DUAL_WRITE = "dual write"
+    FINALIZED = "finalized"
+
+
+class Mode(Enum):
+    """What a broker is by its configuration file."""
+
+    ZOOKEEPER = "zookeeper"
+    MIGRATION = "migration"
+    KRAFT = "kraft"
+
+
+def phase_of(world: World) -> Phase:
+    """By the metadata's state; where no controller can be read, by who holds /controller."""
+    if not isinstance(world.kraft, Unknown):
+        match world.kraft.migration_state:
+            case ZkMigrationState.MIGRATION:
+                return Phase.DUAL_WRITE
+            case ZkMigrationState.POST_MIGRATION:
+                return Phase.FINALIZED
+            case _:
+                return Phase.BEFORE_COPY
+    return Phase.DUAL_WRITE if kraft_holds_controller(world) else Phase.BEFORE_COPY
+
+
+def kraft_holds_controller(world: World) -> bool:
+    """Is /controller known to be a KRaft controller's (persistent, with an epoch of its own)?"""
+    if isinstance(world.zookeeper, Unknown):
+        return False
+    owner = world.zookeeper.controller
+    return isinstance(owner, ControllerZnode) and not owner.ephemeral and owner.kraft_epoch >= 0
+
+
+def no_quorum_yet(world: World) -> bool:
+    """Is it known that no KRaft controller runs?  Then there is nothing to see, rather than something unseen.
+
+    Any controller with the flag creates /migration; one that was stopped leaves it, so its process is asked for too.
+    """
+    if not isinstance(world.kraft, Unknown) or isinstance(world.zookeeper, Unknown) or kraft_holds_controller(world):
+        return False
+    if isinstance(world.zookeeper.migration, NoZnode):
+        return True
+    if isinstance(world.services, Unknown):
+        return False
+    states = [world.services.get(node.id) for node in world.inventory.controllers]
+    return bool(states) and not any(state is None or isinstance(state, Running | Unknown) for state in states)
+
+
+def truth(values: Mapping[str, str], name: str, *, default: bool = False) -> bool:
+    """A boolean configuration as Kafka reads it (`ConfigDef.parseType`)."""
+    text = values.get(name, "").strip().lower()
+    return default if not text else text == "true"
+
+
+def roles_of(values: Mapping[str, str]) -> frozenset[str]:
+    """process.roles; empty in ZooKeeper mode."""
+    return frozenset(role.strip() for role in values.get("process.roles", "").split(",") if role.strip())
+
+
+def mode_of(values: Mapping[str, str]) -> Mode:
+    """What a broker's file makes of it."""
+    if roles_of(values):
+        return Mode.KRAFT
+    return Mode.MIGRATION if truth(values, FLAG) else Mode.ZOOKEEPER

@@ -1,0 +1,147 @@
+"""How a check is written, found and run: one function a code, each saying what it looks at and what it blocks.
+
+A check is given the parts of the world that it asked for, never Unknown.  Where such a part is Unknown, the check is
+a blind spot: it blocks the same stages that a hit would block, and is never counted as a pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from migrate.checks.phase import Phase, phase_of
+from migrate.checks.sight import Sight
+from migrate.model.findings import CodeDoc, Finding, Severity
+from migrate.model.stage import Stage
+from migrate.model.world import World
+
+T = TypeVar("T")
+NEVER: Final = 99  # blocks no stage
+SHOWN: Final = 20  # findings of one code; more become one line
+MESSAGE_LIMIT: Final = 400  # characters of a name or value in a message
+
+BEFORE_COPY: Final = frozenset({Phase.BEFORE_COPY})
+UNTIL_FINALIZED: Final = frozenset({Phase.BEFORE_COPY, Phase.DUAL_WRITE})
+AFTER_COPY: Final = frozenset({Phase.DUAL_WRITE, Phase.FINALIZED})
+ALWAYS: Final = frozenset(Phase)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """What a check found; `fix` replaces the code's own where it can be more exact."""
+
+    about: str
+    message: str
+    evidence: str = ""
+    fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Blind:
+    """A part of what the check looks at that it cannot judge."""
+
+    about: str
+    reason: str
+
+
+Result = Iterator[Hit | Blind]
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One registered check."""
+
+    doc: CodeDoc
+    look: Callable[[World], Sight[Any]]
+    decide: Callable[[Any, World], Result]
+    blocks_from: int
+    when: frozenset[Phase]
+    proof: bool  # steps ask for this part themselves: not seeing it here blocks nothing
+
+    @property
+    def severity(self) -> Severity:
+        """By the first letter of its code."""
+        return Severity(self.doc.code[0])
+
+
+CHECKS: Final[dict[str, Check]] = {}
+
+
+def check(
+    doc: CodeDoc,
+    *,
+    sees: Callable[[World], Sight[T]],
+    blocks_from: Stage | None = None,
+    when: frozenset[Phase] = UNTIL_FINALIZED,
+    proof: bool = False,
+) -> Callable[[Callable[[T, World], Result]], Callable[[T, World], Result]]:
+    """Register a check: what it sees, the first stage that a hit blocks (None for W and I), the phases it is for."""
+
+    def register(decide: Callable[[T, World], Result]) -> Callable[[T, World], Result]:
+        assert doc.code not in CHECKS, doc.code
+        assert (doc.code[0] == "B") is (blocks_from is not None), doc.code
+        stage = NEVER if blocks_from is None else int(blocks_from)
+        CHECKS[doc.code] = Check(doc, sees, decide, stage, when, proof)
+        return decide
+
+    return register
+
+
+def run_all(world: World) -> Iterator[Finding]:
+    """Every check that is made for the world's phase, in the order of their codes."""
+    phase = phase_of(world)
+    for code in sorted(CHECKS):
+        entry = CHECKS[code]
+        if phase in entry.when:
+            yield from _capped(entry, list(_findings(entry, world)))
+
+
+def _findings(entry: Check, world: World) -> Iterator[Finding]:
+    sight = entry.look(world)
+    for about, reason in sight.missing:
+        yield _blind(entry, Blind(about, reason))
+    if sight.value is None:
+        return
+    for result in entry.decide(sight.value, world):
+        if isinstance(result, Blind):
+            yield _blind(entry, result)
+        else:
+            yield Finding(
+                code=entry.doc.code,
+                severity=entry.severity,
+                about=shown(result.about),
+                message=shown(result.message),
+                evidence=shown(result.evidence),
+                fix=shown(result.fix or entry.doc.fix),
+                blocks_from=entry.blocks_from,
+            )
+
+
+def _blind(entry: Check, blind: Blind) -> Finding:
+    return Finding(
+        code=entry.doc.code,
+        severity=Severity.BLIND_SPOT,
+        about=shown(blind.about),
+        message=f"not checked: {entry.doc.title}",
+        evidence=shown(blind.reason),
+        fix=f"let the tool see {shown(blind.about)}, then run the same command again",
+        blocks_from=NEVER if entry.proof else entry.blocks_from,
+    )
+
+
+def _capped(entry: Check, found: list[Finding]) -> list[Finding]:
+    """All blind spots, and the first hits: more of them are one line with their number."""
+    blind = [finding for finding in found if finding.severity is Severity.BLIND_SPOT]
+    hits = [finding for finding in found if finding.severity is not Severity.BLIND_SPOT]
+    if len(hits) > SHOWN:
+        more, doc = len(hits) - SHOWN, entry.doc
+        rest = Finding(doc.code, entry.severity, f"{more} more", doc.title, "", doc.fix, entry.blocks_from)
+        hits = [*hits[:SHOWN], rest]
+    return [*hits, *blind]
+
+
+def shown(text: str) -> str:
+    """Text fit for a terminal and a log: control characters escaped, never endless."""
+    escaped = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+    return escaped if len(escaped) <= MESSAGE_LIMIT else escaped[:MESSAGE_LIMIT] + "..."

@@ -1,0 +1,246 @@
+"""DIR: replica folders against the assignments: what a KRaft broker would do with each at its first start."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from migrate.checks.directories import Disks
+from migrate.checks.registry import ALWAYS, Hit, Result, check
+from migrate.checks.sight import both, broker_disks, log_dir_answers, zookeeper
+from migrate.model.columns import PartitionColumns
+from migrate.model.findings import CodeDoc
+from migrate.model.ids import NodeId
+from migrate.model.stage import Stage
+from migrate.model.views import LogDirAnswer, ZookeeperView
+from migrate.model.world import World
+
+CURRENT, FUTURE, STRAY = "current", "future", "stray"
+UNREADABLE: Final = "?"
+
+
+@dataclass(frozen=True, slots=True)
+class Folder:
+    """One replica folder; `topic_id` is "" without partition.metadata and "?" where that cannot be read."""
+
+    directory: str
+    name: str
+    topic: str
+    partition: int
+    topic_id: str
+    size: int
+    healthy: bool
+
+
+def folders(disks: Disks, broker: NodeId, kind: str) -> Iterator[Folder]:
+    """The replica folders of one kind on one broker."""
+    for directory in disks[broker].directories:
+        rows = directory.replicas
+        for index, found in enumerate(rows.kind):
+            if found == kind:
+                yield Folder(
+                    directory=directory.path,
+                    name=rows.folder[index],
+                    topic=rows.topic[index],
+                    partition=rows.partition[index],
+                    topic_id=rows.topic_id[index],
+                    size=rows.size[index],
+                    healthy=directory.healthy,
+                )
+
+
+def assigned(columns: PartitionColumns) -> dict[int, dict[tuple[str, int], str]]:
+    """Broker -> (topic, partition) -> topic id, "" where ZooKeeper has none."""
+    found: dict[int, dict[tuple[str, int], str]] = {}
+    for topic, topic_id, partition, replicas in zip(
+        columns.topic, columns.topic_id, columns.partition, columns.replicas, strict=True
+    ):
+        for broker in replicas:
+            found.setdefault(broker, {})[topic, partition] = topic_id
+    return found
+
+
+def assigned_folders(view: ZookeeperView, disks: Disks) -> Iterator[tuple[NodeId, Folder, str | None]]:
+    """Every current folder with the topic id that its assignment has; None where the broker has no such replica."""
+    wanted = assigned(view.partitions)
+    for broker in disks:
+        mine: Mapping[tuple[str, int], str] = wanted.get(int(broker), {})
+        for folder in folders(disks, broker, CURRENT):
+            yield broker, folder, mine.get((folder.topic, folder.partition))
+
+
+def at(broker: NodeId, folder: Folder) -> str:
+    """`broker 1: /data/d0/topic-3`."""
+    return f"broker {broker}: {folder.directory}/{folder.name}"
+
+
+@check(
+    CodeDoc(
+        "B-DIR-06",
+        "a replica on disk has another topic id than its topic",
+        "KRaft loads by topic id: at the broker's next restart the folder is renamed -stray, and the replica "
+        "starts empty.",
+        "The topic was deleted and created again while this replica was away.",
+        "Make sure that another replica has the data; then stop the broker, move the folder away, and start it again.",
+        "KAFKA-16814; isStrayKraftReplica in LogManager.scala; linkedin/kafka #543",
+    ),
+    sees=both(zookeeper, broker_disks),
+    blocks_from=Stage.MIGRATION_MODE,
+)
+def other_topic_id(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
+    """partition.metadata of assigned replicas."""
+    for broker, folder, topic_id in assigned_folders(*seen):
+        if topic_id and folder.topic_id not in ("", topic_id):
+            what = "cannot be read" if folder.topic_id == UNREADABLE else f"has topic id {folder.topic_id}"
+            message = f"partition.metadata {what}, topic {folder.topic} is {topic_id}: it would become -stray"
+            yield Hit(at(broker, folder), message, f"{folder.size} bytes")
+
+
+@check(
+    CodeDoc(
+        "B-DIR-07",
+        "a replica on disk has no partition.metadata",
+        "A broker in migration mode throws on a log without a topic id; a KRaft broker renames it -stray.",
+        "The folder was copied by hand, or dates from before 2.8.",
+        "Write partition.metadata (version: 0, topic_id: ...) while the broker is stopped, or let the replica be "
+        "fetched anew from another broker.",
+        "KAFKA-16814; ReplicaManager.becomeLeaderOrFollower",
+    ),
+    sees=both(zookeeper, broker_disks),
+    blocks_from=Stage.MIGRATION_MODE,
+)
+def no_partition_metadata(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
+    """Assigned replicas without the file."""
+    for broker, folder, topic_id in assigned_folders(*seen):
+        if topic_id is not None and not folder.topic_id:
+            message = f"there is no partition.metadata, topic {folder.topic} is {topic_id or 'without id'}"
+            yield Hit(at(broker, folder), message, f"{folder.size} bytes")
+
+
+@check(
+    CodeDoc(
+        "W-DIR-07",
+        "a folder on disk is no replica of this broker and would be renamed -stray",
+        "A KRaft broker renames what is not assigned to it; the data stays on disk and is not served.",
+        "A reassignment or a deletion happened while the broker was away.",
+        "Look whether anybody needs the data, then delete the folder while the broker is stopped.",
+        "KAFKA-15605; isStrayKraftReplica in LogManager.scala",
+    ),
+    sees=both(zookeeper, broker_disks),
+)
+def would_be_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
+    """Current folders without an assignment."""
+    for broker, folder, topic_id in assigned_folders(*seen):
+        if topic_id is None:
+            message = f"{folder.topic}-{folder.partition} is not assigned to this broker: it would become -stray"
+            yield Hit(at(broker, folder), message, f"{folder.size} bytes")
+
+
+@check(
+    CodeDoc(
+        "B-DIR-11",
+        "a replica lies in two directories of one broker",
+        "The broker refuses to start: 'Duplicate log directories for ...'.",
+        "A move between directories was interrupted, or a folder was copied by hand.",
+        "Find out which copy is whole, and move the other one away while the broker is stopped.",
+        "LogManager.loadLog",
+    ),
+    sees=broker_disks,
+    blocks_from=Stage.MIGRATION_MODE,
+    when=ALWAYS,
+)
+def two_copies(disks: Disks, world: World) -> Result:
+    """Current copies in healthy directories."""
+    for broker in disks:
+        places: dict[tuple[str, int], list[str]] = {}
+        for folder in folders(disks, broker, CURRENT):
+            if folder.healthy:
+                places.setdefault((folder.topic, folder.partition), []).append(folder.directory)
+        for (topic, partition), found in places.items():
+            if len(found) > 1:
+                yield Hit(f"broker {broker}: {topic}-{partition}", f"current copies lie in {' and '.join(found)}")
+
+
+@check(
+    CodeDoc(
+        "B-DIR-12",
+        "a replica is moving between directories",
+        "At its first KRaft start a broker may promote the unfinished copy and delete the whole one.",
+        "kafka-reassign-partitions with log directories, or Cruise Control's disk balancing, is working.",
+        "Wait until every move is done, or cancel it; start no more until finalize.",
+        "KAFKA-16082: LogManager.recoverAbandonedFutureLogs",
+    ),
+    sees=broker_disks,
+    blocks_from=Stage.MIGRATION_MODE,
+)
+def future_copy(disks: Disks, world: World) -> Result:
+    """-future folders."""
+    for broker in disks:
+        for folder in folders(disks, broker, FUTURE):
+            yield Hit(at(broker, folder), f"a future copy of {folder.topic}-{folder.partition} is being made")
+
+
+@check(
+    CodeDoc(
+        "W-DIR-19",
+        "a broker says that replicas are moving between its directories",
+        "Moves must be done before the brokers restart (B-DIR-12 says why).",
+        "DescribeLogDirs marks future replicas.",
+        "Wait until every move is done, or cancel it.",
+        "DescribeLogDirs: isFutureKey; KAFKA-16082",
+    ),
+    sees=log_dir_answers,
+)
+def future_reported(answers: dict[NodeId, tuple[LogDirAnswer, ...]], world: World) -> Result:
+    """The broker's own answer."""
+    for node, found in answers.items():
+        for answer in found:
+            if answer.future_replicas:
+                names = ", ".join(answer.future_replicas[:5])
+                yield Hit(f"broker {node}: {answer.path}", f"{len(answer.future_replicas)} future replicas: {names}")
+
+
+@check(
+    CodeDoc(
+        "B-DIR-13",
+        "an assigned replica is on no directory of its broker",
+        "A broker may restart into KRaft only with one current copy of each of its replicas.",
+        "Its disk died or was replaced, or the replica has not been created yet.",
+        "Let the broker fetch it (see under-replicated partitions); for one replica alone, restore it or delete "
+        "the topic.",
+        "KIP-858; the ledger's NOT ON DISK",
+    ),
+    sees=both(zookeeper, broker_disks),
+    blocks_from=Stage.KRAFT_MODE,
+)
+def not_on_disk(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
+    """Assignments without a current copy in a healthy directory."""
+    view, disks = seen
+    wanted = assigned(view.partitions)
+    for broker in disks:
+        here = {(entry.topic, entry.partition) for entry in folders(disks, broker, CURRENT) if entry.healthy}
+        for topic, partition in sorted(wanted.get(int(broker), {}).keys() - here):
+            if topic not in view.pending.deletions:
+                yield Hit(f"broker {broker}: {topic}-{partition}", "no healthy log directory holds a current copy")
+
+
+@check(
+    CodeDoc(
+        "W-DIR-14",
+        "a folder was renamed -stray",
+        "It holds what was a replica once; nobody serves it, and it takes space.",
+        "A broker found a folder that the metadata does not assign to it.",
+        "Look whether anybody needs the data, then delete it.",
+        "KAFKA-15605",
+    ),
+    sees=broker_disks,
+    when=ALWAYS,
+)
+def stray_folders(disks: Disks, world: World) -> Result:
+    """-stray folders."""
+    for broker in disks:
+        for folder in folders(disks, broker, STRAY):
+            yield Hit(
+                at(broker, folder), f"{folder.topic}-{folder.partition} was set aside as stray", f"{folder.size} bytes"
+            )

@@ -1,0 +1,369 @@
+"""SEC: authorizers, super users, secrets and SASL: what opens the cluster, and what takes it down.
+
+Values of passwords are compared and parsed here, and never stand in a finding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from migrate.checks.config import Configs, inter_broker_listener, protocols
+from migrate.checks.phase import Mode, mode_of, truth
+from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
+from migrate.checks.sight import both, broker_configs, controller_configs, zookeeper
+from migrate.model.findings import CodeDoc
+from migrate.model.secrets import Digester
+from migrate.model.stage import Stage
+from migrate.model.views import ConfigFile, ZookeeperView
+from migrate.model.world import World
+
+AUTHORIZER: Final = "authorizer.class.name"
+ACL_AUTHORIZERS: Final = ("kafka.security.authorizer.AclAuthorizer", "kafka.security.auth.SimpleAclAuthorizer")
+STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+ENCODER_SECRET: Final = "password.encoder.secret"  # noqa: S105 - a configuration's name
+TOKEN_SECRETS: Final = ("delegation.token.secret.key", "delegation.token.master.key")
+JAAS: Final = "sasl.jaas.config"
+ANONYMOUS: Final = "User:ANONYMOUS"
+USERNAME: Final = re.compile(r"\busername\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;]+))")
+EXTERNAL: Final = "${"  # a configuration provider resolves it on the node
+
+
+def authorizer(values: Mapping[str, str]) -> str:
+    """authorizer.class.name, "" for none."""
+    return values.get(AUTHORIZER, "").strip()
+
+
+def super_users(values: Mapping[str, str]) -> frozenset[str]:
+    """super.users, split at semicolons."""
+    return frozenset(user.strip() for user in values.get("super.users", "").split(";") if user.strip())
+
+
+def controller_listener(values: Mapping[str, str]) -> str:
+    """The first of controller.listener.names: the one that brokers call."""
+    return values.get("controller.listener.names", "").split(",")[0].strip()
+
+
+def caller(values: Mapping[str, str], listener: str, protocol: str, mechanism_key: str) -> str | Blind:
+    """The principal with which a node with these values calls that listener (User:name), or why it cannot be told."""
+    if values.get("principal.builder.class", "").strip():
+        return Blind("its principal", "a principal.builder.class makes it")
+    if protocol == "PLAINTEXT":
+        return ANONYMOUS
+    if protocol == "SSL":
+        return Blind("its principal", f"listener {listener} takes it from a TLS certificate")
+    mechanism = values.get(mechanism_key, "GSSAPI").strip()
+    name = f"listener.name.{listener.lower()}.{mechanism.lower()}.{JAAS}"
+    found = USERNAME.search(values.get(name, ""))
+    if found is None:
+        return Blind("its principal", f"{name} names no username")
+    return "User:" + next(part for part in found.groups() if part is not None)
+
+
+def broker_principal(broker: ConfigFile, controller: ConfigFile) -> str | Blind:
+    """As whom a broker calls the controllers."""
+    listener = controller_listener(controller.values)
+    protocol = protocols(controller.values).get(listener.upper(), "PLAINTEXT")
+    return caller(broker.values, listener, protocol, "sasl.mechanism.controller.protocol")
+
+
+def controller_principals(controller: ConfigFile, broker: ConfigFile) -> Iterator[str | Blind]:
+    """As whom a controller calls the brokers, and its fellow controllers."""
+    listener = inter_broker_listener(broker.values)
+    protocol = protocols(broker.values).get(listener.upper(), listener.upper())
+    yield caller(controller.values, listener, protocol, "sasl.mechanism.inter.broker.protocol")
+
+
+@check(
+    CodeDoc(
+        "B-SEC-01",
+        "the brokers have an authorizer and a controller has none",
+        "From the copy on the controllers decide what brokers forward, and without an authorizer nobody checks "
+        "it: a principal without any right can create and delete topics and change configurations. No log says "
+        "so.",
+        "authorizer.class.name is missing in a controller's file.",
+        "Write authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer into every "
+        "controller's file.",
+        "seen on 3.9.2; ControllerApis.scala",
+    ),
+    sees=both(broker_configs, controller_configs),
+    blocks_from=Stage.CONTROLLERS,
+    when=ALWAYS,
+)
+def controllers_authorize(seen: tuple[Configs, Configs], world: World) -> Result:
+    """Iff any broker has one."""
+    brokers, controllers = seen
+    has = sorted(int(node) for node, file in brokers.items() if authorizer(file.values))
+    for node, file in controllers.items():
+        if has and not authorizer(file.values):
+            yield Hit(f"controller {node}: {file.path}", f"{AUTHORIZER} is missing, brokers {has} have one")
+
+
+@check(
+    CodeDoc(
+        "B-SEC-02",
+        "AclAuthorizer stands in a KRaft node's file",
+        "It keeps its ACLs in ZooKeeper: on a controller, new ACLs go nowhere else and it dies when ZooKeeper's "
+        "keys go; on a KRaft broker it dies at its start, or goes on deciding by ACLs that nobody updates.",
+        "The brokers' authorizer was copied into the file.",
+        "Write org.apache.kafka.metadata.authorizer.StandardAuthorizer in its place.",
+        "seen on 3.9.2; cp-ansible #1805",
+    ),
+    sees=both(broker_configs, controller_configs),
+    blocks_from=Stage.CONTROLLERS,
+    when=ALWAYS,
+)
+def no_acl_authorizer_in_kraft(seen: tuple[Configs, Configs], world: World) -> Result:
+    """Controllers, and brokers with process.roles."""
+    brokers, controllers = seen
+    for node, file in controllers.items():
+        if authorizer(file.values) in ACL_AUTHORIZERS:
+            yield Hit(f"controller {node}: {file.path}", f"{AUTHORIZER} is AclAuthorizer")
+    for node, file in brokers.items():
+        if mode_of(file.values) is Mode.KRAFT and authorizer(file.values) in ACL_AUTHORIZERS:
+            yield Hit(f"broker {node}: {file.path}", f"{AUTHORIZER} is AclAuthorizer in KRaft mode")
+
+
+@check(
+    CodeDoc(
+        "B-SEC-03",
+        "the controller listener uses GSSAPI, or SCRAM among controllers",
+        "SCRAM credentials live in the metadata that has no leader yet: the controllers never elect one, and "
+        "--add-scram does not help. GSSAPI on the controller listener is not supported by this tool.",
+        "The brokers' mechanism was copied to the controller listener.",
+        "Use PLAIN or TLS among controllers; brokers may use SCRAM with credentials added at format time.",
+        "seen on 3.9.2: 'invalid credentials' among controllers",
+    ),
+    sees=controller_configs,
+    blocks_from=Stage.CONTROLLERS,
+)
+def controller_mechanism(configs: Configs, world: World) -> Result:
+    """sasl.mechanism.controller.protocol, where the listener is SASL."""
+    for node, file in configs.items():
+        listener = controller_listener(file.values)
+        mechanism = file.values.get("sasl.mechanism.controller.protocol", "GSSAPI").strip()
+        is_sasl = protocols(file.values).get(listener.upper(), "").startswith("SASL")
+        if is_sasl and (mechanism == "GSSAPI" or mechanism.startswith("SCRAM")):
+            yield Hit(f"controller {node}: {file.path}", f"listener {listener} uses {mechanism}")
+
+
+@check(
+    CodeDoc(
+        "B-SEC-04",
+        "a node has not the brokers' password.encoder.secret",
+        "Without it the controllers copy dynamic passwords as the ciphertext they are, and write new ones into "
+        "ZooKeeper in clear text. With a wrong one the copy aborts and a controller dies holding /controller.",
+        "The secret is missing in a file, or was rotated on some nodes only.",
+        "Put one password.encoder.secret into every broker's and every controller's file.",
+        "KAFKA-14801; PasswordEncoder; seen on 3.9.2",
+    ),
+    sees=both(broker_configs, controller_configs),
+    blocks_from=Stage.CONTROLLERS,
+)
+def encoder_secret(seen: tuple[Configs, Configs], world: World) -> Result:
+    """Equality by digest, so that no value can reach a message."""
+    brokers, controllers = seen
+    digester = Digester()
+    secrets = {node: file.values.get(ENCODER_SECRET, "").strip() for node, file in brokers.items()}
+    known = {node: digester.digest(secret) for node, secret in secrets.items() if secret}
+    if not known:
+        return
+    first, wanted = next(iter(known.items()))
+    for node, file in (*brokers.items(), *controllers.items()):
+        value = file.values.get(ENCODER_SECRET, "").strip()
+        about = f"node {node}: {file.path}"
+        if value.startswith(EXTERNAL) or secrets[first].startswith(EXTERNAL):
+            yield Blind(about, f"{ENCODER_SECRET} is resolved by a configuration provider on the node")
+        elif not value:
+            yield Hit(about, f"{ENCODER_SECRET} is missing, broker {first} has one")
+        elif digester.digest(value) != wanted:
+            yield Hit(about, f"{ENCODER_SECRET} is not that of broker {first}")
+
+
+@check(
+    CodeDoc(
+        "B-SEC-06",
+        "super.users of a controller lacks the brokers or the controllers",
+        "Before the copy only super users are let in: brokers never register. In hybrid, as soon as such a "
+        "controller becomes active, every migration-mode broker shuts down within a second: the whole cluster is "
+        "down.",
+        "super.users was not copied, or the controllers call themselves otherwise than the brokers do. "
+        "allow.everyone.if.no.acl.found does not replace it.",
+        "Add both principals to super.users in every controller's file. Once brokers were refused, mending the "
+        "controllers is not enough: restart each of those brokers.",
+        "seen on 3.9.2: FetchResponse error 31, 'Unexpected error in raft IO thread'",
+    ),
+    sees=both(broker_configs, controller_configs),
+    blocks_from=Stage.CONTROLLERS,
+    when=ALWAYS,
+)
+def controllers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
+    """The principals of every broker and of every controller on the controller listener."""
+    brokers, controllers = seen
+    for node, file in controllers.items():
+        if not authorizer(file.values):
+            continue
+        about = f"controller {node}: {file.path}"
+        callers = [(f"broker {other}", broker_principal(entry, file)) for other, entry in brokers.items()]
+        callers += [(f"controller {other}", broker_principal(entry, file)) for other, entry in controllers.items()]
+        yield from _not_let_in(about, super_users(file.values), callers)
+
+
+def _not_let_in(about: str, allowed: frozenset[str], callers: list[tuple[str, str | Blind]]) -> Result:
+    missing: dict[str, list[str]] = {}
+    for who, principal in callers:
+        if isinstance(principal, Blind):
+            yield Blind(f"the principal of {who}", principal.reason)
+        elif principal not in allowed:
+            missing.setdefault(principal, []).append(who)
+    for principal, nodes in missing.items():
+        yield Hit(about, f"super.users lacks {principal}, as which {', '.join(nodes)} call it")
+
+
+@check(
+    CodeDoc(
+        "B-SEC-07",
+        "super.users of a broker lacks the controllers",
+        "The broker denies the controllers' LeaderAndIsr and UpdateMetadata: the migration goes on, the broker's "
+        "clients hang.",
+        "The controllers call brokers by a principal of their own.",
+        "Add the controllers' principal to super.users in every broker's file.",
+        "seen on 3.9.2: '[KafkaApi-N] Unexpected error handling request'",
+    ),
+    sees=both(broker_configs, controller_configs),
+    blocks_from=Stage.MIGRATION_MODE,
+)
+def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
+    """The controllers' principal on the inter-broker listener."""
+    brokers, controllers = seen
+    for node, file in brokers.items():
+        if authorizer(file.values):
+            callers = [
+                (f"controller {other}", principal)
+                for other, entry in controllers.items()
+                for principal in controller_principals(entry, file)
+            ]
+            yield from _not_let_in(f"broker {node}: {file.path}", super_users(file.values), callers)
+
+
+@check(
+    CodeDoc(
+        "W-SEC-09",
+        "a dynamic sasl.jaas.config will be lost",
+        "It is stored and copied, and never effective on a KRaft broker: from the second roll on the value of the"
+        " file is used, while the log says that the configuration was updated.",
+        "kafka-configs set listener.name.X.MECHANISM.sasl.jaas.config.",
+        "Write the value into the brokers' files before the second roll.",
+        "seen on 3.9.2; DynamicBrokerConfig",
+    ),
+    sees=zookeeper,
+)
+def dynamic_jaas(view: ZookeeperView, world: World) -> Result:
+    """Rows of kind broker-config; encoded ones that could not be read are named by the reader's blind spots."""
+    rows = view.entities
+    for kind, key, name in zip(rows.kind, rows.key, rows.name, strict=True):
+        if kind == "broker-config" and name.endswith(JAAS):
+            yield Hit(f"/config/brokers/{key}", f"{name} is set dynamically")
+    for text in view.blind_spots:
+        path, _, rest = text.partition(": ")
+        name = rest.partition(" ")[0]
+        if name.endswith(JAAS):
+            yield Hit(path, f"{name} is set dynamically")
+
+
+@check(
+    CodeDoc(
+        "B-SEC-10",
+        "there are delegation tokens and a controller has no key for them",
+        "The tokens are copied and cannot be published: 'Invalid key to HMAC computation'; no token can be made "
+        "any more.",
+        "delegation.token.secret.key is missing in a controller's file.",
+        "Copy the brokers' delegation.token.secret.key into every controller's file.",
+        "DelegationTokenPublisher; seen on 3.9.2",
+    ),
+    sees=both(zookeeper, controller_configs),
+    blocks_from=Stage.CONTROLLERS,
+)
+def token_key(seen: tuple[ZookeeperView, Configs], world: World) -> Result:
+    """Iff ZooKeeper holds a token."""
+    view, controllers = seen
+    if "delegation-token" not in view.entities.kind:
+        return
+    for node, file in controllers.items():
+        if not any(file.values.get(key, "").strip() for key in TOKEN_SECRETS):
+            yield Hit(f"controller {node}: {file.path}", f"{TOKEN_SECRETS[0]} is missing, ZooKeeper has tokens")
+
+
+@check(
+    CodeDoc(
+        "W-SEC-11",
+        "what the controllers create in ZooKeeper will be writable by everybody",
+        "The brokers protect their znodes (zookeeper.set.acl) and the controllers do not: /migration, /controller"
+        " and new topics are world-writable.",
+        "zookeeper.set.acl is missing in a controller's file.",
+        "Set zookeeper.set.acl=true there too, with a JAAS section Client of the brokers' identity.",
+        "seen on 3.9.2; ZkData.defaultAcls",
+    ),
+    sees=both(broker_configs, controller_configs),
+)
+def znode_acls(seen: tuple[Configs, Configs], world: World) -> Result:
+    """Iff a broker sets them."""
+    brokers, controllers = seen
+    if not any(truth(file.values, "zookeeper.set.acl") for file in brokers.values()):
+        return
+    for node, file in controllers.items():
+        if not truth(file.values, "zookeeper.set.acl"):
+            yield Hit(f"controller {node}: {file.path}", "zookeeper.set.acl is not set, the brokers set it")
+
+
+@check(
+    CodeDoc(
+        "W-SEC-12",
+        "users created in hybrid become readable by everybody in ZooKeeper",
+        "Even with zookeeper.set.acl, /config/users/X and /config/brokers/N that KRaft creates get world READ: a "
+        "SCRAM hash can be read anonymously.",
+        "Kafka's own dual write; there is no remedy but care.",
+        "Create no SCRAM users and no dynamic passwords between the copy and finalize.",
+        "seen on 3.9.2; ZkConfigMigrationClient",
+    ),
+    sees=broker_configs,
+)
+def users_in_hybrid(configs: Configs, world: World) -> Result:
+    """Iff a broker sets ACLs."""
+    if any(truth(file.values, "zookeeper.set.acl") for file in configs.values()):
+        yield Hit("/config/users", "create no users between the copy and finalize")
+
+
+@check(
+    CodeDoc(
+        "B-SEC-13",
+        "a controller lacks the mechanism or the login for the brokers' listener",
+        "Without the mechanism its start fails. Without the login the copy runs and then hangs for ever in "
+        "KRAFT_CONTROLLER_TO_BROKER_COMM.",
+        "SASL settings of the inter-broker listener were not copied into the controller's file.",
+        "Copy sasl.mechanism.inter.broker.protocol, listener.name.L.sasl.enabled.mechanisms and "
+        "listener.name.L.MECHANISM.sasl.jaas.config (L: the brokers' listener) into every controller's file.",
+        "seen on 3.9.2: \"Could not find a 'KafkaServer' or 'internal.KafkaServer' entry\"",
+    ),
+    sees=both(broker_configs, controller_configs),
+    blocks_from=Stage.CONTROLLERS,
+)
+def controllers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
+    """Iff the inter-broker listener is SASL."""
+    brokers, controllers = seen
+    listeners = {inter_broker_listener(file.values) for file in brokers.values()}
+    for node, file in controllers.items():
+        for listener in sorted(listeners):
+            if protocols(file.values).get(listener.upper(), "").startswith("SASL"):
+                yield from _sasl_login(f"controller {node}: {file.path}", file.values, listener)
+
+
+def _sasl_login(about: str, values: Mapping[str, str], listener: str) -> Result:
+    prefix = f"listener.name.{listener.lower()}."
+    mechanism = values.get("sasl.mechanism.inter.broker.protocol", "GSSAPI").strip()
+    enabled = values.get(f"{prefix}sasl.enabled.mechanisms") or values.get("sasl.enabled.mechanisms", "GSSAPI")
+    if mechanism not in [name.strip() for name in enabled.split(",")]:
+        yield Hit(about, f"{mechanism} is not among the enabled mechanisms of listener {listener}")
+    if not values.get(f"{prefix}{mechanism.lower()}.{JAAS}", "").strip():
+        yield Blind(about, f"no {prefix}{mechanism.lower()}.{JAAS} in the file; a JAAS file of the process may have it")

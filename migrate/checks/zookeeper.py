@@ -1,0 +1,325 @@
+"""ZKN: what stands in ZooKeeper, and what the copy would make of it.
+
+The reader of znodes refuses what is malformed (quotas that are no numbers, broker configurations of no broker) before
+any check runs; here is what is well formed and still fatal.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+from urllib.parse import unquote
+
+from migrate.checks.phase import kraft_holds_controller
+from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check
+from migrate.checks.sight import zookeeper
+from migrate.model.findings import CodeDoc
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.views import MigrationZnode, NoZnode, NullZnode, ZookeeperView
+from migrate.model.world import World
+
+SHOWN_NAMES: Final = 5
+
+
+def sample(names: list[str]) -> str:
+    """The first names, and how many more there are."""
+    more = f" and {len(names) - SHOWN_NAMES} more" if len(names) > SHOWN_NAMES else ""
+    return ", ".join(names[:SHOWN_NAMES]) + more
+
+
+@check(
+    CodeDoc(
+        "B-ZKN-01",
+        "/migration remembers a copy that this quorum has not made",
+        "Fresh controllers that find a copied offset skip the copy and write their empty metadata back: as soon "
+        "as the last broker registers, every topic, SCRAM user and quota is deleted from ZooKeeper.",
+        "An earlier attempt was rolled back without deleting /migration.",
+        "Stop the controllers, keep a backup of ZooKeeper, and delete /migration; then format the controllers anew.",
+        "strimzi-kafka-operator #11262; KRaftMigrationDriver: SYNC_KRAFT_TO_ZK; seen on 3.9.2",
+    ),
+    sees=zookeeper,
+    blocks_from=Stage.PREPARE,
+    when=ALWAYS,
+)
+def stale_migration(view: ZookeeperView, world: World) -> Result:
+    """An offset above 0 needs a metadata log at MIGRATION or POST_MIGRATION."""
+    znode = view.migration
+    if not isinstance(znode, MigrationZnode) or znode.offset <= 0:
+        return
+    evidence = (
+        f"kraft_metadata_offset {znode.offset}, kraft_metadata_epoch {znode.epoch}, controller {znode.controller_id}"
+    )
+    if not isinstance(world.kraft, Unknown):
+        state = world.kraft.migration_state
+        if state not in (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION):
+            yield Hit("/migration", f"it says that a copy was made, and the metadata log is at {state.name}", evidence)
+    elif kraft_holds_controller(world):
+        yield Blind("the KRaft metadata", f"/migration says that a copy was made ({evidence}); {world.kraft.reason}")
+    else:
+        yield Hit("/migration", "it says that a copy was made, and a ZooKeeper broker is the controller", evidence)
+
+
+@check(
+    CodeDoc(
+        "B-ZKN-02",
+        "/migration exists without data",
+        "The migration driver cannot parse it and hangs without a word.",
+        "zookeeper-security-migration.sh creates every path it knows, this one too.",
+        "Keep a backup of ZooKeeper, then delete the empty /migration.",
+        "KAFKA-19480, fixed in 3.9.2",
+    ),
+    sees=zookeeper,
+    blocks_from=Stage.PREPARE,
+    when=BEFORE_COPY,
+)
+def null_migration(view: ZookeeperView, world: World) -> Result:
+    """Null data."""
+    if isinstance(view.migration, NullZnode):
+        yield Hit("/migration", "the znode exists with null data", f"version {view.migration.version}")
+
+
+@check(
+    CodeDoc(
+        "B-ZKN-03",
+        "a topic has no topic_id",
+        "The copy stops in front of it: the driver fails with 'None.get' and stays in WAIT_FOR_BROKERS for ever.",
+        "The topic's znode was last written by a controller older than 2.8, or edited by hand.",
+        "Let ZooKeeper's controller move to another broker: it gives each such topic a new id. Then check again, "
+        "the replicas' partition.metadata too.",
+        "ZkMigrationClient.iterateTopicMetadata; seen on 3.9.2",
+    ),
+    sees=zookeeper,
+    blocks_from=Stage.MIGRATION_MODE,
+    when=BEFORE_COPY,
+)
+def topic_without_id(view: ZookeeperView, world: World) -> Result:
+    """As the reader found them."""
+    for topic in view.topics_without_id:
+        yield Hit(f"/brokers/topics/{topic}", f"topic {topic} has no topic_id")
+
+
+@check(
+    CodeDoc(
+        "B-ZKN-04",
+        "a partition has no state",
+        "The copy invents one: ISR = all replicas, leader = the first, epoch 0. A replica with old data may "
+        "become leader, and nothing says so but one WARN line.",
+        "The state znode was deleted, or never written because no controller finished creating the partition.",
+        "Let ZooKeeper's controller move to another broker, or create the partition anew; then check again.",
+        "ZkMigrationClient.migrateTopics: 'Could not find partition state in ZK'; seen on 3.9.2",
+    ),
+    sees=zookeeper,
+    blocks_from=Stage.MIGRATION_MODE,
+    when=BEFORE_COPY,
+)
+def partition_without_state(view: ZookeeperView, world: World) -> Result:
+    """As the reader found them; pending deletions are another check's."""
+    pending = set(view.pending.deletions)
+    for name in view.partitions_without_state:
+        topic, _, partition = name.rpartition("-")
+        if topic not in pending:
+            path = f"/brokers/topics/{topic}/partitions/{partition}/state"
+            yield Hit(path, f"partition {name} has no state znode")
+
+
+@check(
+    CodeDoc(
+        "B-ZKN-05",
+        "a replica is assigned to a broker that is not alive",
+        "The copy waits for every broker that any assignment names: 'Still waiting for ZK brokers [N] found in "
+        "metadata'.",
+        "The broker is down, or was taken away without reassigning its replicas.",
+        "Start the broker, or move its replicas to living brokers with kafka-reassign-partitions.",
+        "KRaftMigrationDriver.areZkBrokersReadyForMigration; seen on 3.9.2",
+    ),
+    sees=zookeeper,
+    blocks_from=Stage.MIGRATION_MODE,
+    when=BEFORE_COPY,
+)
+def dead_broker_assigned(view: ZookeeperView, world: World) -> Result:
+    """Every id of every replica list against /brokers/ids."""
+    alive = {int(node) for node in view.brokers}
+    pending = set(view.pending.deletions)
+    found: dict[int, list[str]] = {}
+    columns = view.partitions
+    for topic, partition, replicas in zip(columns.topic, columns.partition, columns.replicas, strict=True):
+        if alive.issuperset(replicas) or topic in pending:
+            continue
+        for broker in set(replicas) - alive:
+            found.setdefault(broker, []).append(f"{topic}-{partition}")
+    for broker, names in sorted(found.items()):
+        yield Hit(
+            f"broker {broker}",
+            f"it is not in /brokers/ids, and {len(names)} partitions have a replica on it: {sample(names)}",
+            f"/brokers/ids has {sorted(alive)}",
+        )
+
+
+@check(
+    CodeDoc(
+        "B-ZKN-06",
+        "a topic is about to be deleted",
+        "Topics under deletion are not copied; their replicas become strays, and the deletion is forgotten.",
+        "A broker that holds a replica is down, or the deletion has just begun.",
+        "Wait until the deletion is done (start the brokers that hold replicas), or take it back.",
+        "ZkMigrationClient.iterateTopicMetadata skips /admin/delete_topics; KAFKA-15605",
+    ),
+    sees=zookeeper,
+    blocks_from=Stage.MIGRATION_MODE,
+    when=BEFORE_COPY,
+)
+def pending_deletion(view: ZookeeperView, world: World) -> Result:
+    """Children of /admin/delete_topics."""
+    for topic in view.pending.deletions:
+        yield Hit(f"/admin/delete_topics/{topic}", f"topic {topic} waits for its deletion")
+
+
+@check(
+    CodeDoc(
+        "B-ZKN-07",
+        "a reassignment is under way",
+        "Replicas that move while the metadata moves are the hardest case there is: the old request is not read, "
+        "the half done one is copied as it stands.",
+        "kafka-reassign-partitions or Cruise Control is working.",
+        "Wait until it is done, or cancel it; keep tools that move replicas stopped until finalize.",
+        "KIP-455; KAFKA-16120; /admin/reassign_partitions is not read by the copy",
+    ),
+    sees=zookeeper,
+    blocks_from=Stage.MIGRATION_MODE,
+    when=BEFORE_COPY,
+)
+def pending_reassignment(view: ZookeeperView, world: World) -> Result:
+    """The old znode, and adding or removing replicas."""
+    names = dict.fromkeys(view.pending.reassignments)
+    columns = view.partitions
+    for topic, partition, adding, removing in zip(
+        columns.topic, columns.partition, columns.adding, columns.removing, strict=True
+    ):
+        if adding or removing:
+            names[f"{topic}-{partition}"] = None
+    for name in names:
+        yield Hit(f"partition {name}", "its replicas are being reassigned")
+
+
+@check(
+    CodeDoc(
+        "W-ZKN-08",
+        "an election was asked for and has not happened",
+        "The request is not copied: nobody will answer it.",
+        "/admin/preferred_replica_election is left over, or the controller is busy.",
+        "Wait until it is gone; ask for the election again after the migration.",
+        "KRaftMigrationDriver does not read /admin/preferred_replica_election",
+    ),
+    sees=zookeeper,
+    when=BEFORE_COPY,
+)
+def pending_election(view: ZookeeperView, world: World) -> Result:
+    """The old znode."""
+    if view.pending.elections:
+        names = list(view.pending.elections)
+        yield Hit("/admin/preferred_replica_election", f"{len(names)} partitions wait for an election: {sample(names)}")
+
+
+@check(
+    CodeDoc(
+        "B-ZKN-09",
+        "/controller_epoch is missing",
+        "A KRaft controller takes over by raising it; without it that fails with an IllegalStateException.",
+        "The znode was deleted; every ZooKeeper controller makes it once.",
+        "Restart the broker that is the controller, so that one is elected and writes it.",
+        "KafkaZkClient.tryRegisterKRaftControllerAsActiveController",
+    ),
+    sees=zookeeper,
+    blocks_from=Stage.CONTROLLERS,
+    when=BEFORE_COPY,
+)
+def no_controller_epoch(view: ZookeeperView, world: World) -> Result:
+    """The znode."""
+    if isinstance(view.controller_epoch, NoZnode):
+        yield Hit("/controller_epoch", "the znode does not exist")
+
+
+@check(
+    CodeDoc(
+        "B-ZKN-10",
+        "an ACL's principal has no type",
+        "The copy fails on it: a principal is Type:name, such as User:alice.",
+        "The ACL was written into ZooKeeper by hand or by an old tool.",
+        "Remove that ACL with kafka-acls and add it again with User: in front.",
+        "SecurityUtils.parseKafkaPrincipal in ZkAclMigrationClient",
+    ),
+    sees=zookeeper,
+    blocks_from=Stage.MIGRATION_MODE,
+    when=BEFORE_COPY,
+)
+def principal_without_type(view: ZookeeperView, world: World) -> Result:
+    """Keys of kind `acl` are TYPE|PATTERN|name|principal|host|OPERATION|PERMISSION, their parts quoted."""
+    rows = view.entities
+    for kind, key, where in zip(rows.kind, rows.key, rows.where, strict=True):
+        parts = key.split("|")
+        if kind != "acl" or len(parts) < 4:
+            continue
+        principal = unquote(parts[3])
+        if not principal.partition(":")[0] or ":" not in principal:
+            yield Hit(where or key, f"the principal {principal!r} is not Type:name", key)
+
+
+@check(
+    CodeDoc(
+        "W-ZKN-14",
+        "a disk failure was reported and is not worked off",
+        "A pending notification says that a log directory died a moment ago.",
+        "/log_dir_event_notification has children.",
+        "Look at the brokers' log directories (B-DIR-01, B-DIR-17) before anything else.",
+        "/log_dir_event_notification: KafkaController.processLogDirEventNotification",
+    ),
+    sees=zookeeper,
+    when=BEFORE_COPY,
+)
+def pending_log_dir_event(view: ZookeeperView, world: World) -> Result:
+    """Children of the notification's parent."""
+    if view.pending.log_dir_events:
+        yield Hit("/log_dir_event_notification", f"notifications wait: {sample(list(view.pending.log_dir_events))}")
+
+
+@check(
+    CodeDoc(
+        "B-ZKN-13",
+        "this is another cluster than expected",
+        "Everything that follows would be done to the wrong cluster.",
+        "The connect string, its chroot, or the expected id is wrong.",
+        "Compare the connect string with the brokers' files, and the expected id with /cluster/id.",
+        "/cluster/id; cluster.id of meta.properties",
+    ),
+    sees=zookeeper,
+    blocks_from=Stage.DISCOVER,
+)
+def other_cluster(view: ZookeeperView, world: World) -> Result:
+    """ZooKeeper's id against the inventory's, the playbook's, and the metadata's."""
+    expected = {"the inventory": world.inventory.expect_cluster_id}
+    if not isinstance(world.playbook, Unknown):
+        expected["the playbook"] = world.playbook.expect_cluster_id
+    if not isinstance(world.kraft, Unknown):
+        expected["the controllers"] = world.kraft.cluster_id or None
+    for who, cluster_id in expected.items():
+        if cluster_id is not None and cluster_id != view.cluster_id:
+            yield Hit("/cluster/id", f"ZooKeeper has {view.cluster_id}, {who} has {cluster_id}")
+
+
+@check(
+    CodeDoc(
+        "W-ZKN-15",
+        "a part of ZooKeeper could not be read or compared",
+        "What is not seen is not compared: a difference there would go unnoticed.",
+        "The tool's ZooKeeper identity may not read that znode, the znode would not hold still, or a password is "
+        "encoded and no password.encoder.secret was given.",
+        "Give the tool the brokers' ZooKeeper identity, and the inventory a password_encoder_secret.",
+        "zookeeper.set.acl: /config/users and /config/brokers have no world read",
+    ),
+    sees=zookeeper,
+)
+def unread_parts(view: ZookeeperView, world: World) -> Result:
+    """Blind spots of the reader."""
+    for text in view.blind_spots:
+        path, _, reason = text.partition(": ")
+        yield Blind(path if reason else "ZooKeeper", reason or text)
