@@ -12,6 +12,7 @@ import hashlib
 import json
 import logging
 import os
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any, Final
@@ -163,7 +164,7 @@ def load_backup(path: str) -> BackupTree:
         if len(znodes) != len(middle):
             raise BackupUnreadable("a znode stands twice", where=path)
         return BackupTree(str(head["connect"]), znodes)
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BackupUnreadable(f"the file cannot be read ({type(error).__name__})", where=path) from error
 
 

@@ -7,19 +7,19 @@ znodes, so its loggers are kept silent.
 from __future__ import annotations
 
 import logging
-import struct
+import re
 import threading
 import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from struct import error as StructError  # noqa: N812 - it is a class
 from typing import Any, Final, Self, TypeVar, cast
 
 from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooClient, KazooState
 from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.hosts import collect_hosts
 from kazoo.protocol.paths import _prefix_root
 from kazoo.retry import KazooRetry
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
@@ -41,6 +41,8 @@ LOG: Final = logging.getLogger("migrate.zookeeper")
 IN_FLIGHT: Final = 4  # MultiReads under way at once
 READ_ATTEMPTS: Final = 3
 PIPELINED: Final = 1024  # single reads under way at once, where the server has no MultiRead
+
+SERVER: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:(?P<port>[0-9]{1,5}))?")
 
 T = TypeVar("T")
 P = TypeVar("P")
@@ -112,7 +114,7 @@ def translated(where: str) -> Iterator[None]:
         raise ZookeeperDenied("ZooKeeper refuses this identity", where=where) from error
     except (kazoo_errors.NoNodeError, kazoo_errors.NodeExistsError, kazoo_errors.BadVersionError):
         raise
-    except (kazoo_errors.KazooException, struct.error, ValueError) as error:
+    except (kazoo_errors.KazooException, StructError, ValueError) as error:
         raise WorldError(f"ZooKeeper's answer cannot be used ({type(error).__name__})", where=where) from error
 
 
@@ -202,8 +204,8 @@ class ZookeeperClient:
             retry=retry_if_exception_type(Retryable), stop=stop_after_attempt(READ_ATTEMPTS), reraise=True
         ):
             with attempt, translated(where):
-                if attempt.retry_state.attempt_number > 1:
-                    self.wait_connected(self.session_timeout)
+                if not self.wait_connected(self.session_timeout):
+                    raise ZookeeperSessionLost("there is no connection", where=where)
                 return call()
         raise AssertionError  # tenacity answers or raises
 
@@ -277,11 +279,8 @@ def parse_connect_string(text: str) -> tuple[str, str]:
     """(hosts, chroot) of zookeeper.connect; the chroot is "" or starts with / and does not end with one."""
     hosts, slash, chroot = text.strip().partition("/")
     chroot = (slash + chroot).rstrip("/")
-    try:
-        servers, _ = collect_hosts(hosts)
-        usable = all(host and 0 < port < 65536 for host, port in servers)
-    except ValueError:
-        usable = False
+    servers = [SERVER.fullmatch(server) for server in hosts.split(",")]
+    usable = all(server and 0 < int(server["port"] or 2181) < 65536 for server in servers)
     if not usable or any(part in ("", ".", "..") for part in chroot.split("/")[1:]) or any(map(str.isspace, text)):
         raise ConnectStringWrong(f"{text!r} is no zookeeper.connect", where="connect string")
     return hosts, chroot

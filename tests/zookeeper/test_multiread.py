@@ -1,0 +1,113 @@
+"""MultiRead answers what single reads answer, in requests that every server takes."""
+
+from __future__ import annotations
+
+import struct
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kazoo.exceptions import MarshallingError
+
+from migrate.zookeeper import multiread
+from migrate.zookeeper.client import ZookeeperClient
+from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, MAX_REQUEST_BYTES, MultiRead, chunks
+from migrate.zookeeper.znode import Absent, Znode
+from tests.testing.golden_trees import golden
+from tests.testing.zookeeper_server import create, load_tree
+
+
+@given(st.lists(st.text(max_size=50), max_size=80), st.integers(1, 7), st.integers(1, 400))
+def test_chunks_hold_every_path_once_in_order(paths: list[str], operations: int, size: int) -> None:
+    """Bounded by count and bytes; one path that is too long stands alone."""
+    found = list(chunks(paths, operations, size))
+    assert [path for chunk in found for path in chunk] == paths
+    assert all(0 < len(chunk) <= operations for chunk in found)
+    for chunk in found:
+        if len(chunk) > 1:
+            assert sum(multiread.HEADER_BYTES + len(path.encode()) for path in chunk) <= size
+
+
+def test_a_request_stays_below_jute_maxbuffer() -> None:
+    """Long names fill a request by bytes, short ones by count."""
+    long = [f"/brokers/topics/{'t' * 249}/partitions/{number}/state" for number in range(5000)]
+    sizes = [len(MultiRead(GET_DATA, chunk).serialize()) for chunk in chunks(long)]
+    assert max(sizes) <= MAX_REQUEST_BYTES + 9
+    assert max(len(chunk) for chunk in chunks(["/a"] * 5000)) == multiread.MAX_OPERATIONS
+
+
+def test_an_answer_that_lies_is_refused() -> None:
+    """Too few answers, an unknown error code, a cut one."""
+    done = struct.pack("!iBi", -1, 1, -1)
+    with pytest.raises(ValueError, match="0 answers to 1"):
+        MultiRead(GET_DATA, ["/a"]).deserialize(done, 0)
+    failed = struct.pack("!iBi", -1, 0, -5) + struct.pack("!i", -5) + done
+    with pytest.raises(MarshallingError):
+        MultiRead(GET_DATA, ["/a"]).deserialize(failed, 0)
+    with pytest.raises(struct.error):
+        MultiRead(GET_DATA, ["/a"]).deserialize(done[:5], 0)
+
+
+def test_a_request_does_not_print_its_paths_or_answers() -> None:
+    """Kazoo logs requests that fail."""
+    assert repr(MultiRead(GET_DATA, ["/secret", "/b"])) == "MultiRead(2 paths)"
+
+
+@pytest.mark.zookeeper
+def test_multiread_equals_get(client: ZookeeperClient) -> None:
+    """Data, stat, children and what is missing, for every znode of a real cluster's tree."""
+    tree = golden("hybrid-after-copy")
+    load_tree(client, tree)
+    create(client, "/null", None)
+    create(client, "/naïve", "ü".encode())
+    paths = [*sorted(tree.znodes), "/null", "/naïve", "/missing", "/missing/too"]
+    for path, answer, names in zip(paths, client.data(paths), client.children(paths), strict=True):
+        if path.startswith("/missing"):
+            assert (answer, names) == (Absent.MISSING, Absent.MISSING)
+            continue
+        data, stat = client.kazoo.get(path)
+        expected = Znode(data, stat.version, stat.czxid, stat.mzxid, stat.ephemeralOwner, stat.numChildren)
+        assert answer == expected
+        assert names == tuple(sorted(client.kazoo.get_children(path)))
+    assert client.multiread
+
+
+@pytest.mark.zookeeper
+def test_many_reads_come_back_in_order(client: ZookeeperClient) -> None:
+    """More than one window of requests."""
+    transaction = client.kazoo.transaction()
+    for number in range(200):
+        transaction.create(f"/{number}", str(number).encode())
+    transaction.commit()
+    numbers = [number * 7 % 200 for number in range(5_000)]
+    answers = client.data([f"/{number}" for number in numbers])
+    assert [int(answer.data or b"") for answer in answers if isinstance(answer, Znode)] == numbers
+    assert client.data([]) == []
+
+
+@pytest.mark.zookeeper
+def test_a_server_without_multiread_is_read_one_by_one(
+    client: ZookeeperClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such a server answers Unimplemented and hangs up, as this one does for an opcode that it does not know."""
+    tree = golden("zk-before")
+    load_tree(client, tree)
+    paths = [*sorted(tree.znodes), "/missing"]
+    data, children = client.data(paths), client.children(paths)
+    monkeypatch.setattr(MultiRead, "type", 99)
+    assert client.data(paths) == data
+    assert not client.multiread
+    assert client.children(paths) == children
+    assert client.data(["/controller"]) == client.data(["/controller"])
+
+
+@pytest.mark.zookeeper
+def test_large_znodes_are_read(client: ZookeeperClient) -> None:
+    """Many megabytes in one answer: kazoo has no limit for what it receives."""
+    for number in range(8):
+        client.kazoo.create(f"/{number}", bytes([number]) * 1_000_000)
+    answers = client.data([f"/{number}" for number in range(8)])
+    assert [answer.data for answer in answers if isinstance(answer, Znode)] == [
+        bytes([number]) * 1_000_000 for number in range(8)
+    ]
+    assert MultiRead(GET_CHILDREN, ["/"]).kind == GET_CHILDREN

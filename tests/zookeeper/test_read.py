@@ -1,0 +1,293 @@
+"""The view of trees that real clusters wrote equals what those clusters said of themselves."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import quote
+
+import pytest
+
+from migrate.errors import MalformedZnode, NotKafkasTree, ZookeeperDenied
+from migrate.model.secrets import Digester
+from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode, NullZnode, ZookeeperView
+from migrate.zookeeper.backup import BackupTree
+from migrate.zookeeper.read import Takeover, read_migration, view_of
+from migrate.zookeeper.znode import Absent
+from tests.testing.golden_trees import FOLDER, STAGES, TOPIC_ID, golden, minimal, tree_of
+
+DIGESTER = Digester(b"k" * 32)
+RESOURCES = {2: "TOPIC", 3: "GROUP"}
+OPERATIONS = {3: "READ", 4: "WRITE"}
+PATTERNS = {3: "LITERAL", 4: "PREFIXED"}
+PERMISSIONS = {2: "DENY", 3: "ALLOW"}
+
+
+def view(tree: BackupTree, secret: str | None = None) -> ZookeeperView:
+    """The view of a tree."""
+    return view_of(tree, "test:2181", DIGESTER, secret)
+
+
+def truth(name: str) -> Any:
+    """What the cluster itself answered or wrote at the same moment."""
+    return json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_partitions_are_those_of_the_metadata_answer(stage: str) -> None:
+    """Replicas in order, leader and ISR of all 212 partitions, as a broker answered at that moment."""
+    found = view(golden(stage)).partitions
+    expected = truth(f"{stage}.metadata")["topics"]
+    seen: dict[str, dict[str, Any]] = {}
+    for index, topic in enumerate(found.topic):
+        entry = [found.leader[index], found.replicas[index], sorted(found.isr[index])]
+        seen.setdefault(topic, {})[str(found.partition[index])] = entry
+    assert len(found) == 212
+    assert seen == expected
+
+
+@pytest.mark.parametrize("stage", STAGES)
+def test_columns_have_one_length_and_stand_in_order(stage: str) -> None:
+    """Sorted by topic and partition; nothing is missing in these clusters."""
+    found = view(golden(stage))
+    columns = found.partitions
+    lengths = {len(getattr(columns, name)) for name in columns.__slots__}
+    assert lengths == {212}
+    assert list(zip(columns.topic, columns.partition, strict=True)) == sorted(
+        zip(columns.topic, columns.partition, strict=True)
+    )
+    assert (found.topics_without_id, found.partitions_without_state, found.blind_spots) == ((), (), ())
+    assert found.pending.deletions == found.pending.reassignments == found.pending.log_dir_events == ()
+    assert all(revision > 0 for revision in columns.revision)
+
+
+@pytest.mark.parametrize(
+    ("stage", "brokers", "controller", "epoch", "migration"),
+    [
+        ("zk-before", [0, 1, 2], ControllerZnode(2, -1, ephemeral=True, version=0), 1, NoZnode()),
+        (
+            "controllers-up",
+            [0, 1, 2],
+            ControllerZnode(2, -1, ephemeral=True, version=0),
+            1,
+            MigrationZnode(-1, -1, -1, -1, 0),
+        ),
+        (
+            "hybrid-after-copy",
+            [0, 1, 2],
+            ControllerZnode(3001, 1, ephemeral=False, version=0),
+            3,
+            MigrationZnode(654, 1, 3001, 1, 65),
+        ),
+        (
+            "first-broker-kraft",
+            [1, 2],
+            ControllerZnode(3001, 1, ephemeral=False, version=0),
+            3,
+            MigrationZnode(1217, 1, 3001, 1, 196),
+        ),
+        (
+            "finalized",
+            [],
+            ControllerZnode(3001, 1, ephemeral=False, version=0),
+            3,
+            MigrationZnode(2382, 1, 3001, 1, 503),
+        ),
+    ],
+)
+def test_the_takeover_is_seen_at_each_stage(
+    stage: str, brokers: list[int], controller: ControllerZnode, epoch: int, migration: MigrationZnode | NoZnode
+) -> None:
+    """Brokers leave /brokers/ids as they become KRaft; the controller's claim and /migration outlive finalize."""
+    found = view(golden(stage))
+    assert found.cluster_id == "REh233dFSJKhrlnVHSnalQ"
+    assert list(found.brokers) == brokers
+    assert (found.controller, found.controller_epoch) == (controller, epoch)
+    assert found.migration == migration
+    assert read_migration(golden(stage)) == Takeover(found.migration, controller, epoch)
+
+
+def rows_of_records(records: list[dict[str, Any]]) -> Mapping[tuple[str, str, str], str]:
+    """What Kafka's own copy wrote into the metadata log, spelled as rows."""
+    rows: dict[tuple[str, str, str], str] = {}
+    for record in records:
+        match record["type"]:
+            case "TOPIC_RECORD":
+                rows["topic", record["name"], "topic_id"] = record["topicId"]
+            case "CONFIG_RECORD":
+                kind = {2: "topic-config", 4: "broker-config"}[record["resourceType"]]
+                rows[kind, record["resourceName"], record["name"]] = record["value"]
+            case "CLIENT_QUOTA_RECORD":
+                parts = sorted((part["entityType"], part["entityName"]) for part in record["entity"])
+                key = "/".join(
+                    f"{kind}={'<default>' if name is None else quote(name, safe='')}" for kind, name in parts
+                )
+                rows["client-quota", key, record["key"]] = repr(float(record["value"]))
+            case "USER_SCRAM_CREDENTIAL_RECORD":
+                import base64
+
+                mechanism = {1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"}[record["mechanism"]]
+                for name, field in (("salt", "salt"), ("stored_key", "storedKey"), ("server_key", "serverKey")):
+                    digest = DIGESTER.digest(base64.b64decode(record[field]))
+                    rows["scram", record["name"], f"{mechanism}.{name}"] = digest
+                rows["scram", record["name"], f"{mechanism}.iterations"] = str(record["iterations"])
+            case "ACCESS_CONTROL_ENTRY_RECORD":
+                parts_ = [record["resourceName"], record["principal"], record["host"]]
+                quoted = "|".join(quote(part, safe="*:") for part in parts_)
+                head = f"{RESOURCES[record['resourceType']]}|{PATTERNS[record['patternType']]}"
+                tail = f"{OPERATIONS[record['operation']]}|{PERMISSIONS[record['permissionType']]}"
+                rows["acl", f"{head}|{quoted}|{tail}", "present"] = "true"
+            case "PRODUCER_IDS_RECORD":
+                rows["producer-ids", "", "next_producer_id"] = str(record["nextProducerId"])
+    return rows
+
+
+def test_rows_equal_what_kafka_copied() -> None:
+    """Topics, configurations, quotas, SCRAM, ACLs, producer ids: the records of Kafka's copy, no row more or less."""
+    rows = view(golden("hybrid-after-copy")).entities
+    ours = {
+        (kind, key, name): value
+        for kind, key, name, value in zip(rows.kind, rows.key, rows.name, rows.value, strict=True)
+        if kind != "broker"
+    }
+    assert ours == rows_of_records(truth("hybrid-after-copy.records"))
+    assert rows.counts() == {
+        "acl": 3,
+        "broker": 3,
+        "broker-config": 1,
+        "client-quota": 6,
+        "producer-ids": 1,
+        "scram": 2,
+        "topic": 24,
+        "topic-config": 5,
+    }
+    assert all(where.startswith("/") for where in rows.where)
+
+
+def test_brokers_are_rows_too() -> None:
+    """Endpoints always, a rack where there is one."""
+    broker = {"version": 5, "endpoints": ["B://h:2", "A://h:1"], "rack": "r"}
+    rows = view(tree_of(minimal() | {"/brokers/ids/4": broker})).entities
+    assert list(zip(rows.kind, rows.key, rows.name, rows.value, strict=True)) == [
+        ("broker", "4", "rack", "r"),
+        ("broker", "4", "endpoints", "A://h:1,B://h:2"),
+    ]
+
+
+def test_what_is_incomplete_is_listed() -> None:
+    """A topic without id (still compared by name), a partition without state (leader -1, revision -1)."""
+    tree = tree_of(
+        minimal()
+        | {
+            "/brokers/topics/old": {"version": 1, "partitions": {"0": [1]}},
+            "/brokers/topics/new": {"version": 3, "topic_id": TOPIC_ID, "partitions": {"1": [1], "0": [2]}},
+            "/brokers/topics/new/partitions/1/state": {
+                "version": 1,
+                "leader": 1,
+                "leader_epoch": 0,
+                "controller_epoch": 1,
+                "isr": [1],
+            },
+        }
+    )
+    found = view(tree)
+    assert found.topics_without_id == ("old",)
+    assert found.partitions_without_state == ("new-0", "old-0")
+    assert found.partitions.revision == [-1, 105, -1]
+    assert found.partitions.topic_id == [TOPIC_ID, TOPIC_ID, ""]
+    assert found.entities.key == ["new"]
+
+
+def test_pending_work_is_listed() -> None:
+    """Deletions, reassignments of the legacy znode and of topics, elections, directory failures."""
+    topic = {"version": 3, "topic_id": TOPIC_ID, "partitions": {"0": [1, 2], "1": [1]}, "adding_replicas": {"0": [2]}}
+    found = view(
+        tree_of(
+            minimal()
+            | {
+                "/brokers/topics/t": {**topic, "removing_replicas": {"1": []}},
+                "/admin/delete_topics/t": None,
+                "/admin/reassign_partitions": {"version": 1, "partitions": [{"topic": "a", "partition": 1}]},
+                "/admin/preferred_replica_election": {"version": 1, "partitions": [{"topic": "b", "partition": 2}]},
+                "/log_dir_event_notification/log_dir_event_0000000001": {"version": 1, "broker": 1, "event": 1},
+            }
+        )
+    )
+    assert found.pending.deletions == ("t",)
+    assert found.pending.reassignments == ("a-1", "t-0")
+    assert found.pending.elections == ("b-2",)
+    assert found.pending.log_dir_events == ("log_dir_event_0000000001",)
+    assert found.partitions.adding == [[2], []]
+    assert found.partitions.topic == ["t", "t"]
+
+
+def test_no_znode_null_znode_and_a_value_are_three_things() -> None:
+    """For /migration; for the others null data is malformed."""
+    assert view(tree_of(minimal())).migration == NoZnode()
+    assert view(tree_of(minimal() | {"/migration": None})).migration == NullZnode(version=0)
+    assert view(tree_of(minimal())).controller == NoZnode()
+    assert view(tree_of(minimal())).controller_epoch == NoZnode()
+    with pytest.raises(MalformedZnode) as caught:
+        view(tree_of(minimal() | {"/controller": None}))
+    assert caught.value.where == "/controller"
+
+
+@pytest.mark.parametrize("gone", ["/cluster/id", "/brokers/ids", "/brokers/topics"])
+def test_a_tree_without_kafkas_core_is_not_read_as_an_empty_cluster(gone: str) -> None:
+    """A wrong chroot must not look like a cluster without topics."""
+    with pytest.raises(NotKafkasTree, match=gone):
+        view(tree_of({path: data for path, data in minimal().items() if path != gone}))
+
+
+def test_what_may_not_be_read_is_a_blind_spot() -> None:
+    """Not an error, not empty: the paths are named; the rest of the view stands."""
+    tree = golden("zk-before")
+    hidden = {"/config/users", "/config/brokers", "/brokers/topics/t00", "/brokers/topics/t01/partitions/0/state"}
+    znodes = {
+        path: Absent.DENIED if path in hidden else znode
+        for path, znode in tree.znodes.items()
+        if not path.startswith(("/config/users/", "/config/brokers/"))
+    }
+    found = view(BackupTree("test", znodes))
+    assert {spot.partition(":")[0] for spot in found.blind_spots} == hidden
+    assert "scram" not in found.entities.kind
+    assert "t00" not in found.partitions.topic
+    assert "t01-0" not in found.partitions_without_state
+    assert len(found.brokers) == 3
+
+
+def test_a_hidden_cluster_id_is_an_error() -> None:
+    """Nothing can be said of a cluster whose identity is hidden; nor of a hidden takeover."""
+    tree = golden("zk-before")
+    with pytest.raises(ZookeeperDenied):
+        view(BackupTree("test", {**tree.znodes, "/cluster/id": Absent.DENIED}))
+    with pytest.raises(ZookeeperDenied):
+        read_migration(BackupTree("test", {**tree.znodes, "/migration": Absent.DENIED}))
+
+
+def test_unknown_subtrees_are_blind_spots() -> None:
+    """A type of configuration or pattern that Kafka 3.9 does not keep in ZooKeeper is not passed over."""
+    found = view(tree_of(minimal() | {"/config/planets/a": None, "/kafka-acl-extended/regex/Topic/x": None}))
+    assert [spot.partition(":")[0] for spot in found.blind_spots] == ["/config/planets", "/kafka-acl-extended/regex"]
+
+
+def test_secrets_of_real_clusters_do_not_reach_the_view() -> None:
+    """No SCRAM key of the captured tree is in the view's text."""
+    tree = golden("hybrid-after-copy")
+    text = repr(view(tree))
+    data = tree.data(["/config/users/alice"])[0]
+    assert not isinstance(data, Absent)
+    assert data.data is not None
+    credential = json.loads(data.data)["config"]["SCRAM-SHA-256"]
+    for part in credential.split(","):
+        name, _, value = part.partition("=")
+        assert name == "iterations" or value not in text
+
+
+def test_features_are_rows() -> None:
+    """Finalized features of /feature, by level."""
+    feature = {"version": 2, "status": 1, "features": {"f": {"max_version_level": 3}}}
+    rows = view(tree_of(minimal() | {"/feature": feature})).entities
+    assert list(zip(rows.kind, rows.key, rows.name, rows.value, strict=True)) == [("feature", "f", "level", "3")]
