@@ -27,11 +27,15 @@ FORMAT_CONTROLLER: Final = "format-controller"  # the kind of the step that adds
 
 @dataclass(frozen=True, slots=True)
 class ChangeSummary:
-    """Numbers of a plan's actions.  `irreversible` counts those after which there is no way back (restarts, too)."""
+    """Numbers of a plan's actions.  `others` are changes of no file (requests to the controller).
+
+    `irreversible` counts those after which there is no way back (restarts, too).
+    """
 
     controllers: int
     created: int
     changed: int
+    others: int
     removed: int
     restarts: int
     znodes_written: int
@@ -49,6 +53,7 @@ class ChangeSummary:
             f"{plural(self.controllers, 'controller')} to add",
             f"{plural(self.created, 'file')} to create",
             f"{self.changed:,} to change",
+            *([plural(self.others, "other change")] if self.others else []),
             f"{self.removed:,} to remove",
             plural(self.restarts, "start or restart", "starts and restarts"),
             f"{plural(self.znodes_written, 'znode')} to write",
@@ -64,10 +69,12 @@ def summarize(plan: Plan) -> ChangeSummary:
     on_znodes = [action.symbol for _, action in actions(plan) if action.znode]
     controllers = sum(step.kind == FORMAT_CONTROLLER for step in plan.steps)
     formats = sum(action.symbol == "+" for step, action in actions(plan) if step.kind == FORMAT_CONTROLLER)
+    others = sum(action.symbol == "~" and not action.diff and not action.znode for _, action in actions(plan))
     return ChangeSummary(
         controllers=controllers,
         created=on_hosts.count("+") - formats,
-        changed=on_hosts.count("~"),
+        changed=len(diffs(plan)),
+        others=others,
         removed=on_hosts.count("-"),
         restarts=len(restarts(plan)),
         znodes_written=on_znodes.count("+") + on_znodes.count("~"),
@@ -97,8 +104,8 @@ def restarts(plan: Plan) -> list[tuple[PlannedStep, Action]]:
 
 
 def diffs(plan: Plan) -> list[tuple[PlannedStep, Action]]:
-    """Actions that change a file whose difference is known."""
-    return [(step, action) for step, action in actions(plan) if action.diff]
+    """Actions that change a file, each with its difference; a file that is created is no change."""
+    return [(step, action) for step, action in actions(plan) if action.symbol == "~" and action.diff]
 
 
 def znodes(plan: Plan) -> list[tuple[PlannedStep, Action]]:

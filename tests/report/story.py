@@ -294,7 +294,7 @@ def _prove(pen: Pen, planned: PlannedStep, verified: dict[int, int]) -> None:
 
 
 def _wait(pen: Pen, planned: PlannedStep, what: str, owner: str) -> None:
-    data = {"step": planned.id, "what": what, "owner": owner, "next": "look at its log"}
+    data: dict[str, Any] = {"step": planned.id, "what": what, "owner": owner, "next": "look at its log"}
     pen.write("waiting", 1.0, **data, progress="0")
     pen.write("waiting", 2.5, **data, progress="21")
 

@@ -121,7 +121,7 @@ def test_hostile_names_stay_text_in_every_form() -> None:
     path = "kraft-mode/roll-to-kraft/1"
     cell = {"broker": HOSTILE, "directory": HOSTILE, "path": HOSTILE, "states": {HOSTILE: 1, "LOST": 2}}
     diff = {"counts": {HOSTILE: {"DIFFERS": 3}}, "unexcused": 3, "expected": {HOSTILE: 1}, "blind_spots": [HOSTILE]}
-    waiting = {"what": HOSTILE, "owner": HOSTILE, "next": HOSTILE}
+    waiting: dict[str, object] = {"what": HOSTILE, "owner": HOSTILE, "next": HOSTILE}
     data: list[tuple[str, dict[str, object]]] = [
         ("run", {"host": HOSTILE}),
         ("session", {"host": HOSTILE, "pid": HOSTILE}),

@@ -1,0 +1,147 @@
+"""Pages that say what the code is must be what the code is."""
+
+from __future__ import annotations
+
+import ast
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from migrate.cli import errors as cli_errors
+from migrate.model.ledger import ReplicaState
+from tests.report import pages
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+PAGES = sorted(DOCS.rglob("*.md"))
+LAYERS = next(
+    contract["layers"]
+    for contract in tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    if contract["type"] == "layers"
+)
+ROWS = [[name.strip().removeprefix("migrate.") for name in row.split("|")] for row in LAYERS]
+
+
+def _boxes() -> list[tuple[float, str]]:
+    """The names in the figure, each with the height at which it stands."""
+    figure = (DOCS / "architecture.svg").read_text()
+    names = re.findall(r'<text x="(\d+)" y="(\d+)" class="name">([a-z]+)</text>', figure)
+    return [(float(y), name) for x, y, name in names if int(x) > 200]
+
+
+def test_the_figure_shows_the_layers_that_are_held() -> None:
+    """Same names, same order; parts of one row stand at one height."""
+    found: dict[float, list[str]] = {}
+    for height, name in _boxes():
+        found.setdefault(height, []).append(name)
+
+    assert [found[height] for height in sorted(found)] == ROWS
+
+
+def test_every_package_is_a_layer() -> None:
+    """A new directory must be drawn, and put under the contract."""
+    packages = {path.parent.name for path in (ROOT / "migrate").glob("*/__init__.py")}
+
+    assert packages | {"errors"} == {name for row in ROWS for name in row}
+
+
+def test_the_figure_is_whole_and_fetches_nothing() -> None:
+    """A plain drawing."""
+    figure = (DOCS / "architecture.svg").read_text()
+    page = pages.read(figure)
+
+    assert [fault for fault in page.faults if "http://www.w3.org/2000/svg" not in fault] == []
+
+
+def test_every_exit_code_has_its_row() -> None:
+    """By name and number, none more."""
+    wanted = {name: value for name, value in vars(cli_errors).items() if name.startswith("EXIT_")}
+    text = (DOCS / "exit-codes.md").read_text()
+    rows = {name: int(code) for code, name in re.findall(r"^\| (\d+) \| `(EXIT_\w+)`", text, flags=re.MULTILINE)}
+
+    assert rows == wanted
+
+
+def test_every_promise_is_there_and_names_tests_that_exist() -> None:
+    """A promise without a test says so."""
+    text = (DOCS / "guarantees.md").read_text()
+    rows = re.findall(r"^\| (G\d+) \| (.*) \| (.*) \|$", text, flags=re.MULTILINE)
+
+    assert [name for name, _, _ in rows] == [f"G{number}" for number in range(1, 11)]
+    for name, _, held in rows:
+        tests = re.findall(r"`(tests/[^`]+)`", held)
+        assert tests or "not yet" in held.lower(), name
+        for test in tests:
+            path, _, function = test.partition("::")
+            tree = ast.parse((ROOT / path).read_text())
+            names = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+            assert function in names, test
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))
+def test_every_file_that_a_page_names_is_there(page: Path) -> None:
+    """Links to other pages, and paths of the package and the tests."""
+    text = page.read_text()
+
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (page.parent / target).exists(), target
+    for path in re.findall(r"`((?:migrate|tests|docs|playbooks)/[\w./-]*)(?:::\w+)?`", text):
+        assert (ROOT / path).exists(), path
+
+
+def test_every_element_of_the_kip_has_a_known_state() -> None:
+    """Works, partly or not yet; and one that does not wholly work says what is missing."""
+    text = (DOCS / "kip-858.md").read_text()
+    rows = re.findall(r"^\| (.+?) \| (.+?) \| (.+) \|$", text, flags=re.MULTILINE)[2:]
+    elements = " ".join(element for element, _, _ in rows)
+
+    assert {state for _, state, _ in rows} <= {"works", "partly", "not yet"}
+    assert all(len(where) > 10 for _, _, where in rows)
+    for wanted in (
+        "directory.id",
+        "metadata.log.dir",
+        "reserved UUIDs",
+        "LogDirs",
+        "Directories",
+        "OfflineLogDirs",
+        "AssignReplicasToDirs",
+        "QueuedReplicaToDirAssignments",
+        "log.dir.failure.timeout.ms",
+        "storage format",
+        "fenced until",
+        "metadata caching",
+        "broker side",
+        "LOG_DIR_NOT_FOUND 57",
+        "INVALID_REQUEST 42",
+        "decision table",
+        "future replicas",
+        "replica placement",
+        "registration rules",
+        "KRaft cluster without JBOD",
+        "ZooKeeper-mode cluster with JBOD",
+        "test plan",
+        "TLA+",
+    ):
+        assert wanted in elements, wanted
+
+
+def test_decisions_are_numbered_without_gaps() -> None:
+    """One file each, its number in its name and in its title."""
+    records = sorted((DOCS / "adr").glob("*.md"))
+
+    for number, record in enumerate(records, start=1):
+        assert record.name.startswith(f"{number:04d}-")
+        text = record.read_text()
+        assert text.startswith(f"# {number}. ")
+        assert all(f"**{part}" in text for part in ("Status:", "Context.", "Decision.", "Consequences."))
+
+
+def test_states_that_pages_name_are_states() -> None:
+    """Upper-case words in the KIP page are the ledger's own, or Kafka's."""
+    text = (DOCS / "kip-858.md").read_text()
+
+    for word in ("VERIFIED", "MISMATCH", "MOVING", "MIGRATING"):
+        assert word in text
+        assert word in {state.value for state in ReplicaState}
