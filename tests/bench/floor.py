@@ -1,0 +1,146 @@
+"""The floor: the lab's cluster through the same stages by the barest script, for the demo's time to be compared with.
+
+Same topology, seed, heaps, class archive, heartbeats and configuration files as the demo; no plan, no proof, no
+journal, no comparison: it changes a file, restarts, and waits only for what the next change cannot do without.
+
+    python -m tests.bench.floor DIR      (DIR must not exist; the cluster is stopped at the end)
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Final
+
+from migrate.errors import NoActiveController
+from migrate.hosts.properties import parse
+from migrate.kafka.connection import Connection
+from migrate.kafka.controller import ActiveController
+from migrate.kafka.node import cluster_id
+from migrate.lab.cluster import Lab
+from migrate.lab.ready import brokers_agree, wait_until
+from migrate.model.ids import NodeId
+from migrate.steps import configuration
+
+STOP_SECONDS: Final = 60.0
+RELEASE: Final = "3.9-IV0"
+DUAL_WRITE: Final = "from KRAFT_CONTROLLER_TO_BROKER_COMM to DUAL_WRITE"
+FINALIZED: Final = "POST_MIGRATION"
+
+
+class Floor:
+    """One pass over one lab."""
+
+    def __init__(self, directory: Path) -> None:
+        self.lab = Lab.create(directory)
+        self.inventory = self.lab.inventory
+        self.active = ActiveController(self.inventory)
+        self.seconds: dict[str, float] = {}
+
+    def run(self) -> dict[str, float]:
+        """Seconds by stage, in order, `total` last."""
+        begun = time.monotonic()
+        stages: list[tuple[str, Callable[[], object]]] = [
+            ("up", self.lab.up),
+            ("seed", self.lab.seed),
+            ("controllers", self.controllers),
+            ("migration-mode", lambda: self.roll(lambda raw, _: configuration.migration_mode(raw, self.inventory))),
+            ("copy", lambda: self.await_log(DUAL_WRITE)),
+            ("kraft-mode", lambda: self.roll(self.kraft)),
+            ("finalize", self.finalize),
+            ("zookeeper", self.lab.stop_zookeeper),
+            ("down", self.lab.down),
+        ]
+        for name, act in stages:
+            start = time.monotonic()
+            act()
+            self.seconds[name] = time.monotonic() - start
+        self.seconds["total"] = time.monotonic() - begun
+        return self.seconds
+
+    # -- stages --------------------------------------------------------------------------------------------------
+    def controllers(self) -> None:
+        """Write, format and start all controllers at once; wait for a leader."""
+        values = parse(Path(self.inventory.brokers[0].config).read_bytes())
+        with Connection(self.inventory.brokers[0].address, self.inventory.broker_access) as connection:
+            cluster = cluster_id(connection, controller=False)
+
+        def begin(node: NodeId) -> None:
+            self.lab.supervisor.format_storage(node, cluster, RELEASE)
+            self.lab.supervisor.start(node)
+
+        for node in self.inventory.controllers:
+            Path(node.config).write_bytes(configuration.controller(values, self.inventory, node))
+            Path(node.metadata_directory).mkdir(parents=True, exist_ok=True)
+        nodes = [node.id for node in self.inventory.controllers]
+        with ThreadPoolExecutor(len(nodes)) as pool:
+            list(pool.map(begin, nodes))
+        self.wait("a leader of the quorum", self.quorum_is_whole)
+
+    def roll(self, change: Callable[[bytes, NodeId], bytes]) -> None:
+        """Every broker: stop, change its file, start, wait until all partitions are whole."""
+        for broker in self.inventory.brokers:
+            self.restart(broker.id, broker.config, lambda raw, node=broker.id: change(raw, node))
+            self.wait("whole partitions", lambda: brokers_agree(self.lab.topology))
+
+    def kraft(self, raw: bytes, node: NodeId) -> bytes:
+        """A broker's file for KRaft mode."""
+        broker = next(broker for broker in self.inventory.brokers if broker.id == node)
+        return configuration.kraft_mode(raw, self.inventory, broker)
+
+    def finalize(self) -> None:
+        """Every controller without the flag, the leader last."""
+        leader = self.active.quorum().leader
+        for node in sorted(self.inventory.controllers, key=lambda node: node.id == leader):
+            self.restart(node.id, node.config, configuration.finalized_controller)
+            self.wait("a whole quorum", self.quorum_is_whole)
+        self.await_log(FINALIZED)
+        self.wait("whole partitions", lambda: brokers_agree(self.lab.topology))
+
+    # -- parts ---------------------------------------------------------------------------------------------------
+    def restart(self, node: NodeId, config: str, change: Callable[[bytes], bytes]) -> None:
+        """Stop, change, start."""
+        self.lab.supervisor.stop(node, STOP_SECONDS)
+        path = Path(config)
+        path.write_bytes(change(path.read_bytes()))
+        self.lab.supervisor.start(node)
+
+    def quorum_is_whole(self) -> str:
+        """A leader with a high watermark, and no voter far behind it; "" if so."""
+        try:
+            quorum = self.active.quorum()
+        except NoActiveController as error:
+            return error.why
+        # right after a cold start the first leader is often lost again: wait until every voter has fetched
+        behind = [voter.id for voter in quorum.voters if voter.log_end_offset < max(1, quorum.high_watermark)]
+        return f"voters {behind} are behind" if behind else ""
+
+    def await_log(self, words: str) -> None:
+        """Until some controller's log holds the words."""
+        logs = [self.lab.topology.log(controller.name) for controller in self.lab.topology.controllers]
+        self.wait(words, lambda: "" if any(words.encode() in log.read_bytes() for log in logs) else f"no {words!r}")
+
+    def wait(self, what: str, reached: Callable[[], str]) -> None:
+        """Until `reached` answers ""."""
+        wait_until(what, reached, self.lab.supervisor, [])
+
+
+def main() -> None:
+    """Print the seconds of one pass as JSON."""
+    with tempfile.TemporaryDirectory(prefix="floor-") as scratch:
+        directory = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(scratch) / "lab"
+        floor = Floor(directory)
+        try:
+            floor.run()
+        finally:
+            floor.lab.down()
+    sys.stdout.write(json.dumps({name: round(took, 2) for name, took in floor.seconds.items()}) + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""The figures that the project promises, measured in one run on one machine, printed as Markdown and as JSON.
+
+    python -m tests.bench.run [--rounds N] [--json FILE]
+
+| figure | promise |
+|---|---|
+| demo without load / floor | <= 2.0, median of the rounds, interleaved |
+| `--help` | < 0.3 s |
+| `status` | < 1 s, importing neither pyspark nor pyarrow |
+| our process with the Spark driver | <= 1.2 GB resident, peak during the demo |
+
+Nothing here asserts: machines differ, and a reader judges.  A part that cannot be measured says so in its place.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+KRAFT_MIGRATE: Final = (sys.executable, "-m", "migrate")
+REPEATS: Final = 7
+HEAVY: Final = ("pyspark", "pyarrow")
+# processes of the cluster and the load: children of the demo, and not part of it
+NOT_OURS: Final = ("kafka.Kafka", "QuorumPeerMain", "StorageTool", "migrate.lab.load")
+SAMPLE_SECONDS: Final = 0.2
+GIGABYTE: Final = 1e9
+PROBE: Final = """\
+import json, sys
+from migrate.cli.main import cli
+code = cli.main(sys.argv[1:], standalone_mode=False)
+print("\\n" + json.dumps([name for name in %r if name in sys.modules]))
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One line of the table; `value` "" where it could not be measured, and `note` says why."""
+
+    name: str
+    value: str
+    promise: str
+    holds: str
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """One run of a command: seconds, exit code, peak resident bytes of it and its children that are ours."""
+
+    seconds: float
+    code: int
+    peak: int
+    output: str
+
+
+# -- processes ---------------------------------------------------------------------------------------------------
+def children(root: int) -> Iterator[int]:
+    """A process and all below it, without the cluster's."""
+    parents: dict[int, list[int]] = {}
+    for folder in Path("/proc").iterdir():
+        if folder.name.isdigit():
+            try:
+                fields = (folder / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            parents.setdefault(int(fields[1]), []).append(int(folder.name))
+    waiting = [root]
+    while waiting:
+        pid = waiting.pop()
+        try:
+            command = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
+        except OSError:
+            continue
+        if any(name in command for name in NOT_OURS):
+            continue
+        yield pid
+        waiting += parents.get(pid, [])
+
+
+def resident(root: int) -> int:
+    """Resident bytes of a process and its children that are ours."""
+    total = 0
+    for pid in children(root):
+        try:
+            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+        except OSError:
+            continue
+        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
+    return total
+
+
+def run(argv: Sequence[str]) -> Pass:
+    """Run a command to its end, sampling its memory."""
+    begun = time.monotonic()
+    peak = 0
+    with tempfile.TemporaryFile("w+") as output:
+        with subprocess.Popen(argv, stdout=output, stderr=subprocess.STDOUT, text=True, cwd=ROOT) as process:
+            while True:
+                try:
+                    process.wait(SAMPLE_SECONDS)
+                    break
+                except subprocess.TimeoutExpired:
+                    peak = max(peak, resident(process.pid))
+        seconds = time.monotonic() - begun
+        output.seek(0)
+        return Pass(seconds, process.returncode, peak, output.read())
+
+
+def say(text: str) -> None:
+    """Progress, on stderr."""
+    sys.stderr.write(text + "\n")
+
+
+# -- figures -----------------------------------------------------------------------------------------------------
+def quick(name: str, arguments: Sequence[str], promise: float, *, probe: Sequence[str] = ()) -> Figure:
+    """The median time of a command that answers at once; with `probe`, which heavy modules it imports."""
+    passes = [run([*KRAFT_MIGRATE, *arguments]) for _ in range(REPEATS)]
+    median = statistics.median(one.seconds for one in passes)
+    notes = [f"median of {REPEATS}, {min(one.seconds for one in passes):.2f} at best"]
+    holds = median < promise
+    if any(one.code for one in passes):
+        notes.append(f"exit codes {sorted({one.code for one in passes})}")
+        holds = False
+    if probe:
+        found = json.loads(run([sys.executable, "-c", PROBE % (HEAVY,), *probe]).output.splitlines()[-1])
+        notes.append(f"imports {', '.join(found)}" if found else f"imports none of {', '.join(HEAVY)}")
+        holds = holds and not found
+    return Figure(name, f"{median:.2f} s", f"< {promise} s", "yes" if holds else "NO", "; ".join(notes))
+
+
+def compared(rounds: int, scratch: Path) -> tuple[list[Figure], Path | None]:
+    """Demo against floor, interleaved; the figures, and the last demo's folder."""
+    floors: list[float] = []
+    demos: list[Pass] = []
+    last: Path | None = None
+    for number in range(rounds):
+        say(f"round {number + 1} of {rounds}: floor")
+        floor = run([sys.executable, "-m", "tests.bench.floor", str(scratch / f"floor-{number}")])
+        if floor.code:
+            return [unmeasured(f"the floor failed: {tail(floor)}")], last
+        floors.append(json.loads(floor.output.splitlines()[-1])["total"])
+        shutil.rmtree(scratch / f"floor-{number}")
+        say(f"round {number + 1} of {rounds}: demo (the floor took {floors[-1]:.1f} s)")
+        last = scratch / f"demo-{number}"
+        demos.append(run([*KRAFT_MIGRATE, "lab", "demo", "--dir", str(last), "--no-load"]))
+        if demos[-1].code:
+            return [unmeasured(f"the demo ended with {demos[-1].code}: {tail(demos[-1])}")], last
+    floor_median, demo_median = statistics.median(floors), statistics.median(one.seconds for one in demos)
+    ratio, peak = demo_median / floor_median, max(one.peak for one in demos)
+    note = f"demo {demo_median:.1f} s, floor {floor_median:.1f} s, {rounds} rounds"
+    return [
+        Figure("demo without load / floor", f"{ratio:.2f}", "<= 2.0", "yes" if ratio <= 2.0 else "NO", note),
+        Figure(
+            "our process with the Spark driver",
+            f"{peak / GIGABYTE:.2f} GB",
+            "<= 1.2 GB",
+            "yes" if peak <= 1.2 * GIGABYTE else "NO",
+            f"peak of resident bytes, sampled every {SAMPLE_SECONDS} s, shared pages counted in each process",
+        ),
+    ], last
+
+
+def unmeasured(why: str) -> Figure:
+    """A line that says that nothing was measured."""
+    return Figure("demo without load / floor", "", "<= 2.0", "not measured", why)
+
+
+def tail(done: Pass) -> str:
+    """The last line of what a command said."""
+    return next(reversed(done.output.strip().splitlines()), "it said nothing")
+
+
+def status_figure(scratch: Path) -> Figure:
+    """`status` against a living cluster."""
+    directory = scratch / "status"
+    up = run([*KRAFT_MIGRATE, "lab", "up", "--dir", str(directory)])
+    try:
+        if up.code:
+            return Figure("status", "", "< 1.0 s", "not measured", f"lab up ended with {up.code}: {tail(up)}")
+        arguments = ("status", "--inventory", str(directory / "inventory.yaml"))
+        return quick("status", arguments, 1.0, probe=arguments)
+    finally:
+        run([*KRAFT_MIGRATE, "lab", "down", "--dir", str(directory)])
+
+
+def as_markdown(figures: Sequence[Figure]) -> str:
+    """The table."""
+    rows = [f"| {one.name} | {one.value or '-'} | {one.promise} | {one.holds} | {one.note} |" for one in figures]
+    return "\n".join(["| figure | measured | promise | holds | how |", "|---|---|---|---|---|", *rows, ""])
+
+
+def main() -> None:
+    """Measure everything and print it."""
+    parser = argparse.ArgumentParser(description="Measure what the project promises.")
+    parser.add_argument("--rounds", type=int, default=1, help="floor and demo, this often in turn")
+    parser.add_argument("--json", type=Path, help="write the figures here too")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        scratch = Path(folder)
+        figures = [quick("--help", ("--help",), 0.3), status_figure(scratch)]
+        figures += compared(options.rounds, scratch)[0]
+    sys.stdout.write(as_markdown(figures))
+    if options.json:
+        options.json.write_text(json.dumps([asdict(one) for one in figures], indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
