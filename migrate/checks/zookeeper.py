@@ -39,7 +39,6 @@ def sample(names: list[str]) -> str:
     ),
     sees=zookeeper,
     blocks_from=Stage.PREPARE,
-    when=ALWAYS,
 )
 def stale_migration(view: ZookeeperView, world: World) -> Result:
     """An offset above 0 needs a metadata log at MIGRATION or POST_MIGRATION."""

@@ -1,0 +1,458 @@
+"""For each code one bend of a healthy world after which it must fire, and the object that it must name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from migrate.model.difference import Difference, DifferenceClass, DiffReport
+from migrate.model.ids import DirectoryId, NodeId
+from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.views import (
+    ControllerRegistration,
+    ControllerZnode,
+    Directory,
+    LogDirAnswer,
+    MetaBroken,
+    MetadataAnswer,
+    MetaMissing,
+    MetaProperties,
+    MigrationZnode,
+    NodeAnswer,
+    NoZnode,
+    NullZnode,
+    PartitionHealth,
+    PendingWork,
+    Quorum,
+    Voter,
+)
+from migrate.model.world import World
+from tests.testing import worlds
+from tests.testing.clusters import CLUSTER_ID, directory_id, topic_id, uuid
+from tests.testing.worlds import (
+    with_directory,
+    with_entity,
+    with_folder,
+    with_kraft,
+    with_live,
+    with_values,
+    with_zk,
+)
+
+Bend = Callable[[World], World]
+ZK, PREPARED, PRE, HALF, HYBRID, KRAFT, FINAL = (
+    Stage.ASSESS,
+    Stage.PREPARE,
+    Stage.CONTROLLERS,
+    Stage.MIGRATION_MODE,
+    Stage.HYBRID,
+    Stage.SOAK,
+    Stage.FINALIZE,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`about` is part of the finding's object."""
+
+    code: str
+    stage: Stage
+    about: str
+    bend: Bend
+    note: str = ""
+
+    @property
+    def name(self) -> str:
+        """For pytest's list."""
+        return f"{self.code} {self.note}".strip()
+
+
+def same(world: World) -> World:
+    """Nothing is bent: the code informs about a healthy world too."""
+    return world
+
+
+def pending(**work: tuple[str, ...]) -> Bend:
+    """Administrative work under way."""
+    return lambda world: with_zk(world, pending=PendingWork(**work))
+
+
+def values(node: int, **changed: str | None) -> Bend:
+    """Keys of a node's file (`__` for a dot)."""
+    return lambda world: with_values(world, node, **changed)
+
+
+def directory(node: int, index: int, **changed: object) -> Bend:
+    """Fields of a log directory."""
+
+    def bend(entry: Directory) -> Directory:
+        return replace(entry, **changed)  # type: ignore[arg-type]
+
+    return lambda world: with_directory(world, node, index, bend)
+
+
+def column(name: str, row: int, value: object) -> Bend:
+    """One cell of ZooKeeper's partitions."""
+
+    def bend(world: World) -> World:
+        table = worlds.zk(world).partitions
+        cells = list(getattr(table, name))
+        cells[row] = value
+        return with_zk(world, partitions=replace(table, **{name: cells}))
+
+    return bend
+
+
+def then(*bends: Bend) -> Bend:
+    """One bend after another."""
+
+    def bend(world: World) -> World:
+        for each in bends:
+            world = each(world)
+        return world
+
+    return bend
+
+
+def registration(node: int, **changed: object) -> Bend:
+    """Fields of a broker's registration."""
+
+    def bend(world: World) -> World:
+        found = dict(worlds.kraft(world).brokers)
+        found[NodeId(node)] = replace(found[NodeId(node)], **changed)  # type: ignore[arg-type]
+        return with_kraft(world, brokers=found)
+
+    return bend
+
+
+def answers(part: str, node: int, answer: object) -> Bend:
+    """One node's part of the live view."""
+    return lambda world: with_live(world, **{part: {**getattr(worlds.live(world), part), NodeId(node): answer}})
+
+
+def metadata(**changed: object) -> Bend:
+    """Broker 1's Metadata answer."""
+    return answers("metadata", 1, replace(MetadataAnswer((0,), (0, 1, 2), 6, ()), **changed))  # type: ignore[arg-type]
+
+
+def secured(node: int, *, controller: bool) -> Bend:
+    """SASL/PLAIN on the controller listener: brokers call it as User:broker, controllers as User:controller."""
+    user = "controller" if controller else "broker"
+    login = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="{user}" password="p";'
+    changed = {
+        "listener__security__protocol__map": "INTERNAL:PLAINTEXT,CLIENT:SASL_PLAINTEXT,CTL:SASL_PLAINTEXT",
+        "sasl__mechanism__controller__protocol": "PLAIN",
+        "listener__name__ctl__plain__sasl__jaas__config": login,
+    }
+    return values(node, **changed)
+
+
+SECURED = then(
+    *(secured(node, controller=False) for node in (0, 1, 2)),
+    *(secured(node, controller=True) for node in (3000, 3001, 3002)),
+)
+FLAG = "zookeeper__metadata__migration__enable"
+LEDGER = Ledger((LedgerRow("t0", topic_id(0), 0, 1, ReplicaState.MIGRATING, "d", "m"),), 400, "pure")
+DIFF = DiffReport(400, 0, {}, (Difference("topic-config", "t0", "retention.ms", DifferenceClass.DIFFERS, "1", "2"),))
+STRANGER = DirectoryId(uuid(4711))
+
+VERSIONS = (
+    Case("I-VER-01", ZK, "lab", same),
+    Case("I-VER-14", ZK, "every broker", same),
+    Case("B-VER-02", ZK, "broker 1", values(1, inter__broker__protocol__version="3.6")),
+    Case("B-VER-03", ZK, "broker 2", values(2, inter__broker__protocol__version=None)),
+    Case("B-VER-04", HALF, "the brokers' files", values(1, inter__broker__protocol__version="3.8")),
+)
+CONFIG = (
+    Case(
+        "B-CFG-01",
+        ZK,
+        "controller 3000",
+        lambda w: with_zk(w, brokers={**worlds.zk(w).brokers, NodeId(3000): worlds.zk(w).brokers[NodeId(0)]}),
+    ),
+    Case("B-CFG-02", PREPARED, "node 3001", values(3001, process__roles="broker,controller")),
+    Case("B-CFG-03", ZK, "broker 0", values(0, broker__id=None)),
+    Case("B-CFG-03", ZK, "broker 0", values(0, broker__id="-1"), "generated"),
+    Case("B-CFG-04", ZK, "broker 1", values(1, broker__id="1001")),
+    Case("B-CFG-05", KRAFT, "broker 1", values(1, control__plane__listener__name="CP")),
+    Case("W-CFG-15", ZK, "broker 1", values(1, control__plane__listener__name="CP")),
+    Case("B-CFG-06", PREPARED, "controller 3002", values(3002, inter__broker__listener__name="CLIENT")),
+    Case(
+        "B-CFG-06", PREPARED, "controller 3002", values(3002, listener__security__protocol__map="CTL:PLAINTEXT"), "map"
+    ),
+    Case("B-CFG-06", PREPARED, "the brokers' files", values(1, inter__broker__listener__name="CLIENT"), "brokers"),
+    Case("B-CFG-07", ZK, "node 2", values(2, broker__id="1")),
+    Case("B-CFG-07", PREPARED, "node 3000", values(3000, node__id="3001"), "controller"),
+    Case(
+        "B-CFG-08",
+        ZK,
+        "broker 2",
+        lambda w: with_zk(w, brokers={n: b for n, b in worlds.zk(w).brokers.items() if n != 2}),
+    ),
+    Case(
+        "B-CFG-08",
+        ZK,
+        "broker 9",
+        lambda w: with_zk(w, brokers={**worlds.zk(w).brokers, NodeId(9): worlds.zk(w).brokers[NodeId(0)]}),
+        "stranger",
+    ),
+    Case("W-CFG-09", ZK, "brokers [1]", values(1, alter__config__policy__class__name="a.B")),
+    Case("B-CFG-10", HALF, "broker 0", values(0, controller__quorum__voters=None)),
+    Case("B-CFG-10", HALF, "broker 0", values(0, controller__listener__names=None), "listener"),
+    Case("B-CFG-11", ZK, "broker 0", values(0, controller__listener__names="CTL")),
+    Case("B-CFG-12", KRAFT, "broker 2", values(2, **{FLAG: "true"})),
+    Case("B-CFG-13", ZK, "node 1", values(1, zookeeper__connect="zk1:2181")),
+)
+ZOOKEEPER = (
+    Case("B-ZKN-01", ZK, "/migration", lambda w: with_zk(w, migration=MigrationZnode(90, 1, 3000, 1, 1))),
+    Case("B-ZKN-01", PRE, "/migration", lambda w: with_zk(w, migration=MigrationZnode(90, 1, 3000, 1, 1)), "fresh log"),
+    Case("B-ZKN-02", ZK, "/migration", lambda w: with_zk(w, migration=NullZnode(0))),
+    Case("B-ZKN-03", HALF, "/brokers/topics/t1", lambda w: with_zk(w, topics_without_id=("t1",))),
+    Case(
+        "B-ZKN-04",
+        ZK,
+        "/brokers/topics/t-1/partitions/2/state",
+        lambda w: with_zk(w, partitions_without_state=("t-1-2",)),
+    ),
+    Case("B-ZKN-05", ZK, "broker 7", column("replicas", 1, [0, 7])),
+    Case("B-ZKN-06", ZK, "/admin/delete_topics/t0", pending(deletions=("t0",))),
+    Case("B-ZKN-07", ZK, "partition t0-1", pending(reassignments=("t0-1",))),
+    Case("B-ZKN-07", ZK, "partition t0-2", column("adding", 2, [1]), "in the topic"),
+    Case("W-ZKN-08", ZK, "preferred_replica_election", pending(elections=("t0-1",))),
+    Case("B-ZKN-09", ZK, "/controller_epoch", lambda w: with_zk(w, controller_epoch=NoZnode())),
+    Case(
+        "B-ZKN-10",
+        ZK,
+        "alice",
+        lambda w: with_entity(w, "acl", "TOPIC|LITERAL|t|alice|*|READ|ALLOW", "present", "true"),
+    ),
+    Case(
+        "B-ZKN-13", ZK, "/cluster/id", lambda w: replace(w, inventory=replace(w.inventory, expect_cluster_id=uuid(1)))
+    ),
+    Case("W-ZKN-14", ZK, "/log_dir_event_notification", pending(log_dir_events=("log_dir_event_0",))),
+)
+DIRECTORIES = (
+    Case("B-DIR-01", HALF, "broker 1: /data/b1/d2", directory(1, 2, problem="cannot be written: I/O error")),
+    Case("B-DIR-01", ZK, "broker 0: /data/b0/d0", directory(0, 0, meta=MetaBroken("no number")), "meta"),
+    Case("B-DIR-17", ZK, "broker 2: /data/b2/d0", answers("log_dirs", 2, (LogDirAnswer("/data/b2/d0", 56, 0, ()),))),
+    Case(
+        "B-DIR-02",
+        HYBRID,
+        "/data/b2/d1",
+        directory(2, 1, meta=MetaProperties(0, CLUSTER_ID, 2, directory_id(0, 0))),
+        "twin",
+    ),
+    Case(
+        "B-DIR-02",
+        HYBRID,
+        "/data/b2/d1",
+        directory(2, 1, meta=MetaProperties(0, CLUSTER_ID, 2, DirectoryId("AAAAAAAAAAAAAAAAAAAAAQ"))),
+        "reserved",
+    ),
+    Case("B-DIR-03", ZK, "/data/b0/d1", directory(0, 1, meta=MetaProperties(0, CLUSTER_ID, 1, None)), "node"),
+    Case("B-DIR-03", ZK, "/data/b0/d1", directory(0, 1, meta=MetaProperties(0, uuid(7), 0, None)), "cluster"),
+    Case("B-DIR-04", HYBRID, "/data/b1/d1", directory(1, 1, meta=MetaMissing())),
+    Case("B-DIR-04", HYBRID, "/data/b1/d1", directory(1, 1, meta=MetaProperties(0, None, None, None)), "empty file"),
+    Case("B-DIR-05", HYBRID, "/data/b1/d1", directory(1, 1, holds_metadata_log=True)),
+    Case("B-DIR-06", HALF, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, uuid(99), "current"))),
+    Case("B-DIR-07", HALF, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, "", "current"))),
+    Case("W-DIR-07", ZK, "/gone-4", lambda w: with_folder(w, 1, 2, ("gone", 4, uuid(98), "current"))),
+    Case("B-DIR-08", KRAFT, "t0-0 on broker 1", lambda w: replace(w, ledger=LEDGER)),
+    Case("W-DIR-09", ZK, "broker 1", directory(1, 0, filesystem="tmpfs")),
+    Case("B-DIR-10", HYBRID, "broker 1", registration(1, log_dirs=frozenset({STRANGER}))),
+    Case("B-DIR-11", ZK, "broker 0: t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "current"))),
+    Case("B-DIR-12", ZK, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "future"))),
+    Case("W-DIR-19", ZK, "broker 0: /data", answers("log_dirs", 0, (LogDirAnswer("/data", 0, 1, ("t0-0",)),))),
+    Case("B-DIR-13", ZK, "broker 0: t9-0", then(column("topic", 0, "t9"))),
+    Case("W-DIR-14", ZK, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "stray"))),
+    Case("W-DIR-18", ZK, "/data/b0/d0", directory(0, 0, oddities=("link, not followed: x",))),
+)
+SECURITY = (
+    Case("B-SEC-01", PREPARED, "controller 3001", values(3001, authorizer__class__name=None)),
+    Case(
+        "B-SEC-02",
+        PREPARED,
+        "controller 3001",
+        values(3001, authorizer__class__name="kafka.security.authorizer.AclAuthorizer"),
+    ),
+    Case(
+        "B-SEC-02",
+        KRAFT,
+        "broker 1",
+        values(1, authorizer__class__name="kafka.security.authorizer.AclAuthorizer"),
+        "broker",
+    ),
+    Case(
+        "B-SEC-03",
+        PREPARED,
+        "controller 3000",
+        then(SECURED, values(3000, sasl__mechanism__controller__protocol="SCRAM-SHA-256")),
+    ),
+    Case("B-SEC-04", PREPARED, "node 3002", values(3002, password__encoder__secret=None)),
+    Case("B-SEC-04", PREPARED, "node 3002", values(3002, password__encoder__secret="another-secret"), "differs"),
+    Case("B-SEC-06", PREPARED, "controller 3000", values(3000, super__users="User:admin")),
+    Case("B-SEC-06", PREPARED, "controller 3000", then(SECURED, values(3000, super__users="User:broker")), "sasl"),
+    Case("B-SEC-07", PREPARED, "broker 1", values(1, super__users="User:admin")),
+    Case(
+        "W-SEC-09",
+        ZK,
+        "/config/brokers/1",
+        lambda w: with_entity(w, "broker-config", "1", "listener.name.client.plain.sasl.jaas.config", "hmac:0"),
+    ),
+    Case(
+        "B-SEC-10",
+        PREPARED,
+        "controller 3000",
+        lambda w: with_entity(w, "delegation-token", "hmac:1", "owner", "User:a"),
+    ),
+    Case("W-SEC-11", PREPARED, "controller 3001", values(0, zookeeper__set__acl="true")),
+    Case("W-SEC-12", ZK, "/config/users", values(0, zookeeper__set__acl="true")),
+    Case(
+        "B-SEC-13",
+        PREPARED,
+        "controller 3001",
+        values(
+            3001,
+            listener__security__protocol__map="INTERNAL:SASL_PLAINTEXT,CTL:PLAINTEXT",
+            sasl__mechanism__inter__broker__protocol="PLAIN",
+        ),
+    ),
+)
+NETWORK = (
+    Case("B-NET-01", PRE, "broker 1", metadata(brokers=(0, 1))),
+    Case(
+        "B-NET-02",
+        ZK,
+        "controller 3000",
+        lambda w: replace(
+            w,
+            inventory=replace(
+                w.inventory,
+                controllers=(
+                    replace(w.inventory.controllers[0], address="127.0.0.1:9090"),
+                    *w.inventory.controllers[1:],
+                ),
+            ),
+        ),
+    ),
+)
+AVAILABILITY = (
+    Case("I-HLT-01", ZK, "1 topics", then(column("replicas", 0, [0]), column("topic", 0, "single-1"))),
+    Case("B-HLT-02", HYBRID, "topic t0", column("replicas", 0, [0])),
+    Case(
+        "B-HLT-02",
+        ZK,
+        "topic t0",
+        lambda w: with_entity(w, "topic-config", "t0", "min.insync.replicas", "3"),
+        "min ISR",
+    ),
+    Case("W-HLT-03", ZK, "1 partitions", metadata(unhealthy=(PartitionHealth("t0", 0, 1, (1,), (1, 2)),))),
+    Case("W-HLT-04", ZK, "1 partitions", column("leader", 0, -1)),
+)
+QUORUM = (
+    Case("B-QRM-01", PREPARED, "node 3001", values(3001, controller__quorum__voters="3001@c3001:9090")),
+    Case("B-QRM-01", HALF, "node 0", values(0, controller__quorum__voters="3001@c3001:9090"), "broker"),
+    Case("B-QRM-02", PREPARED, "node 3000", values(3000, controller__quorum__bootstrap__servers="c3000:9090")),
+    Case("B-QRM-02", PRE, "the KRaft metadata", lambda w: with_kraft(w, features={"kraft.version": 1}), "feature"),
+    Case("B-QRM-03", PREPARED, "controller 3001", values(3001, **{FLAG: None})),
+    Case("B-QRM-03", HYBRID, "controller 3001", values(3001, **{FLAG: "false"}), "in hybrid"),
+    Case("B-QRM-04", PREPARED, "controller 3001", values(3001, process__roles="broker")),
+    Case(
+        "B-QRM-05",
+        PRE,
+        "the quorum",
+        lambda w: with_live(w, quorum=Quorum(NodeId(3000), 1, 9, (Voter(NodeId(3000), 9),))),
+    ),
+    Case(
+        "I-QRM-06",
+        ZK,
+        "1 controllers",
+        lambda w: replace(w, inventory=replace(w.inventory, controllers=w.inventory.controllers[:1])),
+    ),
+    Case(
+        "W-QRM-07",
+        HYBRID,
+        "controller 3009",
+        lambda w: with_kraft(
+            w,
+            controllers={
+                **worlds.kraft(w).controllers,
+                NodeId(3009): ControllerRegistration(NodeId(3009), uuid(2), migration_ready=True),
+            },
+        ),
+    ),
+    Case(
+        "W-QRM-08",
+        PRE,
+        "controller 3001",
+        lambda w: with_live(
+            w,
+            quorum=Quorum(
+                NodeId(3000), 1, 9000, tuple(Voter(node, 10 if node == 3001 else 9000) for node in worlds.CONTROLLERS)
+            ),
+        ),
+    ),
+)
+MIGRATION = (
+    Case("B-MIG-01", HYBRID, "/migration", lambda w: with_zk(w, migration=MigrationZnode(-1, -1, -1, -1, 1))),
+    Case("B-MIG-02", PRE, "the KRaft metadata", lambda w: with_kraft(w, migration_state=ZkMigrationState.NONE)),
+    Case("W-MIG-03", FINAL, "broker 1", registration(1, migrating=True)),
+    Case("B-MIG-04", KRAFT, "broker 1", registration(1, migrating=True)),
+    Case("B-MIG-05", KRAFT, "broker 1", registration(1, fenced=True)),
+    Case("B-MIG-06", HYBRID, "topic-config t0", lambda w: replace(w, diff=DIFF)),
+    Case("B-MIG-07", HYBRID, "controller 3001", answers("controllers", 3001, NodeAnswer(False, {}))),
+    Case(
+        "B-MIG-07",
+        HYBRID,
+        "controller 3002",
+        lambda w: with_kraft(
+            w,
+            controllers={
+                **worlds.kraft(w).controllers,
+                NodeId(3002): ControllerRegistration(NodeId(3002), uuid(2), migration_ready=False),
+            },
+        ),
+        "registration",
+    ),
+    Case("I-MIG-08", PRE, "the KRaft metadata", same),
+    Case(
+        "W-MIG-09", HYBRID, "the KRaft metadata", lambda w: with_kraft(w, high_watermark=Unknown("one directory alone"))
+    ),
+    Case("W-MIG-10", HYBRID, "/migration", lambda w: with_kraft(w, offset=5000, high_watermark=5001)),
+)
+ROLLBACK = (
+    Case("I-RBK-02", HYBRID, "/controller_epoch", lambda w: with_zk(w, controller=ControllerZnode(3000, 9, False, 0))),
+    Case(
+        "B-RBK-03",
+        HYBRID,
+        "/data/b1/d1",
+        directory(1, 1, meta=MetaProperties(1, CLUSTER_ID, 1, directory_id(1, 1))),
+    ),
+    Case(
+        "W-RBK-03",
+        KRAFT,
+        "/data/b1/d1",
+        directory(1, 1, meta=MetaProperties(1, CLUSTER_ID, 1, directory_id(1, 1))),
+    ),
+    Case("B-RBK-04", PRE, "the KRaft metadata", lambda w: with_kraft(w, features={"metadata.version": 20})),
+    Case(
+        "W-RBK-05",
+        HYBRID,
+        "broker 2",
+        lambda w: with_kraft(w, brokers={n: b for n, b in worlds.kraft(w).brokers.items() if n != 2}),
+    ),
+)
+CASES = (
+    *VERSIONS,
+    *CONFIG,
+    *ZOOKEEPER,
+    *DIRECTORIES,
+    *SECURITY,
+    *NETWORK,
+    *AVAILABILITY,
+    *QUORUM,
+    *MIGRATION,
+    *ROLLBACK,
+)
