@@ -11,20 +11,22 @@ from migrate.errors import ConfigUnreadable
 from migrate.hosts import properties
 from migrate.model.ids import NodeId
 from migrate.model.ports import Files
-from migrate.model.views import ConfigFile
+from migrate.model.views import ConfigFile, NoFile
 
 DEFAULT_LOG_DIR: Final = "/tmp/kafka-logs"  # noqa: S108 - Kafka's own default
 
 
-def read_config(files: Files, node: NodeId, path: str) -> ConfigFile:
-    """The node's properties file.
+def read_config(files: Files, node: NodeId, path: str) -> ConfigFile | NoFile:
+    """The node's properties file, or that there is none.
 
     Raises:
-        ConfigUnreadable: it is not there, a link, or not ours to read.
+        ConfigUnreadable: it is a link, or not ours to read.
         BadProperties: Kafka would refuse to load it.
     """
     try:
         raw = files.read(node, path)
+    except FileNotFoundError:
+        return NoFile(path)
     except OSError as error:
         raise ConfigUnreadable(
             f"the configuration of node {node} cannot be read: {error.strerror or error}", where=path

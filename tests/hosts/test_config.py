@@ -11,6 +11,7 @@ from migrate.errors import BadProperties, ConfigUnreadable
 from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
 from migrate.hosts.files import LocalFiles
 from migrate.model.ids import NodeId
+from migrate.model.views import ConfigFile, NoFile
 
 NODE = NodeId(3)
 
@@ -21,6 +22,7 @@ def test_a_file_is_read_with_its_fingerprint(tmp_path: Path) -> None:
     raw = b"broker.id=3\nssl.key.password=canary\n"
     path.write_bytes(raw)
     found = read_config(LocalFiles(), NODE, str(path))
+    assert isinstance(found, ConfigFile)
     assert found.values == {"broker.id": "3", "ssl.key.password": "canary"}
     assert (found.node, found.path, found.raw) == (3, str(path), raw)
     assert found.sha256 == hashlib.sha256(raw).hexdigest()
@@ -28,16 +30,19 @@ def test_a_file_is_read_with_its_fingerprint(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_read_is_a_typed_error(tmp_path: Path) -> None:
-    """Missing, a link, or no properties: never an empty configuration."""
-    with pytest.raises(ConfigUnreadable, match="node 3") as caught:
-        read_config(LocalFiles(), NODE, str(tmp_path / "none"))
-    assert caught.value.where == str(tmp_path / "none")
+    """A link, or no properties: never an empty configuration."""
     (tmp_path / "link").symlink_to("/etc/hostname")
-    with pytest.raises(ConfigUnreadable, match="symbolic links"):
+    with pytest.raises(ConfigUnreadable, match="node 3 cannot be read: .* symbolic links") as caught:
         read_config(LocalFiles(), NODE, str(tmp_path / "link"))
+    assert caught.value.where == str(tmp_path / "link")
     (tmp_path / "bad").write_bytes(b"a=\\uZZZZ")
     with pytest.raises(BadProperties):
         read_config(LocalFiles(), NODE, str(tmp_path / "bad"))
+
+
+def test_a_missing_file_is_known_to_be_missing(tmp_path: Path) -> None:
+    """A planned controller has none yet: that is an answer, and no empty file."""
+    assert read_config(LocalFiles(), NODE, str(tmp_path / "none")) == NoFile(str(tmp_path / "none"))
 
 
 @pytest.mark.parametrize(

@@ -63,13 +63,9 @@ class FakeNode:
         self.scripts.setdefault("ApiVersions", served())
         self._stop = threading.Event()
         self._server = socket.create_server(("127.0.0.1", 0))
+        self.address = f"127.0.0.1:{self._server.getsockname()[1]}"
         self._open: list[socket.socket] = []
         self._threads = [threading.Thread(target=self._accept, daemon=True)]
-
-    @property
-    def address(self) -> str:
-        """host:port."""
-        return f"127.0.0.1:{self._server.getsockname()[1]}"
 
     def __enter__(self) -> Self:
         self._threads[0].start()
