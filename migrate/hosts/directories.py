@@ -12,7 +12,9 @@ import os
 import secrets
 import stat
 import threading
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
@@ -51,11 +53,41 @@ class LocalDisks:
         mounts = Mounts.read()
         known = {os.path.normpath(path) for path in log_dirs}
         apart = metadata_dir if metadata_dir and os.path.normpath(metadata_dir) not in known else None
+        paths = dict.fromkeys((*log_dirs, *([apart] if apart else [])))
+        looks = {path: _Look(path, mounts) for path in paths}
+        deadline = time.monotonic() + self._probe_seconds
         try:
-            found = tuple(look_at(path, mounts, self._probe_seconds) for path in log_dirs)
-            return BrokerDisks(broker, found, look_at(apart, mounts, self._probe_seconds) if apart else None)
+            found = {path: look.directory(deadline) for path, look in looks.items()}
         except _NotOursError as error:
             return Unknown(str(error))
+        return BrokerDisks(broker, tuple(found[path] for path in log_dirs), found[apart] if apart else None)
+
+
+class _Look:
+    """One directory, looked at in a thread of its own: a dead disk or mount answers never and cannot be interrupted.
+
+    All directories of a broker are looked at at once.
+    """
+
+    def __init__(self, path: str, mounts: Mounts) -> None:
+        self._path = path
+        self._tried = threading.Event()
+        self._found: Future[Directory] = Future()
+        threading.Thread(target=self._work, args=(mounts,), name=f"look at {path}", daemon=True).start()
+
+    def _work(self, mounts: Mounts) -> None:
+        try:
+            self._found.set_result(look_at(self._path, mounts, self._tried.set))
+        except BaseException as error:  # noqa: BLE001 - handed to who waits
+            self._found.set_exception(error)
+        finally:
+            self._tried.set()
+
+    def directory(self, deadline: float) -> Directory:
+        """What was found; by the deadline (monotonic) the disk must have stored a block, reading may take longer."""
+        if self._tried.wait(max(deadline - time.monotonic(), 0.001)):
+            return self._found.result()
+        return Directory(self._path, "did not store one block in time", MetaMissing(), ReplicaColumns(), False)
 
 
 @dataclass(slots=True)
@@ -67,13 +99,14 @@ class _Scan:
     oddities: list[str] = field(default_factory=list)
 
 
-def look_at(path: str, mounts: Mounts, probe_seconds: float = PROBE_SECONDS) -> Directory:
-    """One log directory."""
+def look_at(path: str, mounts: Mounts, tried: Callable[[], None] = lambda: None) -> Directory:
+    """One log directory; `tried` is called as soon as it is known whether the disk stores a block."""
     scan = _Scan()
     meta: MetaProperties | MetaMissing | MetaBroken = MetaMissing()
     problem = _unusable(path)
     if not problem:
-        problem = _probe_in_time(path, probe_seconds)
+        problem = _stores(path)
+        tried()
         try:
             with open_folder(path) as folder:
                 meta = _meta(folder, path)
@@ -120,29 +153,16 @@ def _refuse_if_rights(error: OSError, path: str) -> None:
     raise _NotOursError(f"{path}: this user may not look into it ({error.strerror})") from error
 
 
-def _probe_in_time(path: str, seconds: float) -> str:
-    """`probe` in a thread of its own: a dead disk or mount answers never, and cannot be interrupted."""
-    answer: list[str | OSError] = []
-
-    def work() -> None:
-        try:
-            probe(path)
-            answer.append("")
-        except OSError as error:
-            answer.append(error)
-
-    worker = threading.Thread(target=work, name=f"probe {path}", daemon=True)
-    worker.start()
-    worker.join(seconds)
-    if not answer:
-        return f"did not store one block within {seconds:g} s"
-    if isinstance(answer[0], OSError):
-        _refuse_if_rights(answer[0], path)
-        return f"cannot be written: {answer[0].strerror or answer[0]}"
-    return answer[0]
+def _stores(path: str) -> str:
+    try:
+        store_block(path)
+    except OSError as error:
+        _refuse_if_rights(error, path)
+        return f"cannot be written: {error.strerror or error}"
+    return ""
 
 
-def probe(path: str) -> None:
+def store_block(path: str) -> None:
     """Write, fsync and remove a tiny file; OSError says what the disk will not do."""
     name = PROBE_PREFIX + secrets.token_hex(6)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC

@@ -231,10 +231,11 @@ def test_a_disk_that_never_answers_does_not_hold_us(tmp_path: Path, monkeypatch:
     """A dead mount blocks a thread of its own, for as long as it likes."""
     path = log_dir(tmp_path)
     release = threading.Event()
-    monkeypatch.setattr(directories, "probe", lambda _: release.wait(30))
-    found = looked(LocalDisks(probe_seconds=0.05), path)
+    monkeypatch.setattr(directories, "store_block", lambda _: release.wait(30))
+    found = looked(LocalDisks(probe_seconds=0.05), path, log_dir(tmp_path, "d1"))
     release.set()
-    assert found.directories[0].problem == "did not store one block within 0.05 s"
+    assert [entry.problem for entry in found.directories] == ["did not store one block in time"] * 2
+    assert len(found.directories[0].replicas) == 0
 
 
 def test_our_own_lack_of_rights_says_nothing_of_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,12 +245,24 @@ def test_our_own_lack_of_rights_says_nothing_of_the_disk(tmp_path: Path, monkeyp
     def denied(*_: object) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr(directories, "probe", denied)
+    monkeypatch.setattr(directories, "store_block", denied)
     assert looked(LocalDisks(), path).directories[0].problem == "cannot be written: Permission denied"
     monkeypatch.setattr(directories.os, "geteuid", lambda: 54321)
     found = LocalDisks().look(BROKER, [str(path)], None)
     assert isinstance(found, Unknown)
     assert "may not look into it" in found.reason
+
+
+def test_a_fault_of_ours_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A bug in the thread comes out as what it is, never as a healthy or a broken disk."""
+
+    def bug(*_: object) -> None:
+        message = "a bug"
+        raise RuntimeError(message)
+
+    monkeypatch.setattr(directories, "store_block", bug)
+    with pytest.raises(RuntimeError, match="a bug"):
+        LocalDisks().look(BROKER, [str(log_dir(tmp_path))], None)
 
 
 def test_the_metadata_directory_is_looked_at_where_it_lies_apart(tmp_path: Path) -> None:
