@@ -14,6 +14,7 @@ from migrate.hosts.directories import LocalDisks
 from migrate.hosts.files import LocalFiles
 from migrate.hosts.supervisor import Supervisor
 from migrate.kafka import live
+from migrate.kafka.secret_files import read_secret
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import NodeId
 from migrate.model.inventory import ControllerNode, Inventory, Playbook
@@ -29,7 +30,6 @@ from migrate.model.views import (
     ServiceState,
     ZookeeperView,
 )
-from migrate.playbook.secrets import read_secret
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.read import read_migration, read_view
 

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from migrate.errors import DocumentInvalid
+from migrate.kafka.secret_files import read_secret
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AcceptedDifference, Inventory, Playbook
 from migrate.model.stage import DirectoryPolicy, Stage
@@ -16,7 +17,6 @@ from migrate.playbook.fields import Section
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
 from migrate.playbook.problems import Fault, refuse, validate
 from migrate.playbook.schema import STAGE_KEYS, AcceptedDifferences, MigrationPlaybook, Spec, StageSection
-from migrate.playbook.secrets import read_secret
 
 __all__ = [
     "KINDS",
