@@ -1,0 +1,74 @@
+"""`kraft-migrate metadata dump` as a process: lines, exit codes, broken pipes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+DATA = Path(__file__).parents[1] / "data" / "metadata"
+
+
+@pytest.fixture
+def captured(tmp_path: Path) -> Path:
+    """The captured log of a real migration."""
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(gzip.decompress((DATA / "finalized.log.gz").read_bytes()))
+    return path
+
+
+def run(*arguments: str, **environment: str) -> subprocess.CompletedProcess[bytes]:
+    """The command, as a user calls it."""
+    command = [sys.executable, "-m", "migrate", "metadata", "dump", *arguments]
+    return subprocess.run(command, capture_output=True, check=False, env={**os.environ, **environment}, timeout=60)
+
+
+def test_a_log_and_a_checkpoint_are_printed_one_after_the_other(captured: Path) -> None:
+    """One JSON object a line; SCRAM keys are redacted."""
+    answer = run(str(DATA / "bootstrap.checkpoint"), str(captured))
+    assert (answer.returncode, answer.stderr) == (0, b"")
+    lines = [json.loads(line) for line in answer.stdout.splitlines()]
+    assert lines[0]["type"] == "SNAPSHOT_HEADER"
+    assert lines[3]["type"] == "LEADER_CHANGE"
+    assert {line["data"]["salt"] for line in lines if line["type"] == "USER_SCRAM_CREDENTIAL_RECORD"} == {"(redacted)"}
+
+
+def test_output_is_utf_8_whatever_the_locale_says(captured: Path) -> None:
+    """The same bytes under C and under UTF-8."""
+    ascii_only = run("--show-secrets", str(captured), LC_ALL="C", PYTHONIOENCODING="ascii")
+    assert ascii_only.returncode == 0
+    assert ascii_only.stdout == run("--show-secrets", str(captured), LC_ALL="C.UTF-8").stdout
+
+
+def test_a_damaged_file_ends_with_1_and_names_the_place(captured: Path) -> None:
+    """What is whole before it was printed; the message has id, place and next step."""
+    captured.write_bytes(captured.read_bytes()[:-1])
+    answer = run(str(captured))
+    assert answer.returncode == 1
+    assert len(answer.stdout.splitlines()) > 2000
+    text = answer.stderr.decode()
+    assert "E-BATCH-02" in text
+    assert f"{captured} at position" in text
+    assert "Traceback" not in text
+
+
+def test_a_reader_that_stops_early_is_no_error(captured: Path) -> None:
+    """`metadata dump ... | head -1`."""
+    command = [sys.executable, "-m", "migrate", "metadata", "dump", str(captured), str(captured)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert json.loads(process.stdout.readline())["type"] == "LEADER_CHANGE"
+        process.stdout.close()
+        assert process.stderr.read() == b""
+        assert process.wait(timeout=60) == 0
+
+
+def test_no_path_is_a_usage_error() -> None:
+    """64, as for every command."""
+    assert run().returncode == 64
