@@ -34,8 +34,9 @@ class KafkaJars:
 
     @property
     def fingerprint(self) -> str:
-        """Changes with names, sizes and order of the jars: what a class archive is bound to."""
-        facts = "\n".join(f"{path} {Path(path).stat().st_size}" for path in self.classpath)
+        """Changes with names, order, sizes and times of the jars: what a class archive is bound to."""
+        stats = ((path, Path(path).stat()) for path in self.classpath)
+        facts = "\n".join(f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats)
         return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
 

@@ -59,6 +59,7 @@ clientPort={topology.zookeeper_port}
 clientPortAddress={HOST}
 tickTime=2000
 maxClientCnxns=0
+preAllocSize=1024
 admin.enableServer=false
 4lw.commands.whitelist=ruok,srvr,stat,mntr
 """
@@ -102,6 +103,7 @@ log.index.size.max.bytes=1048576
 log.cleaner.dedupe.buffer.size=4194304
 auto.create.topics.enable=false
 group.initial.rebalance.delay.ms=0
+controlled.shutdown.retry.backoff.ms=500
 offsets.topic.num.partitions=6
 offsets.topic.replication.factor={min(3, len(topology.brokers))}
 transaction.state.log.num.partitions=4
