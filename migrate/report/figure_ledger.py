@@ -84,13 +84,14 @@ def brokers(report: RunReport) -> tuple[BrokerPanels, ...]:
     shown = chosen(report.ledgers)
     if not shown:
         return ()
-    places = dict.fromkeys((cell.broker, cell.path, cell.directory) for ledger in shown for cell in ledger.cells)
-    top = max(cell.replicas for ledger in shown for cell in ledger.cells) if places else 1
+    now = {cell.broker for cell in shown[-1].cells if not cell.directory}  # these still have replicas in no directory
+    cells = [cell for ledger in shown for cell in ledger.cells if cell.directory or cell.broker in now]
+    places = dict.fromkeys((cell.broker, cell.path, cell.directory) for cell in cells)
+    top = max((cell.replicas for cell in cells), default=1)
     found: dict[str, list[Panel]] = {}
     for broker, path, directory in sorted(places, key=lambda place: (node_order(place[0]), place[1:])):
-        cells = [_cell(ledger, (broker, path, directory)) for ledger in shown]
-        if any(cells):
-            found.setdefault(broker, []).append(_panel(cells, (path, directory), max(top, 1)))
+        bars = [_cell(ledger, (broker, path, directory)) for ledger in shown]
+        found.setdefault(broker, []).append(_panel(bars, (path, directory), max(top, 1)))
     groups = [_broker(broker, panels, shown[-1]) for broker, panels in found.items()]
     return tuple(sorted(groups, key=lambda group: group.whole))
 
@@ -112,7 +113,7 @@ def _panel(cells: Sequence[Cell | None], place: tuple[str, str], top: int) -> Pa
     states = cells[-1].states if cells[-1] else {}
     words = _words(states)
     verified = bool(states) and {state for state, count in states.items() if count} == {ReplicaState.VERIFIED.value}
-    drawing = picture(width, height + 1, f"{place[0] or 'no directory'}: {words}", *parts)
+    drawing = picture(width, height + 1, f"{place[0] or 'no directory with an id'}: {words}", *parts)
     return Panel(place[0], place[1], drawing, words, verified)
 
 

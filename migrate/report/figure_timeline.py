@@ -8,7 +8,6 @@ from typing import Final
 
 from markupsafe import Markup
 
-from migrate.model.stage import Stage
 from migrate.report.run_events import node_order
 from migrate.report.run_values import Restart, RunReport
 from migrate.report.svg import box, element, line, picture, text
@@ -71,7 +70,7 @@ def _stages(canvas: Canvas) -> None:
     for span in canvas.report.stages:
         end = canvas.report.end if span.end is None else span.end
         took = duration(end - span.begin)
-        class_ = "bar-stage" if Stage.from_label(span.stage).reversible else "bar-final"
+        class_ = "bar-stage" if span.reversible else "bar-final"
         tip = f"{span.stage}: {clock(span.begin)} to {clock(end)}, {took}, {span.passed} of {span.steps} steps"
         canvas.label(span.stage)
         edge = canvas.bar((span.begin, end), class_ + ("" if span.end is not None else " open"), tip)
@@ -153,7 +152,7 @@ def _marks(canvas: Canvas) -> Iterator[Markup]:
             yield line((x, 14), (x, canvas.y + 4), "mark-resume")
             yield text(x, 11, "resumed", "mark-words", text_anchor="middle")
     for span in canvas.report.stages:
-        if not Stage.from_label(span.stage).reversible:
+        if not span.reversible:
             x = canvas.scale.x(span.begin)
             yield line((x, 14), (x, canvas.y + 4), "mark-final")
             yield text(x, 11, "no way back", "final-words", text_anchor="middle")

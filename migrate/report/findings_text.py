@@ -32,7 +32,7 @@ def finding_lines(findings: Sequence[Finding]) -> tuple[Line, ...]:
         page.wrap(entry.message, indent=12)
         if entry.evidence:
             page.wrap(f"seen: {entry.evidence}", Tone.DIM, 12, 6)
-        if entry.fix:
+        if entry.fix.strip("- "):
             page.wrap(f"fix:  {entry.fix}", indent=12, hang=6)
         if blocked := blocked_from(entry):
             page.add(blocked, TONES[entry.severity], 12)
@@ -98,7 +98,7 @@ def _row(entry: Finding) -> dict[str, str]:
         "about": entry.about,
         "message": entry.message,
         "evidence": entry.evidence,
-        "fix": entry.fix,
+        "fix": entry.fix if entry.fix.strip("- ") else "",
         "blocks": blocked_from(entry),
     }
 

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import itertools
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
-from migrate.report.wording import clip, printable
+from migrate.report.wording import printable, size
 
-WIDTH = 110
+WIDTH: Final = 110
+SIZES: Final = ("bytes", "free")  # columns that hold bytes
 
 
 class Tone(StrEnum):
@@ -54,22 +57,28 @@ class Page:
             self.add(piece, tone, indent + (hang if at else 0))
 
     def table(self, rows: Iterable[Mapping[str, str]], indent: int = 2) -> None:
-        """Rows as columns under their keys, the widest columns clipped to fit the page."""
+        """Rows as columns under their keys; cells of the widest columns are folded to fit the page."""
         names, cells = columns(rows)
         if not cells:
             return
         safe = [[printable(cell) for cell in row] for row in [[title(name) for name in names], *cells]]
         widths = _fit([max(map(len, column)) for column in zip(*safe, strict=True)], WIDTH - indent)
         for at, row in enumerate(safe):
-            text = "  ".join(clip(cell, wide).ljust(wide) for cell, wide in zip(row, widths, strict=True))
-            self.add(text, Tone.DIM if at == 0 else Tone.PLAIN, indent)
+            folded = [textwrap.wrap(cell, wide) for cell, wide in zip(row, widths, strict=True)]
+            for pieces in itertools.zip_longest(*folded, fillvalue=""):
+                text = "  ".join(piece.ljust(wide) for piece, wide in zip(pieces, widths, strict=True))
+                self.add(text, Tone.DIM if at == 0 else Tone.PLAIN, indent)
 
 
 def columns(rows: Iterable[Mapping[str, str]]) -> tuple[list[str], list[list[str]]]:
     """The keys of all rows in the order in which they first appear, and each row's cells under them."""
     found = list(rows)
     names = list(dict.fromkeys(name for row in found for name in row))
-    return names, [[str(row.get(name, "")) for name in names] for row in found]
+    return names, [[_cell(name, str(row.get(name, ""))) for name in names] for row in found]
+
+
+def _cell(name: str, value: str) -> str:
+    return size(int(value)) if name in SIZES and value.isdecimal() else value
 
 
 def title(name: str) -> str:

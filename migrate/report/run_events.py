@@ -182,7 +182,7 @@ def _ledger(event: Event) -> LedgerMoment:
         Cell(
             _text(cell, "broker"),
             _text(cell, "directory"),
-            _text(cell, "path"),
+            _text(cell, "path") if _text(cell, "directory") else "",
             {str(state): int(number) for state, number in cell.get("states", {}).items()},
         )
         for cell in event.data.get("cells", ())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from migrate.model.stage import Stage
 from migrate.report import figure_ledger
 from migrate.report.figure_diff import counts_matrix
 from migrate.report.figure_timeline import timeline
@@ -25,6 +24,6 @@ def run_html(report: RunReport) -> str:
         legend=[(state, figure_ledger.css_class(state)) for state in figure_ledger.legend(report)],
         shown=[group for group in groups if not (fold and group.whole)],
         folded=whole if fold else [],
-        final=any(not Stage.from_label(span.stage).reversible for span in report.stages),
+        final=any(not span.reversible for span in report.stages),
         matrix=counts_matrix(report.diffs[-1]) if report.diffs else "",
     )

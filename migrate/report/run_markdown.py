@@ -124,7 +124,7 @@ def _ledger(report: RunReport) -> Iterator[str]:
     yield from table(("Time", "Step", "Offset>", "Engine", "Replicas>", "VERIFIED>"), rows)
     yield ""
     places = [
-        (words(group.broker), code(panel.path) or "no directory", words(panel.words))
+        (words(group.broker), code(panel.path) or "no directory with an id", words(panel.words))
         for group in brokers(report)
         for panel in group.panels
     ]

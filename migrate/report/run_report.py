@@ -23,11 +23,11 @@ def build(
     extra = extra or Extra()
     story = tell([StepRecord(step.id, step.stage.label, step.title) for step in plan.steps], events)
     steps = tuple(story.steps.values())
-    claims = (*_claims(plan, story, load, extra), *extra.claims)
+    claims = (*_claims(plan, story, load, extra, len(events)), *extra.claims)
     blind = _blind_spots(plan, story, load, extra)
     times = [event.time for event in events]
     return RunReport(
-        verdict=_verdict(story, claims, unseen=len(blind), begun=bool(events)),
+        verdict=_verdict(plan, story, claims, unseen=len(blind)),
         claims=claims,
         cluster=plan.cluster,
         cluster_id=plan.cluster_id,
@@ -54,27 +54,31 @@ def build(
     )
 
 
-def _verdict(story: Story, claims: Sequence[Claim], *, unseen: int, begun: bool) -> RunVerdict:
+def _verdict(plan: Plan, story: Story, claims: Sequence[Claim], *, unseen: int) -> RunVerdict:
     doubts = sum(claim.holds in (Holds.NO, Holds.NOT_SEEN) for claim in claims)
     if story.stopped:
         return RunVerdict(RunWord.STOPPED, doubts, f"The run stopped: {story.stopped}")
     if not story.ended:
         where = next((step.title for step in story.steps.values() if step.begin and not step.passed), "")
         reason = f" It stands at: {where}." if where else ""
-        sentence = (
-            "The journal has no end yet: the run still goes on, or was killed." if begun else "Nothing was applied."
-        )
-        return RunVerdict(RunWord.UNFINISHED, doubts, sentence + reason)
+        if not story.head:
+            return RunVerdict(RunWord.UNFINISHED, doubts, "Nothing was applied.")
+        sentence = f"The journal has no end yet: the run goes on, or was killed.{reason}"
+        return RunVerdict(RunWord.UNFINISHED, doubts, sentence)
     if doubts:
         what = plural(doubts, "claim does not hold or", "claims do not hold or")
-        return RunVerdict(RunWord.NOT_PROVEN, doubts, f"Every step ended, but {what} could not be checked.")
-    sentence = "Every step ended, and every claim below that is due holds."
+        return RunVerdict(
+            RunWord.NOT_PROVEN,
+            doubts,
+            f"Every step up to stage {plan.target.label} ended, but {what} could not be checked.",
+        )
+    sentence = f"Every step up to stage {plan.target.label} ended, and every claim below that is due holds."
     if unseen:
         sentence += f" {plural(unseen, 'thing')} could not be checked: see the list below."
     return RunVerdict(RunWord.PROVEN, 0, sentence)
 
 
-def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra) -> Iterator[Claim]:
+def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, events: int) -> Iterator[Claim]:
     passed = sum(step.passed for step in story.steps.values())
     whole = passed == len(story.steps)
     yield Claim(
@@ -88,7 +92,7 @@ def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra) ->
     yield Claim(
         "The journal is whole: each line carries its checksum and the hash of the line before.",
         {True: Holds.YES, False: Holds.NO, None: Holds.NOT_SEEN}[extra.journal_intact],
-        extra.journal or ("not checked for this report" if extra.journal_intact is None else ""),
+        "not checked for this report" if extra.journal_intact is None else extra.journal or plural(events, "event"),
     )
 
 
@@ -125,8 +129,7 @@ def _load_claims(load: LoadSummary | None) -> Iterator[Claim]:
     twice = "No record stands at two offsets, and none that was never sent."
     led = "No partition was without leader but for its only replica or its own restart."
     if load is None:
-        for text in (lost, twice, led):
-            yield Claim(text, Holds.NOT_DUE, "no load of ours ran beside this run")
+        yield Claim("Clients lost nothing.", Holds.NOT_CLAIMED, "no load of ours ran beside this run")
         return
     read = f"{load.acknowledged:,} acknowledged, {load.read:,} read, {load.missing:,} missing"
     yield Claim(lost, _holds(load.missing, load.acknowledged), read)

@@ -5,17 +5,22 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from migrate.model.history import LoadSummary
+from migrate.model.stage import Stage
+
+_NO_WAY_BACK: Final = frozenset(stage.label for stage in Stage if not stage.reversible)
 
 
 class Holds(StrEnum):
-    """Does a claim hold?  NOT_SEEN and NOT_DUE are no passes."""
+    """Does a claim hold?  Only YES is a pass; NOT_DUE and NOT_CLAIMED are no fault either."""
 
     YES = "holds"
     NO = "does not hold"
     NOT_SEEN = "could not be checked"
     NOT_DUE = "not due yet"
+    NOT_CLAIMED = "not claimed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +88,11 @@ class StageSpan:
     steps: int
     passed: int
 
+    @property
+    def reversible(self) -> bool:
+        """Is there a way back from it?"""
+        return self.stage not in _NO_WAY_BACK
+
 
 @dataclass(frozen=True, slots=True)
 class Restart:
@@ -121,7 +131,10 @@ class Session:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One broker's directory in one ledger: replicas by state."""
+    """One broker's directory in one ledger: replicas by state.
+
+    Before a broker's first start in migration mode its directories have no id: they share one cell, without path.
+    """
 
     broker: str
     directory: str

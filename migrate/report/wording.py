@@ -51,6 +51,18 @@ def duration(seconds: float) -> str:
     return f"{whole // _DAY} d {whole % _DAY // _HOUR} h"
 
 
+def size(count: int) -> str:
+    """Bytes in powers of 1024: `931,979 B` is `910.1 KiB`."""
+    amount, unit = float(count), "B"
+    for unit in ("B", "KiB", "MiB", "GiB", "TiB"):  # noqa: B007 - the unit is used after the loop
+        if amount < 1024:
+            break
+        amount /= 1024
+    else:
+        unit = "PiB"
+    return f"{count} B" if unit == "B" else f"{amount:.1f} {unit}"
+
+
 def moment(seconds: float) -> str:
     """A time since the epoch as UTC: `2025-03-01 21:04:05 UTC`; the number itself where no calendar has it."""
     try:

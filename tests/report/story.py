@@ -211,7 +211,7 @@ class Pen:
             "feature": {"ONLY_KRAFT": 0, "EXPECTED": 2},
         }
         expected = {"the metadata version stands in KRaft alone": 2, "a dynamic sasl.jaas.config is not copied": 1}
-        data = {"counts": counts, "unexcused": unexcused, "expected": expected, "lag": 1}
+        data: dict[str, Any] = {"counts": counts, "unexcused": unexcused, "expected": expected, "lag": 1}
         spots = ["delegation tokens: no master key was given"]
         self.write("diff", 0.4, step=planned.id, offset=offset, blind_spots=spots, **data)
 

@@ -140,6 +140,19 @@ def test_replicas_without_directory_have_a_panel_of_their_own() -> None:
     assert [panel.verified for panel in group.panels] == [False, True]
 
 
+def test_directories_without_an_id_have_no_panel_once_they_have_one() -> None:
+    """Their replicas stand in the overview; a panel of all of them together would dwarf the others."""
+    first = LedgerMoment(0.0, "s", -1, "pure", (Cell("1", "", "", {"MIGRATING": 120}),))
+    cells = tuple(Cell("1", name, f"/{name}", {"MIGRATING": 40}) for name in "abc")
+    report = dataclasses.replace(_whole(), ledgers=(first, LedgerMoment(1.0, "s", 5, "pure", cells)))
+
+    (group,) = brokers(report)
+
+    assert [panel.path for panel in group.panels] == ["/a", "/b", "/c"]
+    assert {float(box["height"]) for panel in group.panels for box in _boxes(panel.drawing, "s-migrating")} == {56.0}
+    assert len(_boxes(overview(report), "s-migrating")) == 2
+
+
 def test_a_directory_that_vanished_is_not_whole() -> None:
     """Its last bar is missing, and the words say so."""
     first = LedgerMoment(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import json
 
@@ -72,7 +73,8 @@ def test_a_run_without_load_makes_no_claim_about_records() -> None:
     report = build(story.plan(), story.journal(), None, story.extra())
 
     assert report.verdict.word is RunWord.PROVEN
-    assert _claim(report, "No acknowledged record").holds is Holds.NOT_DUE
+    assert _claim(report, "Clients lost nothing").holds is Holds.NOT_CLAIMED
+    assert not any("acknowledged" in claim.text for claim in report.claims)
 
 
 def test_one_replica_that_is_not_verified_at_the_end_is_enough() -> None:
@@ -243,6 +245,28 @@ def test_blind_spots_of_plan_comparison_and_load_stand_together() -> None:
     assert len(report.blind_spots) == 4
     assert report.blind_spots[0] == "live answers: broker 3 did not answer within 5 s"
     assert report.blind_spots[-1] == "load: nobody saw who leads for 4.0 s: no broker answered"
+
+
+def test_directories_without_an_id_share_one_cell_and_no_path() -> None:
+    """Before their first start in migration mode nothing tells them apart, so no path may be named."""
+    cells = [{"broker": 1, "directory": "", "path": "/data/disk2", "states": {"MIGRATING": 120}}]
+
+    report = build(story.plan(), _with("ledger", cells=cells))
+
+    assert [cell.path for cell in report.ledgers[-1].cells] == [""]
+
+
+def test_the_verdict_names_the_stage_that_it_speaks_of() -> None:
+    """A plan of one stage that ended is no migration that ended."""
+    whole = story.plan()
+    part = dataclasses.replace(whole, target=Stage.CONTROLLERS, steps=whole.steps[:6])
+    events = [event for event in story.journal() if event.data.get("stage", "discover") in {"discover", "prepare"}]
+
+    proven = build(whole, story.journal(), None, Extra(True))
+    unproven = build(part, [*events, story.journal()[-1]], None, Extra(True))
+
+    assert proven.verdict.sentence.startswith("Every step up to stage cleanup ended")
+    assert unproven.verdict.sentence.startswith("Every step up to stage controllers ended, but 1 claim")
 
 
 def test_events_of_a_later_version_do_not_break_the_report() -> None:

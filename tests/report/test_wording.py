@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.report.wording import clip, clock, duration, moment, plural, printable
+from migrate.report.wording import clip, clock, duration, moment, plural, printable, size
 
 
 @given(st.text())
@@ -74,3 +74,12 @@ def test_numbers_agree_with_their_nouns() -> None:
     assert plural(2, "start or restart", "starts and restarts") == "2 starts and restarts"
     assert clip("abcdef", 4) == "abc…"
     assert clip("abcd", 4) == "abcd"
+
+
+@pytest.mark.parametrize(
+    ("count", "words"),
+    [(0, "0 B"), (1023, "1023 B"), (931_979, "910.1 KiB"), (82_659_106_816, "77.0 GiB"), (2**60, "1024.0 PiB")],
+)
+def test_sizes_are_read_at_a_glance(count: int, words: str) -> None:
+    """Powers of 1024, one digit."""
+    assert size(count) == words
