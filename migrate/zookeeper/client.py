@@ -18,7 +18,7 @@ from struct import error as StructError  # noqa: N812 - it is a class
 from typing import Any, Final, Self, TypeVar, cast
 
 from kazoo import exceptions as kazoo_errors
-from kazoo.client import KazooClient, KazooState
+from kazoo.client import KazooClient, KazooState, TransactionRequest
 from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.protocol.paths import _prefix_root
 from kazoo.retry import KazooRetry
@@ -172,12 +172,32 @@ class ZookeeperClient:
             self.kazoo.stop()
         except OSError:  # the connection was going at the same moment
             LOG.debug("the connection was closed while stopping")
+        except kazoo_errors.WriterNotClosedException:  # its thread ends when the operating system gives the socket up
+            LOG.debug("the connection did not end in time")
+            return
         self.kazoo.close()
+
+    # -- writing ---------------------------------------------------------------------------------------------
+    def commit(self, transaction: TransactionRequest, where: str) -> list[Any]:
+        """Send a transaction once; its results, exceptions among them: look at each.
+
+        Raises:
+            ZookeeperSessionLost: nothing was sent, or it may or may not have happened.  kazoo keeps unsent requests
+                for the next connection: a request without an answer ends the session, so that nothing happens later.
+        """
+        with translated(where):
+            if not self.wait_connected(self.session_timeout):
+                raise ZookeeperSessionLost("there is no connection: nothing was sent", where=where)
+            try:
+                return cast("list[Any]", transaction.commit_async().get(timeout=2 * self.session_timeout))
+            except KazooTimeoutError:
+                self.close()
+                raise
 
     # -- reading ---------------------------------------------------------------------------------------------
     def sync(self, path: str = "/") -> None:
         """Let the server we speak to catch up with the leader: later reads see all writes completed before."""
-        self._patiently(path, lambda: self.kazoo.sync(path))
+        self._patiently(path, lambda: self.kazoo.sync_async(path).get(timeout=3 * self.session_timeout))
 
     def zxid(self) -> int:
         """The newest transaction that an answer of this session named."""

@@ -86,11 +86,11 @@ class ZookeeperLock:
     def release(self) -> None:
         """Give the lock back; LockLost if it is not ours (nothing is deleted then)."""
         self.still_ours()
-        with translated(self.path):
-            try:
-                self.client.kazoo.delete(self.path, version=0)
-            except (kazoo_errors.NoNodeError, kazoo_errors.BadVersionError) as error:
-                raise self._loss("the lock znode changed while it was released") from error
+        transaction = self.client.kazoo.transaction()
+        transaction.check(self.fence.path, self.fence.version)
+        transaction.delete(self.path, 0)
+        if any(isinstance(result, Exception) for result in self.client.commit(transaction, self.path)):
+            raise self._loss("the lock changed while it was released")
         self._lost.set()
 
     def _loss(self, reason: str) -> LockLost:
@@ -138,7 +138,7 @@ def acquire(client: ZookeeperClient, owner: str, plan: str, path: str = LOCK_PAT
 def _prepare(client: ZookeeperClient, path: str, fence_path: str) -> None:
     with translated(path):
         try:
-            client.kazoo.ensure_path(fence_path)
+            client.kazoo.ensure_path_async(fence_path).get(timeout=3 * client.session_timeout)
         except kazoo_errors.NoNodeError as error:
             raise ZookeeperDenied("the lock's parent cannot be made", where=path) from error
 
@@ -149,8 +149,7 @@ def _try(client: ZookeeperClient, path: str, fence_path: str, holder: LockHolder
     data = {name: getattr(holder, name) for name in LockHolder.__slots__}
     transaction.create(path, json.dumps({"version": 1, **data}).encode(), ephemeral=True)
     transaction.set_data(fence_path, str(holder.pid).encode(), -1)  # bound to the creation: no write of its own
-    with translated(path):
-        results = transaction.commit()
+    results = client.commit(transaction, path)
     if isinstance(results[0], kazoo_errors.NodeExistsError):
         return None
     if isinstance(results[0], kazoo_errors.NoAuthError):

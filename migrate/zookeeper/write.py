@@ -14,7 +14,7 @@ from kazoo.client import TransactionRequest
 
 from migrate.errors import LockLost, WorldError, ZnodeChanged, ZookeeperDenied
 from migrate.zookeeper.backup import write_backup
-from migrate.zookeeper.client import ZookeeperClient, translated
+from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.lock import Fence
 from migrate.zookeeper.znode import Absent, Znode
 
@@ -68,13 +68,10 @@ class ZookeeperWriter:
         return transaction
 
     def _commit(self, transaction: TransactionRequest, path: str) -> None:
-        with translated(path):
-            results = transaction.commit()
-            if self.fence is not None and isinstance(
-                results[0], (kazoo_errors.BadVersionError, kazoo_errors.NoNodeError)
-            ):
-                raise LockLost("another run has taken the lock: ZooKeeper refused the write", where=path)
-            check_results(results, len(transaction.operations), path)
+        results = self.client.commit(transaction, path)
+        if self.fence is not None and isinstance(results[0], kazoo_errors.BadVersionError | kazoo_errors.NoNodeError):
+            raise LockLost("another run has taken the lock: ZooKeeper refused the write", where=path)
+        check_results(results, len(transaction.operations), path)
 
     def _read_back(self, path: str) -> Znode | Absent:
         return self.client.data([path])[0]

@@ -1,0 +1,190 @@
+"""A write happens under the version it names, or not at all; a fence stops a run that lost the lock."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from kazoo.exceptions import NoAuthError, NodeExistsError, RolledBackError, RuntimeInconsistency
+from kazoo.security import make_digest_acl
+
+from migrate.errors import LockLost, WorldError, ZnodeChanged, ZookeeperDenied, ZookeeperSessionLost
+from migrate.model.ports import ZookeeperWrites
+from migrate.zookeeper.backup import load_backup
+from migrate.zookeeper.client import ZookeeperAccess, ZookeeperClient, connect
+from migrate.zookeeper.lock import Fence
+from migrate.zookeeper.write import ZookeeperWriter, check_results
+from migrate.zookeeper.znode import Absent, Znode
+from tests.testing.zookeeper_server import ZookeeperServer, running_server
+
+
+def found(client: ZookeeperClient, path: str) -> tuple[bytes | None, int] | Absent:
+    """Data and version now."""
+    (answer,) = client.data([path])
+    return (answer.data, answer.version) if isinstance(answer, Znode) else answer
+
+
+@pytest.mark.zookeeper
+def test_a_write_under_the_right_version_happens(client: ZookeeperClient) -> None:
+    """Create, set at version 0, set at version 1, delete at version 2."""
+    writer: ZookeeperWrites = ZookeeperWriter(client)
+    writer.create("/x", b"a")
+    assert found(client, "/x") == (b"a", 0)
+    writer.set("/x", b"b", 0)
+    writer.set("/x", b"c", 1)
+    assert found(client, "/x") == (b"c", 2)
+    writer.delete("/x", 2)
+    assert found(client, "/x") is Absent.MISSING
+
+
+@pytest.mark.zookeeper
+@pytest.mark.parametrize(
+    ("write", "reason"),
+    [
+        (lambda writer: writer.create("/x", b"new"), "exists already"),
+        (lambda writer: writer.create("/no/parent", b"new"), "does not exist"),
+        (lambda writer: writer.set("/x", b"new", 0), "another version"),
+        (lambda writer: writer.set("/x", b"new", 2), "another version"),
+        (lambda writer: writer.set("/none", b"new", 0), "does not exist"),
+        (lambda writer: writer.delete("/x", 0), "another version"),
+        (lambda writer: writer.delete("/x", 7), "another version"),
+        (lambda writer: writer.delete("/none", 0), "does not exist"),
+        (lambda writer: writer.delete("/parent", 0), "has children"),
+    ],
+)
+def test_a_write_under_another_version_is_refused_and_changes_nothing(
+    client: ZookeeperClient, write: Callable[[ZookeeperWriter], None], reason: str
+) -> None:
+    """Version 0 is a version: it is not read as "any"."""
+    client.kazoo.create("/x", b"a")
+    client.kazoo.set("/x", b"theirs")
+    client.kazoo.create("/parent", b"")
+    client.kazoo.create("/parent/child", b"")
+    before = load_everything(client)
+    with pytest.raises(ZnodeChanged, match=reason):
+        write(ZookeeperWriter(client))
+    assert load_everything(client) == before
+
+
+def load_everything(client: ZookeeperClient) -> list[Znode | Absent]:
+    """The znodes of the tests here."""
+    return list(client.data(["/x", "/no", "/none", "/parent", "/parent/child"]))
+
+
+@pytest.mark.zookeeper
+@pytest.mark.parametrize("version", [-1, -2])
+def test_an_unconditional_write_cannot_be_asked_for(client: ZookeeperClient, version: int) -> None:
+    """A bug in the caller, before anything is sent."""
+    client.kazoo.create("/x", b"a")
+    writer = ZookeeperWriter(client)
+    with pytest.raises(ValueError, match="unconditional"):
+        writer.set("/x", b"b", version)
+    with pytest.raises(ValueError, match="unconditional"):
+        writer.delete("/x", version)
+    with pytest.raises(ValueError, match="unconditional"):
+        ZookeeperWriter(client, Fence("/x", version)).create("/y", b"")
+    assert found(client, "/x") == (b"a", 0)
+
+
+@pytest.mark.zookeeper
+def test_a_fence_lets_the_holder_write_and_stops_everyone_before(client: ZookeeperClient) -> None:
+    """The check stands in the same transaction: ZooKeeper refuses, whatever the writer believes."""
+    client.kazoo.create("/fence", b"")
+    client.kazoo.set("/fence", b"1")
+    client.kazoo.set("/fence", b"2")
+    old, new = ZookeeperWriter(client, Fence("/fence", 1)), ZookeeperWriter(client, Fence("/fence", 2))
+    new.create("/x", b"a")
+    writes: list[Callable[[], None]] = [
+        lambda: old.create("/y", b""),
+        lambda: old.set("/x", b"old", 0),
+        lambda: old.delete("/x", 0),
+        lambda: ZookeeperWriter(client, Fence("/gone", 0)).set("/x", b"old", 0),
+    ]
+    for write in writes:
+        with pytest.raises(LockLost, match="refused"):
+            write()
+    assert found(client, "/x") == (b"a", 0)
+    assert found(client, "/y") is Absent.MISSING
+    with pytest.raises(ZnodeChanged):
+        new.set("/x", b"b", 5)
+    new.delete("/x", 0)
+
+
+@pytest.mark.zookeeper
+def test_a_znode_may_come_back_at_once_after_its_deletion(server: ZookeeperServer, client: ZookeeperClient) -> None:
+    """A ZooKeeper-mode broker claims /controller within milliseconds: that is no failed deletion."""
+    client.kazoo.create("/controller", b"kraft")
+    chroot = client.kazoo.chroot
+    with server.client(chroot) as broker:
+
+        def claim(_: object) -> None:
+            broker.kazoo.create_async("/controller", b"broker", ephemeral=True)
+
+        broker.kazoo.get("/controller", watch=claim)
+        ZookeeperWriter(client).delete("/controller", 0)
+
+
+@pytest.mark.zookeeper
+def test_a_write_without_the_right_is_denied(server: ZookeeperServer, chroot: str) -> None:
+    """Named, and nothing changed."""
+    acl = make_digest_acl("kafka", "secret", all=True)
+    with connect(server.address + chroot, access=ZookeeperAccess(digest="kafka:secret")) as owner:
+        owner.kazoo.create("/controller", b"kraft", acl=[acl])
+        with server.client(chroot) as foreign, pytest.raises(ZookeeperDenied) as caught:
+            ZookeeperWriter(foreign).set("/controller", b"mine", 0)
+        assert caught.value.where == "/controller"
+        assert found(owner, "/controller") == (b"kraft", 0)
+
+
+@pytest.mark.zookeeper
+def test_a_backup_is_a_write_of_the_port(client: ZookeeperClient, tmp_path: Path) -> None:
+    """Through the port that steps use."""
+    client.kazoo.create("/x", b"a")
+    facts = ZookeeperWriter(client).backup(str(tmp_path / "b.gz"))
+    assert facts["znodes"] == "2"
+    assert sorted(load_backup(facts["path"]).znodes) == ["/", "/x"]
+
+
+@pytest.mark.zookeeper
+def test_a_write_into_a_lost_connection_says_that_it_may_have_happened(tmp_path: Path) -> None:
+    """No retry by itself: the world has to be looked at."""
+    with running_server(tmp_path) as server, server.client(session=1) as client:
+        client.kazoo.create("/x", b"a")
+        server.stop()
+        with pytest.raises(ZookeeperSessionLost) as caught:
+            ZookeeperWriter(client).set("/x", b"b", 0)
+        assert "nothing was sent" in str(caught.value)
+
+
+@pytest.mark.zookeeper
+def test_a_write_without_an_answer_does_not_happen_later(tmp_path: Path) -> None:
+    """The server hangs after the request: the session ends, and what was asked is never sent again."""
+    with running_server(tmp_path) as server, server.client(session=1) as client:
+        client.kazoo.create("/x", b"a")
+        server.signal(signal.SIGSTOP)
+        with pytest.raises(ZookeeperSessionLost) as caught:
+            ZookeeperWriter(client).set("/x", b"b", 0)
+        assert "may or may not" in caught.value.why
+        client.close()
+        server.signal(signal.SIGCONT)
+        with server.client() as other:
+            assert found(other, "/x") in ((b"a", 0), (b"b", 1))
+
+
+@pytest.mark.parametrize(
+    ("results", "error"),
+    [
+        ([RolledBackError(), NodeExistsError()], ZnodeChanged),
+        ([NoAuthError(), RuntimeInconsistency()], ZookeeperDenied),
+        ([RuntimeInconsistency(), RuntimeInconsistency()], WorldError),
+        ([True], WorldError),
+        ([], WorldError),
+    ],
+)
+def test_every_result_of_a_transaction_is_looked_at(results: list[object], error: type[Exception]) -> None:
+    """Kazoo hands exceptions back in a list and raises nothing."""
+    with pytest.raises(error):
+        check_results(results, 2, "/x")
+    check_results([True, "/x"], 2, "/x")
