@@ -408,7 +408,7 @@ class NotSupportedYet(DocumentInvalid):
 class UnknownCode(InputError):
     """`explain` knows no such error id or finding code."""
 
-    id = "E-PLAY-05"
+    id = "E-CODE-01"
     hint = "`kraft-migrate explain --all` lists every code"
 
 

@@ -119,7 +119,7 @@ def metadata_version(view: KraftView, world: World) -> Result:
         "A rollback restarts every broker; one that is not registered cannot be brought back in order.",
         "A broker is down.",
         "Start it before anything else is changed.",
-        "kafka-facts: rollback from S7-S8 rolls each KRaft broker back first",
+        "a rollback rolls each KRaft broker back to migration mode first",
     ),
     sees=both(kraft, zookeeper),
     when=DUAL_WRITE,

@@ -37,7 +37,7 @@ Names = tuple[str, str]  # of one node's part, and of all together
 
 @dataclass(frozen=True, slots=True)
 class Sight(Generic[T]):
-    """`value` is None where nothing can be decided; `missing` says what is Unknown.  Both may be there: some brokers."""
+    """`value` is None where nothing can be decided; `missing` says what is Unknown.  Both may hold."""
 
     value: T | None
     missing: Missing = ()

@@ -33,7 +33,7 @@ def zookeeper_mode(configs: Configs) -> Configs:
         "Several log directories can be migrated from 3.9 on; mixed releases are not supported.",
         "No request answers with the release of a broker's software.",
         "See that every broker and controller runs one 3.9.x build, 3.9.2 or later at best.",
-        "kafka-facts: KAFKA-16082, 16162, 16297 are fixed below 3.9; KAFKA-19480 in 3.9.2",
+        "fixed before 3.9: KAFKA-16082, 16162, 16297; in 3.9.2: KAFKA-19480",
     ),
     sees=inventory,
     when=UNTIL_FINALIZED,

@@ -10,7 +10,7 @@ from typing import Final
 from urllib.parse import unquote
 
 from migrate.checks.phase import kraft_holds_controller
-from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check
+from migrate.checks.registry import BEFORE_COPY, Blind, Hit, Result, check
 from migrate.checks.sight import zookeeper
 from migrate.model.findings import CodeDoc
 from migrate.model.outcome import Unknown

@@ -22,7 +22,7 @@ COMMANDS: Final = {
     "directories": ("migrate.cli.directories", "directories", "Log directories: show, verify, assign."),
     "metadata": ("migrate.cli.metadata", "metadata", "Read KRaft metadata: dump."),
     "report": ("migrate.cli.report", "report", "Write the report of a run."),
-    "playbook": ("migrate.cli.playbook", "playbook", "Playbooks: lint, schema."),
+    "playbook": ("migrate.cli.playbook", "playbook", "Playbooks: lint, schema, show."),
     "explain": ("migrate.cli.explain", "explain", "What a code means, and what to do about it."),
     "doctor": ("migrate.cli.doctor", "doctor", "What is here, what is missing, what to do."),
 }

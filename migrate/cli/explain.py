@@ -1,0 +1,90 @@
+"""`explain`: what a code means, and what to do about it."""
+
+from __future__ import annotations
+
+import pathlib
+from typing import TYPE_CHECKING
+
+import click
+
+from migrate.cli.errors import EXIT_OK
+from migrate.cli.options import output_option
+from migrate.errors import UsageWrong
+
+if TYPE_CHECKING:
+    from migrate.checks.pages import ErrorDoc
+    from migrate.model.findings import CodeDoc
+
+
+@click.command()
+@click.argument("codes", metavar="[CODE]...", nargs=-1)
+@click.option("--all", "every", is_flag=True, help="Every code, a line each.")
+@click.option(
+    "--pages",
+    type=click.Path(path_type=pathlib.Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="Write errors.md and findings.md, the pages of every code, into DIR.",
+)
+@output_option
+def explain(codes: tuple[str, ...], every: bool, pages: pathlib.Path | None, output: str) -> int:
+    """What CODE means (B-ZKN-01, E-JAVA-01), why it matters, and what to do about it."""
+    import json
+    from dataclasses import asdict
+
+    from migrate import checks
+    from migrate.checks import pages as texts
+
+    if pages is not None:
+        for name, text in texts.pages().items():
+            (pages / name).write_text(text, encoding="utf-8")
+            click.echo(pages / name)
+        return EXIT_OK
+    if not codes and not every:
+        raise UsageWrong("name a code, such as B-ZKN-01, or give --all")
+    known = list({**texts.error_docs(), **checks.CODES})
+    found = [texts.find(code) for code in (known if every else codes)]
+    if output == "json":
+        click.echo(json.dumps([{**asdict(doc), "blocks": _blocks(doc)} for doc in found], indent=2))
+    elif every:
+        click.echo("\n".join(f"{doc.code:<13} {_title(doc)}" for doc in found))
+    else:
+        click.echo("\n\n".join(_text(doc) for doc in found))
+    return EXIT_OK
+
+
+def _blocks(doc: ErrorDoc | CodeDoc) -> str:
+    from migrate.checks.pages import blocks
+    from migrate.model.findings import CodeDoc
+
+    return blocks(doc.code) if isinstance(doc, CodeDoc) else ""
+
+
+def _title(doc: ErrorDoc | CodeDoc) -> str:
+    from migrate.model.findings import CodeDoc
+
+    return doc.title if isinstance(doc, CodeDoc) else doc.meaning
+
+
+def _text(doc: ErrorDoc | CodeDoc) -> str:
+    from migrate.model.findings import CodeDoc
+
+    if isinstance(doc, CodeDoc):
+        rows = (
+            ("blocks", _blocks(doc)),
+            ("why", doc.why),
+            ("cause", doc.cause),
+            ("fix", doc.fix),
+            ("source", doc.source),
+        )
+    else:
+        tried = "the tool has tried it again by itself before it says so" if doc.retried else ""
+        rows = (
+            ("error", doc.name),
+            ("exit", str(doc.exit_code)),
+            ("retried", tried),
+            ("next", doc.next_step),
+            ("", ""),
+        )
+    head = click.wrap_text(f"{doc.code}: {_title(doc)}", 100)
+    body = [click.wrap_text(text, 100, f"  {label:<8}", " " * 10) for label, text in rows if text not in ("", "-")]
+    return "\n".join([head, *body])

@@ -1,0 +1,137 @@
+"""`playbook lint|schema|show`: is a file right, what may stand in it, what does it come to?"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from migrate.cli.errors import EXIT_ERROR, EXIT_OK, render
+from migrate.cli.options import output_option
+from migrate.errors import DocumentInvalid, InputError, MigrateError
+
+if TYPE_CHECKING:
+    from migrate.model.inventory import Inventory, Playbook
+
+FILE = click.Path(path_type=pathlib.Path)
+
+
+@click.group()
+def playbook() -> None:
+    """Playbooks, inventories and accepted differences: lint, schema, show."""
+
+
+@playbook.command()
+@click.argument("files", metavar="FILE...", nargs=-1, required=True, type=FILE)
+@output_option
+def lint(files: tuple[pathlib.Path, ...], output: str) -> int:
+    """Check files, each with its line and column; a playbook is held against the inventory it names, if that is there.
+
+    Exit code 1 where there is a problem.
+    """
+    problems = [(file, problem) for file in files for problem in _problems(file)]
+    if output == "json":
+        rows = [
+            {"file": str(file), "id": p.id, "where": p.where, "what": p.what, "why": p.why, "next": p.next_step}
+            for file, p in problems
+        ]
+        click.echo(json.dumps({"ok": not rows, "problems": rows}, indent=2))
+    else:
+        wrong = {file for file, _ in problems}
+        for file in files:
+            if file not in wrong:
+                click.echo(f"{file}: ok")
+        for _, problem in problems:
+            click.echo(render(problem))
+    return EXIT_ERROR if problems else EXIT_OK
+
+
+def _problems(file: pathlib.Path) -> list[MigrateError]:
+    from migrate.playbook.load import (
+        kind_of,
+        load_accepted,
+        load_inventory,
+        load_playbook,
+        load_playbook_with_inventory,
+    )
+
+    loaders: dict[str, Any] = {"Inventory": load_inventory, "AcceptedDifferences": load_accepted}
+    try:
+        kind = kind_of(file)
+        if kind != "MigrationPlaybook":
+            loaders[kind](file)
+        elif pathlib.Path(load_playbook(file).inventory).exists():
+            load_playbook_with_inventory(file)
+    except DocumentInvalid as error:
+        return list(error.problems)
+    except InputError as error:
+        return [error]
+    return []
+
+
+@playbook.command()
+@click.argument("kind", default="MigrationPlaybook")
+def schema(kind: str) -> int:
+    """The JSON Schema of KIND (MigrationPlaybook, Inventory, AcceptedDifferences), for editors."""
+    from migrate.playbook.load import KINDS, json_schema
+
+    if kind not in KINDS:
+        raise click.UsageError(f"no kind {kind!r}: one of {', '.join(KINDS)}")
+    click.echo(json.dumps(json_schema(kind), indent=2))
+    return EXIT_OK
+
+
+@playbook.command()
+@click.argument("file", type=FILE)
+@output_option
+def show(file: pathlib.Path, output: str) -> int:
+    """What FILE comes to: every default written out, every path resolved."""
+    from migrate.playbook.load import kind_of, load_inventory, load_playbook
+
+    found: Playbook | Inventory
+    if (kind := kind_of(file)) == "MigrationPlaybook":
+        found = load_playbook(file)
+    elif kind == "Inventory":
+        found = load_inventory(file)
+    else:
+        raise click.UsageError(f"{file} is of kind {kind}: show takes a playbook or an inventory")
+    resolved = _resolved(found)
+    if output == "json":
+        click.echo(json.dumps({"kind": kind, **resolved}, indent=2))
+    else:
+        click.echo("\n".join(_lines(resolved)))
+    return EXIT_OK
+
+
+def _resolved(found: Playbook | Inventory) -> dict[str, Any]:
+    """The value as plain data: stages and policies by name.  Secrets are paths, so nothing is hidden."""
+    from dataclasses import asdict
+
+    from migrate.model.inventory import Playbook
+
+    plain = asdict(found)
+    if isinstance(found, Playbook):
+        plain["stages"] = [stage.label for stage in found.stages]
+        plain["default_policy"] = found.default_policy.name.lower()
+        plain["broker_policies"] = {str(int(node)): p.name.lower() for node, p in found.broker_policies.items()}
+    return plain
+
+
+def _lines(value: Any, indent: int = 0) -> list[str]:
+    """Nested data as indented `name: value` lines."""
+    lines: list[str] = []
+    for name, entry in value.items():
+        pad = "  " * indent
+        if isinstance(entry, dict) and entry:
+            lines += [f"{pad}{name}:", *_lines(entry, indent + 1)]
+        elif isinstance(entry, list | tuple) and entry and isinstance(entry[0], dict):
+            lines.append(f"{pad}{name}:")
+            for item in entry:
+                lines.append(f"{pad}  - {', '.join(f'{key}={text}' for key, text in item.items() if text is not None)}")
+        elif isinstance(entry, list | tuple):
+            lines.append(f"{pad}{name}: {', '.join(map(str, entry)) or '-'}")
+        else:
+            lines.append(f"{pad}{name}: {'-' if entry in (None, '', {}) else entry}")
+    return lines

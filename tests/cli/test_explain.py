@@ -1,0 +1,66 @@
+"""`explain` answers for every code, in words and as JSON."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from migrate import checks
+from migrate.checks.pages import error_docs
+from migrate.cli.explain import explain
+from migrate.errors import UnknownCode, UsageWrong
+
+
+def run(*arguments: str) -> str:
+    """The command's output; it must end with 0."""
+    result = CliRunner().invoke(explain, arguments, standalone_mode=False, catch_exceptions=False)
+    assert result.return_value == 0
+    return result.output
+
+
+def test_a_finding_is_explained_with_its_stages_cause_and_fix() -> None:
+    """All that a person needs at night."""
+    text = run("b-mig-07")
+    for part in ("B-MIG-07: a running controller", "blocks  migration-mode and later", "cause", "fix", "KAFKA-20960"):
+        assert part in text
+
+
+def test_an_error_is_explained_with_its_exit_code_and_next_step() -> None:
+    """Errors and findings are asked for in one way."""
+    text = run("E-PLAY-02", "W-DIR-07")
+    assert "YamlRefused" in text
+    assert "kraft-migrate playbook lint" in " ".join(text.split())
+    assert "W-DIR-07: " in text
+    assert "blocks  no stage" in text
+
+
+def test_json_holds_every_field() -> None:
+    """For tools that show our codes."""
+    (finding, error) = json.loads(run("B-ZKN-01", "E-JAVA-01", "--output", "json"))
+    assert finding["fix"] == checks.CODES["B-ZKN-01"].fix
+    assert finding["blocks"] == "prepare and later"
+    assert (error["code"], error["exit_code"], error["blocks"]) == ("E-JAVA-01", 1, "")
+
+
+def test_all_lists_every_code_in_one_line_each() -> None:
+    """The list that an unknown code's message points at."""
+    lines = run("--all").splitlines()
+    assert [line.split()[0] for line in lines] == [*error_docs(), *checks.CODES]
+
+
+def test_pages_are_written_where_asked(tmp_path: Path) -> None:
+    """The command that the freshness test names."""
+    run("--pages", str(tmp_path))
+    assert (tmp_path / "findings.md").read_text().startswith("# Findings\n")
+    assert (tmp_path / "errors.md").read_text().startswith("# Errors\n")
+
+
+def test_unknown_codes_and_no_code_are_typed_errors() -> None:
+    """With the nearest codes, and as a usage error."""
+    with pytest.raises(UnknownCode):
+        run("B-ZKM-01")
+    with pytest.raises(UsageWrong):
+        run()
