@@ -219,7 +219,12 @@ class Pen:
 def journal(*, until: str = "", kill: bool = True) -> list[Event]:
     """The journal of the whole run, or of its beginning: up to the step `until`, which is begun and not concluded."""
     pen, of = Pen(), plan()
-    header = {"plan": of.fingerprint, "tool": "0.1.0", "cluster": of.cluster, "cluster_id": of.cluster_id}
+    header: dict[str, Any] = {
+        "plan": of.fingerprint,
+        "tool": "0.1.0",
+        "cluster": of.cluster,
+        "cluster_id": of.cluster_id,
+    }
     pen.write("run", **header, change=of.change, host="ops-1")
     pen.write("session", 0.1, pid=4711, host="ops-1", resumed=False)
     stage, verified = "", dict.fromkeys(BROKERS, 0)
