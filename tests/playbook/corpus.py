@@ -1,0 +1,221 @@
+"""Documents that must be refused: text, the error's class, the line and column, and a word of the message."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from migrate.errors import DocumentInvalid, DocumentUnreadable, InputError, NotSupportedYet, YamlRefused
+
+HEAD = "apiVersion: kraft-migrate/v1\nkind: MigrationPlaybook\nmetadata: {name: p}\n"
+SPEC = HEAD + "spec:\n  cluster: {inventory: inventory.yaml}\n"
+INVENTORY = """\
+apiVersion: kraft-migrate/v1
+kind: Inventory
+metadata: {name: lab}
+spec:
+  zookeeper: zk1:2181,zk2:2181/kafka
+  controller_listener: CTL
+  executor: {kind: supervisor, state: state}
+  brokers:
+    nodes:
+      - {id: 0, host: b0, address: 'b0:9092', config: conf/b0.properties}
+      - {id: 1, host: b1, address: 'b1:9092', config: conf/b1.properties, rack: r1}
+  controllers:
+    nodes:
+      - {id: 3000, host: c0, address: 'c0:9090', config: conf/c0.properties, metadata_directory: data/c0}
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Bad:
+    """`at` is line:column, "" where the whole file is meant."""
+
+    name: str
+    text: str | bytes
+    error: type[InputError]
+    at: str
+    says: str
+
+    @property
+    def raw(self) -> bytes:
+        """The file's bytes."""
+        return self.text if isinstance(self.text, bytes) else self.text.encode()
+
+
+def stages(*lines: str) -> str:
+    """A playbook whose stages are these lines."""
+    return SPEC + "  stages:\n" + "".join(f"    - {line}\n" for line in lines)
+
+
+def policy(*lines: str) -> str:
+    """A playbook whose policy is these lines."""
+    return SPEC + "  policy:\n" + "".join(f"    {line}\n" for line in lines)
+
+
+NO_YAML = (
+    Bad("empty", "", YamlRefused, "1:1", "empty"),
+    Bad("comment only", "# nothing\n", YamlRefused, "1:1", "empty"),
+    Bad("too large", HEAD + "#" * (256 * 1024), DocumentUnreadable, "", "256 KiB"),
+    Bad("latin-1", HEAD.encode() + "# größer\n".encode("latin-1"), DocumentUnreadable, "", "not UTF-8"),
+    Bad("utf-16", HEAD.encode("utf-16"), DocumentUnreadable, "", "not UTF-8"),
+    Bad("NUL", HEAD + "a: \x00\n", YamlRefused, "4:", "character"),
+    Bad("escaped control character", HEAD + 'a: "\\x1b[2J"\n', YamlRefused, "4:4", "U+001B"),
+    Bad("surrogate", HEAD + 'a: "\\uD800"\n', YamlRefused, "", ""),
+    Bad("beyond Unicode", HEAD + 'a: "\\UFFFFFFFF"\n', YamlRefused, "", "YAML"),
+    Bad("tab indentation", "a:\n\tb: 1\n", YamlRefused, "2:", "YAML"),
+    Bad("open bracket", HEAD + "spec: [1, 2\n", YamlRefused, "5:", "YAML"),
+    Bad("open quote", HEAD + "spec: 'x\n", YamlRefused, "", "YAML"),
+    Bad("alias", "a: &x 1\nb: *x\n", YamlRefused, "1:4", "anchor"),
+    Bad("alias bomb", "a: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n", YamlRefused, "1:4", "anchor"),
+    Bad("undefined alias", "a: *x\n", YamlRefused, "1:4", "alias"),
+    Bad("anchored key", "&k a: 1\n", YamlRefused, "1:1", "anchor"),
+    Bad("python tag", "a: !!python/object/apply:os.system [id]\n", YamlRefused, "1:4", "tag"),
+    Bad("harmless tag", "a: !!str 1\n", YamlRefused, "1:4", "tag"),
+    Bad("non-specific tag", "a: ! 1\n", YamlRefused, "1:4", "tag"),
+    Bad("merge key", "a:\n  <<: {b: 1}\n", YamlRefused, "2:3", "merge"),
+    Bad("duplicate key", HEAD + "kind: Inventory\n", YamlRefused, "4:1", "twice"),
+    Bad("duplicate nested key", SPEC + "  policy:\n    lock: {path: /a/b, path: /c/d}\n", YamlRefused, "7:24", "twice"),
+    Bad("duplicate by quotes", '{a: 1, "a": 2}\n', YamlRefused, "1:8", "twice"),
+    Bad("two documents", HEAD + "---\na: 1\n", YamlRefused, "4:1", "second document"),
+    Bad("directive", "%YAML 1.1\n---\na: 1\n", YamlRefused, "", "directive"),
+    Bad("mapping as key", "? {a: 1}\n: 2\n", YamlRefused, "1:3", "key"),
+    Bad("sequence as key", "[1, 2]: 3\n", YamlRefused, "1:1", "key"),
+    Bad("empty key", ": 1\n", YamlRefused, "", "key"),
+    Bad("deep in brackets", "a: " + "[" * 20_000, YamlRefused, "1:36", "deeper"),
+    Bad("deep in blocks", "".join(" " * n + "- \n" for n in range(100)), YamlRefused, "", ""),
+    Bad("deep mappings", "{a: " * 200, YamlRefused, "", "deeper"),
+)
+NO_PLAYBOOK = (
+    Bad("a list", "- 1\n", DocumentInvalid, "1:1", "kind is missing"),
+    Bad("a word", "hello\n", DocumentInvalid, "1:1", "kind is missing"),
+    Bad("other version", SPEC.replace("/v1", "/v2"), DocumentInvalid, "1:1", "kraft-migrate/v1"),
+    Bad("other kind", SPEC.replace("MigrationPlaybook", "Deployment"), DocumentInvalid, "2:1", "Deployment"),
+    Bad("no kind", "apiVersion: kraft-migrate/v1\n", DocumentInvalid, "1:1", "kind is missing"),
+    Bad("missing spec", HEAD, DocumentInvalid, "1:1", "spec is missing"),
+    Bad(
+        "missing inventory",
+        HEAD + "spec:\n  cluster: {}\n",
+        DocumentInvalid,
+        "5:3",
+        "spec.cluster.inventory is missing",
+    ),
+    Bad("null", HEAD + "spec:\n", DocumentInvalid, "4:1", "mapping"),
+    Bad("near miss", SPEC + "  polcy: {}\n", DocumentInvalid, "6:3", "`policy`"),
+    Bad(
+        "unknown key in a list", stages("{name: assess, colour: red}"), DocumentInvalid, "7:22", "spec.stages[0].colour"
+    ),
+    Bad("windows", SPEC + "  windows: {default: {}}\n", NotSupportedYet, "6:3", "not supported yet"),
+    Bad("hooks", SPEC + "  hooks: []\n", NotSupportedYet, "6:3", "spec.hooks"),
+    Bad("notifications", SPEC + "  notifications: []\n", NotSupportedYet, "6:3", "not supported yet"),
+    Bad("probes", policy("probes: {topic: x}"), NotSupportedYet, "7:5", "policy.probes"),
+    Bad("approval", stages("{name: assess, approval: {min: 1}}"), NotSupportedYet, "7:22", "approval"),
+    Bad("signing", SPEC + "  reports: {sign: {}}\n", NotSupportedYet, "6:3", "runs"),
+    Bad("bootstrap", HEAD + "spec:\n  cluster: {inventory: i, bootstrap: [a]}\n", NotSupportedYet, "5:27", "bootstrap"),
+    Bad("yes for text", HEAD.replace("name: p", "name: [p]") + "spec: {}\n", DocumentInvalid, "3:12", "text"),
+    Bad("empty name", HEAD.replace("name: p", "name: ''") + "spec: {}\n", DocumentInvalid, "3:12", "missing"),
+    Bad("name with a slash", SPEC.replace("name: p", "name: ../x"), DocumentInvalid, "3:12", "short name"),
+    Bad("quoted id", SPEC + "  controllers: {ids: ['3000']}\n", DocumentInvalid, "6:23", "without quotes"),
+    Bad("octal id", SPEC + "  controllers: {ids: [0755]}\n", DocumentInvalid, "6:23", "whole number"),
+    Bad("sexagesimal id", SPEC + "  controllers: {ids: [22:22]}\n", DocumentInvalid, "6:23", "whole number"),
+    Bad("float id", SPEC + "  controllers: {ids: [1.0]}\n", DocumentInvalid, "6:23", "whole number"),
+    Bad("underscored id", SPEC + "  controllers: {ids: [3_000]}\n", DocumentInvalid, "6:23", "whole number"),
+    Bad("negative id", SPEC + "  controllers: {ids: [-1]}\n", DocumentInvalid, "6:23", "whole number"),
+    Bad(
+        "id of 5,000 digits",
+        SPEC + f"  controllers: {{ids: [{'9' * 5000}]}}\n",
+        DocumentInvalid,
+        "6:23",
+        "whole number",
+    ),
+    Bad("id out of range", SPEC + "  controllers: {ids: [2147483648]}\n", DocumentInvalid, "6:23", "2147483647"),
+    Bad("id twice", SPEC + "  controllers: {ids: [1, 2, 1]}\n", DocumentInvalid, "6:29", "twice"),
+    Bad("dynamic quorum", SPEC + "  controllers: {ids: [1], quorum: dynamic}\n", DocumentInvalid, "6:27", "static"),
+    Bad("unknown stage", stages("name: asess"), DocumentInvalid, "7:7", "did you mean assess"),
+    Bad("stages out of order", stages("name: prepare", "name: assess"), DocumentInvalid, "8:7", "follows"),
+    Bad("stage twice", stages("name: assess", "name: assess"), DocumentInvalid, "8:7", "follows"),
+    Bad("stage skipped", stages("name: copy", "name: kraft-mode"), DocumentInvalid, "8:7", "hybrid"),
+    Bad("nothing after cleanup", stages("name: cleanup", "name: assess"), DocumentInvalid, "8:7", "no further stage"),
+    Bad("wrong needs", stages("name: assess", "{name: prepare, needs: [soak]}"), DocumentInvalid, "8:23", "[assess]"),
+    Bad("needs of the first", stages("{name: prepare, needs: [assess]}"), DocumentInvalid, "7:23", "first one"),
+    Bad("no stages", SPEC + "  stages: []\n", DocumentInvalid, "6:3", "at least 1"),
+    Bad("key of another stage", stages("{name: assess, duration: 1d}"), DocumentInvalid, "7:22", "soak"),
+    Bad("weakened gate", stages("{name: hybrid, diff: {fail_on: [DIFFERS]}}"), DocumentInvalid, "7:29", "at least 3"),
+    Bad(
+        "warnings may not be failures yet",
+        stages("{name: assess, fail_on: [warning]}"),
+        DocumentInvalid,
+        "7:32",
+        "blocker",
+    ),
+    Bad("duration without unit", policy("no_progress_timeout: 15"), DocumentInvalid, "7:5", "15m"),
+    Bad("duration of a bad unit", policy("no_progress_timeout: 15 minutes"), DocumentInvalid, "7:5", "15m"),
+    Bad("impatient", policy("no_progress_timeout: 1s"), DocumentInvalid, "7:5", "10"),
+    Bad("max_fail", policy("rollout: {max_fail: 1}"), DocumentInvalid, "7:15", "less than or equal to 0"),
+    Bad("accept all", policy("availability: {accept_unavailable: ['.*']}"), DocumentInvalid, "7:41", "every topic"),
+    Bad("bad pattern", policy("availability: {accept_unavailable: ['a(']}"), DocumentInvalid, "7:41", "regular"),
+    Bad("bad policy", policy("directories: {default: steer}"), DocumentInvalid, "7:19", "observe or drive"),
+    Bad("yes is no broker", policy("directories: {brokers: {yes: drive}}"), DocumentInvalid, "7:29", "broker id"),
+    Bad("leading zero broker", policy("directories: {brokers: {01: drive}}"), DocumentInvalid, "7:29", "broker id"),
+    Bad("relative lock", policy("lock: {path: a/b}"), DocumentInvalid, "7:12", "znode"),
+    Bad("Kafka's lock", policy("lock: {path: /brokers/x}"), DocumentInvalid, "7:12", "belongs to Kafka"),
+    Bad("dots in lock", policy("lock: {path: /a/../b}"), DocumentInvalid, "7:12", "znode"),
+    Bad(
+        "bad cluster id",
+        HEAD + "spec:\n  cluster: {inventory: i, expect: {cluster_id: short}}\n",
+        DocumentInvalid,
+        "5:36",
+        "Kafka UUID",
+    ),
+)
+NO_INVENTORY = (
+    Bad("same id", INVENTORY.replace("id: 3000", "id: 1"), DocumentInvalid, "14:10", "node id 1 stands twice"),
+    Bad("same address", INVENTORY.replace("b1:9092", "b0:9092"), DocumentInvalid, "11:27", "b0:9092 stands twice"),
+    Bad("no port", INVENTORY.replace("b1:9092", "b1"), DocumentInvalid, "11:27", "host:port"),
+    Bad("port too high", INVENTORY.replace("b1:9092", "b1:70000"), DocumentInvalid, "11:27", "65535"),
+    Bad(
+        "host is an option",
+        INVENTORY.replace("host: b1", "host: -oProxyCommand=x"),
+        DocumentInvalid,
+        "11:17",
+        "host name",
+    ),
+    Bad("listener with a blank", INVENTORY.replace(": CTL", ": 'C T'"), DocumentInvalid, "6:3", "listener"),
+    Bad("bad chroot", INVENTORY.replace("/kafka", "/ka fka"), DocumentInvalid, "5:3", "chroot"),
+    Bad("empty chroot", INVENTORY.replace("/kafka", "/"), DocumentInvalid, "5:3", "chroot"),
+    Bad(
+        "no brokers",
+        INVENTORY.replace("\n    nodes:\n      - {id: 0", "\n    nodes: []\n    x:\n      - {id: 0"),
+        DocumentInvalid,
+        "",
+        "",
+    ),
+    Bad("executor", INVENTORY.replace("kind: supervisor", "kind: ssh"), DocumentInvalid, "7:14", "supervisor"),
+    Bad(
+        "inline secret",
+        INVENTORY + "  password_encoder_secret: hunter2\n",
+        DocumentInvalid,
+        "15:3",
+        "mapping",
+    ),
+    Bad(
+        "secret from a command",
+        INVENTORY + "  password_encoder_secret: {command: cat x}\n",
+        DocumentInvalid,
+        "15:3",
+        "",
+    ),
+    Bad(
+        "SASL without user",
+        INVENTORY.replace("  brokers:\n", "  brokers:\n    access: {protocol: SASL_PLAINTEXT}\n"),
+        DocumentInvalid,
+        "9:5",
+        "mechanism is missing",
+    ),
+    Bad(
+        "user without SASL",
+        INVENTORY.replace("  brokers:\n", "  brokers:\n    access: {username: a}\n"),
+        DocumentInvalid,
+        "9:14",
+        "without SASL",
+    ),
+)

@@ -1,0 +1,332 @@
+"""Playbooks, inventories and acceptances become values, or errors that say where, why and what next."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from migrate.errors import DocumentInvalid, InputError, NotSupportedYet
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Access, Inventory, SecretFile
+from migrate.model.stage import DirectoryPolicy, Stage
+from migrate.playbook.load import (
+    KINDS,
+    dump_inventory,
+    json_schema,
+    kind_of,
+    load_accepted,
+    load_inventory,
+    load_playbook,
+    load_playbook_with_inventory,
+)
+from migrate.playbook.shipped import shipped
+from tests.playbook.corpus import HEAD, INVENTORY, NO_INVENTORY, NO_PLAYBOOK, SPEC, Bad, policy, stages
+from tests.testing import worlds
+
+PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
+
+
+def write(folder: Path, text: str | bytes, name: str = "file.yaml") -> Path:
+    """A file with that content."""
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def load_any(path: Path) -> object:
+    """By the file's kind, as lint does."""
+    loaders = {"Inventory": load_inventory, "MigrationPlaybook": load_playbook, "AcceptedDifferences": load_accepted}
+    return loaders[kind_of(path)](path)
+
+
+@pytest.mark.parametrize("bad", [*NO_PLAYBOOK, *NO_INVENTORY], ids=lambda bad: bad.name)
+def test_wrong_content_is_refused_with_line_and_column(tmp_path: Path, bad: Bad) -> None:
+    """The exact key, what is wrong with it, and a next step."""
+    path = write(tmp_path, bad.raw)
+    with pytest.raises(DocumentInvalid) as caught:
+        load_any(path)
+    error = caught.value
+    assert isinstance(error, bad.error)
+    assert re.fullmatch(re.escape(str(path)) + r":\d+:\d+", error.where)
+    if bad.at:
+        assert error.where == f"{path}:{bad.at}"
+    assert bad.says in f"{error.what} {error.why} {error.next_step}"
+    assert error.next_step
+    assert error.problems
+
+
+def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
+    """Nobody wants to mend one line a run; what is only not supported yet does not come first."""
+    text = SPEC + "  windows: {}\n  polcy: {}\n  controllers: {ids: ['1']}\n"
+    with pytest.raises(DocumentInvalid) as caught:
+        load_playbook(write(tmp_path, text))
+    assert "(and 2 more)" in caught.value.what
+    assert not isinstance(caught.value, NotSupportedYet)
+    assert sorted(int(problem.where.rsplit(":", 2)[1]) for problem in caught.value.problems) == [6, 7, 8]
+
+
+def test_an_empty_playbook_assesses_only(tmp_path: Path) -> None:
+    """Safe defaults: nothing is changed, nothing is driven, nothing is accepted."""
+    found = load_playbook(write(tmp_path, SPEC))
+    assert found.stages == (Stage.ASSESS,)
+    assert found.default_policy is DirectoryPolicy.OBSERVE
+    assert (found.accept_unavailable, found.accepted_differences, dict(found.broker_policies)) == ((), (), {})
+    assert (found.no_progress_seconds, found.soak_seconds, found.keep_zookeeper) == (600.0, 7 * 86400.0, "14d")
+    assert (found.lock_path, found.expect_cluster_id, found.expect_brokers) == ("/kraft-migrate/lock", None, None)
+
+
+def test_a_full_playbook_becomes_its_values(tmp_path: Path) -> None:
+    """Every key that this release acts on."""
+    write(
+        tmp_path,
+        "apiVersion: kraft-migrate/v1\nkind: AcceptedDifferences\nmetadata: {name: a}\nspec:\n  accept:\n"
+        "    - rule: DIFFERS\n      selector: {kind: topic-config, name: t, field: retention.ms}\n"
+        "      reason: known\n      ticket: CHG1\n      expires: 2026-12-01\n",
+        "accepted.yaml",
+    )
+    text = (
+        HEAD.replace("name: p", "name: p, change: 007, owner: me")
+        + """spec:
+  cluster:
+    inventory: sub/inventory.yaml
+    expect: {cluster_id: REh233dFSJKhrlnVHSnalQ, brokers: [2, 0, 1]}
+  policy:
+    directories: {default: drive, brokers: {0: observe}}
+    availability: {accept_unavailable: [scratch-.*, audit]}
+    no_progress_timeout: 2m
+    lock: {path: /ops/lock}
+    rollout: {max_fail: 0}
+    backup: {zookeeper: required, configs: required}
+  stages:
+    - {name: copy, no_progress_timeout: 1h}
+    - {name: hybrid, needs: [copy], diff: {accept: accepted.yaml, fail_on: [ONLY_ZK, ONLY_KRAFT, DIFFERS]}}
+    - {name: kraft-mode}
+    - {name: soak, duration: 0s}
+    - name: finalize
+    - {name: cleanup, keep_zookeeper: 2d}
+"""
+    )
+    path = write(tmp_path, text, "p.yaml")
+    found = load_playbook(path)
+    assert (found.name, found.change, found.owner, found.path) == ("p", "007", "me", str(path))
+    assert found.stages == tuple(Stage)[5:]
+    assert found.inventory == str(tmp_path / "sub/inventory.yaml")
+    assert [found.policy(broker) for broker in (0, 1)] == [DirectoryPolicy.OBSERVE, DirectoryPolicy.DRIVE]
+    assert found.accept_unavailable == ("scratch-.*", "audit")
+    assert (found.no_progress_seconds, found.soak_seconds, found.keep_zookeeper) == (3600.0, 0.0, "2d")
+    assert (found.lock_path, found.expect_cluster_id) == ("/ops/lock", "REh233dFSJKhrlnVHSnalQ")
+    assert found.expect_brokers == (2, 0, 1)
+    (accepted,) = found.accepted_differences
+    assert (accepted.kind, accepted.name, accepted.field, accepted.expires) == (
+        "topic-config",
+        "t",
+        "retention.ms",
+        "2026-12-01",
+    )
+
+
+def test_the_hash_is_of_the_bytes(tmp_path: Path) -> None:
+    """A plan is bound to it: a comment counts, too."""
+    first, second = load_playbook(write(tmp_path, SPEC)), load_playbook(write(tmp_path, SPEC + "# note\n"))
+    assert first.sha256 != second.sha256
+    assert re.fullmatch("[0-9a-f]{64}", first.sha256)
+
+
+@pytest.mark.parametrize(
+    ("rule", "expires", "says"),
+    [
+        ("B-ZKN-01", "2026-12-01", "pattern"),
+        ("EQUAL", "2026-12-01", "pattern"),
+        ("W-DIR-07", "2026-13-01", "a day is expected"),
+        ("W-DIR-07", "soon", "a day is expected"),
+    ],
+)
+def test_blockers_cannot_be_accepted_and_acceptances_end(tmp_path: Path, rule: str, expires: str, says: str) -> None:
+    """Only differences and warnings, each with a last day."""
+    text = (
+        "apiVersion: kraft-migrate/v1\nkind: AcceptedDifferences\nmetadata: {name: a}\nspec:\n  accept:\n"
+        f"    - {{rule: {rule}, selector: {{kind: k, name: n, field: f}}, reason: r, ticket: t, expires: {expires}}}\n"
+    )
+    with pytest.raises(DocumentInvalid, match=says):
+        load_accepted(write(tmp_path, text))
+
+
+# -- inventory ---------------------------------------------------------------------------------------------------
+def test_an_inventory_becomes_its_value_with_paths_beside_the_file(tmp_path: Path) -> None:
+    """Relative paths are relative to the file, wherever the command runs."""
+    found = load_inventory(write(tmp_path, INVENTORY, "inventory.yaml"))
+    assert [(node.id, node.config, node.rack) for node in found.brokers] == [
+        (0, str(tmp_path / "conf/b0.properties"), None),
+        (1, str(tmp_path / "conf/b1.properties"), "r1"),
+    ]
+    assert found.voters == "3000@c0:9090"
+    assert found.controllers[0].metadata_directory == str(tmp_path / "data/c0")
+    assert (found.executor, dict(found.executor_options)) == ("supervisor", {"state": str(tmp_path / "state")})
+    assert (found.runs, found.expect_cluster_id) == (str(tmp_path / "runs"), None)
+    assert found.broker_access == Access()
+
+
+def test_secrets_are_references_only(tmp_path: Path) -> None:
+    """Loading an inventory reads no secret."""
+    text = INVENTORY.replace(
+        "  brokers:\n",
+        "  password_encoder_secret: {file: /etc/encoder}\n  brokers:\n    access: {protocol: SASL_PLAINTEXT, "
+        "mechanism: PLAIN, username: admin, password: {file: secrets/admin}}\n",
+    )
+    found = load_inventory(write(tmp_path, text, "inventory.yaml"))
+    assert found.password_encoder_secret == SecretFile("/etc/encoder")
+    assert found.broker_access == Access(
+        "SASL_PLAINTEXT", "PLAIN", "admin", SecretFile(str(tmp_path / "secrets/admin"))
+    )
+
+
+words = st.text(
+    st.characters(min_codepoint=33, max_codepoint=0x2FF, exclude_categories=("Cc", "Cs")), min_size=1, max_size=12
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(rack=words, user=words, path=words.filter(lambda text: text not in (".", "..")), secret=st.booleans())
+def test_a_dumped_inventory_reads_back_equal(tmp_path: Path, rack: str, user: str, path: str, secret: bool) -> None:
+    """Whatever the names look like to a YAML reader: `no`, `22:22`, `{`, `- x`, `#`."""
+    base = worlds.inventory()
+    file = tmp_path / "inventory.yaml"
+    access = Access("SASL_PLAINTEXT", "PLAIN", user, SecretFile(f"/secrets/{path}".replace("//", "/").rstrip("/")))
+    wanted: Inventory = replace(
+        base,
+        path=str(file),
+        brokers=(replace(base.brokers[0], rack=rack), *base.brokers[1:]),
+        broker_access=access if "/" not in path else base.broker_access,
+        password_encoder_secret=SecretFile(str(tmp_path / "encoder")) if secret else None,
+        executor_options={"state": str(tmp_path / "state")},
+        runs=str(tmp_path / "runs"),
+    )
+    text = dump_inventory(wanted)
+    file.write_text(text, encoding="utf-8")
+    assert load_inventory(file) == wanted
+    assert str(tmp_path) not in text, "paths below the file's folder are written relative to it"
+
+
+def test_playbook_and_inventory_are_held_against_each_other(tmp_path: Path) -> None:
+    """Each contradiction at the playbook's line, with the inventory's side in words."""
+    write(tmp_path, INVENTORY + "  expect: {cluster_id: REh233dFSJKhrlnVHSnalQ}\n", "inventory.yaml")
+    text = (
+        HEAD
+        + "spec:\n  cluster:\n    inventory: inventory.yaml\n"
+        + "    expect: {cluster_id: Zx3vJ2kQTLmB1cXw9uYtRA, brokers: [0, 1, 2]}\n"
+        + "  controllers: {ids: [3000, 3001]}\n  policy:\n    directories: {brokers: {7: drive}}\n"
+    )
+    path = write(tmp_path, text, "p.yaml")
+    load_playbook(path)
+    with pytest.raises(DocumentInvalid) as caught:
+        load_playbook_with_inventory(path)
+    assert sorted(problem.where for problem in caught.value.problems) == [
+        f"{path}:{place}" for place in ("10:29", "7:14", "7:50", "8:17")
+    ]
+    assert all("inventory.yaml" in problem.why for problem in caught.value.problems)
+
+
+def test_a_playbook_that_fits_its_inventory_gives_both(tmp_path: Path) -> None:
+    """The pair that every command works on."""
+    write(tmp_path, INVENTORY, "inventory.yaml")
+    text = SPEC + "  controllers: {ids: [3000]}\n  policy:\n    directories: {brokers: {1: drive}}\n"
+    found, inventory = load_playbook_with_inventory(write(tmp_path, text, "p.yaml"))
+    assert found.inventory == inventory.path
+    assert found.broker_policies == {NodeId(1): DirectoryPolicy.DRIVE}
+
+
+# -- what is shipped ---------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("path", sorted(PLAYBOOKS.glob("*.yaml")), ids=lambda path: path.name)
+def test_shipped_playbooks_are_right(path: Path) -> None:
+    """They are read by people first: what they say must load."""
+    assert load_playbook(path).stages
+
+
+def test_the_demos_playbook_goes_the_whole_way_and_shows_both_policies() -> None:
+    """Two brokers observe, one is driven; only what is named may become unavailable."""
+    found = load_playbook(shipped("lab-demo.yaml"))
+    assert found.stages == tuple(Stage)[1:]
+    assert [found.policy(broker).name for broker in (0, 1, 2)] == ["OBSERVE", "OBSERVE", "DRIVE"]
+    assert found.accept_unavailable == ("single-.*",)
+
+
+def test_the_production_example_stops_before_the_point_of_no_return() -> None:
+    """An example that is copied must not finalize by itself."""
+    found = load_playbook(shipped("production-example.yaml"))
+    assert found.stages[-1] is Stage.SOAK
+    assert all(stage.reversible for stage in found.stages)
+
+
+def test_the_published_schema_is_fresh() -> None:
+    """Editors read playbooks/playbook.schema.json."""
+    told = "python -m migrate playbook schema > playbooks/playbook.schema.json"
+    found = json.loads((PLAYBOOKS / "playbook.schema.json").read_text())
+    assert found == json_schema("MigrationPlaybook"), f"stale: run `{told}`"
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_schemas_refuse_unknown_keys_everywhere(kind: str) -> None:
+    """As the loader does; ids are integers and durations patterns there."""
+    schema = json_schema(kind)
+    for name, part in {"": schema, **schema["$defs"]}.items():
+        if part.get("type") == "object":
+            assert part["additionalProperties"] is False, name
+    text = json.dumps(schema)
+    assert ('"type": "integer"' in text) is (kind != "AcceptedDifferences")
+    assert "apiVersion" in schema["properties"]
+
+
+def test_a_missing_shipped_file_is_a_typed_error() -> None:
+    """A broken installation says so."""
+    with pytest.raises(InputError, match=r"no playbook nothing\.yaml"):
+        shipped("nothing.yaml")
+
+
+FULL = (
+    policy("availability: {accept_unavailable: [a]}", "no_progress_timeout: 2m"),
+    stages("{name: assess, fail_on: [blocker]}", "{name: prepare, needs: [assess]}"),
+    INVENTORY,
+    (PLAYBOOKS / "lab-demo.yaml").read_text(),
+)
+PIECES = (
+    "true",
+    "no",
+    "-1",
+    "[]",
+    "{}",
+    "''",
+    "9" * 30,
+    "1e9",
+    "x: y",
+    "name",
+    "null",
+    ", ",
+    "é",
+    "22:22",
+    "kind: Inventory",
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_any_mutation_is_a_value_or_a_typed_error(tmp_path: Path, data: st.DataObject) -> None:
+    """Words exchanged, lines dropped, doubled and moved: never a bare exception, never an error without a place."""
+    lines = data.draw(st.sampled_from(FULL)).splitlines()
+    for _ in range(data.draw(st.integers(1, 3))):
+        index = data.draw(st.integers(0, len(lines) - 1))
+        parts = re.split(r"([\s:,\[\]{}]+)", lines[index])
+        parts[data.draw(st.integers(0, len(parts) - 1))] = data.draw(st.sampled_from(PIECES))
+        lines[index] = data.draw(st.sampled_from(("".join(parts), "", "  " + lines[index], lines[index - 1])))
+    path = write(tmp_path, "\n".join(lines))
+    refused: InputError | None = None
+    try:
+        load_any(path)
+    except InputError as error:
+        refused = error
+    assert refused is None or (refused.where.startswith(str(tmp_path)) and refused.next_step)
