@@ -18,7 +18,7 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final, NoReturn, Self
 
-from tenacity import RetryCallState, Retrying, retry_if_exception_type, stop_after_delay, wait_exponential
+from tenacity import RetryCallState, Retrying, retry_if_exception, stop_after_delay, wait_exponential
 
 from migrate.errors import (
     AccessRefused,
@@ -115,14 +115,15 @@ class MetadataReader:
         """The image at the leader's high watermark, or at `min_offset` at least: that is waited for.
 
         Raises:
-            NoActiveController, ConnectionClosed, AnswerTimeout, MetadataMoved, MetadataBehind: not within the reader's
+            NoActiveController: none can be connected to; told at once.
+            ConnectionClosed, AnswerTimeout, MetadataMoved, MetadataBehind: not within the reader's
                 patience; Retryable, and what was read so far is kept.
             AccessRefused: CLUSTER_ACTION on Cluster is missing (before the copy: no super user).
             OtherCluster: the controllers' cluster id is not the expected one.
             BatchError, DecodeError, ReplayError, SnapshotError: what came is no metadata log.
         """
         retrying = Retrying(
-            retry=retry_if_exception_type(Retryable),
+            retry=retry_if_exception(_passes),
             stop=stop_after_delay(self._patience),
             wait=wait_exponential(multiplier=0.02, max=0.5),
             sleep=self._pause,
@@ -320,6 +321,11 @@ class MetadataReader:
         """Close the connection; the next is to the next controller in turn."""
         self.close()
         self._order.append(self._order.pop(0))
+
+
+def _passes(error: BaseException) -> bool:
+    """May it pass within our patience?  Not where no controller listens at all: before they exist, that is normal."""
+    return isinstance(error, Retryable) and not isinstance(error, NoActiveController)
 
 
 def _pause(seconds: float) -> None:
