@@ -26,7 +26,8 @@ from migrate.lab import ready
 from migrate.lab import topology as topologies
 from migrate.lab.configure import LOG4J, TOOL_LOG4J, broker_file, process_specs, zookeeper_file
 from migrate.lab.inventory import inventory_of, make_secrets, write_inventory
-from migrate.lab.seed import Seeded, seed_cluster
+from migrate.lab.seed import Seeded, seed_cluster, seeded
+from migrate.lab.status import LabStatus, look
 from migrate.lab.topology import DEFAULT_SHAPE, ZOOKEEPER, Shape, Topology
 from migrate.model.inventory import Inventory
 from migrate.model.views import Stopped
@@ -124,6 +125,14 @@ class Lab:
             SeedRefused: the cluster refused a part of it.
         """
         return seed_cluster(self.topology, progress)
+
+    def seeded(self) -> Seeded | None:
+        """What a finished seed left; None where there was none."""
+        return seeded(self.topology)
+
+    def status(self) -> LabStatus:
+        """What the lab looks like now; nothing is changed."""
+        return look(self.topology, self.supervisor)
 
     def down(self, progress: Progress = silent) -> None:
         """Stop everything: brokers, then controllers, then ZooKeeper.  Nothing is deleted.

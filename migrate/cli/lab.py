@@ -1,0 +1,161 @@
+"""`lab up|seed|status|down|demo`: a real cluster on this host, all of it in one folder."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from migrate.cli.options import output_option
+
+if TYPE_CHECKING:
+    from migrate.lab.status import LabStatus
+
+F = TypeVar("F", bound=Callable[..., Any])
+DEFAULT_DIRECTORY: Final = "kraft-migrate-lab"
+
+
+def dir_option(command: F) -> F:
+    """`--dir DIR`."""
+    return click.option(
+        "--dir",
+        "directory",
+        type=click.Path(path_type=pathlib.Path),
+        default=DEFAULT_DIRECTORY,
+        show_default=f"./{DEFAULT_DIRECTORY}",
+        help="The lab's folder: every file of the cluster lies in it.",
+    )(command)
+
+
+def kafka_home_option(command: F) -> F:
+    """`--kafka-home DIR`."""
+    return click.option(
+        "--kafka-home",
+        metavar="DIR",
+        help="An unpacked Apache Kafka 3.9; without it 3.9.2's jars are fetched once and cached.",
+    )(command)
+
+
+@click.group()
+def lab() -> None:
+    """A real Apache Kafka cluster on this host: ZooKeeper, three brokers with three log directories each, seeded."""
+
+
+@lab.command()
+@dir_option
+@kafka_home_option
+def up(directory: pathlib.Path, kafka_home: str | None) -> int:
+    """Make the lab, or start what of it does not run.
+
+    What runs is adopted.  Interrupted, the same command goes on.
+    """
+    from migrate.cli.progress import ProgressLines
+    from migrate.lab.cluster import Lab
+
+    lines = ProgressLines()
+    found = Lab.create(directory, kafka_home=kafka_home, progress=lines.say)
+    found.up(lines.say)
+    click.echo(f"inventory: {found.inventory_path}")
+    after = f"assess --inventory {found.inventory_path}" if found.seeded() else f"lab seed --dir {directory}"
+    click.echo(f"next: kraft-migrate {after}")
+    return 0
+
+
+@lab.command()
+@dir_option
+def seed(directory: pathlib.Path) -> int:
+    """Fill the lab: topics, configurations, quotas, SCRAM users, ACLs, records, a transaction, consumer groups."""
+    from migrate.cli.progress import ProgressLines
+    from migrate.lab.cluster import Lab
+
+    done = Lab.open(directory).seed(ProgressLines().say)
+    click.echo(
+        f"{done.topics} topics with {done.replicas} replicas, {done.configs} dynamic configurations, "
+        f"{done.quotas} quotas, {done.scram} SCRAM credentials, {done.acls} ACLs, "
+        f"{done.records} records, {done.groups} consumer groups"
+    )
+    return 0
+
+
+@lab.command()
+@dir_option
+@output_option
+def status(directory: pathlib.Path, output: str) -> int:
+    """What runs, on which ports, in which mode; whether the cluster is whole."""
+    from migrate.lab.cluster import Lab
+
+    found = Lab.open(directory).status()
+    click.echo(json.dumps({"schema": 1, **asdict(found)}, indent=1) if output == "json" else as_text(found))
+    return 0
+
+
+@lab.command()
+@dir_option
+def down(directory: pathlib.Path) -> int:
+    """Stop every process of the lab.  Nothing is deleted; `lab up` starts it again as it was."""
+    from migrate.cli.progress import ProgressLines
+    from migrate.lab.cluster import Lab
+    from migrate.lab.load import find_load, stop_load
+    from migrate.model.views import Running
+
+    lines = ProgressLines()
+    found = Lab.open(directory)
+    if isinstance(find_load(directory), Running):
+        lines.say("stopping the load")
+        stop_load(directory)
+    found.down(lines.say)
+    click.echo(f"stopped; everything is kept in {directory}")
+    return 0
+
+
+@lab.command()
+@dir_option
+@kafka_home_option
+@click.option("--until", default="cleanup", metavar="STAGE", show_default=True, help="Stop after that stage, running.")
+@click.option("--keep", is_flag=True, help="Leave the cluster running at the end.")
+@click.option("--load/--no-load", default=True, help="Write and read all the time.", show_default=True)
+def demo(directory: pathlib.Path, kafka_home: str | None, until: str, keep: bool, load: bool) -> int:
+    """Take a real cluster through every stage, under load, ending in a report.
+
+    Killed at any moment and started again with the same --dir, it goes on.
+    """
+    from migrate.cli.demo import Demo, DemoOptions
+    from migrate.cli.progress import ProgressLines
+    from migrate.errors import UsageWrong
+    from migrate.model.stage import Stage
+
+    try:
+        stage = Stage.from_label(until)
+    except KeyError:
+        raise UsageWrong(f"there is no stage {until!r}: {', '.join(one.label for one in Stage)}") from None
+    return Demo(DemoOptions(directory, kafka_home, stage, keep, load), ProgressLines()).run()
+
+
+def as_text(status: LabStatus) -> str:
+    """The status as a table for a person (pure)."""
+    lines = [
+        f"lab in {status.directory}",
+        f"  inventory  {status.inventory}",
+        f"  zookeeper  {status.zookeeper}",
+        f"  clients    {status.bootstrap} (SASL_PLAINTEXT, PLAIN, user admin)",
+        "",
+        f"  {'process':<18}{'state':<10}{'pid':>8}{'MB':>6}  {'ports':<14}mode",
+    ]
+    for process in status.processes:
+        ports = ",".join(map(str, process.ports))
+        due = "  (its file has changed since it was started)" if process.restart_due else ""
+        pid = process.pid or "-"
+        state = f"  {process.name:<18}{process.state:<10}{pid:>8}{process.memory_mb or '-':>6}"
+        lines.append(f"{state}  {ports:<14}{process.mode}{due}")
+    lines.append("")
+    if status.brokers is None:
+        lines.append("  no broker answers")
+    else:
+        brokers = ", ".join(map(str, status.brokers))
+        lines.append(f"  brokers {brokers}; {status.partitions} partitions, {status.not_whole} not whole")
+    lines.append(f"  {'seeded' if status.seeded else 'not seeded yet'}")
+    return "\n".join(lines)

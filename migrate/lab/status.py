@@ -1,0 +1,109 @@
+"""What a lab looks like now: its processes, what they need of the host, and what the brokers say."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from migrate.hosts.properties import parse
+from migrate.hosts.supervisor import Supervisor, config_sha256
+from migrate.lab import ready
+from migrate.lab.seed import seeded
+from migrate.lab.topology import ZOOKEEPER, Topology
+from migrate.model.outcome import Unknown
+from migrate.model.views import MetadataAnswer, Running, ServiceState
+
+FLAG: Final = "zookeeper.metadata.migration.enable"
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessStatus:
+    """One process: `mode` is what its configuration file says, `state` whether it lives; memory is resident, in MB."""
+
+    name: str
+    mode: str
+    state: str
+    pid: int | None
+    memory_mb: int
+    ports: tuple[int, ...]
+    restart_due: bool  # its file has changed since it was started
+
+
+@dataclass(frozen=True, slots=True)
+class LabStatus:
+    """The whole lab; the cluster's numbers are None while no broker answers."""
+
+    directory: str
+    inventory: str
+    zookeeper: str
+    bootstrap: str
+    processes: tuple[ProcessStatus, ...]
+    brokers: tuple[int, ...] | None
+    partitions: int | None
+    not_whole: int | None
+    seeded: bool
+
+
+def look(topology: Topology, supervisor: Supervisor) -> LabStatus:
+    """Look at processes and brokers; nothing is changed."""
+    described = supervisor.specs()
+    names = [ZOOKEEPER, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
+    answers = (ready.ask(broker) for broker in topology.brokers)
+    answer = next((found for found in answers if isinstance(found, MetadataAnswer)), None)
+    return LabStatus(
+        directory=topology.directory,
+        inventory=str(topology.inventory),
+        zookeeper=topology.zookeeper,
+        bootstrap=topology.bootstrap,
+        processes=tuple(_process(topology, supervisor, name) for name in names if name in described),
+        brokers=None if answer is None else answer.brokers,
+        partitions=None if answer is None else answer.partitions,
+        not_whole=None if answer is None else len(answer.unhealthy),
+        seeded=seeded(topology) is not None,
+    )
+
+
+def _process(topology: Topology, supervisor: Supervisor, name: str) -> ProcessStatus:
+    state = supervisor.state(name)
+    config = topology.config(name)
+    return ProcessStatus(
+        name=name,
+        mode=mode_of(parse(config.read_bytes(), str(config)) if config.exists() else {}, name),
+        state=_word(state),
+        pid=state.pid if isinstance(state, Running) else None,
+        memory_mb=resident_mb(state.pid) if isinstance(state, Running) else 0,
+        ports=tuple(port for port, owner in topology.ports().items() if owner == name),
+        restart_due=isinstance(state, Running) and state.config_sha256 != config_sha256(str(config)),
+    )
+
+
+def mode_of(values: dict[str, str], name: str) -> str:
+    """What a configuration file makes of its process (pure)."""
+    if name == ZOOKEEPER:
+        return "zookeeper"
+    if not values:
+        return "not configured yet"
+    flag = values.get(FLAG) == "true"
+    role = values.get("process.roles", "")
+    if role == "controller":
+        return "controller, migrating" if flag else "controller"
+    if role:
+        return "KRaft mode"
+    return "migration mode" if flag else "ZooKeeper mode"
+
+
+def _word(state: ServiceState) -> str:
+    if isinstance(state, Unknown):
+        return f"unknown: {state.reason}"
+    return "running" if isinstance(state, Running) else "stopped"
+
+
+def resident_mb(pid: int) -> int:
+    """Resident memory of a process in MB; 0 where it is gone."""
+    try:
+        found = re.search(r"^VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text(encoding="ascii"), re.MULTILINE)
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(found[1]) // 1024 if found else 0
