@@ -49,7 +49,7 @@ RATE: Final = 200.0
 INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
 READY_SECONDS: Final = 60.0
 STOP_SECONDS: Final = 60.0
-METADATA_SECONDS: Final = 30.0
+TOPICS_SECONDS: Final = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,19 +198,28 @@ def _tag(folder: Path) -> bytes:
     return bytes.fromhex(path.read_text(encoding="ascii").strip())
 
 
-def _describe(config: dict[str, Any], names: Sequence[str]) -> tuple[LoadTopic, ...]:
-    """Partitions and replication factor of the topics, as the cluster says."""
+def _describe(config: dict[str, Any], names: Sequence[str], stop: threading.Event) -> tuple[LoadTopic, ...]:
+    """Partitions and replication factor of the topics, as the cluster says.
+
+    A cluster that has just started answers in parts, or not yet: what is absent is asked for again.
+    """
     from confluent_kafka import KafkaException  # noqa: PLC0415 - as below
     from confluent_kafka.admin import AdminClient  # noqa: PLC0415 - the starter needs no client library
 
-    try:
-        answer = AdminClient(config).list_topics(timeout=METADATA_SECONDS)
-    except KafkaException as error:
-        raise LoadNotStarted(f"the cluster does not answer: {error.args[0]}") from error
-    absent = [name for name in names if name not in answer.topics or not answer.topics[name].partitions]
-    if absent:
-        raise LoadNotStarted(f"no such topics: {', '.join(absent)}")
-    found = {name: answer.topics[name].partitions for name in names}
+    admin = AdminClient(config, logger=LOG)
+    deadline = time.monotonic() + TOPICS_SECONDS
+    while True:
+        try:
+            known = admin.list_topics(timeout=5.0).topics
+            absent = [name for name in names if name not in known or not known[name].partitions]
+            if not absent:
+                break
+            problem = f"no such topics: {', '.join(absent)}"
+        except KafkaException as error:
+            problem = f"the cluster does not answer: {error.args[0]}"
+        if time.monotonic() > deadline or stop.wait(0.25):
+            raise LoadNotStarted(problem)
+    found = {name: known[name].partitions for name in names}
     return tuple(LoadTopic(name, len(parts), len(parts[0].replicas)) for name, parts in found.items())
 
 
@@ -219,7 +228,7 @@ def _run(folder: Path, stop: threading.Event) -> None:
 
     settings = LoadSettings.parse((folder / "settings.json").read_text(encoding="utf-8"))
     config: dict[str, Any] = client_config(settings.bootstrap, settings.access)
-    plan = LoadPlan(config, folder, _tag(folder), _describe(config, settings.topics), settings.rate)
+    plan = LoadPlan(config, folder, _tag(folder), _describe(config, settings.topics, stop), settings.rate)
     tally = Tally()
     threads = [
         threading.Thread(target=watch, args=(plan, stop)),

@@ -27,17 +27,26 @@ LOG: Final = logging.getLogger("migrate.lab.load")
 GROUP: Final = "kraft-migrate-load"
 FLUSH_SECONDS: Final = 30.0
 BEHIND_SECONDS: Final = 1.0  # later than this the missed records are dropped from the schedule, not sent in a burst
+TICK_SECONDS: Final = 0.02  # below a millisecond poll() returns at once: a loop of such waits would spin
 READ_GAP_SECONDS: Final = 2.0
 PRODUCER: Final[Mapping[str, str | int | float | bool]] = {
     "enable.idempotence": True,
     "acks": "all",
-    "linger.ms": 5,
+    "linger.ms": 200,  # batches of a few records: a request for each would cost the brokers three times as much
     "message.timeout.ms": 1_800_000,
     "retry.backoff.ms": 50,
     "retry.backoff.max.ms": 500,
     "reconnect.backoff.ms": 50,
     "reconnect.backoff.max.ms": 500,
     "topic.metadata.refresh.interval.ms": 5_000,
+}
+CONSUMER: Final[Mapping[str, str | int | float | bool]] = {
+    "group.id": GROUP,
+    "auto.offset.reset": "earliest",
+    "isolation.level": "read_committed",
+    "session.timeout.ms": 10_000,
+    "fetch.min.bytes": 65_536,
+    "fetch.wait.max.ms": 250,
 }
 
 
@@ -104,7 +113,7 @@ class ProducerSession:
         for sequence, (index, topic, partition) in zip(count(), self._places(), strict=False):
             due = begun + sequence / self._rate
             while (left := due - time.monotonic()) > 0 and not stop.is_set():
-                self._producer.poll(min(left, 0.1))
+                self._producer.poll(min(max(left, TICK_SECONDS), 0.1))
             if stop.is_set() or self._fatal:
                 break
             if left < -BEHIND_SECONDS:
@@ -155,8 +164,7 @@ def produce(plan: LoadPlan, tally: Tally, stop: threading.Event) -> None:
 
 def read_along(plan: LoadPlan, tally: Tally, stop: threading.Event) -> None:
     """A consumer group that reads what is produced; a line a second with its lag, and one for every gap."""
-    settings = {**plan.config, "group.id": GROUP, "auto.offset.reset": "earliest", "isolation.level": "read_committed"}
-    consumer = Consumer({**settings, "session.timeout.ms": 10_000}, logger=LOG)
+    consumer = Consumer({**plan.config, **CONSUMER}, logger=LOG)
     consumer.subscribe([topic.name for topic in plan.topics])
     last_line = last_read = time.monotonic()
     with append_lines(plan.folder / "consumer.jsonl") as log:
