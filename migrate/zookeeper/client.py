@@ -40,6 +40,7 @@ from migrate.zookeeper.znode import Absent, Znode
 LOG: Final = logging.getLogger("migrate.zookeeper")
 IN_FLIGHT: Final = 4  # MultiReads under way at once
 READ_ATTEMPTS: Final = 3
+LEAST_HOSTS: Final = 4
 PIPELINED: Final = 1024  # single reads under way at once, where the server has no MultiRead
 
 SERVER: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:(?P<port>[0-9]{1,5}))?")
@@ -321,7 +322,7 @@ def connect(
     hosts, chroot = parse_connect_string(connect_string)
     quiet = _quiet()
     kazoo = KazooClient(
-        hosts=hosts + chroot,
+        hosts=_patient_hosts(hosts) + chroot,
         timeout=session_timeout,
         logger=quiet,
         connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=1.0),
@@ -344,6 +345,16 @@ def connect(
         client.close()
         raise
     return client
+
+
+def _patient_hosts(hosts: str) -> str:
+    """The hosts, repeated until there are enough of them.
+
+    kazoo waits for an answer to its greeting for session timeout / number of hosts.  With one host, a server that takes
+    the connection while it starts and never answers would cost the whole session.
+    """
+    servers = hosts.split(",")
+    return ",".join(servers * -(-LEAST_HOSTS // len(servers)))
 
 
 def _require_chroot(client: ZookeeperClient, hosts: str, chroot: str) -> None:

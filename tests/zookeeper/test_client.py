@@ -174,7 +174,7 @@ def test_a_subtree_without_rights_is_a_blind_spot(server: ZookeeperServer, chroo
 @pytest.mark.zookeeper
 def test_a_server_that_comes_back_is_waited_for(tmp_path: Path) -> None:
     """The same read is sent again on the next connection; the session survives the server's restart."""
-    with running_server(tmp_path) as server, server.client(session=60) as client:
+    with running_server(tmp_path) as server, server.client(session=30) as client:
         create(client, "/x", b"1")
         session = client.session
         server.stop()

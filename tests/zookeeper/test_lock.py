@@ -240,7 +240,7 @@ def test_a_lock_that_was_deleted_or_replaced_is_lost(server: ZookeeperServer, ch
 
 def test_a_brief_loss_of_the_connection_is_survived(tmp_path: Path) -> None:
     """The server restarts within the session: the lock is asked for again, and is ours."""
-    with running_server(tmp_path) as server, server.client(session=60) as client:
+    with running_server(tmp_path) as server, server.client(session=30) as client:
         lock = acquire(client, "me", "")
         server.stop()
         server.start()
