@@ -10,7 +10,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any, Final
 
-from migrate.errors import DecodeError, SnapshotError
+from migrate.errors import DecodeError, MetadataFileError, SnapshotError
 from migrate.kraft.files import find, read_batches
 from migrate.model.secrets import is_password_config
 from migrate.protocol.batches import Batch
@@ -124,6 +124,8 @@ def paths_of(path: Path) -> list[Path]:
 
     bootstrap.checkpoint counts only where there is neither, as for the controller itself.
     """
+    if not path.exists():
+        raise MetadataFileError("there is no such file or directory", where=str(path))
     if not path.is_dir():
         return [path]
     files = find(path)

@@ -70,10 +70,14 @@ class MetadataFiles:
 def find(path: Path) -> MetadataFiles:
     """The metadata files under a metadata directory, or under its `__cluster_metadata-0`.
 
-    Raises MetadataFileError where there is neither a segment, nor a snapshot, nor a bootstrap.checkpoint.
+    Raises MetadataFileError where there is neither a segment, nor a snapshot, nor a bootstrap.checkpoint, WorldError
+    where the directory cannot be read.
     """
     partition = path if path.name == PARTITION_DIRECTORY else path / PARTITION_DIRECTORY
-    names = sorted(entry.name for entry in partition.iterdir()) if partition.is_dir() else []
+    try:
+        names = sorted(entry.name for entry in partition.iterdir()) if partition.is_dir() else []
+    except OSError as error:
+        raise WorldError(f"the directory cannot be read: {error.strerror}", where=str(partition)) from error
     logs = [(name, found) for name in names if (found := _SEGMENT.fullmatch(name))]
     checkpoints = [(name, found) for name in names if (found := _SNAPSHOT.fullmatch(name))]
     segments = tuple(Segment(partition / name, int(found[1])) for name, found in logs)

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import base64
 import json
+from functools import cache
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import settings as settings_of_hypothesis
+from hypothesis import strategies as st
 
 from migrate.errors import BatchCrcError, BatchCutError, BatchError, DecodeError, MetadataFileError, SnapshotError
 from migrate.java.find import find_java
@@ -14,7 +18,7 @@ from migrate.java.jars import kafka_jars
 from migrate.java.run import run_tool
 from migrate.kraft.dump import REDACTED, dump_lines, java_double
 from migrate.kraft.files import PARTITION_DIRECTORY
-from migrate.protocol.batches import build, split
+from migrate.protocol.batches import Batch, Record, build, split
 from migrate.protocol.fields import BOOL, FLOAT64, Field, Struct
 from migrate.protocol.records import security, settings
 from migrate.protocol.records.control import decode_control, encode_control
@@ -72,7 +76,7 @@ class TestAgainstKafka:
         raw = captured_log()
         rebuilt = bytearray()
         for batch in split(raw, where="captured"):
-            records = []
+            records: list[tuple[bytes | None, bytes | None]] = []
             for _, key, value in batch.records():
                 if batch.control:
                     name, _, _, values = decode_control(key, value)
@@ -155,6 +159,12 @@ SAMPLES = {
     "reason": "because",
     "topicId": T2,
 }
+
+
+@cache
+def captured_records() -> list[list[Record]]:
+    """Offset, key and value of each captured record, batch by batch."""
+    return [list(found.records()) for found in split(captured_log(), where="captured")]
 
 
 class TestLines:
@@ -285,6 +295,18 @@ class TestPaths:
         with pytest.raises(MetadataFileError):
             dumped(tmp_path)
 
+    @pytest.mark.parametrize("name", ["nothing", "nothing.log"])
+    def test_a_path_that_does_not_exist_is_an_error(self, tmp_path: Path, name: str) -> None:
+        """Whatever its name would promise."""
+        with pytest.raises(MetadataFileError, match="no such file") as caught:
+            dumped(tmp_path / name)
+        assert caught.value.where == str(tmp_path / name)
+
+    def test_a_file_of_another_kind_is_an_error(self, tmp_path: Path) -> None:
+        """An index holds no records."""
+        with pytest.raises(MetadataFileError, match="ends neither"):
+            dumped(written(tmp_path, b"", "00000000000000000000.index"))
+
     def test_lines_come_before_the_file_is_read_to_its_end(self, tmp_path: Path) -> None:
         """Streamed: what is whole is shown, then the error."""
         path = written(tmp_path, log(topic("a", T1)) + b"\0" * 5)
@@ -318,6 +340,35 @@ class TestDamage:
             except (BatchError, SnapshotError):
                 continue
             assert [{**json.loads(line), "epoch": 0} for line in found] == good
+
+    @settings_of_hypothesis(max_examples=60, deadline=None)
+    @given(bit=st.integers(0, 142911 * 8 - 1))
+    def test_a_flipped_bit_anywhere_in_the_captured_log_is_found_or_leaves_the_records_alone(self, bit: int) -> None:
+        """Anywhere in a real log of 1,700 batches; only an epoch may differ unseen."""
+        damaged = bytearray(captured_log())
+        damaged[bit // 8] ^= 1 << (bit % 8)
+        try:
+            found = [list(batch.records()) for batch in split(bytes(damaged), where="damaged")]
+        except BatchError as error:
+            place = error.where
+        else:
+            place, captured = "damaged at position", captured_records()
+            assert found == captured
+        assert place.startswith("damaged at position")
+
+    @settings_of_hypothesis(max_examples=40, deadline=None)
+    @given(end=st.integers(0, 142911))
+    def test_a_log_cut_anywhere_is_an_error_except_between_two_batches(self, end: int) -> None:
+        """What is whole before the cut is right."""
+        whole = list(split(captured_log(), where="whole"))
+        ends = [0, *(found.position + len(found.raw) for found in whole)]
+        seen: list[Batch] = []
+        try:
+            seen.extend(split(captured_log()[:end], where="whole"))
+            assert end in ends
+        except BatchCutError:
+            assert end not in ends
+        assert seen == whole[: sum(limit <= end for limit in ends) - 1]
 
     def test_a_flipped_payload_bit_is_a_crc_error_with_its_place(self, tmp_path: Path) -> None:
         """File and position of the batch."""

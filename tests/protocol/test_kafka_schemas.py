@@ -82,6 +82,6 @@ def test_the_comparison_sees_every_kind_of_drift() -> None:
     ):
         changed = {**schema, "fields": [{**schema["fields"][0], field: value}, schema["fields"][1]]}
         assert len(differences(table, changed, whole=True)) == 1, field
-    for key, value in (("apiKey", 3), ("validVersions", "0-1"), ("flexibleVersions", "none")):
-        assert differences(table, {**schema, key: value}, whole=True), key
+    for other in ({"apiKey": 3}, {"validVersions": "0-1"}, {"flexibleVersions": "none"}):
+        assert differences(table, {**schema, **other}, whole=True), other
     assert differences(table, {**schema, "fields": schema["fields"][:1]}, whole=True)

@@ -43,6 +43,7 @@ class TestLookups:
             "DescribeLogDirs": (35, 1, 4, 2),
             "SaslAuthenticate": (36, 0, 2, 2),
             "ElectLeaders": (43, 0, 2, 2),
+            "IncrementalAlterConfigs": (44, 0, 1, 1),
             "ListPartitionReassignments": (46, 0, 0, 0),
             "DescribeClientQuotas": (48, 0, 1, 1),
             "AlterClientQuotas": (49, 0, 1, 1),
