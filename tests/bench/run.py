@@ -1,6 +1,6 @@
 """The figures that the project promises, measured in one run on one machine, printed as Markdown and as JSON.
 
-    python -m tests.bench.run [--rounds N] [--json FILE]
+    python -m tests.bench.run [--rounds N] [--quick] [--json FILE]
 
 | figure | promise |
 |---|---|
@@ -139,23 +139,24 @@ def quick(name: str, arguments: Sequence[str], promise: float, *, probe: Sequenc
     return Figure(name, f"{median:.2f} s", f"< {promise} s", "yes" if holds else "NO", "; ".join(notes))
 
 
-def compared(rounds: int, scratch: Path) -> tuple[list[Figure], Path | None]:
-    """Demo against floor, interleaved; the figures, and the last demo's folder."""
+def compared(rounds: int, scratch: Path) -> list[Figure]:
+    """Demo against floor, interleaved."""
     floors: list[float] = []
     demos: list[Pass] = []
-    last: Path | None = None
     for number in range(rounds):
         say(f"round {number + 1} of {rounds}: floor")
         floor = run([sys.executable, "-m", "tests.bench.floor", str(scratch / f"floor-{number}")])
         if floor.code:
-            return [unmeasured(f"the floor failed: {tail(floor)}")], last
+            return [unmeasured(f"the floor failed: {tail(floor)}")]
         floors.append(json.loads(floor.output.splitlines()[-1])["total"])
         shutil.rmtree(scratch / f"floor-{number}")
         say(f"round {number + 1} of {rounds}: demo (the floor took {floors[-1]:.1f} s)")
-        last = scratch / f"demo-{number}"
-        demos.append(run([*KRAFT_MIGRATE, "lab", "demo", "--dir", str(last), "--no-load"]))
+        directory = scratch / f"demo-{number}"
+        demos.append(run([*KRAFT_MIGRATE, "lab", "demo", "--dir", str(directory), "--no-load"]))
         if demos[-1].code:
-            return [unmeasured(f"the demo ended with {demos[-1].code}: {tail(demos[-1])}")], last
+            run([*KRAFT_MIGRATE, "lab", "down", "--dir", str(directory)])
+            return [unmeasured(f"the demo ended with {demos[-1].code}: {tail(demos[-1])}")]
+        shutil.rmtree(directory)
     floor_median, demo_median = statistics.median(floors), statistics.median(one.seconds for one in demos)
     ratio, peak = demo_median / floor_median, max(one.peak for one in demos)
     note = f"demo {demo_median:.1f} s, floor {floor_median:.1f} s, {rounds} rounds"
@@ -168,7 +169,7 @@ def compared(rounds: int, scratch: Path) -> tuple[list[Figure], Path | None]:
             "yes" if peak <= 1.2 * GIGABYTE else "NO",
             f"peak of resident bytes, sampled every {SAMPLE_SECONDS} s, shared pages counted in each process",
         ),
-    ], last
+    ]
 
 
 def unmeasured(why: str) -> Figure:
@@ -205,11 +206,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure what the project promises.")
     parser.add_argument("--rounds", type=int, default=1, help="floor and demo, this often in turn")
     parser.add_argument("--json", type=Path, help="write the figures here too")
+    parser.add_argument("--quick", action="store_true", help="only what needs no whole migration")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         scratch = Path(folder)
         figures = [quick("--help", ("--help",), 0.3), status_figure(scratch)]
-        figures += compared(options.rounds, scratch)[0]
+        if not options.quick:
+            figures += compared(options.rounds, scratch)
     sys.stdout.write(as_markdown(figures))
     if options.json:
         options.json.write_text(json.dumps([asdict(one) for one in figures], indent=1) + "\n")
