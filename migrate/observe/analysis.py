@@ -106,7 +106,7 @@ def _await_dual_write(sources: Sources, offset: int) -> int | Unknown:
 
 def spark_ledger(sources: Sources, world: World) -> Ledger | Unknown:
     """The ledger from Spark, held equal to the pure rule's row by row."""
-    from migrate.diff import ledger as spark
+    from migrate.diff.ledger import ledger
     from migrate.observe.world import pure_ledger, stands
 
     reference = pure_ledger(world)
@@ -117,7 +117,7 @@ def spark_ledger(sources: Sources, world: World) -> Ledger | Unknown:
         return Unknown("this command works without Spark, and this gate asks Spark")
     after_copy, finalized = stands(world)
     try:
-        found = spark.build(
+        found = ledger(
             handle.get(), world.zookeeper, world.kraft, world.disks, after_copy=after_copy, finalized=finalized
         )
     except MigrateError as error:

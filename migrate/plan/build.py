@@ -77,7 +77,7 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
     here = detect(world)
     if isinstance(here, Unknown):
         raise NothingToPlan(f"where the cluster stands is unknown: {here.reason}")
-    stages = [stage for stage in Stage if stage <= target and stage in playbook.stages]
+    stages = [stage for stage in Stage if stage <= target and stage in (Stage.DISCOVER, *playbook.stages)]
     if only:
         stages = [target]
         _must_be_next(target, here)

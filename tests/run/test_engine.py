@@ -1,0 +1,311 @@
+"""The engine on a cluster in memory: whole, killed at every effect, stopped by every kind of surprise."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrate.errors import NoProgress, PlanIsStale, PlanStopped, PredictionFailed
+from migrate.model.difference import Difference, DifferenceClass, DiffReport
+from migrate.model.history import Event
+from migrate.model.outcome import Unknown
+from migrate.model.plan import Plan
+from migrate.model.stage import Stage
+from migrate.model.views import PartitionHealth
+from migrate.model.world import Need, World
+from migrate.plan.build import build
+from migrate.run import journal as journals
+from migrate.run.effects import Hands, JournaledEffects
+from migrate.run.engine import Engine, Machinery
+from migrate.run.journal import Journal
+from tests.testing import worlds
+from tests.testing.simulated import FakeClock, Killed, KillAt, SimulatedCluster
+from tests.testing.worlds import live, zk
+
+PLANNED_ON = frozenset(Need) - {Need.DIFF, Need.SPARK_LEDGER}
+
+
+class NoLock:
+    """A lock that is always ours."""
+
+    def still_ours(self) -> None:
+        """Nothing."""
+
+    def release_zookeeper(self) -> None:
+        """Nothing."""
+
+    def release(self) -> None:
+        """Nothing."""
+
+
+def plan_for(cluster: SimulatedCluster, target: Stage = Stage.CLEANUP) -> Plan:
+    """The plan from where the cluster stands."""
+    return build(cluster.observe(PLANNED_ON, {}), worlds.playbook(), target=target, only=False, created=1.0)
+
+
+def run(cluster: SimulatedCluster, plan: Plan, folder: Path, kill: KillAt | None = None) -> tuple[Event, ...]:
+    """Carry the plan out, from wherever its journal stands; the journal's events."""
+    path = folder / "journal.jsonl"
+    clock = FakeClock()
+    journal = Journal.resume(path) if path.exists() else Journal.begin(path, 0.0, {"plan": plan.fingerprint})
+    hands = Hands(cluster, cluster, lambda: cluster, cluster.drive)
+    crash: Any = kill or KillAt()
+    effects = JournaledEffects(hands, journal, NoLock(), clock, folder, crash)
+    machinery = Machinery(cluster, effects, journal, NoLock(), clock, 60.0, lambda _: None)
+    try:
+        Engine(plan, machinery).run()
+    finally:
+        journal.close()
+    return journal.events
+
+
+def test_a_cluster_goes_through_every_stage(tmp_path: Path) -> None:
+    """From ZooKeeper mode to finalized, in the order of the stages, each step verified."""
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    plan = plan_for(cluster)
+    events = run(cluster, plan, tmp_path)
+    assert cluster.finalized
+    assert cluster.registered == {0: "kraft", 1: "kraft", 2: "kraft"}
+    assert journals.concluded(events) == {step.id for step in plan.steps}
+    assert [event.data["stage"] for event in events if event.name == "stage"] == [stage.label for stage in Stage]
+    assert events[-1].name == "end"
+    rolls = [entry for entry in cluster.done if entry.startswith(("stop", "assign"))]
+    assert rolls == [
+        *(f"stop {node}" for node in (0, 1, 2, 0, 1)),
+        "assign 2",
+        "stop 2",
+        "stop 3001",
+        "stop 3002",
+        "stop 3000",
+    ]
+
+
+def test_a_second_run_of_a_finished_plan_changes_nothing(tmp_path: Path) -> None:
+    """Every step is concluded."""
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    plan = plan_for(cluster)
+    run(cluster, plan, tmp_path)
+    before = list(cluster.done)
+    run(cluster, plan, tmp_path)
+    assert cluster.done == before
+
+
+def crash_points(folder: Path) -> int:
+    """How many there are in a whole run."""
+    count = KillAt()
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    run(cluster, plan_for(cluster), folder, count)
+    return count.passed
+
+
+def test_killed_before_or_after_any_effect_the_run_ends_the_same(tmp_path: Path) -> None:
+    """Each effect happens once, whether the kill came before it, or after it and before it was written down."""
+    reference = SimulatedCluster.in_zookeeper_mode()
+    (tmp_path / "reference").mkdir()
+    run(reference, plan_for(reference), tmp_path / "reference")
+    (tmp_path / "count").mkdir()
+    for point in range(1, crash_points(tmp_path / "count") + 1):
+        folder = tmp_path / str(point)
+        folder.mkdir()
+        cluster = SimulatedCluster.in_zookeeper_mode()
+        plan = plan_for(cluster)
+        with pytest.raises(Killed):
+            run(cluster, plan, folder, KillAt(point))
+        run(cluster, plan, folder)
+        assert cluster.done == reference.done, f"killed at point {point}"
+        assert cluster.files == reference.files
+        assert cluster.finalized
+
+
+def test_killed_twice_the_run_ends_the_same(tmp_path: Path) -> None:
+    """The second kill falls into the recovery from the first."""
+    reference = SimulatedCluster.in_zookeeper_mode()
+    (tmp_path / "reference").mkdir()
+    run(reference, plan_for(reference), tmp_path / "reference")
+    for point in range(3, 60, 7):
+        for second in (1, 2, 3):
+            folder = tmp_path / f"{point}-{second}"
+            folder.mkdir()
+            cluster = SimulatedCluster.in_zookeeper_mode()
+            plan = plan_for(cluster)
+            for kill in (KillAt(point), KillAt(second)):
+                with pytest.raises(Killed):
+                    run(cluster, plan, folder, kill)
+            run(cluster, plan, folder)
+            assert cluster.done == reference.done
+
+
+def stopped_at(cluster: SimulatedCluster, folder: Path, expect: type[Exception] = PlanStopped) -> str:
+    """Run to where it stops; the reason."""
+    plan = plan_for(cluster)
+    with pytest.raises(expect) as caught:
+        run(cluster, plan, folder)
+    return str(caught.value)
+
+
+def when(condition: Callable[[SimulatedCluster], bool], bend: Callable[[World], World]) -> SimulatedCluster:
+    """A cluster whose world is bent as soon as a condition holds."""
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    cluster.bend = lambda world: bend(world) if condition(cluster) else world
+    return cluster
+
+
+def test_a_topic_id_lost_after_the_second_broker_stops_the_run_before_the_third(tmp_path: Path) -> None:
+    """The last broker's registration starts the copy by itself: blockers are checked again before it."""
+    cluster = when(
+        lambda cluster: set(cluster.registered) == {0, 1},
+        lambda world: replace(world, zookeeper=replace(zk(world), topics_without_id=("orders",))),
+    )
+    reason = stopped_at(cluster, tmp_path)
+    assert "migration-mode/2" in reason
+    assert "orders" in reason
+    assert "stop 2" not in cluster.done
+    assert not cluster.copied
+
+
+def test_a_disk_that_dies_stops_the_roll_before_the_next_broker(tmp_path: Path) -> None:
+    """One disk is one broker: no second one is touched."""
+    cluster = when(
+        lambda cluster: set(cluster.registered) == {0},
+        lambda world: worlds.with_directory(world, 1, 2, lambda entry: replace(entry, problem="input/output error")),
+    )
+    assert "migration-mode/1" in stopped_at(cluster, tmp_path)
+    assert "stop 1" not in cluster.done
+
+
+def test_a_difference_stops_the_second_roll(tmp_path: Path) -> None:
+    """What no rule excuses is no detail."""
+    wrong = Difference("topic-config", "orders", "retention.ms", DifferenceClass.DIFFERS, "1", "2")
+    cluster = when(
+        lambda cluster: cluster.copied,
+        lambda world: replace(world, diff=DiffReport(500, 0, {"topic-config": {"DIFFERS": 1}}, (wrong,))),
+    )
+    reason = stopped_at(cluster, tmp_path)
+    assert "retention.ms" in reason
+    assert cluster.registered == dict.fromkeys((0, 1, 2), "migration")
+
+
+def test_without_spark_the_second_roll_does_not_begin(tmp_path: Path) -> None:
+    """Unknown is never read as equal."""
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    observe = cluster.observe
+
+    class Blind:
+        def observe(self, needs: frozenset[Need], facts: Any) -> World:
+            return replace(observe(needs - {Need.DIFF}, facts), diff=Unknown("no Spark here"))
+
+    plan = plan_for(cluster)
+    folder = tmp_path
+    journal = Journal.begin(folder / "journal.jsonl", 0.0, {})
+    clock, crash = FakeClock(), KillAt()
+    hands = Hands(cluster, cluster, lambda: cluster, cluster.drive)
+    effects = JournaledEffects(hands, journal, NoLock(), clock, folder, crash)  # type: ignore[arg-type]
+    with pytest.raises(PlanStopped, match="no Spark here"):
+        Engine(plan, Machinery(Blind(), effects, journal, NoLock(), clock, 60.0, lambda _: None)).run()
+    assert "kraft" not in cluster.registered.values()
+    journal.close()
+
+
+def test_a_replica_that_stays_migrating_holds_the_roll_and_never_finalizes(tmp_path: Path) -> None:
+    """The promise: no broker counts as migrated while one of its replicas has no known directory."""
+    cluster = SimulatedCluster.in_zookeeper_mode()
+
+    def forget(world: World) -> World:
+        cluster.assigned.discard(0)
+        return world
+
+    cluster.bend = forget
+    reason = stopped_at(cluster, tmp_path, NoProgress)
+    assert "MIGRATING" in reason
+    assert cluster.registered == {0: "kraft", 1: "migration", 2: "migration"}
+    assert not cluster.finalized
+
+
+def test_under_replicated_partitions_are_waited_for_and_named(tmp_path: Path) -> None:
+    """No second broker is stopped while the first one's replicas are behind."""
+    sick = PartitionHealth("orders", 3, 1, (1,), (0, 1))
+    cluster = when(
+        lambda cluster: set(cluster.registered) == {0},
+        lambda world: replace(
+            world,
+            live=replace(
+                live(world),
+                metadata={
+                    node: answer if isinstance(answer, Unknown) else replace(answer, unhealthy=(sick,))
+                    for node, answer in live(world).metadata.items()
+                },
+            ),
+        ),
+    )
+    reason = stopped_at(cluster, tmp_path, NoProgress)
+    assert "orders-3" in reason
+    assert "stop 1" not in cluster.done
+
+
+def test_a_file_changed_by_another_hand_makes_the_plan_stale(tmp_path: Path) -> None:
+    """The refusal says which file."""
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    plan = plan_for(cluster)
+    cluster.files[1, "/conf/b1.properties"] += b"num.io.threads=9\n"
+    with pytest.raises(PlanIsStale, match="config:1"):
+        run(cluster, plan, tmp_path)
+    assert "stop 1" not in cluster.done
+
+
+def test_leaders_and_isr_order_do_not_make_a_plan_stale(tmp_path: Path) -> None:
+    """What moves by itself decides nothing."""
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    plan = plan_for(cluster)
+    cluster.bend = lambda world: worlds.with_zk(
+        world,
+        partitions=replace(
+            zk(world).partitions, leader_epoch=[epoch + 1 for epoch in zk(world).partitions.leader_epoch]
+        ),
+    )
+    run(cluster, plan, tmp_path)
+    assert cluster.finalized
+
+
+def test_what_was_not_predicted_fails_the_run(tmp_path: Path) -> None:
+    """A broker that came up registered in another way than the step said."""
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    plan = plan_for(cluster, Stage.PREPARE)
+    step = next(step for step in plan.steps if step.id == "prepare/render-controller-3000")
+    wrong = replace(step, expects={**step.expects, "mode:3000": "finalized"})
+    plan = replace(plan, steps=tuple(wrong if entry is step else entry for entry in plan.steps))
+    with pytest.raises(PredictionFailed, match="mode:3000"):
+        run(cluster, plan, tmp_path)
+
+
+def test_an_early_finalize_by_another_hand_stops_the_run(tmp_path: Path) -> None:
+    """POST_MIGRATION before its time: no ZooKeeper-mode broker is restarted, and the way forward is said."""
+    cluster = SimulatedCluster.in_zookeeper_mode()
+
+    def other_hand(world: World) -> World:
+        if cluster.registered.get(0) == "kraft":
+            cluster.finalized = True
+        return world
+
+    cluster.bend = other_hand
+    with pytest.raises((PlanStopped, PredictionFailed)) as caught:
+        run(cluster, plan_for(cluster), tmp_path)
+    assert "POST_MIGRATION" in str(caught.value)
+    assert cluster.registered[2] == "migration"
+
+
+def test_the_plan_of_a_half_rolled_cluster_begins_at_the_next_broker(tmp_path: Path) -> None:
+    """Where the cluster stands is asked from the cluster, not remembered."""
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    plan = plan_for(cluster)
+    last = next(number for number, step in enumerate(plan.steps) if step.id == "migration-mode/1")
+    run(cluster, replace(plan, steps=plan.steps[:last]), tmp_path)
+    again = plan_for(cluster, Stage.COPY)
+    assert [step.id for step in again.steps if step.stage > Stage.ASSESS] == [
+        "migration-mode/1",
+        "migration-mode/2",
+        "copy/copy",
+    ]
