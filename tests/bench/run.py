@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import resource
 import shutil
 import statistics
 import subprocess
@@ -56,9 +57,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One run of a command: seconds, exit code, peak resident bytes of it and its children that are ours."""
+    """One run of a command; `peak` in resident bytes, of it and those of its children that are ours."""
 
     seconds: float
+    cpu: float
     code: int
     peak: int
     output: str
@@ -102,7 +104,7 @@ def resident(root: int) -> int:
 
 def run(argv: Sequence[str]) -> Pass:
     """Run a command to its end, sampling its memory."""
-    begun = time.monotonic()
+    begun, spent = time.monotonic(), cpu_of_children()
     peak = 0
     with tempfile.TemporaryFile("w+") as output:
         with subprocess.Popen(argv, stdout=output, stderr=subprocess.STDOUT, text=True, cwd=ROOT) as process:
@@ -114,7 +116,13 @@ def run(argv: Sequence[str]) -> Pass:
                     peak = max(peak, resident(process.pid))
         seconds = time.monotonic() - begun
         output.seek(0)
-        return Pass(seconds, process.returncode, peak, output.read())
+        return Pass(seconds, cpu_of_children() - spent, process.returncode, peak, output.read())
+
+
+def cpu_of_children() -> float:
+    """CPU seconds of all children that ended and were waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def say(text: str) -> None:
@@ -127,7 +135,8 @@ def quick(name: str, arguments: Sequence[str], promise: float, *, probe: Sequenc
     """The median time of a command that answers at once; with `probe`, which heavy modules it imports."""
     passes = [run([*KRAFT_MIGRATE, *arguments]) for _ in range(REPEATS)]
     median = statistics.median(one.seconds for one in passes)
-    notes = [f"median of {REPEATS}, {min(one.seconds for one in passes):.2f} at best"]
+    cpu = statistics.median(one.cpu for one in passes)
+    notes = [f"median of {REPEATS}, {min(one.seconds for one in passes):.2f} at best, {cpu:.2f} of them on the CPU"]
     holds = median < promise
     if any(one.code for one in passes):
         notes.append(f"exit codes {sorted({one.code for one in passes})}")
