@@ -102,7 +102,7 @@ def _without(table: pa.Table, blind: frozenset[tuple[str, str]]) -> pa.Table:
     keep = [
         kind != "broker-config" or (key, name) not in blind for kind, key, name in zip(kinds, keys, names, strict=True)
     ]
-    return table.filter(pa.array(keep))
+    return table.filter(pa.array(keep, pa.bool_()))
 
 
 # -- classes -----------------------------------------------------------------------------------------------------

@@ -54,6 +54,7 @@ FOLDERS: Final = pa.schema(
         ("topic", pa.string()),
         ("partition", pa.int32()),
         ("place", pa.int32()),  # position of the directory among the broker's
+        ("number", pa.int32()),  # position of the folder in its directory
         ("directory", pa.string()),
         ("topic_id", pa.string()),
         ("role", pa.string()),  # current, future or unreadable
@@ -65,6 +66,14 @@ BROKERS: Final = pa.schema(
         ("broker", pa.int32()),
         ("unseen", pa.string()),  # why its disks are unknown, "" if they are known
         ("registered", TEXTS),  # null without a registration that has LogDirs
+    ]
+)
+CLUSTERS: Final = pa.schema(
+    [
+        ("cluster", pa.int32()),
+        ("missing", pa.string()),  # views that every row needs and that are unknown, "" for none
+        ("metadata_speaks", pa.bool_()),
+        ("finalized", pa.bool_()),
     ]
 )
 NO_DISKS: Final = "disks: broker {broker} was not looked at"
@@ -93,8 +102,11 @@ class Column:
 
 
 def frame(spark: SparkSession, table: pa.Table) -> DataFrame:
-    """A DataFrame over an Arrow table."""
-    return spark.createDataFrame(table)
+    """A DataFrame over an Arrow table.
+
+    In one chunk: pyspark 4.3 silently drops every row that comes after an empty chunk.
+    """
+    return spark.createDataFrame(table.combine_chunks())
 
 
 def partitions(columns: PartitionColumns, cluster: int = 0) -> pa.Table:
@@ -163,14 +175,14 @@ def folders(disks: DisksByBroker | Unknown, cluster: int = 0) -> pa.Table:
 def _add_folders(found: Column, broker: int, disks: BrokerDisks, cluster: int) -> None:
     for place, directory in enumerate(disks.directories):
         replicas = directory.replicas
-        for topic, partition, topic_id, kind in zip(
-            replicas.topic, replicas.partition, replicas.topic_id, replicas.kind, strict=True
+        for number, (topic, partition, topic_id, kind) in enumerate(
+            zip(replicas.topic, replicas.partition, replicas.topic_id, replicas.kind, strict=True)
         ):
             role = kind
             if kind == "current" and topic_id == UNREADABLE_TOPIC_ID:
                 role = "unreadable"
             if kind == "future" or (kind == "current" and directory.healthy):
-                found.add(cluster, broker, topic, partition, place, directory.id or "", topic_id, role)
+                found.add(cluster, broker, topic, partition, place, number, directory.id or "", topic_id, role)
 
 
 def brokers(

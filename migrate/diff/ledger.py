@@ -1,0 +1,246 @@
+"""The ledger as Spark column expressions: the same table as `migrate.model.facts.build`, for the whole cluster.
+
+`STATES` is `migrate.model.ledger.decide` as a list of conditions, first match wins; a property test holds the two
+equal.  Inputs are the views' frames; several clusters can share a job (column `cluster`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark reader expects
+
+from migrate.diff import frames
+from migrate.errors import SparkGone
+from migrate.model.columns import PartitionColumns
+from migrate.model.facts import DisksByBroker, row_order, standing_offset, unknown_views
+from migrate.model.ids import NodeId
+from migrate.model.ledger import RESERVED_STATES, Ledger, LedgerRow, ReplicaState
+from migrate.model.outcome import Unknown
+from migrate.model.views import KraftView, Registration, ZookeeperView
+
+KEYS: Final = ("cluster", "topic_id", "partition", "broker")
+FOLDER_KEYS: Final = ("cluster", "broker", "topic", "partition")
+NO_ID: Final = "zookeeper: the topic has no topic_id"
+UNREADABLE: Final = "disks: a partition.metadata cannot be read"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The views of one cluster, and how far its migration is."""
+
+    zookeeper: ZookeeperView | Unknown
+    kraft: KraftView | Unknown
+    disks: DisksByBroker | Unknown
+    after_copy: bool
+    finalized: bool
+
+    @property
+    def metadata_speaks(self) -> bool:
+        """Does the metadata say where replicas are?"""
+        return self.after_copy or self.finalized
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """Views that every row needs and that are unknown."""
+        return unknown_views(
+            self.zookeeper, self.kraft, self.disks, after_copy=self.after_copy, finalized=self.finalized
+        )
+
+    def zookeeper_partitions(self) -> PartitionColumns:
+        """ZooKeeper's replica lists, where they seed rows."""
+        return (
+            PartitionColumns() if isinstance(self.zookeeper, Unknown) or self.finalized else self.zookeeper.partitions
+        )
+
+    def kraft_partitions(self) -> PartitionColumns:
+        """The metadata's replica lists, where they have a say."""
+        asked = self.metadata_speaks or isinstance(self.zookeeper, Unknown)
+        return self.kraft.partitions if asked and not isinstance(self.kraft, Unknown) else PartitionColumns()
+
+    def registrations(self) -> Mapping[NodeId, Registration]:
+        """Registrations of brokers."""
+        return {} if isinstance(self.kraft, Unknown) else self.kraft.brokers
+
+
+def ledger(
+    spark: SparkSession,
+    zookeeper: ZookeeperView | Unknown,
+    kraft: KraftView | Unknown,
+    disks: DisksByBroker | Unknown,
+    *,
+    after_copy: bool,
+    finalized: bool,
+) -> Ledger:
+    """The ledger by Spark.
+
+    Raises:
+        SparkGone: the session ended under the job.
+    """
+    (found,) = ledgers(spark, [Question(zookeeper, kraft, disks, after_copy, finalized)])
+    return found
+
+
+def ledgers(spark: SparkSession, questions: Sequence[Question]) -> list[Ledger]:
+    """The ledgers of several clusters by one job, in their order."""
+    rows: list[list[LedgerRow]] = [[] for _ in questions]
+    try:
+        answer = rows_of(spark, questions).toArrow()
+    except PySparkException as error:
+        raise SparkGone("Spark could not finish the ledger", why=str(error)[:500]) from error
+    columns = [answer.column(name).to_pylist() for name in answer.column_names]
+    for cluster, topic, topic_id, partition, broker, state, on_disk, in_metadata, why in zip(*columns, strict=True):
+        rows[cluster].append(
+            LedgerRow(topic, topic_id, partition, broker, ReplicaState(state), on_disk, in_metadata, why)
+        )
+    for question, found in zip(questions, rows, strict=True):
+        _check_nothing_lost(question, len(found))
+    return [
+        Ledger(
+            rows=tuple(sorted(found, key=row_order)),
+            offset=standing_offset(question.kraft, metadata_speaks=question.metadata_speaks),
+            engine="spark",
+            unknown=question.missing,
+        )
+        for question, found in zip(questions, rows, strict=True)
+    ]
+
+
+def _check_nothing_lost(question: Question, rows: int) -> None:
+    """Each replica that a list names has its row: a ledger with fewer would let a gate pass.  Else it is a bug."""
+    named = max(question.zookeeper_partitions().replica_count(), question.kraft_partitions().replica_count())
+    if rows < named:
+        message = f"{named} replicas were given to Spark, {rows} rows came back"
+        raise RuntimeError(message)
+
+
+def rows_of(spark: SparkSession, questions: Sequence[Question]) -> DataFrame:
+    """The ledger's rows as a DataFrame, with `cluster`."""
+    facts = _facts(
+        _seeds(
+            _replicas(frames.frame(spark, _stack([q.zookeeper_partitions() for q in questions]))),
+            _replicas(frames.frame(spark, _stack([q.kraft_partitions() for q in questions]))),
+        ),
+        _held(frames.frame(spark, _folders(questions))),
+        frames.frame(spark, _brokers(questions)),
+        frames.frame(spark, _clusters(questions)),
+    )
+    return facts.select(
+        *("cluster", "topic", "topic_id", "partition", "broker"),
+        _state().alias("state"),
+        F.array_join("on_disk", ",").alias("on_disk"),
+        F.coalesce("in_metadata", F.lit("")).alias("in_metadata"),
+        F.col("unknown").alias("why"),
+    )
+
+
+# -- views to frames -------------------------------------------------------------------------------------------
+def _stack(columns: Sequence[PartitionColumns]) -> pa.Table:
+    return pa.concat_tables([frames.partitions(found, cluster) for cluster, found in enumerate(columns)])
+
+
+def _folders(questions: Sequence[Question]) -> pa.Table:
+    return pa.concat_tables([frames.folders(question.disks, cluster) for cluster, question in enumerate(questions)])
+
+
+def _brokers(questions: Sequence[Question]) -> pa.Table:
+    tables = []
+    for cluster, question in enumerate(questions):
+        ids = set(question.registrations())
+        if not isinstance(question.disks, Unknown):
+            ids |= set(question.disks)
+        for columns in (question.zookeeper_partitions(), question.kraft_partitions()):
+            ids |= {NodeId(broker) for replicas in columns.replicas for broker in replicas}
+        tables.append(frames.brokers(ids, question.disks, question.registrations(), cluster))
+    return pa.concat_tables(tables)
+
+
+def _clusters(questions: Sequence[Question]) -> pa.Table:
+    found = frames.Column.of(frames.CLUSTERS)
+    for cluster, question in enumerate(questions):
+        found.add(cluster, "; ".join(question.missing), question.metadata_speaks, question.finalized)
+    return found.table()
+
+
+# -- facts -------------------------------------------------------------------------------------------------------
+def _replicas(partitions: DataFrame) -> DataFrame:
+    """One row a replica with its directory, "" where the list of directories is too short."""
+    exploded = partitions.select(
+        "cluster", "topic", "topic_id", "partition", "directories", F.posexplode("replicas").alias("position", "broker")
+    )
+    directory = F.coalesce(F.get("directories", "position"), F.lit(""))
+    return exploded.select(*KEYS, "topic", directory.alias("directory"))
+
+
+def _seeds(zookeeper: DataFrame, kraft: DataFrame) -> DataFrame:
+    """Every replica that has a row, and who names it."""
+    left = zookeeper.select(*KEYS, F.col("topic").alias("z_topic"))
+    right = kraft.select(*KEYS, F.col("topic").alias("k_topic"), "directory")
+    return left.join(right, list(KEYS), "full_outer").withColumn("topic", F.coalesce("z_topic", "k_topic"))
+
+
+def _held(folders: DataFrame) -> DataFrame:
+    """What one broker's directories hold of one partition name: current copies in order, future, unreadable."""
+    copy = F.when(F.col("role") == "current", F.struct("place", "number", "directory", F.col("topic_id").alias("id")))
+    return folders.groupBy(*FOLDER_KEYS).agg(
+        F.sort_array(F.collect_list(copy)).alias("copies"),
+        F.max(F.col("role") == "future").alias("future"),
+        F.max(F.col("role") == "unreadable").alias("unreadable"),
+    )
+
+
+def _facts(seeds: DataFrame, held: DataFrame, brokers: DataFrame, clusters: DataFrame) -> DataFrame:
+    """`ReplicaFacts` as columns."""
+    joined = (
+        seeds.join(held, list(FOLDER_KEYS), "left")
+        .join(F.broadcast(brokers), ["cluster", "broker"], "left")
+        .join(F.broadcast(clusters), ["cluster"], "left")
+    )
+    speaks = F.col("metadata_speaks")
+    mine = F.filter("copies", lambda copy: (copy["id"] != "") & (copy["id"] == F.col("topic_id")))
+    named = (F.col("finalized") | F.col("z_topic").isNotNull()) & (~speaks | F.col("directory").isNotNull())
+    return joined.select(
+        *("cluster", "topic", "topic_id", "partition", "broker", "registered"),
+        F.coalesce(F.transform(mine, lambda copy: copy["directory"]), F.array().cast("array<string>")).alias("on_disk"),
+        F.coalesce("future", F.lit(False)).alias("future"),
+        F.when(speaks, F.coalesce("directory", F.lit(""))).alias("in_metadata"),
+        _unknown().alias("unknown"),
+        named.alias("listed"),
+    )
+
+
+def _unknown() -> Column:
+    """Why the row is unknown: a view that all rows need, then the broker's disks, then this replica's own."""
+    return (
+        F.when(F.col("missing") != "", F.col("missing"))
+        .when(F.col("unseen") != "", F.col("unseen"))
+        .when(F.col("topic_id") == "", F.lit(NO_ID))
+        .when(F.coalesce("unreadable", F.lit(False)), F.lit(UNREADABLE))
+        .otherwise(F.lit(""))
+    )
+
+
+def _state() -> Column:
+    """`decide` as a chain of conditions."""
+    here, named, registered = F.get("on_disk", F.lit(0)), F.col("in_metadata"), F.col("registered")
+    reserved = [(named == directory, state) for directory, state in RESERVED_STATES.items()]
+    conditions: list[tuple[Column, ReplicaState]] = [
+        (F.col("unknown") != "", ReplicaState.UNKNOWN),
+        (F.size("on_disk") > 1, ReplicaState.TWO_COPIES),
+        (F.size("on_disk") == 0, ReplicaState.NOT_ON_DISK),
+        (registered.isNotNull() & ~F.array_contains(registered, here), ReplicaState.NOT_REGISTERED),
+        (F.col("future"), ReplicaState.MOVING),
+        (named.isNull(), ReplicaState.MIGRATING),
+        *reserved,
+        ((named != here) | registered.isNull() | ~F.col("listed"), ReplicaState.MISMATCH),
+    ]
+    first, *others = [(condition, F.lit(state.value)) for condition, state in conditions]
+    chain = F.when(*first)
+    for condition, state in others:
+        chain = chain.when(condition, state)
+    return chain.otherwise(F.lit(ReplicaState.VERIFIED.value))
