@@ -223,6 +223,7 @@ class RollToKraft(_Roll):
             gates.no_blockers(world, self.stage),
             gates.state_is(world, ZkMigrationState.MIGRATION),
             gates.views_equal(world),
+            *(_can_unfence(world, broker) for broker in kraft_brokers(world)),
             self._may_restart(world),
             gates.stop_is_accepted(world, self.broker),
             gates.quorum_healthy(world),
@@ -241,21 +242,10 @@ class RollToKraft(_Roll):
         found = gates.first(
             self.process_lives(world),
             self.registered(world, migrating=False),
-            self._can_unfence(world),
+            _can_unfence(world, self.broker),
             gates.replicas_full(world),
         )
         return gates.as_outcome(found, *self._evidence(world))
-
-    def _can_unfence(self, world: World) -> Readiness:
-        verdict = can_unfence(NodeId(self.broker), world.ledger, world.disks, world.kraft)
-        if isinstance(verdict, No):
-            return NotYet(
-                f"every replica of broker {self.broker} to be VERIFIED: {'; '.join(verdict.reasons[:3])}",
-                f"broker {self.broker} (its AssignReplicasToDirs) and the active controller",
-                "look at the broker's log for AssignmentsManager, and at `directories verify`",
-                progress=str(len(verdict.rows)),
-            )
-        return Ready()
 
     def _evidence(self, world: World) -> tuple[str, ...]:
         if isinstance(world.ledger, Unknown):
@@ -264,3 +254,22 @@ class RollToKraft(_Roll):
             f"{len(world.ledger.of(self.broker))} replicas VERIFIED at metadata offset {world.ledger.offset}",
             "every partition has its full ISR in every broker's metadata",
         )
+
+
+def kraft_brokers(world: World) -> tuple[int, ...]:
+    """Brokers that are registered in KRaft mode: what was proven of them must still hold before the next one stops."""
+    if isinstance(world.kraft, Unknown):
+        return ()
+    return tuple(sorted(int(node) for node, entry in world.kraft.brokers.items() if not entry.migrating))
+
+
+def _can_unfence(world: World, broker: int) -> Readiness:
+    verdict = can_unfence(NodeId(broker), world.ledger, world.disks, world.kraft)
+    if isinstance(verdict, No):
+        return NotYet(
+            f"every replica of broker {broker} to be VERIFIED: {'; '.join(verdict.reasons[:3])}",
+            f"broker {broker} (its AssignReplicasToDirs) and the active controller",
+            "look at the broker's log for AssignmentsManager, and at `directories verify`",
+            progress=str(len(verdict.rows)),
+        )
+    return Ready()

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cache
 
 from migrate.hosts.properties import parse
 from migrate.model.difference import DiffReport
@@ -33,7 +34,10 @@ from migrate.model.world import Need, World
 from migrate.observe.world import pure_ledger
 from migrate.steps.facts import mode_of, sha256
 from tests.testing import worlds
-from tests.testing.worlds import BROKERS, CONTROLLERS, kraft, live, world_at, zk
+from tests.testing.worlds import BROKERS, CONTROLLERS, kraft, live, zk
+
+world_at = cache(worlds.world_at)  # values: one of each is enough for the hundreds of looks of a run
+config_file = cache(worlds.config_file)
 
 
 class Killed(BaseException):
@@ -246,7 +250,7 @@ class SimulatedCluster:
         found: dict[NodeId, ConfigFile | NoFile | Unknown] = {}
         for node in worlds.inventory().nodes:
             raw = self.files.get((int(node.id), node.config))
-            found[node.id] = NoFile(node.config) if raw is None else worlds.config_file(node.id, node.config, raw)
+            found[node.id] = NoFile(node.config) if raw is None else config_file(node.id, node.config, raw)
         return found
 
     def _zookeeper(self, view: ZookeeperView) -> ZookeeperView:
