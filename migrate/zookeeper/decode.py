@@ -6,15 +6,16 @@ what the znode says.  Schemas: `kafka/zk/ZkData.scala` of 3.9.
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from migrate.model.ids import KafkaUuid, NodeId
 from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode, ZkBroker
-from migrate.zookeeper.fields import INT32, INT64, JsonZnode, node_ids, refuse
+from migrate.zookeeper.fields import INT32, INT64, MAX_ZNODE_BYTES, JsonZnode, refuse
 from migrate.zookeeper.layout import name_of
 from migrate.zookeeper.znode import Znode
 
@@ -100,25 +101,41 @@ def topic(path: str, data: bytes | None) -> TopicZnode:
 
 def partition_state(path: str, data: bytes | None, mzxid: int) -> PartitionState:
     """A partition's state.  Plain states take a short way; everything else goes through the strict one."""
+    plain = _plain_state(data) if data else None
+    if plain is None:
+        return _strict_partition_state(path, data, mzxid)
+    leader, epoch, isr, recovery = plain
+    return PartitionState(leader, epoch, list(isr), recovery, mzxid)
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _plain_state(data: bytes) -> tuple[int, int, tuple[int, ...], int] | None:
+    """Leader, epoch, ISR and recovery state of data without doubt or escape; None: look closer.
+
+    Cached: the states of a cluster's partitions repeat each other.
+    """
     try:
-        values = json.loads(data or b"")
+        values = json.loads(data)
     except (ValueError, RecursionError):
-        values = None
-    if type(values) is dict and data is not None and data.count(b'":') == len(values) and b"\\" not in data:
-        leader, epoch, isr = values.get("leader"), values.get("leader_epoch"), values.get("isr")
-        recovery = values.get("leader_recovery_state", 0)
-        if (
-            values.get("version") == 1
-            and type(values["version"]) is int
-            and type(leader) is int
-            and -1 <= leader < INT32
-            and type(epoch) is int
-            and 0 <= epoch < INT32
-            and type(recovery) is int
-            and recovery in (0, LEADER_RECOVERING)
-        ):
-            return PartitionState(leader, epoch, node_ids(path, "isr", isr), recovery, mzxid)
-    return _strict_partition_state(path, data, mzxid)
+        return None
+    # as many keys as `":` stand in it: none stands twice
+    if type(values) is not dict or data.count(b'":') != len(values) or b"\\" in data or len(data) > MAX_ZNODE_BYTES:
+        return None
+    numbers: tuple[Any, ...] = (
+        values.get("version"),
+        values.get("leader"),
+        values.get("leader_epoch"),
+        values.get("leader_recovery_state", 0),
+    )
+    isr = values.get("isr")
+    if {*map(type, numbers)} != {int} or type(isr) is not list or not {*map(type, isr)} <= {int}:
+        return None
+    version, leader, epoch, recovery = numbers
+    if version != 1 or not -1 <= leader < INT32 or not 0 <= epoch < INT32 or recovery not in (0, LEADER_RECOVERING):
+        return None
+    if isr and (min(isr) < 0 or max(isr) >= INT32 or len(set(isr)) != len(isr)):
+        return None
+    return leader, epoch, tuple(isr), recovery
 
 
 def _strict_partition_state(path: str, data: bytes | None, mzxid: int) -> PartitionState:
