@@ -22,7 +22,7 @@ from migrate.java.archive import archive_options
 from migrate.java.cache import Progress, silent
 from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
-from migrate.lab import ready
+from migrate.lab import ready, saved
 from migrate.lab import topology as topologies
 from migrate.lab.configure import LOG4J, TOOL_LOG4J, broker_file, process_specs, zookeeper_file
 from migrate.lab.inventory import inventory_of, make_secrets, write_inventory
@@ -155,6 +155,14 @@ class Lab:
         """Stop ZooKeeper alone: what an operator does after the migration."""
         progress("stopping zookeeper")
         self.supervisor.stop(ZOOKEEPER, STOP_SECONDS)
+
+    def save(self, stage: str) -> Path:
+        """Keep the stopped lab as DIR/saved/STAGE.tar; LabRuns where it runs."""
+        return saved.save(self.topology, stage)
+
+    def restore(self, stage: str) -> None:
+        """Put the stopped lab back to what was saved; LabRuns where it runs, LabMissing where nothing was saved."""
+        saved.restore(self.topology, stage)
 
     # -- what the files ask for ----------------------------------------------------------------------------------
     def needs_zookeeper(self) -> bool:

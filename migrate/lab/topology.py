@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import secrets
 import socket
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -23,6 +23,7 @@ FORMAT: Final = 1
 FIRST_CONTROLLER: Final = 3000
 LOWEST_PORT: Final = 20000
 PORT_SPAN: Final = 10000
+PLAIN_PATH: Final = re.compile(r"[A-Za-z0-9/._+@=~-]+")
 EPHEMERAL: Final = Path("/proc/sys/net/ipv4/ip_local_port_range")
 # listener names that are not Kafka's defaults, so that nothing works by chance
 INTERNAL: Final = "INTERNAL"
@@ -237,15 +238,20 @@ def claim(directory: Path) -> None:
     Raises:
         LabFolderNotOurs: it holds something, or is no folder.
     """
+    path = str(directory.resolve())
+    if not PLAIN_PATH.fullmatch(path):
+        raise LabFolderNotOurs(
+            "the path holds characters that Kafka's files cannot carry",
+            where=path,
+            why="log.dirs is a list with commas, and properties files are Latin-1 with escapes",
+            next_step="choose a folder whose path has letters, digits, dots, dashes, underscores and slashes only",
+        )
     if directory.exists() and not directory.is_dir():
         raise LabFolderNotOurs("this is no folder", where=str(directory))
     with contextlib.suppress(FileNotFoundError):
-        first = next(_names(directory), None)
+        # a run killed while it wrote lab.json leaves the file's temporary name alone
+        first = next((path.name for path in directory.iterdir() if not path.name.startswith(f".{LAB_FILE}.")), None)
         if first is not None:
             raise LabFolderNotOurs(
                 "the folder is not empty and holds no lab", where=str(directory), why=f"it holds {first}"
             )
-
-
-def _names(directory: Path) -> Iterator[str]:
-    return (path.name for path in directory.iterdir())
