@@ -141,6 +141,7 @@ def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path |
     """Send a broker's true directories (AssignReplicasToDirs), where registration and disk prove them."""
     from migrate.kafka.controller import ActiveController
     from migrate.model.ids import NodeId
+    from migrate.run.carry_out import acting_alone
     from migrate.run.clock import SystemClock
     from migrate.run.drive import LOOK, Driver, to_send
 
@@ -154,7 +155,8 @@ def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path |
         if not pending:
             click.echo("nothing to send")
         elif yes:
-            click.echo(Driver(observer, ActiveController(found), SystemClock()).drive(NodeId(broker)))
+            with acting_alone(observer.sources, f"directories assign {broker}"):
+                click.echo(Driver(observer, ActiveController(found), SystemClock()).drive(NodeId(broker)))
         else:
             click.echo("nothing was sent: give --yes to send")
     return EXIT_OK

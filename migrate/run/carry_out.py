@@ -9,7 +9,8 @@ import logging
 import os
 import pathlib
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
@@ -95,7 +96,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     try:
         journal = _open_journal(folder, plan, clock)
         if RELEASED not in journals.concluded(journal.events):
-            lock = RunLock(file_lock, _zookeeper_lock(sources, plan, options, clock))
+            lock = lock.joined(_zookeeper_lock(sources, options.owner, plan.fingerprint, clock))
         if any(step.stage.value >= 5 for step in plan.steps):
             sources.start_spark()
         driver = Driver(observer, options.wrap_assigner(ActiveController(sources.inventory)), clock)
@@ -114,6 +115,19 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         if journal is not None:
             journal.close()
     return folder
+
+
+@contextmanager
+def acting_alone(sources: Sources, purpose: str) -> Iterator[None]:
+    """Both locks, for a single act outside a plan; RunLocked or LockHeld where a run goes on."""
+    runs = pathlib.Path(sources.inventory.runs)
+    runs.mkdir(parents=True, exist_ok=True, mode=0o700)
+    lock = RunLock(LockFile(runs / "lock"), None)
+    try:
+        lock = lock.joined(_zookeeper_lock(sources, purpose, purpose, SystemClock()))
+        yield
+    finally:
+        lock.release()
 
 
 def _same_playbook(plan: Plan, sources: Sources) -> None:
@@ -147,14 +161,14 @@ def _open_journal(folder: RunFolder, plan: Plan, clock: SystemClock) -> Journal:
     return journal
 
 
-def _zookeeper_lock(sources: Sources, plan: Plan, options: Options, clock: SystemClock) -> ZookeeperLock:
+def _zookeeper_lock(sources: Sources, owner: str, purpose: str, clock: SystemClock) -> ZookeeperLock:
     """The lock in ZooKeeper.  One left by a dead process of this host goes with its session: that is waited for."""
     path = "/kraft-migrate/lock" if isinstance(sources.playbook, Unknown) else sources.playbook.lock_path
     client = sources.zookeeper_client()
     deadline = clock.monotonic() + 3 * client.session_timeout
     while True:
         try:
-            return acquire(client, options.owner, plan.fingerprint, path)
+            return acquire(client, owner, purpose, path)
         except LockHeld:
             znode = client.data([path])[0]
             if isinstance(znode, Absent):

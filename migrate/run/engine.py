@@ -82,6 +82,7 @@ class Engine:
                 if not begun:
                     staleness.check_binds(planned, world)
                 self._with.lock.still_ours()
+                snapshots.write(self._write, planned, world)
                 self._write("intend", step=planned.id, stage=planned.stage.label, title=planned.title)
                 step.do(world, self._with.effects)
             case AlreadyDone():

@@ -50,6 +50,10 @@ class RunLock:
         self._file = file
         self._zookeeper = zookeeper
 
+    def joined(self, zookeeper: ZookeeperLock) -> RunLock:
+        """The same file's lock with a znode beside it."""
+        return RunLock(self._file, zookeeper)
+
     def still_ours(self) -> None:
         """Raise where the znode was lost; the file's flock cannot be."""
         if self._zookeeper is not None:

@@ -44,24 +44,29 @@ def write(append: Writer, planned: PlannedStep, world: World) -> None:
 
 
 def _cells(ledger: Ledger, world: World) -> Iterator[dict[str, Any]]:
-    """One cell a broker and directory; replicas without a directory stand under ""."""
-    counts: dict[tuple[int, str], dict[str, int]] = {}
+    """One cell a broker and directory, by path: directories have no id before migration mode."""
+    places = _places(world)
+    counts: dict[tuple[int, str, str], dict[str, int]] = {}
     for row in ledger.rows:
-        states = counts.setdefault((row.broker, row.on_disk), {})
+        path, identity = places.get((row.broker, row.topic, row.partition), ("", row.on_disk))
+        states = counts.setdefault((row.broker, path, identity), {})
         states[row.state.value] = states.get(row.state.value, 0) + 1
-    paths = _paths(world)
-    for (broker, directory), states in sorted(counts.items(), key=lambda cell: (cell[0][0], paths.get(cell[0], ""))):
-        path = paths.get((broker, directory), "")
-        yield {"broker": broker, "directory": directory, "path": path, "states": states}
+    for (broker, path, identity), states in sorted(counts.items()):
+        yield {"broker": broker, "directory": identity, "path": path, "states": states}
 
 
-def _paths(world: World) -> dict[tuple[int, str], str]:
-    found: dict[tuple[int, str], str] = {}
+def _places(world: World) -> dict[tuple[int, str, int], tuple[str, str]]:
+    """(broker, topic, partition) -> (path, directory id) of the current copies in healthy directories."""
+    found: dict[tuple[int, str, int], tuple[str, str]] = {}
     if isinstance(world.disks, Unknown):
         return found
     for node, disks in world.disks.items():
-        if not isinstance(disks, Unknown):
-            found.update({(int(node), str(entry.id or "")): entry.path for entry in disks.directories})
+        if isinstance(disks, Unknown):
+            continue
+        for entry in filter(lambda directory: directory.healthy, disks.directories):
+            rows = zip(entry.replicas.topic, entry.replicas.partition, entry.replicas.kind, strict=True)
+            place = (entry.path, str(entry.id or ""))
+            found.update({(int(node), topic, number): place for topic, number, kind in rows if kind == "current"})
     return found
 
 
