@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from migrate.checks.phase import FLAG, Mode, mode_of, roles_of, truth
-from migrate.checks.registry import ALWAYS, BEFORE_COPY, Hit, Result, check
+from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check
 from migrate.checks.sight import both, broker_configs, controller_configs, inventory, node_configs, zookeeper
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
@@ -62,7 +62,9 @@ def number(text: str) -> int | None:
 def ids_are_disjoint(seen: Inventory, world: World) -> Result:
     """The inventory's ids, and those that ZooKeeper knows."""
     brokers = {int(node.id) for node in seen.brokers}
-    if not isinstance(world.zookeeper, Unknown):
+    if isinstance(world.zookeeper, Unknown):
+        yield Blind("ZooKeeper", world.zookeeper.reason)
+    else:
         brokers |= {int(node) for node in world.zookeeper.brokers}
     for node in seen.controllers:
         if int(node.id) in brokers:

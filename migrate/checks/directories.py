@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterator
 from typing import Final
 
-from migrate.checks.registry import AFTER_COPY, ALWAYS, Hit, Result, check
+from migrate.checks.registry import AFTER_COPY, ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import both, broker_configs, broker_disks, kraft, ledger, log_dir_answers
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
@@ -226,6 +226,7 @@ def misplaced_metadata(seen: tuple[Disks, Configs], world: World) -> Result:
 def unproven_replica(found: Ledger, world: World) -> Result:
     """Rows of KRaft brokers that are not VERIFIED; before its second roll a broker owes nothing."""
     if isinstance(world.kraft, Unknown):
+        yield Blind("the KRaft metadata", world.kraft.reason)
         return
     done = {int(node) for node, entry in world.kraft.brokers.items() if not entry.migrating}
     for row in found.rows:

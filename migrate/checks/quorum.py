@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from migrate.checks.config import Configs, number
-from migrate.checks.phase import FLAG, Mode, mode_of, roles_of, truth
-from migrate.checks.registry import ALWAYS, Hit, Result, check
+from migrate.checks.phase import FLAG, Mode, mode_of, no_quorum_yet, roles_of, truth
+from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import controller_configs, inventory, kraft, live_quorum, node_configs
 from migrate.model.findings import CodeDoc
 from migrate.model.inventory import Inventory
+from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import KraftView, Quorum
 from migrate.model.world import World
@@ -73,7 +74,10 @@ def static_quorum(configs: Configs, world: World) -> Result:
     for node, file in configs.items():
         if file.values.get("controller.quorum.bootstrap.servers", "").strip():
             yield Hit(f"node {node}: {file.path}", "controller.quorum.bootstrap.servers is set")
-    if isinstance(world.kraft, KraftView) and world.kraft.features.get("kraft.version", 0) > 0:
+    if isinstance(world.kraft, Unknown):
+        if not no_quorum_yet(world):
+            yield Blind("the KRaft metadata", world.kraft.reason)
+    elif world.kraft.features.get("kraft.version", 0) > 0:
         yield Hit("the KRaft metadata", f"kraft.version is {world.kraft.features['kraft.version']}")
 
 

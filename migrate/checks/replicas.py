@@ -13,7 +13,7 @@ from migrate.model.columns import PartitionColumns
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.stage import Stage
-from migrate.model.views import LogDirAnswer, ZookeeperView
+from migrate.model.views import BrokerDisks, Directory, LogDirAnswer, ZookeeperView
 from migrate.model.world import World
 
 CURRENT, FUTURE, STRAY = "current", "future", "stray"
@@ -30,24 +30,39 @@ class Folder:
     partition: int
     topic_id: str
     size: int
-    healthy: bool
+
+
+def folder_at(directory: Directory, index: int) -> Folder:
+    """One row of a directory's replicas."""
+    rows = directory.replicas
+    return Folder(
+        directory=directory.path,
+        name=rows.folder[index],
+        topic=rows.topic[index],
+        partition=rows.partition[index],
+        topic_id=rows.topic_id[index],
+        size=rows.size[index],
+    )
 
 
 def folders(disks: Disks, broker: NodeId, kind: str) -> Iterator[Folder]:
     """The replica folders of one kind on one broker."""
     for directory in disks[broker].directories:
-        rows = directory.replicas
-        for index, found in enumerate(rows.kind):
+        for index, found in enumerate(directory.replicas.kind):
             if found == kind:
-                yield Folder(
-                    directory=directory.path,
-                    name=rows.folder[index],
-                    topic=rows.topic[index],
-                    partition=rows.partition[index],
-                    topic_id=rows.topic_id[index],
-                    size=rows.size[index],
-                    healthy=directory.healthy,
-                )
+                yield folder_at(directory, index)
+
+
+def copies(disks: BrokerDisks) -> dict[tuple[str, int], list[str]]:
+    """(topic, partition) -> the healthy directories with a current copy."""
+    places: dict[tuple[str, int], list[str]] = {}
+    for directory in disks.directories:
+        rows = directory.replicas
+        if directory.healthy:
+            for topic, partition, kind in zip(rows.topic, rows.partition, rows.kind, strict=True):
+                if kind == CURRENT:
+                    places.setdefault((topic, partition), []).append(directory.path)
+    return places
 
 
 def assigned(columns: PartitionColumns) -> dict[int, dict[tuple[str, int], str]]:
@@ -61,13 +76,19 @@ def assigned(columns: PartitionColumns) -> dict[int, dict[tuple[str, int], str]]
     return found
 
 
-def assigned_folders(view: ZookeeperView, disks: Disks) -> Iterator[tuple[NodeId, Folder, str | None]]:
-    """Every current folder with the topic id that its assignment has; None where the broker has no such replica."""
+def out_of_place(view: ZookeeperView, disks: Disks) -> Iterator[tuple[NodeId, Folder, str | None]]:
+    """Current folders whose topic id is not the assignment's, with the latter; None where nothing is assigned.
+
+    The many that are in place make no object: replicas come by the hundred thousand.
+    """
     wanted = assigned(view.partitions)
-    for broker in disks:
+    for broker, found in disks.items():
         mine: Mapping[tuple[str, int], str] = wanted.get(int(broker), {})
-        for folder in folders(disks, broker, CURRENT):
-            yield broker, folder, mine.get((folder.topic, folder.partition))
+        for directory in found.directories:
+            rows = directory.replicas
+            for index, key in enumerate(zip(rows.topic, rows.partition, strict=True)):
+                if rows.kind[index] == CURRENT and (mine.get(key) != rows.topic_id[index] or not rows.topic_id[index]):
+                    yield broker, folder_at(directory, index), mine.get(key)
 
 
 def at(broker: NodeId, folder: Folder) -> str:
@@ -90,7 +111,7 @@ def at(broker: NodeId, folder: Folder) -> str:
 )
 def other_topic_id(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
     """partition.metadata of assigned replicas."""
-    for broker, folder, topic_id in assigned_folders(*seen):
+    for broker, folder, topic_id in out_of_place(*seen):
         if topic_id and folder.topic_id not in ("", topic_id):
             what = "cannot be read" if folder.topic_id == UNREADABLE else f"has topic id {folder.topic_id}"
             message = f"partition.metadata {what}, topic {folder.topic} is {topic_id}: it would become -stray"
@@ -112,7 +133,7 @@ def other_topic_id(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
 )
 def no_partition_metadata(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
     """Assigned replicas without the file."""
-    for broker, folder, topic_id in assigned_folders(*seen):
+    for broker, folder, topic_id in out_of_place(*seen):
         if topic_id is not None and not folder.topic_id:
             message = f"there is no partition.metadata, topic {folder.topic} is {topic_id or 'without id'}"
             yield Hit(at(broker, folder), message, f"{folder.size} bytes")
@@ -131,7 +152,7 @@ def no_partition_metadata(seen: tuple[ZookeeperView, Disks], world: World) -> Re
 )
 def would_be_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
     """Current folders without an assignment."""
-    for broker, folder, topic_id in assigned_folders(*seen):
+    for broker, folder, topic_id in out_of_place(*seen):
         if topic_id is None:
             message = f"{folder.topic}-{folder.partition} is not assigned to this broker: it would become -stray"
             yield Hit(at(broker, folder), message, f"{folder.size} bytes")
@@ -152,12 +173,8 @@ def would_be_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
 )
 def two_copies(disks: Disks, world: World) -> Result:
     """Current copies in healthy directories."""
-    for broker in disks:
-        places: dict[tuple[str, int], list[str]] = {}
-        for folder in folders(disks, broker, CURRENT):
-            if folder.healthy:
-                places.setdefault((folder.topic, folder.partition), []).append(folder.directory)
-        for (topic, partition), found in places.items():
+    for broker, looked_at in disks.items():
+        for (topic, partition), found in copies(looked_at).items():
             if len(found) > 1:
                 yield Hit(f"broker {broker}: {topic}-{partition}", f"current copies lie in {' and '.join(found)}")
 
@@ -218,9 +235,8 @@ def not_on_disk(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
     """Assignments without a current copy in a healthy directory."""
     view, disks = seen
     wanted = assigned(view.partitions)
-    for broker in disks:
-        here = {(entry.topic, entry.partition) for entry in folders(disks, broker, CURRENT) if entry.healthy}
-        for topic, partition in sorted(wanted.get(int(broker), {}).keys() - here):
+    for broker, found in disks.items():
+        for topic, partition in sorted(wanted.get(int(broker), {}).keys() - copies(found).keys()):
             if topic not in view.pending.deletions:
                 yield Hit(f"broker {broker}: {topic}-{partition}", "no healthy log directory holds a current copy")
 
