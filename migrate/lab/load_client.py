@@ -211,7 +211,7 @@ def watch(plan: LoadPlan, stop: threading.Event) -> None:
 
 def _sample(admin: AdminClient, memory: LeaderMemory) -> Sample:
     try:
-        answer = admin.list_topics(timeout=2.0)
+        answer = admin.list_topics(timeout=1.0)
     except KafkaException as error:
         return Sample(time.time(), 0, problem=str(error.args[0]))
     partitions = (

@@ -23,7 +23,7 @@ from migrate.kafka.connection import Connection
 from migrate.kafka.controller import ActiveController
 from migrate.kafka.node import cluster_id
 from migrate.lab.cluster import Lab
-from migrate.lab.ready import brokers_agree, wait_until
+from migrate.lab.ready import brokers_agree, port_answers, wait_until
 from migrate.model.ids import NodeId
 from migrate.steps import configuration
 
@@ -80,7 +80,7 @@ class Floor:
         nodes = [node.id for node in self.inventory.controllers]
         with ThreadPoolExecutor(len(nodes)) as pool:
             list(pool.map(begin, nodes))
-        self.wait("a leader of the quorum", self.quorum_is_whole)
+        self.await_quorum()
 
     def roll(self, change: Callable[[bytes, NodeId], bytes]) -> None:
         """Every broker: stop, change its file, start, wait until all partitions are whole."""
@@ -98,7 +98,9 @@ class Floor:
         leader = self.active.quorum().leader
         for node in sorted(self.inventory.controllers, key=lambda node: node.id == leader):
             self.restart(node.id, node.config, configuration.finalized_controller)
-            self.wait("a whole quorum", self.quorum_is_whole)
+            port = int(node.address.rpartition(":")[2])
+            self.wait("the controller", lambda port=port: port_answers(port))
+            self.await_quorum()
         self.await_log(FINALIZED)
         self.wait("whole partitions", lambda: brokers_agree(self.lab.topology))
 
@@ -110,15 +112,23 @@ class Floor:
         path.write_bytes(change(path.read_bytes()))
         self.lab.supervisor.start(node)
 
-    def quorum_is_whole(self) -> str:
-        """A leader with a high watermark, and no voter far behind it; "" if so."""
-        try:
-            quorum = self.active.quorum()
-        except NoActiveController as error:
-            return error.why
-        # right after a cold start the first leader is often lost again: wait until every voter has fetched
-        behind = [voter.id for voter in quorum.voters if voter.log_end_offset < max(1, quorum.high_watermark)]
-        return f"voters {behind} are behind" if behind else ""
+    def await_quorum(self) -> None:
+        """Until a leader is there and every voter fetches: past a mark that is set now.
+
+        A leader remembers where a stopped voter was, and right after a cold start it is often lost again.
+        """
+        marks: list[int] = []
+
+        def reached() -> str:
+            try:
+                quorum = self.active.quorum()
+            except NoActiveController as error:
+                return error.why
+            marks.append(max(0, quorum.high_watermark))
+            behind = [int(voter.id) for voter in quorum.voters if voter.log_end_offset <= marks[0]]
+            return f"voters {behind} are behind {marks[0]}" if behind else ""
+
+        self.wait("a whole quorum", reached)
 
     def await_log(self, words: str) -> None:
         """Until some controller's log holds the words."""
