@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from migrate.errors import LabNotReady, MigrateError
@@ -18,6 +18,7 @@ from migrate.model.views import MetadataAnswer, Stopped
 
 POLL_SECONDS: Final = 0.1
 PATIENCE_SECONDS: Final = 120.0
+LOOKED_AT: Final = 200
 LAST_LINES: Final = 5
 PLAIN: Final = Access()
 _never: Final = threading.Event()
@@ -33,11 +34,16 @@ def wait_until(what: str, reached: Callable[[], str], watched: Supervisor, names
     while missing := reached():
         for name in names:
             if isinstance(watched.state(name), Stopped):
-                words = "\n         ".join(watched.last_words(name, LAST_LINES))
+                words = "\n         ".join(said(watched.last_words(name, LOOKED_AT)))
                 raise LabNotReady(f"{name} died while {what}", where=watched.spec(name).log, why=words)
         if time.monotonic() > deadline:
             raise LabNotReady(f"{what}: {missing} after {PATIENCE_SECONDS:.0f} s", where=", ".join(names))
         _never.wait(POLL_SECONDS)
+
+
+def said(lines: Sequence[str]) -> list[str]:
+    """The last lines that tell something: a stack trace is longer than a message has room for (pure)."""
+    return [line for line in lines if not line.startswith(("\tat ", "\t... "))][-LAST_LINES:]
 
 
 def zookeeper_answers(port: int) -> str:
