@@ -58,7 +58,7 @@ def doctor(kafka_home: str | None, directory: pathlib.Path, output: str) -> int:
         click.echo(json.dumps(answer, indent=1))
     else:
         click.echo("\n".join(_lines(items)))
-        click.echo(f"{len(missing)} things are missing" if missing else "everything that is needed is here")
+        click.echo(f"missing: {', '.join(item.name for item in missing)}" if missing else "everything needed is here")
     return EXIT_ERROR if missing else EXIT_OK
 
 

@@ -1,0 +1,100 @@
+"""`lab` at the command line, without a cluster (with one: tests/lab/test_cluster)."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from migrate.cli.lab import as_text, lab
+from migrate.errors import LabFolderNotOurs, LabMissing
+from migrate.lab.status import LabStatus, ProcessStatus
+
+STATUS = LabStatus(
+    directory="/lab",
+    inventory="/lab/inventory.yaml",
+    zookeeper="127.0.0.1:20000/kafka",
+    bootstrap="127.0.0.1:20001",
+    processes=(
+        ProcessStatus("broker-0", "migration mode", "running", 4711, 150, (20001, 20002), True),
+        ProcessStatus("controller-3000", "not configured yet", "stopped", None, 0, (20003,), False),
+    ),
+    brokers=(0, 1),
+    partitions=137,
+    not_whole=2,
+    seeded=True,
+)
+
+
+def test_every_command_has_its_help() -> None:
+    """And the group lists them all."""
+    listed = CliRunner().invoke(lab, ["--help"]).output
+    for name in ("up", "seed", "status", "down", "demo"):
+        assert name in listed
+        found = CliRunner().invoke(lab, [name, "--help"])
+        assert found.exit_code == 0
+        assert "--dir" in found.output
+
+
+@pytest.mark.parametrize("name", ["seed", "status", "down"])
+def test_without_a_lab_the_error_says_so(name: str, tmp_path: Path) -> None:
+    """Nothing is made by asking."""
+    result = CliRunner().invoke(lab, [name, "--dir", str(tmp_path / "none")])
+    assert isinstance(result.exception, LabMissing)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> None:
+    """`up` writes nothing into it."""
+    (tmp_path / "precious").write_text("x")
+    result = CliRunner().invoke(lab, ["up", "--dir", str(tmp_path)])
+    assert isinstance(result.exception, LabFolderNotOurs)
+    assert [path.name for path in tmp_path.iterdir()] == ["precious"]
+
+
+def test_the_process_exits_with_one_and_names_the_error(tmp_path: Path) -> None:
+    """Id, place and next step, on stderr; no traceback."""
+    argv = [sys.executable, "-m", "migrate", "lab", "status", "--dir", str(tmp_path)]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stdout == ""
+    assert done.stderr.startswith("E-LAB-02: ")
+    assert str(tmp_path) in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_person_sees_at_once_what_is_not_as_it_should_be() -> None:
+    """Partitions that are not whole, files that changed under a running process."""
+    text = as_text(STATUS)
+    assert "137 partitions, 2 not whole" in text
+    broker = next(line for line in text.splitlines() if "broker-0" in line)
+    assert "4711" in broker
+    assert "20001,20002" in broker
+    assert "changed since" in broker
+
+
+def test_a_cluster_that_does_not_answer_is_not_called_whole() -> None:
+    """Nobody answered: that is what is said."""
+    silent = LabStatus(**{**{name: getattr(STATUS, name) for name in STATUS.__slots__}, "brokers": None})
+    assert "no broker answers" in as_text(silent)
+    assert "not whole" not in as_text(silent)
+
+
+def test_an_unknown_stage_is_a_usage_error(tmp_path: Path) -> None:
+    """With the names that there are; no lab is made for it."""
+    argv = [sys.executable, "-m", "migrate", "lab", "demo", "--until", "tomorrow", "--dir", str(tmp_path / "lab")]
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    assert done.returncode == 64
+    assert "hybrid" in done.stderr
+    assert not (tmp_path / "lab").exists()
+
+
+def test_json_is_json(tmp_path: Path) -> None:
+    """Through the command's own encoder."""
+    from dataclasses import asdict
+
+    assert json.loads(json.dumps({"schema": 1, **asdict(STATUS)}))["processes"][0]["pid"] == 4711
