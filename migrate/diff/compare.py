@@ -55,7 +55,7 @@ def compare(
         entity_table(
             spark,
             _without(frames.entities(zookeeper.entities, frames.zookeeper_brokers(zookeeper.brokers)), blind),
-            _without(frames.entities(kraft.entities, frames.kraft_brokers(kraft.brokers)), blind),
+            _without(frames.entities(kraft.entities, _typed(kraft)), blind),
         ),
     )
     excuses = current(accepted, today)
@@ -92,6 +92,10 @@ def blind_configs(blind_spots: Iterable[str]) -> frozenset[tuple[str, str]]:
     """
     matches = (BLIND_CONFIG.match(text) for text in blind_spots)
     return frozenset((match["key"], match["name"]) for match in matches if match)
+
+
+def _typed(kraft: KraftView) -> tuple[frames.EntityRow, ...]:
+    return *frames.kraft_brokers(kraft.brokers), *frames.kraft_features(kraft.features)
 
 
 def _without(table: pa.Table, blind: frozenset[tuple[str, str]]) -> pa.Table:

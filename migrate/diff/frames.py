@@ -128,13 +128,26 @@ def partitions(columns: PartitionColumns, cluster: int = 0) -> pa.Table:
     return pa.table(values, schema=PARTITIONS)
 
 
-def entities(columns: EntityColumns, registered: Iterable[EntityRow] = (), cluster: int = 0) -> pa.Table:
-    """Everything that is no partition.  Rows of kind `broker` are `registered`'s, made here for both views alike."""
+def entities(columns: EntityColumns, typed: Iterable[EntityRow] = (), cluster: int = 0) -> pa.Table:
+    """Everything that is no partition.
+
+    `typed` rows are made here, for both views alike, from what the views hold as values (brokers, features); they
+    take the place of all rows of their kinds.
+    """
+    made = tuple(typed)
+    kinds = {"broker", *(row[0] for row in made)}
     rows = dict.fromkeys(zip(columns.kind, columns.key, columns.name, columns.value, strict=True))
     found = Column.of(ENTITIES)
-    for row in (*(row for row in rows if row[0] != "broker"), *registered):
+    for row in (*(row for row in rows if row[0] not in kinds), *made):
         found.add(cluster, *row)
     return found.table()
+
+
+def kraft_features(features: Mapping[str, int]) -> Iterator[EntityRow]:
+    """Finalized features as rows of kind `feature`; level 0 is no feature (`FeatureLevelRecord`)."""
+    for name, level in features.items():
+        if level > 0:
+            yield "feature", name, "level", str(level)
 
 
 def zookeeper_brokers(brokers: Mapping[NodeId, ZkBroker]) -> Iterator[EntityRow]:

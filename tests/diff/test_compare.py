@@ -46,8 +46,8 @@ def compared(
     accepted: tuple[AcceptedDifference, ...] = (),
     today: date = TODAY,
 ) -> DiffReport:
-    """The report at offset 100."""
-    return compare(spark, zookeeper, kraft, accepted, offset=100, lag=3, today=today)
+    """The report at offset 100, without metadata.version, which always differs."""
+    return compare(spark, zookeeper, replace(kraft, features={}), accepted, offset=100, lag=3, today=today)
 
 
 def shapes(report: DiffReport) -> set[tuple[str, str, str, str]]:
@@ -151,6 +151,18 @@ def test_a_migrating_broker_must_be_registered_as_its_znode_says(spark: SparkSes
         ("broker", "2", "endpoints", "ONLY_KRAFT"),
     }
     assert len(report.unexcused) == 6
+
+
+def test_features_are_compared_by_level(spark: SparkSession) -> None:
+    """Those of the image itself; level 0 is none, and only metadata.version may be KRaft's alone."""
+    kraft = replace(kraft_view(), features={"metadata.version": 21, "group.version": 1, "x.version": 0, "y.version": 2})
+    zookeeper = zookeeper_view(entities=[("feature", "y.version", "level", "1")])
+    report = compare(spark, zookeeper, kraft, (), offset=100, lag=0, today=TODAY)
+    assert shapes(report) == {
+        ("feature", "metadata.version", "level", "EXPECTED"),
+        ("feature", "group.version", "level", "ONLY_KRAFT"),
+        ("feature", "y.version", "level", "DIFFERS"),
+    }
 
 
 # -- acceptance --------------------------------------------------------------------------------------------------

@@ -1,0 +1,175 @@
+"""The session is ours: quiet, on loopback, in its own folder, and gone when it is stopped or when we are."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import SparkSession
+
+from migrate.diff.frames import frame
+from migrate.diff.session import SparkHandle, settings
+from migrate.errors import NoJava, SparkDidNotStart, SparkGone
+
+DEADLINE = 60.0
+
+
+def ended(pid: int, within: float = DEADLINE) -> bool:
+    """Has the process ended (or does it within so many seconds)?"""
+    until = time.monotonic() + within
+    wait = subprocess.run(["tail", f"--pid={pid}", "-f", "/dev/null"], timeout=within, check=False)
+    return wait.returncode == 0 and time.monotonic() <= until
+
+
+# -- settings (no process) ---------------------------------------------------------------------------------------
+def test_a_local_session_stays_on_loopback_and_leaves_nothing_behind(tmp_path: Path) -> None:
+    """No user interface, no event log, no warehouse elsewhere, nothing on the terminal."""
+    conf = settings("local[2]", tmp_path)
+    assert conf["spark.driver.host"] == conf["spark.driver.bindAddress"] == "127.0.0.1"
+    assert conf["spark.ui.enabled"] == conf["spark.eventLog.enabled"] == conf["spark.ui.showConsoleProgress"] == "false"
+    assert conf["spark.local.dir"] == str(tmp_path)
+    assert conf["spark.sql.warehouse.dir"].startswith(str(tmp_path))
+    assert conf["spark.sql.catalogImplementation"] == "in-memory"
+
+
+def test_another_master_keeps_its_network_and_the_callers_settings_win(tmp_path: Path) -> None:
+    """Loopback is for local masters alone."""
+    conf = settings("spark://host:7077", tmp_path, {"spark.sql.shuffle.partitions": "64"})
+    assert conf["spark.master"] == "spark://host:7077"
+    assert "spark.driver.host" not in conf
+    assert conf["spark.sql.shuffle.partitions"] == "64"
+
+
+def test_no_java_is_told_as_such_and_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failure waits until somebody asks for the session."""
+
+    def none() -> None:
+        raise NoJava("no Java 17 to 21 was found")
+
+    monkeypatch.setattr("migrate.diff.session.find_java", none)
+    handle = SparkHandle.start(tmp_path)
+    with pytest.raises(NoJava):
+        handle.get(DEADLINE)
+    handle.stop()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_importing_the_door_costs_no_spark() -> None:
+    """Who starts a session later must not pay for pyspark now."""
+    code = (
+        "import migrate.diff.session, sys; print(any(name.startswith(('pyspark', 'pyarrow')) for name in sys.modules))"
+    )
+    answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert answer.stdout.strip() == "[]"
+
+
+# -- the session of these tests ------------------------------------------------------------------------------------
+@pytest.mark.spark
+def test_the_session_answers_with_our_settings(spark: SparkSession) -> None:
+    """What we set is what runs; workers would run this interpreter."""
+    assert spark.range(5).count() == 5
+    assert spark.conf.get("spark.sql.catalogImplementation") == "in-memory"
+    assert os.environ["PYSPARK_PYTHON"] == sys.executable
+
+
+@pytest.mark.spark
+def test_the_gateways_secret_leaves_the_environment_and_never_stands_in_argv(
+    spark: SparkSession, spark_handle: SparkHandle
+) -> None:
+    """Children must not inherit the door to our session, and nobody reads it from the process table."""
+    assert not [name for name in os.environ if name.startswith("PYSPARK_GATEWAY")]
+    jvm = spark_handle._jvm
+    assert jvm is not None
+    for name in ("cmdline", "environ"):
+        assert jvm.secret.encode() not in Path(f"/proc/{jvm.pid}/{name}").read_bytes()
+    assert jvm.secret not in repr(jvm)
+
+
+@pytest.mark.spark
+def test_the_sessions_folder_is_ours_alone(spark: SparkSession, spark_handle: SparkHandle) -> None:
+    """Mode 0700, with the driver's log in it, and the connection file gone."""
+    folder = spark_handle._folder
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert (folder / "spark-driver.log").is_file()
+    assert not list(folder.glob("gateway-*"))
+
+
+@pytest.mark.spark
+def test_a_second_session_in_one_process_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Pyspark would hand out the first one under another name."""
+    second = SparkHandle.start(tmp_path)
+    with pytest.raises(SparkDidNotStart, match="session already"):
+        second.get(DEADLINE)
+    second.stop()
+    assert spark.range(3).count() == 3
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.spark
+def test_tables_of_many_chunks_arrive_whole(spark: SparkSession) -> None:
+    """Pyspark drops every row after an empty chunk; nothing of ours may come in chunks."""
+    empty = pa.table({"a": pa.array([], pa.int64())})
+    chunks = pa.concat_tables([empty, pa.table({"a": [1, 2]}), empty, pa.table({"a": [3]})])
+    assert frame(spark, chunks).count() == 3
+
+
+# -- lives and deaths of other sessions, each in a process of its own ------------------------------------------------
+CHILD = """
+import os, signal, sys
+from pathlib import Path
+from migrate.diff.session import SparkHandle
+from migrate.errors import MigrateError, SparkGone
+
+handle = SparkHandle.start(Path(sys.argv[1]))
+print(handle.get(120).range(4).count(), handle.driver_pid, flush=True)
+if sys.argv[2] == "killed":
+    os.kill(os.getpid(), signal.SIGKILL)
+if sys.argv[2] == "driver dies":
+    os.kill(handle.driver_pid, signal.SIGKILL)
+    os.waitid(os.P_PID, handle.driver_pid, os.WEXITED | os.WNOWAIT)
+    try:
+        handle.get(5)
+    except SparkGone as error:
+        print(error.id, flush=True)
+handle.stop()
+handle.stop()
+try:
+    handle.get(5)
+except SparkGone:
+    print("stopped", flush=True)
+again = SparkHandle.start(Path(sys.argv[1]))
+print(again.get(120).range(6).count(), flush=True)
+again.stop()
+print(os.listdir(sys.argv[1]), flush=True)
+"""
+
+
+def child(folder: Path, how: str) -> tuple[list[str], int, str]:
+    """What a process of its own with a session printed, its exit code, and what stood on its stderr."""
+    done = subprocess.run(
+        [sys.executable, "-c", CHILD, str(folder), how], capture_output=True, text=True, timeout=300, check=False
+    )
+    return done.stdout.splitlines(), done.returncode, done.stderr
+
+
+@pytest.mark.spark
+def test_a_driver_that_dies_is_told_and_another_session_can_follow(tmp_path: Path) -> None:
+    """Killed under us: SparkGone, never a hang; stop works, twice; a new session starts; no file stays, no noise."""
+    lines, code, errors = child(tmp_path, "driver dies")
+    assert (lines[1:], code) == ([SparkGone.id, "stopped", "6", "[]"], 0)
+    assert errors == ""
+
+
+@pytest.mark.spark
+def test_the_driver_does_not_outlive_us(tmp_path: Path) -> None:
+    """SIGKILL of our process closes the pipe that its stdin is."""
+    lines, code, _ = child(tmp_path, "killed")
+    assert code == -signal.SIGKILL
+    assert ended(int(lines[0].split()[1]))
