@@ -38,7 +38,7 @@ DEVELOPMENT = [
 setup(
     name="kafka-kraft-migrate",
     version="0.1.0",
-    description="Takes a ZooKeeper-mode Apache Kafka 3.9 cluster with several log directories a broker to KRaft, in place",
+    description="Takes a ZooKeeper-mode Apache Kafka 3.9 cluster with several log directories a broker to KRaft",
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",
     license="Apache-2.0",

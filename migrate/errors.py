@@ -430,7 +430,7 @@ class KafkaHomeUnusable(InputError):
     """--kafka-home holds no Kafka distribution that can migrate."""
 
     id = "E-JAVA-03"
-    hint = "name the folder of an unpacked Apache Kafka 3.9 (it has libs/), or leave --kafka-home out: the jars are fetched"
+    hint = "name the folder of an unpacked Apache Kafka 3.9 (it has libs/), or leave it out: the jars are fetched"
 
 
 class JarsUnavailable(Retryable, WorldError):
@@ -447,7 +447,7 @@ class JarSumWrong(InputError):
     """A jar is not the one that the lock list names."""
 
     id = "E-JAVA-05"
-    hint = "find out who changed the jar (a mirror, a disk); remove the folder named above, and run the same command again"
+    hint = "find out who changed the jar (a mirror, a disk); remove the folder named above and run the command again"
 
 
 class JavaToolFailed(WorldError):
@@ -584,7 +584,7 @@ class DriveStopped(WorldError):
     """Sending directories was stopped, because the cluster moved under it."""
 
     id = "E-DIR-02"
-    hint = "wait until the cluster is whole and run the same command again: what the metadata already says is not sent again"
+    hint = "wait until the cluster is whole and run the command again: what the metadata says is not sent again"
 
 
 class LabFolderNotOurs(InputError):

@@ -30,7 +30,7 @@ def main(words: list[str]) -> int:
                 print(f"{name} failed", flush=True)
                 return code
     print("== tests", flush=True)
-    selection = ["-m", "not long"] if not words else words
+    selection = words or ["-m", "not long"]
     if words == ["fast"]:
         selection = ["-m", "not (zookeeper or spark or kafka or long)"]
     return subprocess.run([*PYTEST, *selection], check=False).returncode

@@ -172,7 +172,9 @@ class Demo:
         for claim in report.claims:
             self._lines.say(f"{claim.holds.value:<20} {claim.text} ({claim.evidence})")
         proven = report.verdict.word is RunWord.PROVEN
-        self._lines.say(f"{report.verdict.word.value}: {report.verdict.sentence}", "bold green" if proven else "bold red")
+        self._lines.say(
+            f"{report.verdict.word.value}: {report.verdict.sentence}", "bold green" if proven else "bold red"
+        )
         self._lines.print(f"report: {paths[0]}")
         return 0 if proven else 1
 

@@ -56,7 +56,8 @@ def line_of(name: str, data: Mapping[str, Any]) -> str:
         case "intend":
             return f"  {data['step']}: {data['title']}"
         case "waiting":
-            return f"    waiting for {data['what']} (owner: {data['owner']}; next: {data['next']})"
+            after = "" if data["next"].startswith("nothing") else f"; {data['next']}"
+            return f"    waiting for {data['what']} (owner: {data['owner']}{after})"
         case "diff":
             return f"    compared at metadata offset {data['offset']}: {data['unexcused']} unexcused differences"
         case "conclude":

@@ -58,9 +58,11 @@ def _by_metadata(world: World, view: KraftView) -> Detected | Unknown:
                 return Detected(Stage.KRAFT_MODE, None, how)
             return Detected(Stage.HYBRID, Stage.KRAFT_MODE, how)
         case ZkMigrationState.POST_MIGRATION:
-            flagged = _flagged(world)
-            how = said + f"controllers that still answer with the flag: {flagged}"
-            return Detected(Stage.SOAK if flagged else Stage.FINALIZE, Stage.FINALIZE if flagged else None, how)
+            flagged, silent = _flagged(world), _silent(world)
+            how = said + f"controllers that still answer with the flag: {flagged}, that do not answer: {silent}"
+            if flagged or silent:
+                return Detected(Stage.SOAK, Stage.FINALIZE, how)
+            return Detected(Stage.FINALIZE, None, how)
         case _:
             return Unknown(said + "controllers that were started without the flag cannot migrate (B-MIG-02)")
 
@@ -70,3 +72,12 @@ def _flagged(world: World) -> list[int]:
         return []
     answers = world.live.controllers.items()
     return sorted(int(node) for node, answer in answers if not isinstance(answer, Unknown) and answer.migration_flag)
+
+
+def _silent(world: World) -> list[int]:
+    """Controllers whose flag was not told: one of them may be the half-done one, so none of them counts as done."""
+    nodes = [node.id for node in world.inventory.controllers]
+    if isinstance(world.live, Unknown):
+        return sorted(map(int, nodes))
+    answers = world.live.controllers
+    return sorted(int(node) for node in nodes if isinstance(answers.get(node, Unknown("not asked")), Unknown))

@@ -10,7 +10,7 @@
 | `diff-file` | step, node, path, lines: a configuration file's change (unified diff, redacted) |
 | `waiting` | step, what, owner, next, progress: a wait began or advanced |
 | `ledger` | step, offset, engine, cells: list of {broker, directory, path, states: {state: replicas}} |
-| `diff` | step, offset, lag, counts: {kind: {class: fields}}, unexcused: number, expected: {rule: fields}, blind_spots |
+| `diff` | step, offset, lag, counts: {kind: {class: fields}}, unexcused, expected: {rule: fields}, blind_spots |
 | `conclude` | step, stage, outcome (Verified, AlreadyDone, Failed, Refused, Unknown, NotYet), reason, evidence (list) |
 | `stop` | reason, code: why the engine stopped before the end |
 | `note` | key, value |

@@ -18,6 +18,7 @@ class NodeId(int):
     """A broker's or controller's id: 0 to 2^31 - 1.  Brokers and controllers share one id space."""
 
     def __new__(cls, value: int | str) -> Self:
+        """Raise ValueError outside the range."""
         number = int(value)
         if not 0 <= number < 2**31:
             message = f"node id {number} is outside 0..2147483647"
@@ -31,6 +32,7 @@ class KafkaUuid(str):
     __slots__ = ()
 
     def __new__(cls, text: str) -> Self:
+        """Raise ValueError for anything else."""
         if not _UUID_TEXT.fullmatch(text):
             message = f"{text!r} is no Kafka UUID: {UUID_TEXT_LENGTH} characters of base64url expected"
             raise ValueError(message)

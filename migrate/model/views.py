@@ -68,7 +68,7 @@ class PendingWork:
 
 @dataclass(frozen=True, slots=True)
 class ZookeeperView:
-    """What ZooKeeper said between `zxid_first` and `zxid_last`; keys that differed between two reads were read again."""
+    """What ZooKeeper said between `zxid_first` and `zxid_last`; what changed meanwhile was read again."""
 
     connect: str
     cluster_id: str
@@ -90,7 +90,7 @@ class ZookeeperView:
 # -- KRaft -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker's registration in the metadata (RegisterBrokerRecord and its changes); `epoch` is its record's offset."""
+    """A broker's registration in the metadata (RegisterBrokerRecord and its changes); `epoch`: its record's offset."""
 
     id: NodeId
     epoch: int

@@ -127,7 +127,7 @@ def _left(ledger: Ledger | Unknown, wanted: Mapping[tuple[str, int], str]) -> bo
 
 
 def to_send(ledger: Ledger | Unknown, broker: int) -> Assignments:
-    """Directory id -> replicas, of the rows that may be sent; each replica once.  Nothing where the ledger is unknown."""
+    """Directory id -> replicas, of the rows that may be sent; each once.  DriveStopped without a ledger."""
     if isinstance(ledger, Unknown):
         raise DriveStopped(f"the ledger is unknown: {ledger.reason}")
     found: dict[str, dict[tuple[str, int], None]] = {}

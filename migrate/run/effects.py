@@ -48,6 +48,10 @@ class JournaledEffects:
         self._crash = crash
         self.step = ""
 
+    def crash_point(self, label: str) -> None:
+        """A point between effects."""
+        self._crash.reach(label)
+
     @contextmanager
     def _effect(self, name: str, node: str, detail: str) -> Iterator[None]:
         label = f"{name}:{node}"

@@ -27,9 +27,12 @@ POLL: Final = 0.3  # seconds between two looks while waiting
 
 
 class StepEffects(Effects, Protocol):
-    """Effects that know which step they are part of."""
+    """Effects that know which step they are part of, and where a test wants the process to die."""
 
     step: str
+
+    def crash_point(self, label: str) -> None:
+        """Die here, if this is the point that was asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,6 +114,7 @@ class Engine:
             world = self._observe(step.needs)
 
     def _prove(self, planned: PlannedStep, step: Step) -> None:
+        self._with.effects.crash_point(f"proof:{planned.id}")
         waiting = _Wait(self, planned)
         while True:
             world = self._observe(step.proof_needs)
@@ -148,9 +152,11 @@ class Engine:
     def _facts(self) -> Mapping[str, str]:
         events = self._with.journal.events
         found = journals.notes(events)
-        rolls = [event.time for event in journals.of_stage(events, "kraft-mode")]
-        if rolls:
-            found["soak_elapsed"] = f"{max(0.0, self._with.clock.now() - rolls[-1]):.1f}"
+        # where another run rolled the brokers, this journal proves dual write only since this run began
+        since = [event.time for event in events if event.name == "session"][:1]
+        since += [event.time for event in journals.of_stage(events, "kraft-mode")]
+        if since:
+            found["soak_elapsed"] = f"{max(0.0, self._with.clock.now() - since[-1]):.1f}"
         return found
 
     def _write(self, name: str, **data: Any) -> None:

@@ -63,7 +63,7 @@ def read(path: pathlib.Path) -> Reading:
 
 
 def _may_be_torn(line: bytes) -> bool:
-    """Could a kill have left this?  Not if there is more than the line's own length announces: two lines ran together."""
+    """Could a kill have left this?  Not if the line is longer than it announces: two ran together."""
     try:
         announced = int(line[:8], 16)
     except ValueError:

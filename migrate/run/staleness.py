@@ -1,4 +1,4 @@
-"""Is the plan still about this world?  Compared are the inputs that decide a step's actions, nothing that moves by itself."""
+"""Is the plan still about this world?  Compared are the inputs that decide actions, not what moves by itself."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Which keys change in which stage: our own table, applied to the operators' own files (pure).
 
-Source: Kafka 3.9 operations guide (ZooKeeper to KRaft migration), `KafkaConfig.scala`, `KafkaServer.scala`; each row was
-run on real clusters.  Comments, order and untouched bytes of a broker's file are kept; a controller's file is
+Source: Kafka 3.9 operations guide (ZooKeeper to KRaft migration), `KafkaConfig.scala`, `KafkaServer.scala`; each row
+was run on real clusters.  Comments, order and untouched bytes of a broker's file are kept; a controller's file is
 rendered from a broker's.
 """
 

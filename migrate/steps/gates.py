@@ -136,8 +136,9 @@ def stop_is_accepted(world: World, broker: int) -> Readiness:
     if isinstance(world.playbook, Unknown):
         return world.playbook
     file = facts.config(world, broker)
-    values = file.values if isinstance(file, ConfigFile) else {}
-    suffering = unavoidable(view.partitions, view.entities, values, [broker])
+    if not isinstance(file, ConfigFile):
+        return Unknown(f"the file of broker {broker} cannot be read, and with it its min.insync.replicas")
+    suffering = unavoidable(view.partitions, view.entities, file.values, [broker])
     refused = not_accepted(suffering, world.playbook.accept_unavailable)
     if refused:
         why = "; ".join(f"{topic} ({suffering[topic]})" for topic in refused[:5])
@@ -172,8 +173,8 @@ def state_is(world: World, *states: ZkMigrationState) -> Readiness:
         return Ready()
     if world.kraft.migration_state is ZkMigrationState.POST_MIGRATION:
         return Refused(
-            "the metadata says POST_MIGRATION: a controller without the flag was elected, the way back is gone; roll all "
-            "brokers forward to KRaft and restart no ZooKeeper-mode broker",
+            "the metadata says POST_MIGRATION: a controller without the flag was elected, the way back is gone; roll "
+            "all brokers forward to KRaft and restart no ZooKeeper-mode broker",
             ("B-MIG-07",),
         )
     wanted = " or ".join(state.name for state in states)
@@ -205,7 +206,8 @@ def ledger_is(world: World, *states: ReplicaState) -> Readiness:
     wanted = " or ".join(state.value for state in states)
     return Refused(
         f"{len(wrong)} of {len(world.ledger.rows)} replicas are not {wanted}: {row.topic}-{row.partition} on broker "
-        f"{row.broker} is {row.state.value} (on disk {row.on_disk or 'nowhere'}, in the metadata {row.in_metadata or '-'})"
+        f"{row.broker} is {row.state.value} (on disk {row.on_disk or 'nowhere'}, in the metadata "
+        f"{row.in_metadata or '-'})"
     )
 
 

@@ -6,6 +6,7 @@ KRaft mode.  A configuration changes only between the stop and the start of that
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
@@ -48,9 +49,9 @@ class _Roll(BaseStep):
         """The broker in the inventory."""
         return next(node for node in world.inventory.brokers if node.id == self.broker)
 
+    @abstractmethod
     def target(self, world: World, raw: bytes) -> bytes:
         """The file that the broker is to start with."""
-        raise AssertionError
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         """The file's change and the restart."""
@@ -191,8 +192,10 @@ class RollToMigrationMode(_Roll):
             return ()
         found = world.kraft.brokers[NodeId(self.broker)]
         return (
-            f"registration at offset {found.epoch}: incarnation {found.incarnation}, migrating, "
-            f"{len(found.log_dirs)} directories as on disk",
+            (
+                f"registration at offset {found.epoch}: incarnation {found.incarnation}, migrating, "
+                f"{len(found.log_dirs)} directories as on disk"
+            ),
             "every partition has its full ISR in every broker's metadata",
         )
 

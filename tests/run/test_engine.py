@@ -23,7 +23,7 @@ from migrate.run.effects import Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
 from migrate.run.journal import Journal
 from tests.testing import worlds
-from tests.testing.simulated import FakeClock, Killed, KillAt, SimulatedCluster
+from tests.testing.simulated import FakeClock, KillAt, Killed, SimulatedCluster
 from tests.testing.worlds import live, zk
 
 PLANNED_ON = frozenset(Need) - {Need.DIFF, Need.SPARK_LEDGER}

@@ -1,7 +1,6 @@
 """The journal survives what a kill or a bad disk does to it, or says that it was damaged."""
 
 import json
-import os
 from pathlib import Path
 
 import pytest
@@ -89,7 +88,7 @@ def test_a_full_disk_is_an_error_with_an_id(tmp_path: Path) -> None:
     path, _ = written(tmp_path)
     journal = Journal.resume(path)
     journal._file.close()
-    journal._file = open(os.open("/dev/full", os.O_WRONLY), "wb", buffering=0)  # noqa: SIM115
+    journal._file = Path("/dev/full").open("r+b", buffering=0)  # noqa: SIM115 - closed with the journal
     with pytest.raises(JournalUnwritable):
         journal.append(9.0, "note", {"key": "k", "value": "v"})
     journal.close()

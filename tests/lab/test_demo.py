@@ -1,0 +1,247 @@
+"""The main job on real Kafka: a JBOD cluster from ZooKeeper to finalized KRaft, killed twice on the way.
+
+One demo serves all claims here.  What it leaves behind is judged independently: by Kafka's own dump of the metadata
+log, by the meta.properties files and by the folders on the disks.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrate.java.find import find_java
+from migrate.java.jars import kafka_jars
+from migrate.java.run import run_tool
+from migrate.lab.cluster import Lab
+from migrate.lab.load import find_load
+from migrate.model.views import Running, Stopped
+from migrate.run.crash import VARIABLE
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+MINUTES = 60
+
+
+def kraft_migrate(*words: str, crash: str = "") -> subprocess.CompletedProcess[str]:
+    """The command as a user runs it; `crash` names a point at which it kills itself."""
+    environment = {**os.environ, VARIABLE: crash}
+    command = [sys.executable, "-m", "migrate", *words]
+    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=15 * MINUTES)
+
+
+def killed(*words: str, crash: str) -> None:
+    """It dies by SIGKILL, and nobody cleans up after it."""
+    ended = kraft_migrate(*words, crash=crash)
+    assert ended.returncode == -signal.SIGKILL, ended.stderr[-3000:]
+
+
+@pytest.fixture(scope="module")
+def directory(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    """The demo's folder; whatever lives in it at the end is stopped."""
+    folder = tmp_path_factory.mktemp("demo") / "lab"
+    yield folder
+    if (folder / "lab.json").exists():
+        kraft_migrate("lab", "down", "--dir", str(folder))
+
+
+@dataclass(frozen=True)
+class Parked:
+    """The cluster in hybrid, reached by a run that was killed in the first roll."""
+
+    directory: Path
+
+    def ask(self, *words: str) -> tuple[int, Any]:
+        """A command's exit code and its JSON answer."""
+        ended = kraft_migrate(*words, "--inventory", str(self.directory / "inventory.yaml"), "--output", "json")
+        assert ended.stdout, ended.stderr
+        return ended.returncode, json.loads(ended.stdout)
+
+
+@pytest.fixture(scope="module")
+def parked(directory: Path) -> Parked:
+    """Up, seeded, killed with broker 1 stopped, resumed, parked after hybrid."""
+    words = ("lab", "demo", "--dir", str(directory), "--until", "hybrid")
+    killed(*words, crash="after:stop:1")
+    ended = kraft_migrate(*words)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    return Parked(directory)
+
+
+def test_status_tells_where_the_cluster_stands(parked: Parked) -> None:
+    """By the cluster's own words: the copy is done, no broker is in KRaft mode."""
+    code, answer = parked.ask("status")
+    assert code == 0
+    assert answer["stage"] == "copy"
+    assert answer["half_done"] is None
+    assert {row["registered"] for row in answer["processes"][:3]} == {"migration"}
+    assert answer["unhealthy_partitions"] == 0
+
+
+def test_zookeeper_and_kraft_are_equal_in_hybrid(parked: Parked) -> None:
+    """Field by field, with no difference outside EXPECTED; all kinds that were seeded are among them."""
+    code, answer = parked.ask("diff")
+    assert (code, answer["unexcused"]) == (0, 0)
+    assert {"partition", "topic", "topic-config", "broker-config", "client-quota", "scram", "acl"} <= set(
+        answer["counts"]
+    )
+    assert answer["counts"]["partition"]["EQUAL"] >= 8 * 100
+
+
+def test_every_replica_is_migrating_in_hybrid(parked: Parked) -> None:
+    """The copy knows no directories; `verify` says so, row by row, and ends with 2."""
+    code, answer = parked.ask("directories", "verify")
+    assert code == 2
+    assert len(answer["replicas"]) >= 300
+    assert {row["state"] for row in answer["replicas"]} == {"MIGRATING"}
+    assert all(row["on_disk"] for row in answer["replicas"])
+
+
+def test_every_directory_is_healthy_and_registered(parked: Parked) -> None:
+    """Nine directories, each with an id of its own that its broker registered."""
+    _, answer = parked.ask("directories", "show")
+    rows = answer["directories"]
+    assert len(rows) == 9
+    assert {row["health"] for row in rows} == {"healthy"}
+    assert {row["registered"] for row in rows} == {"yes"}
+    assert len({row["directory_id"] for row in rows}) == 9
+
+
+def test_assess_finds_no_blocker(parked: Parked) -> None:
+    """From the inventory, and from a connect string alone: there blind spots are said, and are no blockers."""
+    code, _ = parked.ask("assess")
+    assert code == 0
+    zookeeper = Lab.open(parked.directory).inventory.zookeeper
+    ended = kraft_migrate("assess", "--zookeeper", zookeeper, "--output", "json")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The demo at its end."""
+
+    directory: Path
+    ended: subprocess.CompletedProcess[str]
+
+    def run_folder(self) -> Path:
+        """The folder of the run that went to the end."""
+        plan = json.loads((self.directory / "demo.json").read_text())["plan"]
+        return Path(plan).parent
+
+    def report(self) -> Any:
+        """The report as JSON."""
+        return json.loads((self.run_folder() / "report.json").read_text())
+
+    def notes(self) -> list[dict[str, str]]:
+        """The notes of its journal."""
+        lines = (self.run_folder() / "journal.jsonl").read_text().splitlines()
+        events = [json.loads(line.split(" ", 2)[2]) for line in lines]
+        return [event["data"] for event in events if event["event"] == "note"]
+
+
+@pytest.fixture(scope="module")
+def finished(parked: Parked) -> Finished:
+    """Killed once more with broker 2 stopped in the second roll, then to the end."""
+    words = ("lab", "demo", "--dir", str(parked.directory))
+    killed(*words, crash="after:stop:2")
+    return Finished(parked.directory, kraft_migrate(*words))
+
+
+def test_a_stale_epoch_was_survived(finished: Finished) -> None:
+    """Policy drive's first request carried an old epoch: the real controller refused it, and it was sent again."""
+    said = next(note["value"] for note in finished.notes() if note["key"] == "assigned:2")
+    assert said.endswith(" 1 retried")
+    assert not said.startswith("0 replicas")
+
+
+def test_the_demo_ends_proven(finished: Finished) -> None:
+    """Exit code 0, and a report in three forms whose every claim holds."""
+    assert finished.ended.returncode == 0, finished.ended.stderr[-4000:]
+    report = finished.report()
+    assert report["verdict"]["word"] == "PROVEN"
+    assert {claim["holds"] for claim in report["claims"]} == {"holds"}
+    assert report["load"]["missing"] == report["load"]["duplicated"] == 0
+    assert report["load"]["acknowledged"] > 1000
+    for name in ("report.html", "report.md"):
+        assert (finished.run_folder() / name).stat().st_size > 1000
+
+
+def test_nothing_of_the_lab_lives_on(finished: Finished) -> None:
+    """`lab demo` without --keep ends with the lab down."""
+    lab = Lab.open(finished.directory)
+    assert not [name for name in lab.supervisor.specs() if isinstance(lab.supervisor.state(name), Running)]
+    assert isinstance(find_load(finished.directory), Stopped)
+
+
+def dumped_by_kafka(folder: Path) -> list[dict[str, Any]]:
+    """Every record of a metadata log's segments, as Kafka's own tool prints them."""
+    files = ",".join(sorted(str(path) for path in folder.glob("*.log")))
+    java, jars = find_java(), kafka_jars()
+    words = ["--cluster-metadata-decoder", "--skip-record-metadata", "--files", files]
+    done = run_tool(java, jars.classpath, "kafka.tools.DumpLogSegments", words, 120)
+    return [json.loads(line.split("payload: ", 1)[1]) for line in done.stdout.splitlines() if "payload: {" in line]
+
+
+def directories_in_the_log(records: list[dict[str, Any]]) -> dict[tuple[str, int, int], str]:
+    """(topic id, partition, broker) -> directory id, where the log ends."""
+    partitions: dict[tuple[str, int], dict[str, Any]] = {}
+    for record in records:
+        data = record["data"]
+        if record["type"] == "PARTITION_RECORD":
+            partitions[data["topicId"], data["partitionId"]] = data
+        elif record["type"] == "PARTITION_CHANGE_RECORD":
+            known = partitions[data["topicId"], data["partitionId"]]
+            known.update({key: data[key] for key in ("replicas", "directories") if data.get(key) is not None})
+        elif record["type"] == "REMOVE_TOPIC_RECORD":
+            partitions = {key: value for key, value in partitions.items() if key[0] != data["topicId"]}
+    return {
+        (topic, number, broker): directory
+        for (topic, number), data in partitions.items()
+        for broker, directory in zip(data["replicas"], data["directories"], strict=True)
+    }
+
+
+def directories_on_the_disks(lab: Lab) -> dict[tuple[str, int, int], str]:
+    """(topic id, partition, broker) -> directory.id of the folder's meta.properties."""
+    found: dict[tuple[str, int, int], str] = {}
+    for broker in lab.topology.brokers:
+        for path in map(Path, broker.log_dirs):
+            meta = dict(
+                line.split("=", 1) for line in (path / "meta.properties").read_text().splitlines() if "=" in line
+            )
+            for metadata in path.glob("*/partition.metadata"):
+                topic_id = metadata.read_text().split("topic_id:")[1].strip()
+                if metadata.parent.name.startswith("__cluster_metadata"):
+                    continue
+                key = (topic_id, int(metadata.parent.name.rsplit("-", 1)[1]), broker.id)
+                assert key not in found, f"{metadata.parent} stands twice"
+                found[key] = meta["directory.id"]
+    return found
+
+
+def test_every_replicas_directory_on_disk_is_the_one_in_the_metadata(finished: Finished) -> None:
+    """Read independently: Kafka's own dump, the files, the folders."""
+    assert finished.ended.returncode == 0, finished.ended.stderr[-4000:]
+    lab = Lab.open(finished.directory)
+    folder = Path(lab.topology.controllers[0].metadata_directory, "__cluster_metadata-0")
+    in_log = directories_in_the_log(dumped_by_kafka(folder))
+    assert len(in_log) >= 300
+    assert in_log == directories_on_the_disks(lab)
+
+
+def test_our_dump_of_the_log_is_kafkas(finished: Finished) -> None:
+    """Record by record, on a log that a whole migration wrote."""
+    lab = Lab.open(finished.directory)
+    folder = Path(lab.topology.controllers[0].metadata_directory, "__cluster_metadata-0")
+    segments = [str(path) for path in sorted(folder.glob("*.log"))]
+    ended = kraft_migrate("metadata", "dump", "--show-secrets", *segments)
+    assert ended.returncode == 0, ended.stderr
+    ours = [json.loads(line) for line in ended.stdout.splitlines()]
+    plain = [{key: record[key] for key in ("type", "version", "data")} for record in ours if not record.get("control")]
+    assert plain == dumped_by_kafka(folder)
