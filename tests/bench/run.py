@@ -28,6 +28,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from migrate.run import journal as journals
+
 ROOT: Final = Path(__file__).resolve().parents[2]
 KRAFT_MIGRATE: Final = (sys.executable, "-m", "migrate")
 REPEATS: Final = 7
@@ -150,23 +152,26 @@ def quick(name: str, arguments: Sequence[str], promise: float, *, probe: Sequenc
 
 def compared(rounds: int, scratch: Path) -> list[Figure]:
     """Demo against floor, interleaved."""
-    floors: list[float] = []
+    floors: list[dict[str, float]] = []
     demos: list[Pass] = []
+    stages: dict[str, float] = {}
     for number in range(rounds):
         say(f"round {number + 1} of {rounds}: floor")
         floor = run([sys.executable, "-m", "tests.bench.floor", str(scratch / f"floor-{number}")])
         if floor.code:
             return [unmeasured(f"the floor failed: {tail(floor)}")]
-        floors.append(json.loads(floor.output.splitlines()[-1])["total"])
+        floors.append(json.loads(floor.output.splitlines()[-1]))
         shutil.rmtree(scratch / f"floor-{number}")
-        say(f"round {number + 1} of {rounds}: demo (the floor took {floors[-1]:.1f} s)")
+        say(f"round {number + 1} of {rounds}: demo (the floor took {floors[-1]['total']:.1f} s)")
         directory = scratch / f"demo-{number}"
         demos.append(run([*KRAFT_MIGRATE, "lab", "demo", "--dir", str(directory), "--no-load"]))
         if demos[-1].code:
             run([*KRAFT_MIGRATE, "lab", "down", "--dir", str(directory)])
             return [unmeasured(f"the demo ended with {demos[-1].code}: {tail(demos[-1])}")]
+        stages = stage_seconds(directory, demos[-1].seconds)
         shutil.rmtree(directory)
-    floor_median, demo_median = statistics.median(floors), statistics.median(one.seconds for one in demos)
+    floor_median = statistics.median(one["total"] for one in floors)
+    demo_median = statistics.median(one.seconds for one in demos)
     ratio, peak = demo_median / floor_median, max(one.peak for one in demos)
     note = f"demo {demo_median:.1f} s, floor {floor_median:.1f} s, {rounds} rounds"
     return [
@@ -178,7 +183,25 @@ def compared(rounds: int, scratch: Path) -> list[Figure]:
             "yes" if peak <= 1.2 * GIGABYTE else "NO",
             f"peak of resident bytes, sampled every {SAMPLE_SECONDS} s, shared pages counted in each process",
         ),
+        Figure("where the floor's time went", by_stage(floors[-1]), "", "", "the last round, seconds"),
+        Figure("where the demo's time went", by_stage(stages), "", "", "the last round, seconds, by its journal"),
     ]
+
+
+def stage_seconds(directory: Path, total: float) -> dict[str, float]:
+    """The demo's seconds by stage, as its journal dates them; what lies before and after it as `around`."""
+    journal = max(directory.glob("runs/*/journal.jsonl"), key=lambda path: path.stat().st_mtime, default=None)
+    if journal is None:
+        return {"total": total}
+    events = [event for event in journals.read(journal).events if event.name in {"run", "stage", "end"}]
+    names = [str(event.data.get("stage", "begin")) for event in events[:-1]]
+    found = {name: after.time - one.time for name, one, after in zip(names, events, events[1:], strict=False)}
+    return found | {"around": total - sum(found.values()), "total": total}
+
+
+def by_stage(seconds: dict[str, float]) -> str:
+    """`up 5, seed 12, ...`."""
+    return ", ".join(f"{name} {took:.0f}" for name, took in seconds.items())
 
 
 def unmeasured(why: str) -> Figure:
