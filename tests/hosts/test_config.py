@@ -32,7 +32,7 @@ def test_a_file_is_read_with_its_fingerprint(tmp_path: Path) -> None:
 def test_what_cannot_be_read_is_a_typed_error(tmp_path: Path) -> None:
     """A link, or no properties: never an empty configuration."""
     (tmp_path / "link").symlink_to("/etc/hostname")
-    with pytest.raises(ConfigUnreadable, match="node 3 cannot be read: .* symbolic links") as caught:
+    with pytest.raises(ConfigUnreadable, match=r"node 3 cannot be read: .* symbolic links") as caught:
         read_config(LocalFiles(), NODE, str(tmp_path / "link"))
     assert caught.value.where == str(tmp_path / "link")
     (tmp_path / "bad").write_bytes(b"a=\\uZZZZ")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -94,6 +95,17 @@ def test_a_second_run_of_a_finished_plan_changes_nothing(tmp_path: Path) -> None
     assert cluster.done == before
 
 
+@pytest.fixture
+def memory_path(tmp_path: Path) -> Iterator[Path]:
+    """A folder in memory, where there is one: hundreds of runs fsync each of their lines."""
+    memory = Path("/dev/shm")
+    if not memory.is_dir():
+        yield tmp_path
+        return
+    with tempfile.TemporaryDirectory(dir=memory) as folder:
+        yield Path(folder)
+
+
 def crash_points(folder: Path) -> int:
     """How many there are in a whole run."""
     count = KillAt()
@@ -102,14 +114,14 @@ def crash_points(folder: Path) -> int:
     return count.passed
 
 
-def test_killed_before_or_after_any_effect_the_run_ends_the_same(tmp_path: Path) -> None:
+def test_killed_before_or_after_any_effect_the_run_ends_the_same(memory_path: Path) -> None:
     """Each effect happens once, whether the kill came before it, or after it and before it was written down."""
     reference = SimulatedCluster.in_zookeeper_mode()
-    (tmp_path / "reference").mkdir()
-    run(reference, plan_for(reference), tmp_path / "reference")
-    (tmp_path / "count").mkdir()
-    for point in range(1, crash_points(tmp_path / "count") + 1):
-        folder = tmp_path / str(point)
+    (memory_path / "reference").mkdir()
+    run(reference, plan_for(reference), memory_path / "reference")
+    (memory_path / "count").mkdir()
+    for point in range(1, crash_points(memory_path / "count") + 1):
+        folder = memory_path / str(point)
         folder.mkdir()
         cluster = SimulatedCluster.in_zookeeper_mode()
         plan = plan_for(cluster)
@@ -121,14 +133,14 @@ def test_killed_before_or_after_any_effect_the_run_ends_the_same(tmp_path: Path)
         assert cluster.finalized
 
 
-def test_killed_twice_the_run_ends_the_same(tmp_path: Path) -> None:
+def test_killed_twice_the_run_ends_the_same(memory_path: Path) -> None:
     """The second kill falls into the recovery from the first."""
     reference = SimulatedCluster.in_zookeeper_mode()
-    (tmp_path / "reference").mkdir()
-    run(reference, plan_for(reference), tmp_path / "reference")
+    (memory_path / "reference").mkdir()
+    run(reference, plan_for(reference), memory_path / "reference")
     for point in range(3, 60, 7):
         for second in (1, 2, 3):
-            folder = tmp_path / f"{point}-{second}"
+            folder = memory_path / f"{point}-{second}"
             folder.mkdir()
             cluster = SimulatedCluster.in_zookeeper_mode()
             plan = plan_for(cluster)
