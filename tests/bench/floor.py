@@ -14,6 +14,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -85,7 +86,7 @@ class Floor:
     def roll(self, change: Callable[[bytes, NodeId], bytes]) -> None:
         """Every broker: stop, change its file, start, wait until all partitions are whole."""
         for broker in self.inventory.brokers:
-            self.restart(broker.id, broker.config, lambda raw, node=broker.id: change(raw, node))
+            self.restart(broker.id, broker.config, partial(_for_node, change, broker.id))
             self.wait("whole partitions", lambda: brokers_agree(self.lab.topology))
 
     def kraft(self, raw: bytes, node: NodeId) -> bytes:
@@ -99,7 +100,7 @@ class Floor:
         for node in sorted(self.inventory.controllers, key=lambda node: node.id == leader):
             self.restart(node.id, node.config, configuration.finalized_controller)
             port = int(node.address.rpartition(":")[2])
-            self.wait("the controller", lambda port=port: port_answers(port))
+            self.wait("the controller", partial(port_answers, port))
             self.await_quorum()
         self.await_log(FINALIZED)
         self.wait("whole partitions", lambda: brokers_agree(self.lab.topology))
@@ -138,6 +139,10 @@ class Floor:
     def wait(self, what: str, reached: Callable[[], str]) -> None:
         """Until `reached` answers ""."""
         wait_until(what, reached, self.lab.supervisor, [])
+
+
+def _for_node(change: Callable[[bytes, NodeId], bytes], node: NodeId, raw: bytes) -> bytes:
+    return change(raw, node)
 
 
 def main() -> None:
