@@ -17,6 +17,9 @@ def apply(plan_file: pathlib.Path, confirm: str) -> int:
     """Carry out a saved plan, with a proof after every step.
 
     Killed or stopped, the same command goes on.  It never stops the cluster.
+
+    Exit code 0: carried out; 3: a gate or a proof stopped it; 4: not confirmed; 5: a wait made no progress; 6: the plan
+    is stale; 7: another run holds the lock.
     """
     from migrate.cli.planning import load_plan
     from migrate.cli.progress import ProgressLines

@@ -138,7 +138,10 @@ def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
 @cluster_options
 @click.option("--yes", is_flag=True, help="Send; without it only what would be sent is shown.")
 def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path | None, yes: bool) -> int:
-    """Send a broker's true directories (AssignReplicasToDirs), where registration and disk prove them."""
+    """Send a broker's true directories (AssignReplicasToDirs), where registration and disk prove them.
+
+    Exit code 7: another run holds the lock.
+    """
     from migrate.kafka.controller import ActiveController
     from migrate.model.ids import NodeId
     from migrate.run.carry_out import acting_alone

@@ -26,6 +26,7 @@ COMMANDS: Final = {
     "explain": ("migrate.cli.explain", "explain", "What a code means, and what to do about it."),
     "doctor": ("migrate.cli.doctor", "doctor", "What is here, what is missing, what to do."),
 }
+EXIT_CODES: Final = "Exit codes of every command: 0 done, 1 error, 64 wrong usage, 130 interrupted."
 
 
 class LazyGroup(click.Group):
@@ -42,6 +43,7 @@ class LazyGroup(click.Group):
         module, attribute, _ = COMMANDS[cmd_name]
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
+        _say_exit_codes(command)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
@@ -50,7 +52,17 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, _, text) in COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+def _say_exit_codes(command: click.Command) -> None:
+    """End each help text with the exit codes that all commands share; its own stand in its text."""
+    command.epilog = command.epilog or EXIT_CODES
+    if isinstance(command, click.Group):
+        for inner in command.commands.values():
+            _say_exit_codes(inner)
+
+
+@click.group(
+    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}, epilog=EXIT_CODES
+)
 @click.version_option(__version__, prog_name="kraft-migrate")
 @click.option("--verbose", "-v", is_flag=True, help="Say more while working, and show tracebacks of errors.")
 @click.pass_context

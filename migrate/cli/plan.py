@@ -9,6 +9,7 @@ import click
 
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import observing, output_option
+from migrate.errors import UsageWrong
 
 
 @click.command()
@@ -28,14 +29,19 @@ def plan(
 ) -> int:
     """Say exactly what would happen; change nothing.
 
-    Exit code 0: nothing to do; 2: changes are planned; 3: blocked by findings.
+    Exit code 0: nothing to do; 2: changes are planned; 3: blocked by findings, or where the cluster stands is unknown.
     """
     from migrate.cli.options import load_target
-    from migrate.cli.planning import make_plan, save_plan, target_stage
+    from migrate.cli.planning import make_plan, save_plan, target_stage, write_text
     from migrate.model.inventory import Playbook
     from migrate.report.plan_json import plan_to_json
     from migrate.report.plan_text import plan_text
+    from migrate.report.plan_verdict import blocking
 
+    if stage is not None and to is not None:
+        raise UsageWrong("--stage plans one stage alone, --to all up to one: give one of them")
+    if out is not None and not out.absolute().parent.is_dir():
+        raise UsageWrong(f"--out: there is no folder {out.absolute().parent}")
     found, loaded = load_target(playbook, inventory)
     assert isinstance(loaded, Playbook)
     target = target_stage(loaded, stage or to)
@@ -43,8 +49,8 @@ def plan(
         made = make_plan(observer, loaded, target=target, only=stage is not None, created=time.time())
     saved = save_plan(found, made)
     if out is not None:
-        out.write_text(plan_to_json(made), encoding="utf-8")
+        write_text(out, plan_to_json(made))
     click.echo(plan_to_json(made) if output == "json" else plan_text(made, str(saved)))
-    if any(finding.code.startswith("B-") for finding in made.findings):
+    if blocking(made):  # as the report's verdict says: a blind spot that no planned stage needs blocks nothing
         return EXIT_BLOCKED
     return EXIT_CHANGES if any(step.actions for step in made.steps) else EXIT_OK

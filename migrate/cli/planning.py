@@ -6,7 +6,7 @@ import os
 import pathlib
 from typing import Final
 
-from migrate.errors import PlanUnreadable, UsageWrong
+from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.plan import Plan
 from migrate.model.ports import Observer
@@ -58,8 +58,11 @@ def load_plan(path: pathlib.Path) -> Plan:
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise PlanUnreadable(f"the plan cannot be read: {error}", where=str(path)) from error
-    plan = plan_from_json(text)
-    if stated_fingerprint(text) != plan.fingerprint:
+    try:
+        plan, stated = plan_from_json(text), stated_fingerprint(text)
+    except MalformedPlan as error:
+        raise MalformedPlan(error.what, where=str(path), why=error.why) from error
+    if stated != plan.fingerprint:
         raise PlanUnreadable("the plan's content is not the one that its fingerprint was made of", where=str(path))
     return plan
 

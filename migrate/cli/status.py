@@ -13,13 +13,13 @@ import click
 from migrate.cli.options import cluster_options, load_target, observing, output_option
 
 NEXT: Final = {
-    "assess": "plan",
-    "controllers": "plan --stage migration-mode",
-    "copy": "plan --stage hybrid",
-    "hybrid": "plan --stage kraft-mode",
-    "kraft-mode": "plan --stage soak",
-    "soak": "plan --stage finalize",
-    "finalize": "plan --stage cleanup",
+    "assess": "plan PLAYBOOK",
+    "controllers": "plan PLAYBOOK --stage migration-mode",
+    "copy": "plan PLAYBOOK --stage hybrid",
+    "hybrid": "plan PLAYBOOK --stage kraft-mode",
+    "kraft-mode": "plan PLAYBOOK --stage soak",
+    "soak": "plan PLAYBOOK --stage finalize",
+    "finalize": "plan PLAYBOOK --stage cleanup",
 }
 
 
@@ -28,7 +28,10 @@ NEXT: Final = {
 @output_option
 @click.option("--watch", is_flag=True, help="Look again every two seconds until Ctrl-C.")
 def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str, watch: bool) -> int:
-    """Where the migration stands, and what comes next."""
+    """Where the migration stands, and what comes next.
+
+    Exit code 0 at every stage, and where the stage is unknown: the answer says which.
+    """
     from migrate.model.world import Need
     from migrate.run.clock import SystemClock
 
@@ -67,8 +70,15 @@ def _stage(here: Any) -> dict[str, Any]:
         "stage": here.stage.label,
         "half_done": None if here.half is None else here.half.label,
         "how": here.how,
-        "next": NEXT.get(here.stage.label if here.half is None else here.half.label, "plan"),
+        "next": NEXT.get(here.stage.label, "plan") if here.half is None else f"plan PLAYBOOK --stage {here.half.label}",
     }
+
+
+def next_command(here: Any) -> str:
+    """What a person runs next: the half-done stage again, or the one after the last that is complete."""
+    if here.half is not None:
+        return f"plan PLAYBOOK --stage {here.half.label}"
+    return NEXT.get(here.stage.label, "plan PLAYBOOK")
 
 
 def _processes(world: Any) -> list[dict[str, Any]]:
