@@ -14,14 +14,13 @@ from functools import reduce
 from typing import Final
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark reader expects
 
 from migrate.diff import frames
 from migrate.diff.expected import RULES, Situation, rule_of
+from migrate.diff.guard import answering
 from migrate.diff.tables import Compared, entity_table, partition_table
-from migrate.errors import SparkGone
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.inventory import AcceptedDifference
 from migrate.model.views import KraftView, ZookeeperView
@@ -49,24 +48,13 @@ def compare(
     Raises:
         SparkGone: the session ended under the comparison.
     """
-    blind = blind_configs(zookeeper.blind_spots)
-    tables = (
-        partition_table(spark, zookeeper.partitions, kraft.partitions),
-        entity_table(
-            spark,
-            _without(frames.entities(zookeeper.entities, frames.zookeeper_brokers(zookeeper.brokers)), blind),
-            _without(frames.entities(kraft.entities, _typed(kraft)), blind),
-        ),
-    )
-    excuses = current(accepted, today)
-    try:
+    with answering("the comparison"):
+        tables = _tables(spark, zookeeper, kraft)
         found = reduce(DataFrame.unionByName, (table.differing for table in tables))
-        classed = _classed(spark, found, Situation(zookeeper.pending.deletions), excuses)
+        classed = _classed(spark, found, Situation(zookeeper.pending.deletions), current(accepted, today))
         rows = _listed(classed).toArrow().to_pylist()
         unequal = _count(classed) if len(rows) > MOST_ROWS else Counter((row["kind"], row["cls"]) for row in rows)
         counted = unequal + Counter({(kind, EQUAL): n for table in tables for kind, n in table.equal().items()})
-    except PySparkException as error:
-        raise SparkGone("Spark could not finish the comparison", why=str(error)[:500]) from error
     _check_nothing_lost(tables, counted)
     total = unequal.total()
     cut = (f"{total - MOST_ROWS} of {total} differences are counted and not listed",) if total > MOST_ROWS else ()
@@ -92,6 +80,16 @@ def blind_configs(blind_spots: Iterable[str]) -> frozenset[tuple[str, str]]:
     """
     matches = (BLIND_CONFIG.match(text) for text in blind_spots)
     return frozenset((match["key"], match["name"]) for match in matches if match)
+
+
+def _tables(spark: SparkSession, zookeeper: ZookeeperView, kraft: KraftView) -> tuple[Compared, ...]:
+    blind = blind_configs(zookeeper.blind_spots)
+    left = frames.entities(zookeeper.entities, frames.zookeeper_brokers(zookeeper.brokers))
+    right = frames.entities(kraft.entities, _typed(kraft))
+    return (
+        partition_table(spark, zookeeper.partitions, kraft.partitions),
+        entity_table(spark, _without(left, blind), _without(right, blind)),
+    )
 
 
 def _typed(kraft: KraftView) -> tuple[frames.EntityRow, ...]:

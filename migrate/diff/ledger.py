@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark reader expects
 
 from migrate.diff import frames
-from migrate.errors import SparkGone
+from migrate.diff.guard import answering
 from migrate.model.columns import PartitionColumns
 from migrate.model.facts import DisksByBroker, row_order, standing_offset, unknown_views
 from migrate.model.ids import NodeId
@@ -89,10 +88,8 @@ def ledger(
 def ledgers(spark: SparkSession, questions: Sequence[Question]) -> list[Ledger]:
     """The ledgers of several clusters by one job, in their order."""
     rows: list[list[LedgerRow]] = [[] for _ in questions]
-    try:
+    with answering("the ledger"):
         answer = rows_of(spark, questions).toArrow()
-    except PySparkException as error:
-        raise SparkGone("Spark could not finish the ledger", why=str(error)[:500]) from error
     columns = [answer.column(name).to_pylist() for name in answer.column_names]
     for cluster, topic, topic_id, partition, broker, state, on_disk, in_metadata, why in zip(*columns, strict=True):
         rows[cluster].append(

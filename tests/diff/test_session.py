@@ -16,9 +16,10 @@ from pyspark.sql import SparkSession
 
 from migrate.diff.frames import frame
 from migrate.diff.session import SparkHandle, settings
-from migrate.errors import NoJava, SparkDidNotStart, SparkGone
+from migrate.errors import NoJava, SparkDidNotStart
 
 DEADLINE = 60.0
+ROOT = Path(__file__).parents[2]
 
 
 def ended(pid: int, within: float = DEADLINE) -> bool:
@@ -63,9 +64,8 @@ def test_no_java_is_told_as_such_and_leaves_no_folder(tmp_path: Path, monkeypatc
 
 def test_importing_the_door_costs_no_spark() -> None:
     """Who starts a session later must not pay for pyspark now."""
-    code = (
-        "import migrate.diff.session, sys; print(any(name.startswith(('pyspark', 'pyarrow')) for name in sys.modules))"
-    )
+    heavy = "[name for name in sys.modules if name.startswith(('pyspark', 'pyarrow', 'pandas'))]"
+    code = f"import migrate.diff.session, sys; print({heavy})"
     answer = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
 
@@ -124,8 +124,12 @@ def test_tables_of_many_chunks_arrive_whole(spark: SparkSession) -> None:
 CHILD = """
 import os, signal, sys
 from pathlib import Path
+from datetime import date
+from migrate.diff.compare import compare
+from migrate.diff.ledger import ledger
 from migrate.diff.session import SparkHandle
 from migrate.errors import MigrateError, SparkGone
+from tests.testing.clusters import healthy_cluster
 
 handle = SparkHandle.start(Path(sys.argv[1]))
 print(handle.get(120).range(4).count(), handle.driver_pid, flush=True)
@@ -134,10 +138,16 @@ if sys.argv[2] == "killed":
 if sys.argv[2] == "driver dies":
     os.kill(handle.driver_pid, signal.SIGKILL)
     os.waitid(os.P_PID, handle.driver_pid, os.WEXITED | os.WNOWAIT)
-    try:
-        handle.get(5)
-    except SparkGone as error:
-        print(error.id, flush=True)
+    c, stale = healthy_cluster(), handle._session
+    for ask in (
+        lambda: handle.get(5),
+        lambda: compare(stale, c.zookeeper, c.kraft, (), offset=1, lag=0, today=date(2026, 1, 1)),
+        lambda: ledger(stale, c.zookeeper, c.kraft, c.disks, after_copy=True, finalized=False),
+    ):
+        try:
+            ask()
+        except SparkGone as error:
+            print(error, flush=True)
 handle.stop()
 handle.stop()
 try:
@@ -154,7 +164,12 @@ print(os.listdir(sys.argv[1]), flush=True)
 def child(folder: Path, how: str) -> tuple[list[str], int, str]:
     """What a process of its own with a session printed, its exit code, and what stood on its stderr."""
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(folder), how], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", CHILD, str(folder), how],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd=ROOT,
     )
     return done.stdout.splitlines(), done.returncode, done.stderr
 
@@ -163,7 +178,16 @@ def child(folder: Path, how: str) -> tuple[list[str], int, str]:
 def test_a_driver_that_dies_is_told_and_another_session_can_follow(tmp_path: Path) -> None:
     """Killed under us: SparkGone, never a hang; stop works, twice; a new session starts; no file stays, no noise."""
     lines, code, errors = child(tmp_path, "driver dies")
-    assert (lines[1:], code) == ([SparkGone.id, "stopped", "6", "[]"], 0)
+    told = [line.rpartition(": ")[2] for line in lines[1:]]
+    assert told == [
+        "Spark's driver is gone",
+        "Spark could not finish the comparison",
+        "Spark could not finish the ledger",
+        "stopped",
+        "6",
+        "[]",
+    ], errors
+    assert code == 0
     assert errors == ""
 
 
