@@ -1,0 +1,106 @@
+"""The fingerprint changes if, and only if, what decides the actions changes."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.model.findings import Finding, Severity
+from migrate.model.plan import Plan, PlannedStep, PlanSummary
+from migrate.model.stage import Stage
+from migrate.model.step import Action
+
+STEP = PlannedStep(
+    id="migration-mode/1",
+    kind="roll-to-migration-mode",
+    stage=Stage.MIGRATION_MODE,
+    title="restart broker 1",
+    params={"broker": "1", "last": "no"},
+    actions=(Action(">", "broker 1", "restart"),),
+    binds={"config:1": "a" * 64, "log_dirs:1": "/d0,/d1"},
+    expects={"mode:1": "migration"},
+    undo="one roll back",
+    proof="registered",
+)
+PLAN = Plan(
+    cluster="lab",
+    cluster_id="C" * 22,
+    change="CHG1",
+    tool_version="1.0",
+    created=1.0,
+    target=Stage.MIGRATION_MODE,
+    playbook="/p.yaml",
+    playbook_sha256="0" * 64,
+    inventory="/i.yaml",
+    steps=(STEP, replace(STEP, id="migration-mode/2", params={"broker": "2", "last": "yes"})),
+    findings=(),
+    summary=PlanSummary("assess", {"topics": 2}, (), (), (), ()),
+)
+
+
+def with_step(**changes: Any) -> Plan:
+    """The first step changed."""
+    return replace(PLAN, steps=(replace(STEP, **changes), *PLAN.steps[1:]))
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(PLAN, tool_version="1.1"),
+        replace(PLAN, cluster_id="D" * 22),
+        replace(PLAN, target=Stage.COPY),
+        replace(PLAN, playbook_sha256="1" * 64),
+        replace(PLAN, steps=PLAN.steps[:1]),
+        replace(PLAN, steps=PLAN.steps[::-1]),
+        with_step(id="migration-mode/9"),
+        with_step(kind="roll-to-kraft"),
+        with_step(params={"broker": "9", "last": "no"}),
+        with_step(binds={**STEP.binds, "config:1": "b" * 64}),
+        with_step(binds={"config:1": "a" * 64}),
+        with_step(expects={"mode:1": "kraft"}),
+    ],
+)
+def test_what_decides_the_actions_is_in_the_fingerprint(other: Plan) -> None:
+    """Tool, cluster, target, playbook, and of each step what it is, what it rests on, what it promises."""
+    assert other.fingerprint != PLAN.fingerprint
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        replace(PLAN, created=2.0),
+        replace(PLAN, cluster="another name"),
+        replace(PLAN, change="CHG2"),
+        replace(PLAN, playbook="/moved/p.yaml", inventory="/moved/i.yaml"),
+        replace(PLAN, findings=(Finding("W-DIR-07", Severity.WARNING, "d", "m"),)),
+        replace(PLAN, summary=replace(PLAN.summary, inventory={"topics": 3})),
+        with_step(title="other words", undo="other words", proof="other words"),
+        with_step(params=dict(reversed(STEP.params.items()))),
+    ],
+)
+def test_what_decides_nothing_is_not(other: Plan) -> None:
+    """Times, names, words, counts, and the order of keys."""
+    assert other.fingerprint == PLAN.fingerprint
+
+
+@given(st.dictionaries(st.text(max_size=5), st.text(max_size=5), max_size=4), st.dictionaries(st.text(), st.text()))
+def test_two_plans_have_one_fingerprint_only_where_their_inputs_are_equal(
+    one: dict[str, str], two: dict[str, str]
+) -> None:
+    """Whatever stands in keys and values: nothing runs together."""
+    same = with_step(binds=one).fingerprint == with_step(binds=two).fingerprint
+    assert same is (one == two)
+
+
+def test_a_plan_is_irreversible_from_the_first_step_of_finalize_on() -> None:
+    """And only then; the short name is the fingerprint's beginning."""
+    assert not PLAN.irreversible
+    assert with_step(stage=Stage.FINALIZE).irreversible
+    assert with_step(stage=Stage.CLEANUP).irreversible
+    assert not replace(PLAN, steps=()).irreversible
+    assert PLAN.fingerprint.startswith(PLAN.short)
+    assert len(PLAN.short) == 8
