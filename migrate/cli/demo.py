@@ -203,7 +203,7 @@ class Demo:
         stopped: dict[str, tuple[int, float]] = {}
         for event in journals.read(folder.journal).events:
             if event.name == "effect" and event.data["effect"] == "stop":
-                stopped[event.data["step"]] = (int(event.data["node"]), event.time)
+                stopped.setdefault(event.data["step"], (int(event.data["node"]), event.time))
             elif event.name == "conclude" and event.data["step"] in stopped:
                 node, start = stopped.pop(event.data["step"])
                 yield RestartInterval(node, start, event.time)

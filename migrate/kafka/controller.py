@@ -58,13 +58,21 @@ def describe_quorum(connection: Connection) -> Quorum:
 
 
 def _quorum(entry: Values) -> Quorum:
-    voters = (Voter(NodeId(voter["replicaId"]), voter["logEndOffset"]) for voter in entry["currentVoters"])
+    now = max((voter.get("lastCaughtUpTimestamp", -1) for voter in entry["currentVoters"]), default=-1)  # the leader's
+    voters = (
+        Voter(NodeId(voter["replicaId"]), voter["logEndOffset"], _behind(voter.get("lastCaughtUpTimestamp", -1), now))
+        for voter in entry["currentVoters"]
+    )
     return Quorum(
         leader=NodeId(entry["leaderId"]),
         leader_epoch=entry["leaderEpoch"],
         high_watermark=entry["highWatermark"],
         voters=tuple(sorted(voters, key=lambda voter: voter.id)),
     )
+
+
+def _behind(caught_up: int, now: int) -> int:
+    return now - caught_up if caught_up >= 0 else -1
 
 
 # -- acting ------------------------------------------------------------------------------------------------------

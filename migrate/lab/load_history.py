@@ -114,9 +114,7 @@ class HistoryWriter:
     def __init__(self, folder: Path, tag: bytes, topics: tuple[LoadTopic, ...]) -> None:
         self.head, self._file = _next_epoch(folder, tag, topics)
 
-    def write(  # noqa: PLR0917 - the order of an entry's fields, called by position some hundred times a second
-        self, topic: int, partition: int, sequence: int, kind: Kind, time: float, offset: int = -1
-    ) -> None:
+    def write(self, topic: int, partition: int, sequence: int, kind: Kind, time: float, offset: int = -1) -> None:
         """Append one entry; `topic` is an index into the head's topics."""
         self._file.write(ENTRY.pack(kind, topic, partition, sequence, time, offset))
 

@@ -198,10 +198,15 @@ class BrokerDisks:
 # -- Live --------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Voter:
-    """A voter of the quorum as the leader sees it; offsets are log end offsets (exclusive)."""
+    """A voter of the quorum as the leader sees it; offsets are log end offsets (exclusive).
+
+    The leader remembers the offset of a voter that is gone: `caught_up_ms` says how long ago, by the leader's clock,
+    the voter had everything (0 for the leader itself, -1 where the leader does not tell).
+    """
 
     id: NodeId
     log_end_offset: int
+    caught_up_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True)

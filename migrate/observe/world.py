@@ -71,7 +71,7 @@ class ClusterObserver:
             return replace(world, ledger=pure_ledger(world))
         return world
 
-    def _start(self, wanted: bool, look: Callable[[], T]) -> Future[T] | None:  # noqa: FBT001 - one private switch
+    def _start(self, wanted: bool, look: Callable[[], T]) -> Future[T] | None:
         return self._pool.submit(look) if wanted else None
 
     def close(self) -> None:

@@ -95,13 +95,15 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     lock = RunLock(file_lock, None)
     try:
         journal = _open_journal(folder, plan, clock)
+        fence = None
         if RELEASED not in journals.concluded(journal.events):
-            lock = lock.joined(_zookeeper_lock(sources, options.owner, plan.fingerprint, clock))
+            znode = _zookeeper_lock(sources, options.owner, plan.fingerprint, clock)
+            lock, fence = lock.joined(znode), znode.fence
         if any(step.stage.value >= 5 for step in plan.steps):
             sources.start_spark()
         driver = Driver(observer, options.wrap_assigner(ActiveController(sources.inventory)), clock)
         hands = Hands(
-            sources.files, sources.services, lambda: ZookeeperWriter(sources.zookeeper_client()), driver.drive
+            sources.files, sources.services, lambda: ZookeeperWriter(sources.zookeeper_client(), fence), driver.drive
         )
         effects = JournaledEffects(hands, journal, lock, clock, folder.path, CrashPoints())
         patience = NO_PROGRESS if isinstance(sources.playbook, Unknown) else sources.playbook.no_progress_seconds

@@ -16,7 +16,7 @@ from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import BaseStep
 
-LOOK = frozenset({Need.ZOOKEEPER, Need.CONFIGS, Need.DISKS, Need.SERVICES})
+LOOK = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS, Need.DISKS, Need.LIVE, Need.SERVICES})
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,13 @@ from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import ConfigFile, MetadataAnswer, Quorum, Running
+from migrate.model.views import ConfigFile, LiveView, MetadataAnswer, NodeAnswer, Quorum, Running
 from migrate.model.world import World
 from migrate.steps import facts
 from migrate.steps.availability import not_accepted, unavoidable
 
 VOTER_LAG: Final = 10  # records: NoOps keep followers one or two behind at rest
+CAUGHT_UP_MS: Final = 2000  # a follower fetches at least twice a second
 
 
 def first(*gates: Readiness) -> Readiness:
@@ -87,7 +88,7 @@ def _whole(broker: int, answer: MetadataAnswer | Unknown, expected: tuple[int, .
 
 
 def quorum_healthy(world: World) -> Readiness:
-    """The quorum has a leader, a committed record, and every voter close to its end."""
+    """The quorum has a leader, a committed record, voters close to its end; every controller answers itself."""
     if isinstance(world.live, Unknown):
         return world.live
     quorum = world.live.quorum
@@ -95,6 +96,9 @@ def quorum_healthy(world: World) -> Readiness:
     if isinstance(quorum, Unknown):
         return NotYet(f"a leader of the quorum ({quorum.reason})", "the controllers", after)
     behind = _voters_behind(quorum)
+    silent = _silent_controllers(world, world.live)
+    if silent:
+        return NotYet(f"controllers {silent} to answer", "those controllers", after, progress=str(silent))
     missing = {int(node.id) for node in world.inventory.controllers} - {int(voter.id) for voter in quorum.voters}
     if quorum.high_watermark <= 0 or behind or missing:
         return NotYet(
@@ -111,8 +115,16 @@ def _voters_behind(quorum: Quorum) -> list[int]:
     return [
         int(voter.id)
         for voter in quorum.voters
-        if voter.log_end_offset <= 0 or voter.log_end_offset < quorum.high_watermark - VOTER_LAG
+        if voter.log_end_offset <= 0
+        or voter.log_end_offset < quorum.high_watermark - VOTER_LAG
+        or not 0 <= voter.caught_up_ms <= CAUGHT_UP_MS
     ]
+
+
+def _silent_controllers(world: World, live: LiveView) -> list[int]:
+    """Controllers that do not answer themselves: the leader remembers the offsets of voters that are gone."""
+    answers = ((node.id, live.controllers.get(node.id)) for node in world.inventory.controllers)
+    return [int(node) for node, answer in answers if not isinstance(answer, NodeAnswer)]
 
 
 def disks_healthy(world: World, broker: int) -> Readiness:

@@ -54,7 +54,7 @@ class Assess(BaseStep):
     stage_is: ClassVar[Stage] = Stage.ASSESS
     title: ClassVar[str] = "run every check"
     proof_needs: ClassVar[frozenset[Need]] = frozenset(
-        {Need.ZOOKEEPER, Need.LIVE, Need.DISKS, Need.CONFIGS, Need.SERVICES}
+        {Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.DISKS, Need.CONFIGS, Need.SERVICES}
     )
     proof: ClassVar[str] = "no check finds a blocker"
 

@@ -26,7 +26,9 @@ class BackUpZookeeper(BaseStep):
     kind: ClassVar[str] = "back-up-zookeeper"
     stage_is: ClassVar[Stage] = Stage.PREPARE
     title: ClassVar[str] = "back up the ZooKeeper tree"
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER, Need.CONFIGS, Need.DISKS, Need.LIVE, Need.SERVICES})
+    needs: ClassVar[frozenset[Need]] = frozenset(
+        {Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS, Need.DISKS, Need.LIVE, Need.SERVICES}
+    )
     proof: ClassVar[str] = "the backup's SHA-256 is in the journal"
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature

@@ -45,8 +45,12 @@ def inventory_of(*addresses: str) -> Inventory:
 
 def quorum_answer(leader: int, epoch: int = 5, error: int = 0, top: int = 0) -> Callable[[int, Values], Values]:
     """A DescribeQuorum answer."""
-    voter = {"replicaDirectoryId": "A" * 22, "lastFetchTimestamp": -1, "lastCaughtUpTimestamp": -1}
-    voters = [voter | {"replicaId": replica, "logEndOffset": 100 - replica % 10} for replica in (3002, 3000, 3001)]
+    voter = {"replicaDirectoryId": "A" * 22, "lastFetchTimestamp": -1}
+    seen = {3000: 5000, 3001: 6000, 3002: -1}  # the leader's clock; 3002 was never caught up
+    voters = [
+        voter | {"replicaId": replica, "logEndOffset": 100 - replica % 10, "lastCaughtUpTimestamp": seen[replica]}
+        for replica in (3002, 3000, 3001)
+    ]
     partition = {
         "partitionIndex": 0,
         "errorCode": error,
@@ -79,7 +83,8 @@ def active(nodes: list[FakeNode]) -> ActiveController:
 # -- who leads ---------------------------------------------------------------------------------------------------
 def test_the_leader_is_found_by_its_own_answer(active: ActiveController, nodes: list[FakeNode]) -> None:
     """And asked first from then on."""
-    expected = Quorum(NodeId(3001), 5, 90, tuple(Voter(NodeId(id_), 100 - id_ % 10) for id_ in (3000, 3001, 3002)))
+    behind = ((3000, 1000), (3001, 0), (3002, -1))
+    expected = Quorum(NodeId(3001), 5, 90, tuple(Voter(NodeId(id_), 100 - id_ % 10, late) for id_, late in behind))
     assert active.quorum() == expected
     assert nodes[0].connections == 1
     assert active.quorum() == expected

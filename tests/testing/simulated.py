@@ -138,7 +138,7 @@ class SimulatedCluster:
         started = self.running.get(int(node))
         return Stopped() if started is None else Running(1000 + int(node), 1.0, started)
 
-    def stop(self, node: NodeId, timeout: float) -> None:  # noqa: ARG002 - the protocol's signature
+    def stop(self, node: NodeId, timeout: float) -> None:
         """Stop a process; a quorum without its leader elects another."""
         assert int(node) in self.running, f"node {int(node)} was stopped twice"
         self.done.append(f"stop {int(node)}")
@@ -160,11 +160,11 @@ class SimulatedCluster:
         self._elect()
         self._register()
 
-    def last_words(self, node: NodeId, lines: int) -> list[str]:  # noqa: ARG002 - the protocol's signature
+    def last_words(self, node: NodeId, lines: int) -> list[str]:
         """It never says anything."""
         return []
 
-    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> str:  # noqa: ARG002
+    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> str:
         """Format a controller."""
         assert int(node) not in self.formatted, f"controller {int(node)} was formatted twice"
         self.done.append(f"format {int(node)}")
@@ -184,7 +184,7 @@ class SimulatedCluster:
         """No step deletes a znode in these tests."""
         raise AssertionError(path)
 
-    def backup(self, destination: str) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
+    def backup(self, destination: str) -> Mapping[str, str]:
         """A backup is a fact, no more."""
         return {"sha256": "0" * 64}
 

@@ -1,0 +1,68 @@
+"""The whole tree of errors.
+
+Two roots: `InputError` (what we were given is wrong) and `WorldError` (we could not see or do something).  A bug is a
+plain Python exception.  Every class has a stable `id`, the exit code of the process and a `hint`; docs/errors.md is
+generated from them.  Retries hang on `Retryable` and on nothing else.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class MigrateError(Exception):
+    """The base: what is wrong, where, why it matters, what to do next."""
+
+    id: ClassVar[str] = "E-000"
+    exit_code: ClassVar[int] = 1
+    hint: ClassVar[str] = ""
+
+    def __init__(self, what: str, *, where: str = "", why: str = "", next_step: str = "") -> None:
+        super().__init__(what)
+        self.what = what
+        self.where = where
+        self.why = why
+        self.next_step = next_step or self.hint
+
+    def __str__(self) -> str:
+        place = f"{self.where}: " if self.where else ""
+        return f"{place}{self.what}"
+
+
+class Retryable(MigrateError):
+    """Mixin: the same call may succeed when it is made again."""
+
+
+class InputError(MigrateError):
+    """What we were given (a file, a flag, a znode, a snapshot) is wrong."""
+
+    id = "E-INPUT"
+    hint = "correct the input named above and run the same command again; nothing was changed"
+
+
+class WorldError(MigrateError):
+    """We could not see or could not do something."""
+
+    id = "E-WORLD"
+    hint = "look at the place named above; the same command goes on from where it stopped"
+
+
+class UnknownCode(InputError):
+    """`explain` knows no such error id or finding code."""
+
+    id = "E-CODE-01"
+    hint = "`kraft-migrate explain --all` lists every code"
+
+
+class UsageWrong(InputError):
+    """The words of the command do not go together."""
+
+    id = "E-USAGE"
+    exit_code = 64
+    hint = "see --help of that command"
+
+
+class NotVisible(WorldError):
+    """What was asked for cannot be seen now."""
+
+    id = "E-VIEW-01"

