@@ -19,6 +19,7 @@ from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.world import World
+from migrate.observe.ledgers import pure_ledger, stands
 from migrate.observe.sources import Sources
 
 LOG: Final = logging.getLogger("migrate.observe")
@@ -107,7 +108,6 @@ def _await_dual_write(sources: Sources, offset: int) -> int | Unknown:
 def spark_ledger(sources: Sources, world: World) -> Ledger | Unknown:
     """The ledger from Spark, held equal to the pure rule's row by row."""
     from migrate.diff.ledger import ledger
-    from migrate.observe.world import pure_ledger, stands
 
     reference = pure_ledger(world)
     if isinstance(reference, Unknown):

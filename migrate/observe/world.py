@@ -7,14 +7,12 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from migrate.model import facts as ledger_facts
 from migrate.model.ids import NodeId
-from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
-from migrate.model.stage import ZkMigrationState
-from migrate.model.views import BrokerDisks, KraftView, NoFile, NoZnode
+from migrate.model.views import BrokerDisks, KraftView, NoFile
 from migrate.model.world import NOT_ASKED, Need, World
 from migrate.observe import analysis
+from migrate.observe.ledgers import pure_ledger
 from migrate.observe.sources import Configs, Sources
 
 T = TypeVar("T")
@@ -82,25 +80,3 @@ class ClusterObserver:
 
 def _result(future: Future[T] | Future[T | Unknown] | None) -> T | Unknown:
     return NOT_ASKED if future is None else future.result()
-
-
-def stands(world: World) -> tuple[bool, bool]:
-    """(after the copy, finalized), as the committed metadata says.
-
-    Where the metadata cannot be read, only a ZooKeeper without /migration proves that nothing was copied; everything
-    else counts as after the copy, so that rows which need the metadata become UNKNOWN and not MIGRATING.
-    """
-    if isinstance(world.kraft, Unknown):
-        untouched = not isinstance(world.zookeeper, Unknown) and isinstance(world.zookeeper.migration, NoZnode)
-        return not untouched, False
-    state = world.kraft.migration_state
-    finalized = state is ZkMigrationState.POST_MIGRATION
-    return finalized or state is ZkMigrationState.MIGRATION, finalized
-
-
-def pure_ledger(world: World) -> Ledger | Unknown:
-    """The ledger by the pure rule."""
-    after_copy, finalized = stands(world)
-    if isinstance(world.zookeeper, Unknown) and not finalized:
-        return Unknown(f"the ledger is seeded from ZooKeeper: {world.zookeeper.reason}")
-    return ledger_facts.build(world.zookeeper, world.kraft, world.disks, after_copy=after_copy, finalized=finalized)

@@ -31,7 +31,7 @@ from migrate.model.views import (
     ZookeeperView,
 )
 from migrate.model.world import Need, World
-from migrate.observe.world import pure_ledger
+from migrate.observe.ledgers import pure_ledger
 from migrate.steps.facts import mode_of, sha256
 from tests.testing import worlds
 from tests.testing.worlds import BROKERS, CONTROLLERS, kraft, live, zk
