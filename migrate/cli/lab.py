@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import pathlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
@@ -13,6 +14,7 @@ import click
 from migrate.cli.options import output_option
 
 if TYPE_CHECKING:
+    from migrate.lab.cluster import Lab
     from migrate.lab.status import LabStatus
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -40,6 +42,18 @@ def kafka_home_option(command: F) -> F:
     )(command)
 
 
+@contextmanager
+def no_run_goes_on(found: Lab) -> Iterator[None]:
+    """Refuse while `apply` or `lab demo` acts on this lab: what it has just stopped must stay stopped."""
+    from migrate.run.locks import LockFile
+
+    lock = LockFile(pathlib.Path(found.inventory.runs) / "lock")
+    try:
+        yield
+    finally:
+        lock.release()
+
+
 @click.group()
 def lab() -> None:
     """A real Apache Kafka cluster on this host: ZooKeeper, three brokers with three log directories each, seeded."""
@@ -58,7 +72,8 @@ def up(directory: pathlib.Path, kafka_home: str | None) -> int:
 
     lines = ProgressLines()
     found = Lab.create(directory, kafka_home=kafka_home, progress=lines.say)
-    found.up(lines.say)
+    with no_run_goes_on(found):
+        found.up(lines.say)
     click.echo(f"inventory: {found.inventory_path}")
     after = f"assess --inventory {found.inventory_path}" if found.seeded() else f"lab seed --dir {directory}"
     click.echo(f"next: kraft-migrate {after}")
@@ -104,10 +119,11 @@ def down(directory: pathlib.Path) -> int:
 
     lines = ProgressLines()
     found = Lab.open(directory)
-    if isinstance(find_load(directory), Running):
-        lines.say("stopping the load")
-        stop_load(directory)
-    found.down(lines.say)
+    with no_run_goes_on(found):
+        if isinstance(find_load(directory), Running):
+            lines.say("stopping the load")
+            stop_load(directory)
+        found.down(lines.say)
     click.echo(f"stopped; everything is kept in {directory}")
     return 0
 
