@@ -1,0 +1,248 @@
+"""Each gate is open in a healthy world, and shut by its one fault; what is unseen is Unknown, never open."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from migrate.model.ids import NodeId
+from migrate.model.ledger import ReplicaState
+from migrate.model.outcome import AlreadyDone, NotYet, Readiness, Ready, Refused, Unknown, Verified
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.views import Stopped
+from migrate.model.world import World
+from migrate.steps import gates
+from tests.steps.looks import (
+    SICK,
+    Bend,
+    answer,
+    broken_disk,
+    different,
+    no_leader,
+    registration,
+    row_in,
+    running,
+    service,
+    silent_broker,
+    unhealthy,
+    voter_behind,
+    whole,
+    without,
+)
+from tests.testing import worlds
+from tests.testing.worlds import kraft, live
+
+Gate = Callable[[World], Readiness]
+DUAL, DONE = ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION
+GATES: dict[str, Gate] = {
+    "no_blockers": lambda world: gates.no_blockers(world, Stage.FINALIZE),
+    "replicas_full": gates.replicas_full,
+    "quorum_healthy": gates.quorum_healthy,
+    "disks_healthy": lambda world: gates.disks_healthy(world, 1),
+    "stop_is_accepted": lambda world: gates.stop_is_accepted(world, 1),
+    "runs_with": lambda world: gates.runs_with(world, 1, "s" * 64),
+    "state_is": lambda world: gates.state_is(world, DUAL),
+    "views_equal": gates.views_equal,
+    "ledger_is": lambda world: gates.ledger_is(world, ReplicaState.VERIFIED),
+    "all_brokers_kraft": gates.all_brokers_kraft,
+}
+
+
+def less_voters(world: World) -> World:
+    """A controller of the inventory that is no voter."""
+    quorum = live(world).quorum
+    assert not isinstance(quorum, Unknown)
+    return worlds.with_live(world, quorum=replace(quorum, voters=quorum.voters[:-1]))
+
+
+def nothing_committed(world: World) -> World:
+    """A leader without a committed record."""
+    quorum = live(world).quorum
+    assert not isinstance(quorum, Unknown)
+    return worlds.with_live(world, quorum=replace(quorum, high_watermark=0))
+
+
+def voter_never_fetched(world: World) -> World:
+    """A voter of which the leader knows nothing (-1), with a high watermark within the lag."""
+    quorum = live(world).quorum
+    assert not isinstance(quorum, Unknown)
+    voters = (*quorum.voters[:-1], replace(quorum.voters[-1], log_end_offset=-1))
+    return worlds.with_live(world, quorum=replace(quorum, high_watermark=5, voters=voters))
+
+
+def fewer_seen(world: World) -> World:
+    """Broker 1 sees only two brokers."""
+    found = live(world).metadata[NodeId(1)]
+    assert not isinstance(found, Unknown)
+    return worlds.with_live(world, metadata={**live(world).metadata, NodeId(1): replace(found, brokers=(0, 1))})
+
+
+def stranger(world: World) -> World:
+    """A registration of a broker that the inventory does not list, still migrating."""
+    brokers = kraft(world).brokers
+    return worlds.with_kraft(
+        world, brokers={**brokers, NodeId(9): replace(brokers[NodeId(0)], id=NodeId(9), migrating=True)}
+    )
+
+
+def unregistered(world: World) -> World:
+    """Broker 2 has no registration."""
+    return worlds.with_kraft(world, brokers={k: v for k, v in kraft(world).brokers.items() if k != 2})
+
+
+def state(found: ZkMigrationState) -> Bend:
+    """The metadata in that state."""
+    return lambda world: worlds.with_kraft(world, migration_state=found)
+
+
+FAULTS: tuple[tuple[str, Bend, str], ...] = (
+    ("no_blockers", lambda world: worlds.with_values(world, 3001, zookeeper__metadata__migration__enable=None), "B-"),
+    ("replicas_full", unhealthy, "notyet: 1 partitions to have their full ISR, orders-3 among them (leader 1, ISR [1]"),
+    ("replicas_full", silent_broker, "notyet: broker 1 to answer (connection refused)"),
+    ("replicas_full", fewer_seen, "notyet: broker 1 to see brokers [0, 1, 2]; it sees [0, 1]"),
+    ("replicas_full", lambda world: worlds.with_live(world, metadata={}), "notyet: broker 0 to answer"),
+    ("replicas_full", without("live"), "unknown: live hidden"),
+    ("quorum_healthy", no_leader, "notyet: a leader of the quorum (no controller leads)"),
+    ("quorum_healthy", voter_behind, "behind [3002], missing []"),
+    ("quorum_healthy", less_voters, "behind [], missing [3002]"),
+    ("quorum_healthy", nothing_committed, "notyet: every voter to catch up with high watermark 0"),
+    ("quorum_healthy", voter_never_fetched, "behind [3002]"),
+    ("quorum_healthy", without("live"), "unknown: live hidden"),
+    ("disks_healthy", broken_disk(1), "refused: broker 1 has log directories that are not healthy: /data/b1/d2 (input"),
+    ("disks_healthy", lambda world: replace(world, disks={}), "unknown: the disks of broker 1 were not looked at"),
+    ("disks_healthy", lambda world: replace(world, disks={NodeId(1): Unknown("no mount")}), "unknown: no mount"),
+    ("disks_healthy", without("disks"), "unknown: disks hidden"),
+    ("stop_is_accepted", lambda world: worlds.with_values(world, 1, min__insync__replicas="3"), "refused: stopping"),
+    ("stop_is_accepted", without("playbook"), "unknown: playbook hidden"),
+    ("stop_is_accepted", without("configs"), "unknown: the file of broker 1 cannot be read"),
+    ("runs_with", service(1, Stopped(1)), "refused: node 1 is not running: its process ended"),
+    ("runs_with", service(1, Unknown("no /proc")), "unknown: no /proc"),
+    ("runs_with", lambda world: running(world, 1, "t" * 64), "refused: node 1 runs, but was started with another"),
+    ("runs_with", lambda world: replace(world, services={}), "unknown: node 1 was not looked at"),
+    ("runs_with", without("services"), "unknown: services hidden"),
+    ("state_is", state(ZkMigrationState.PRE_MIGRATION), "refused: the metadata says PRE_MIGRATION, not MIGRATION"),
+    ("state_is", state(ZkMigrationState.NONE), "refused: the metadata says NONE, not MIGRATION"),
+    ("state_is", state(DONE), "refused: the metadata says POST_MIGRATION: a controller without the flag was elected"),
+    ("state_is", without("kraft"), "unknown: kraft hidden"),
+    ("views_equal", different, "refused: 1 differences between ZooKeeper and KRaft: DIFFERS topic-config orders"),
+    ("views_equal", without("diff"), "unknown: diff hidden"),
+    *(
+        ("ledger_is", row_in(found), f"refused: 1 of 18 replicas are not VERIFIED: t0-0 on broker 0 is {found.value}")
+        for found in ReplicaState
+        if found is not ReplicaState.VERIFIED
+    ),
+    ("ledger_is", without("ledger"), "unknown: ledger hidden"),
+    ("all_brokers_kraft", unregistered, "refused: broker 2 is not an unfenced KRaft broker (not registered)"),
+    ("all_brokers_kraft", registration(1, fenced=True), "(migrating=False, fenced=True)"),
+    ("all_brokers_kraft", registration(1, migrating=True), "(migrating=True, fenced=False)"),
+    ("all_brokers_kraft", stranger, "refused: registrations [9] still say that they are migrating"),
+    ("all_brokers_kraft", without("kraft"), "unknown: kraft hidden"),
+)
+
+
+@pytest.mark.parametrize("name", GATES)
+def test_a_healthy_world_opens_every_gate(name: str) -> None:
+    """Dual write, every broker KRaft, every row VERIFIED."""
+    assert GATES[name](whole(Stage.SOAK)) == Ready()
+
+
+@pytest.mark.parametrize(("name", "bend", "says"), FAULTS, ids=[f"{name}-{n}" for n, (name, _, _) in enumerate(FAULTS)])
+def test_one_fault_shuts_its_gate_and_is_named(name: str, bend: Bend, says: str) -> None:
+    """A wait where waiting helps, a refusal where it does not, Unknown where nothing is seen."""
+    assert says in answer(GATES[name](bend(whole(Stage.SOAK))))
+
+
+def test_every_gate_has_a_fault_here_and_a_hidden_view() -> None:
+    """A gate that is added is tried, too."""
+    own = {
+        name
+        for name, entry in vars(gates).items()
+        if callable(entry) and getattr(entry, "__module__", "") == gates.__name__ and not name.startswith("_")
+    }
+    assert own - {"first", "as_outcome"} == set(GATES) == {name for name, _, _ in FAULTS}
+
+
+def test_a_wait_names_its_owner_its_next_step_and_moves_with_the_world() -> None:
+    """`progress` is what a wait without progress is told by."""
+    found = gates.replicas_full(unhealthy(whole(Stage.SOAK)))
+    assert isinstance(found, NotYet)
+    assert (found.owner, found.progress) == ("the brokers' replication", "1")
+    assert found.next_step
+    one, two = (
+        gates.quorum_healthy(voter_behind(whole(Stage.SOAK))),
+        gates.quorum_healthy(less_voters(whole(Stage.SOAK))),
+    )
+    assert isinstance(one, NotYet)
+    assert isinstance(two, NotYet)
+    assert one.progress != two.progress
+    assert one.owner == "leader 3000"
+
+
+def test_a_blocker_of_a_later_stage_does_not_hold_an_earlier_one() -> None:
+    """And it comes with its codes."""
+    world = different(whole(Stage.COPY))
+    assert gates.no_blockers(world, Stage.PREPARE) == Ready()
+    missing = worlds.with_zk(whole(Stage.ASSESS), topics_without_id=("orders",))
+    found = gates.no_blockers(missing, Stage.MIGRATION_MODE)
+    assert isinstance(found, Refused)
+    assert found.codes
+    assert "orders" in found.reason
+
+
+def test_a_blind_spot_that_the_stage_cannot_do_without_blocks_it() -> None:
+    """Unseen disks are no healthy disks."""
+    found = gates.no_blockers(without("disks")(whole(Stage.CONTROLLERS)), Stage.MIGRATION_MODE)
+    assert isinstance(found, Refused)
+    assert any(code.startswith("B-DIR") for code in found.codes)
+
+
+def test_many_blockers_are_shown_as_five_and_a_number() -> None:
+    """The rest stands in the report."""
+    found = gates.no_blockers(without("configs")(whole(Stage.ASSESS)), Stage.FINALIZE)
+    assert isinstance(found, Refused)
+    assert f"(and {len(found.codes) - 5} more)" in found.reason
+    assert found.reason.count("; ") == 4
+
+
+def test_a_broker_with_one_lagging_voter_within_the_allowance_may_go_on() -> None:
+    """NoOp records keep followers one or two behind at rest."""
+    world = whole(Stage.SOAK)
+    quorum = live(world).quorum
+    assert not isinstance(quorum, Unknown)
+    voters = (*quorum.voters[:-1], replace(quorum.voters[-1], log_end_offset=quorum.high_watermark - gates.VOTER_LAG))
+    assert gates.quorum_healthy(worlds.with_live(world, quorum=replace(quorum, voters=voters))) == Ready()
+
+
+def test_a_process_whose_file_the_executor_does_not_know_counts_by_the_file_that_lies_there() -> None:
+    """Executors that cannot know say None."""
+    assert gates.runs_with(running(whole(Stage.SOAK), 1, None), 1, "x") == Ready()
+    assert gates.runs_with(running(whole(Stage.SOAK), 1, "x"), 1, "x") == Ready()
+
+
+def test_ledger_and_state_take_any_of_the_wanted() -> None:
+    """MIGRATING is right in hybrid, and POST_MIGRATION after finalize."""
+    world = row_in(ReplicaState.MIGRATING)(whole(Stage.SOAK))
+    assert gates.ledger_is(world, ReplicaState.MIGRATING, ReplicaState.VERIFIED) == Ready()
+    assert gates.state_is(whole(Stage.FINALIZE), DUAL, DONE) == Ready()
+
+
+def test_the_first_gate_that_is_shut_answers() -> None:
+    """In their order."""
+    assert gates.first() == gates.first(Ready(), Ready()) == Ready()
+    assert gates.first(Ready(), Unknown("a"), Refused("b")) == Unknown("a")
+
+
+def test_only_an_open_gate_becomes_a_proof() -> None:
+    """Everything else stays what it is."""
+    assert gates.as_outcome(Ready(), "one", "two") == Verified(("one", "two"))
+    for found in (Unknown("a"), Refused("b"), NotYet("c", "d", "e"), AlreadyDone("f")):
+        assert gates.as_outcome(found, "evidence") is found
+
+
+def test_the_sick_partition_is_the_one_that_is_named() -> None:
+    """Topic, partition, leader, ISR and replicas."""
+    text = answer(gates.replicas_full(unhealthy(whole(Stage.SOAK))))
+    assert f"{SICK.topic}-{SICK.partition}" in text
+    assert "of [0, 1]" in text
