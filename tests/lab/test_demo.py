@@ -185,7 +185,7 @@ def dumped_by_kafka(folder: Path) -> list[dict[str, Any]]:
     java, jars = find_java(), kafka_jars()
     words = ["--cluster-metadata-decoder", "--skip-record-metadata", "--files", files]
     done = run_tool(java, jars.classpath, "kafka.tools.DumpLogSegments", words, 120)
-    return [json.loads(line.split("payload: ", 1)[1]) for line in done.stdout.splitlines() if "payload: {" in line]
+    return [json.loads(line.split("payload: ", 1)[1]) for line in done.output.splitlines() if "payload: {" in line]
 
 
 def directories_in_the_log(records: list[dict[str, Any]]) -> dict[tuple[str, int, int], str]:
@@ -245,3 +245,26 @@ def test_our_dump_of_the_log_is_kafkas(finished: Finished) -> None:
     ours = [json.loads(line) for line in ended.stdout.splitlines()]
     plain = [{key: record[key] for key in ("type", "version", "data")} for record in ours if not record.get("control")]
     assert plain == dumped_by_kafka(folder)
+
+
+def test_no_secret_stands_in_what_the_run_wrote(finished: Finished) -> None:
+    """Plans, journals, reports, the load's files, process descriptions: none holds a password of the lab."""
+    secrets = {path.read_text().strip() for path in (finished.directory / "secrets").iterdir()}
+    assert secrets
+    written = [
+        path
+        for name in ("runs", "load", "processes", "spark")
+        for path in (finished.directory / name).rglob("*")
+        if path.is_file() and "backup" not in path.parts
+    ]
+    assert any(path.name == "journal.jsonl" for path in written)
+    for path in [*written, finished.directory / "demo.json", finished.directory / "inventory.yaml"]:
+        raw = path.read_bytes()
+        assert not [secret for secret in secrets if secret.encode() in raw], path
+
+
+def test_backups_are_for_their_owner_alone(finished: Finished) -> None:
+    """They hold what the files held, passwords too."""
+    kept = [path for path in finished.directory.rglob("backup/**/*") if path.is_file()]
+    assert len(kept) >= 3 * 4 + 1
+    assert {path.stat().st_mode & 0o777 for path in kept} == {0o600}
