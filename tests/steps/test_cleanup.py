@@ -1,0 +1,76 @@
+"""After finalize: the lock goes back only once it is final, and the last proof needs no ZooKeeper."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from migrate.model.ids import NodeId
+from migrate.model.ledger import ReplicaState
+from migrate.model.outcome import Ready, Refused, Unknown, Verified
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.step import Predicted
+from migrate.model.views import NoFile
+from migrate.model.world import Need
+from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
+from tests.steps.looks import Bend, Remembered, answer, no_leader, registration, row_in, unhealthy, whole, without
+from tests.testing import worlds
+
+RELEASE, PROVE = ReleaseZookeeper(), ProveFinal()
+FINAL = whole(Stage.CLEANUP)
+
+
+def test_a_finalized_cluster_gives_the_lock_back() -> None:
+    """One effect, seen in the metadata before and after."""
+    effects = Remembered()
+    assert RELEASE.check(FINAL) == Ready()
+    RELEASE.do(FINAL, effects)
+    assert effects.done == ["release"]
+    assert isinstance(RELEASE.verify(FINAL), Verified)
+    (action,) = RELEASE.actions(FINAL, Predicted())
+    assert (action.symbol, action.znode) == ("-", "lock")
+
+
+@pytest.mark.parametrize("state", [state for state in ZkMigrationState if state is not ZkMigrationState.POST_MIGRATION])
+def test_before_that_it_does_not(state: ZkMigrationState) -> None:
+    """ZooKeeper is part of the cluster still."""
+    world = worlds.with_kraft(FINAL, migration_state=state)
+    assert isinstance(RELEASE.check(world), Refused)
+    assert isinstance(RELEASE.verify(world), Refused)
+    assert isinstance(RELEASE.check(without("kraft")(FINAL)), Unknown)
+
+
+def test_the_last_proof_holds_with_zookeeper_stopped() -> None:
+    """It asks for everything else."""
+    assert isinstance(FINAL.zookeeper, Unknown)
+    assert Need.ZOOKEEPER not in PROVE.proof_needs
+    found = PROVE.verify(FINAL)
+    assert isinstance(found, Verified)
+    assert found.evidence == ("18 replicas VERIFIED", "no zookeeper.* key in any file")
+
+
+@pytest.mark.parametrize(
+    ("bend", "says"),
+    [
+        (lambda world: worlds.with_kraft(world, migration_state=ZkMigrationState.MIGRATION), "refused: the metadata"),
+        (registration(1, migrating=True), "refused: broker 1"),
+        (registration(1, fenced=True), "refused: broker 1"),
+        (lambda world: worlds.with_values(world, 2, zookeeper__connect="zk1:2181"), "zookeeper.connect"),
+        (lambda world: worlds.with_values(world, 3001, zookeeper__metadata__migration__enable="true"), "c3001"),
+        (
+            lambda world: replace(world, configs={**world.configs, NodeId(2): NoFile("/x")}),
+            "unknown: the file of node 2",
+        ),
+        (without("configs"), "unknown: the file of node 0"),
+        *((row_in(state), state.value) for state in ReplicaState if state is not ReplicaState.VERIFIED),
+        (without("ledger"), "unknown: ledger hidden"),
+        (no_leader, "notyet: a leader"),
+        (unhealthy, "notyet: 1 partitions"),
+        (without("live"), "unknown: live hidden"),
+        (without("kraft"), "unknown: kraft hidden"),
+    ],
+)
+def test_each_part_of_the_last_proof_alone_is_missed(bend: Bend, says: str) -> None:
+    """Metadata, registrations, files, replicas, quorum, ISRs."""
+    assert says in answer(PROVE.verify(bend(FINAL)))

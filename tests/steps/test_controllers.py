@@ -1,0 +1,243 @@
+"""Controllers are formatted for this cluster, started with the flag alone, and waited for until they wait."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from migrate.model.ids import NodeId
+from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.step import HalfDone, NotBegun, Predicted
+from migrate.model.views import MetaMissing, MetaProperties, MigrationZnode, NoFile, NoZnode, NullZnode, Stopped
+from migrate.model.world import World
+from migrate.steps import facts, gates
+from migrate.steps.controllers import FormatController, StartControllers
+from tests.steps.looks import (
+    Bend,
+    Remembered,
+    answer,
+    no_leader,
+    service,
+    silent,
+    unhealthy,
+    voter_behind,
+    whole,
+    without,
+)
+from tests.testing import worlds
+from tests.testing.clusters import CLUSTER_ID
+from tests.testing.worlds import CONTROLLERS, kraft
+
+FORMAT, START = FormatController(3001, "3.9"), StartControllers()
+RUNNING = whole(Stage.CONTROLLERS)
+
+
+def stopped(*nodes: int) -> Bend:
+    """Those controllers do not run."""
+
+    def bend(world: World) -> World:
+        for node in nodes:
+            world = service(node, Stopped())(world)
+        return world
+
+    return bend
+
+
+def formatted(meta: MetaProperties | MetaMissing) -> Bend:
+    """Controller 3001's metadata directory with that meta.properties."""
+    return lambda world: worlds.with_directory(world, 3001, 0, lambda entry: replace(entry, meta=meta))
+
+
+def fresh(world: World) -> World:
+    """Prepared: files rendered, nothing formatted, nothing started."""
+    world = formatted(MetaMissing())(stopped(*map(int, CONTROLLERS))(world))
+    return replace(worlds.with_zk(world, migration=NoZnode()), kraft=Unknown("no controller answers"))
+
+
+BEFORE = fresh(RUNNING)
+
+
+# -- format ----------------------------------------------------------------------------------------------------------
+def test_an_empty_directory_is_formatted_with_the_clusters_id() -> None:
+    """The id that ZooKeeper says, and the brokers' protocol version."""
+    effects = Remembered()
+    assert FORMAT.check(BEFORE) == Ready()
+    assert FORMAT.progress(BEFORE) == NotBegun()
+    FORMAT.do(BEFORE, effects)
+    assert effects.done == [f"format 3001 {CLUSTER_ID} 3.9"]
+    assert answer(FORMAT.verify(BEFORE)) == "refused: the metadata directory has no meta.properties"
+
+
+def test_a_directory_formatted_for_this_cluster_and_node_is_done() -> None:
+    """meta.properties is written last by Kafka's tool."""
+    assert isinstance(FORMAT.check(RUNNING), AlreadyDone)
+    assert isinstance(FORMAT.progress(RUNNING), AlreadyDone)
+    assert isinstance(FORMAT.verify(RUNNING), Verified)
+
+
+@pytest.mark.parametrize(("cluster", "node"), [("O" * 22, 3001), (CLUSTER_ID, 3002), (None, 3001), (CLUSTER_ID, None)])
+def test_a_foreign_directory_is_neither_formatted_nor_taken(cluster: str | None, node: int | None) -> None:
+    """Another cluster's, another node's, or nobody's."""
+    world = formatted(MetaProperties(1, cluster, node, None))(BEFORE)
+    assert "set it aside" in answer(FORMAT.check(world))
+    assert isinstance(FORMAT.verify(world), Refused)
+    assert FORMAT.progress(world) == NotBegun()
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        without("disks"),
+        without("zookeeper"),
+        lambda world: replace(world, disks={}),
+        lambda world: replace(world, disks={**world.disks, NodeId(3001): Unknown("no mount")}),
+    ],
+)
+def test_an_unseen_directory_or_cluster_id_is_unknown(bend: Bend) -> None:
+    """Never formatted over."""
+    world = bend(BEFORE)
+    assert isinstance(FORMAT.check(world), Unknown)
+    assert isinstance(FORMAT.progress(world), Unknown)
+    assert isinstance(FORMAT.verify(world), Unknown)
+
+
+@pytest.mark.parametrize("znode", [MigrationZnode(400, 1, 3000, 2, 7), NullZnode(0)], ids=["copied", "null"])
+def test_no_controller_is_formatted_or_started_while_migration_remembers_a_past(
+    znode: MigrationZnode | NullZnode,
+) -> None:
+    """A fresh quorum would skip the copy and write its emptiness over ZooKeeper."""
+    world = worlds.with_zk(BEFORE, migration=znode)
+    for step in (FORMAT, START):
+        found = step.check(world)
+        assert isinstance(found, Refused), step.id
+        assert any(code.startswith("B-ZKN") for code in found.codes)
+
+
+def test_formatting_is_bound_to_the_file_that_will_lie_there() -> None:
+    """Rendered by the step before, or there already."""
+    raw = facts.predicted_config(RUNNING, Predicted(), 3001)
+    assert raw is not None
+    bound = FORMAT.binds(RUNNING, Predicted())
+    assert bound == {"config:3001": facts.sha256(raw), "cluster_id:": CLUSTER_ID}
+    assessed = whole(Stage.ASSESS)
+    assert FORMAT.binds(assessed, Predicted(configs={NodeId(3001): raw})) == bound
+    assert FORMAT.binds(assessed, Predicted())["config:3001"] == "unknown"
+    (action,) = FORMAT.actions(RUNNING, Predicted())
+    assert "--release-version 3.9 (/data/c3001)" in action.what
+    assert FORMAT.id == "controllers/format-3001"
+    assert FORMAT.params() == {"controller": "3001", "release_version": "3.9"}
+
+
+# -- start -----------------------------------------------------------------------------------------------------------
+def test_prepared_controllers_may_start() -> None:
+    """Formatted, with the flag, on a whole cluster."""
+    ready = formatted(MetaProperties(1, CLUSTER_ID, 3001, None))(BEFORE)
+    assert START.check(ready) == Ready()
+
+
+@pytest.mark.parametrize(
+    ("bend", "says"),
+    [
+        (
+            lambda world: worlds.with_values(world, 3002, zookeeper__metadata__migration__enable=None),
+            "c3002.properties",
+        ),
+        (lambda world: worlds.with_values(world, 3002, zookeeper__metadata__migration__enable="false"), "lacks"),
+        (lambda world: worlds.with_values(world, 3002, process__roles="broker,controller"), "lacks"),
+        (lambda world: replace(world, configs={**world.configs, NodeId(3002): NoFile("/x")}), "cannot be read"),
+        (without("configs"), "cannot be read"),
+        (unhealthy, "orders-3"),
+        (without("live"), "live hidden"),
+    ],
+)
+def test_no_controller_starts_without_the_flag_in_every_file(
+    bend: Bend, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One without it would finalize by being elected: the gate holds with every check silent, and `do` looks again."""
+    world = bend(BEFORE)
+    assert isinstance(START.check(world), Refused | NotYet | Unknown)
+    monkeypatch.setattr(gates, "no_blockers", silent)
+    assert says in answer(START.check(world))
+
+
+@pytest.mark.parametrize("node", [3000, 3001, 3002])
+def test_a_flag_lost_between_check_and_start_starts_nobody(node: int) -> None:
+    """Not even those whose file is right."""
+    effects = Remembered()
+    START.do(worlds.with_values(BEFORE, node, zookeeper__metadata__migration__enable=None), effects)
+    START.do(without("configs")(BEFORE), effects)
+    assert effects.done == []
+
+
+@pytest.mark.parametrize(
+    ("down", "told", "done"),
+    [
+        ((3000, 3001, 3002), NotBegun(), ["start 3000", "start 3001", "start 3002"]),
+        ((3001,), HalfDone("2 of 3 run"), ["start 3001"]),
+        ((), AlreadyDone("all controllers run"), []),
+    ],
+)
+def test_only_those_that_do_not_run_are_started(down: tuple[int, ...], told: object, done: list[str]) -> None:
+    """However many an interrupted attempt had started."""
+    world, effects = stopped(*down)(RUNNING), Remembered()
+    assert START.progress(world) == told
+    START.do(world, effects)
+    assert effects.done == done
+
+
+def test_processes_that_cannot_be_seen_are_unknown() -> None:
+    """Neither stopped nor running."""
+    assert isinstance(START.progress(without("services")(RUNNING)), Unknown)
+
+
+def lacking(node: int) -> Bend:
+    """One controller registered without the flag."""
+
+    def bend(world: World) -> World:
+        known = kraft(world).controllers
+        bent = replace(known[NodeId(node)], migration_ready=False)
+        return worlds.with_kraft(world, controllers={**known, NodeId(node): bent})
+
+    return bend
+
+
+@pytest.mark.parametrize(
+    ("bend", "says"),
+    [
+        (no_leader, "notyet: a leader of the quorum"),
+        (voter_behind, "notyet: every voter to catch up"),
+        (without("kraft"), "notyet: the metadata to be readable"),
+        (lacking(3001), "notyet: controllers [3001] to register with the flag"),
+        (
+            lambda world: worlds.with_kraft(world, controllers={}),
+            "notyet: controllers [3000, 3001, 3002] to register with the flag",
+        ),
+        (lambda world: worlds.with_zk(world, migration=NoZnode()), "notyet: the migration driver to create /migration"),
+        (
+            lambda world: worlds.with_kraft(world, migration_state=ZkMigrationState.NONE),
+            "refused: the metadata says NONE",
+        ),
+        (
+            lambda world: worlds.with_kraft(world, migration_state=ZkMigrationState.POST_MIGRATION),
+            "refused: the metadata says POST_MIGRATION",
+        ),
+        (without("live"), "unknown: live hidden"),
+    ],
+)
+def test_each_part_of_a_waiting_quorum_is_waited_for(bend: Bend, says: str) -> None:
+    """State NONE is no wait: such controllers cannot migrate."""
+    assert answer(START.verify(bend(RUNNING))).startswith(says)
+    assert isinstance(START.verify(RUNNING), Verified)
+
+
+def test_the_plan_names_each_start_and_the_znode_that_appears() -> None:
+    """And promises a waiting quorum, which is what a started one shows."""
+    actions = START.actions(RUNNING, Predicted())
+    assert [action.symbol for action in actions] == [">", ">", ">", "+"]
+    assert actions[-1].znode == "/migration"
+    promised = START.expects(BEFORE, Predicted())
+    assert facts.observed(RUNNING, promised) == promised
+    assert set(START.binds(RUNNING, Predicted())) == {"config:3000", "config:3001", "config:3002"}
+    assert set(START.binds(whole(Stage.ASSESS), Predicted()).values()) == {"unknown"}

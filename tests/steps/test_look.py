@@ -1,0 +1,229 @@
+"""Steps that only look: their proof is their content, and a wait names what Kafka itself waits for."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from migrate.model.ids import NodeId
+from migrate.model.ledger import ReplicaState
+from migrate.model.outcome import NotYet, Outcome, Ready, Refused, Unknown, Verified
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.step import NotBegun, Predicted, Step
+from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode
+from migrate.model.world import Need, World
+from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy, brokers_of, evidence
+from tests.steps.looks import Bend, answer, different, registration, row_in, unhealthy, whole, without
+from tests.testing import worlds
+from tests.testing.worlds import OFFSET, kraft, zk
+
+SOAKED = replace(whole(Stage.SOAK), facts={"soak_elapsed": "3600.0"})
+SOAK = Soak(3600.0)
+
+
+@pytest.mark.parametrize(
+    ("step", "world"),
+    [
+        (Discover(), whole(Stage.DISCOVER)),
+        (Discover(), whole(Stage.SOAK)),
+        (Assess(), whole(Stage.ASSESS)),
+        (WatchCopy(), whole(Stage.COPY)),
+        (ProveHybrid(), whole(Stage.COPY)),
+        (ProveHybrid(), whole(Stage.KRAFT_MODE)),
+        (SOAK, SOAKED),
+    ],
+)
+def test_a_healthy_world_is_proven_with_evidence_and_nothing_is_done(step: Step, world: World) -> None:
+    """They may always begin, leave no traces, plan no action, predict no file."""
+    found: Outcome = step.verify(world)
+    assert isinstance(found, Verified)
+    assert all(found.evidence)
+    assert step.check(world) == Ready()
+    assert step.progress(world) == NotBegun()
+    assert step.actions(world, Predicted()) == ()
+    assert step.predict(world, Predicted()) == Predicted()
+
+
+@pytest.mark.parametrize("step", [Discover(), Assess(), WatchCopy(), ProveHybrid(), SOAK], ids=lambda step: step.kind)
+def test_a_step_proves_by_what_it_asks_for_alone(step: Step) -> None:
+    """With every part hidden that it does not ask for, its proof is the same."""
+    world = {"discover": whole(Stage.DISCOVER), "assess": whole(Stage.ASSESS), "soak": SOAKED}.get(
+        step.kind, whole(Stage.COPY)
+    )
+    needs = {"spark-ledger": "ledger"}
+    asked = {needs.get(need.value, need.value) for need in step.proof_needs}
+    parts = {need.value for need in Need} - {"spark-ledger"}
+    narrow = replace(world, **{part: Unknown("not asked for") for part in parts - asked})  # type: ignore[arg-type]
+    assert step.verify(narrow) == step.verify(world)
+
+
+# -- discover and assess ---------------------------------------------------------------------------------------------
+def test_discover_refuses_a_cluster_of_other_brokers() -> None:
+    """One too many, one too few."""
+    view = zk(whole(Stage.ASSESS))
+    less = worlds.with_zk(whole(Stage.ASSESS), brokers={node: view.brokers[node] for node in view.brokers if node})
+    assert answer(Discover().verify(less)) == "refused: the inventory lists brokers [0, 1, 2], ZooKeeper knows [1, 2]"
+    more = worlds.with_zk(whole(Stage.ASSESS), brokers={**view.brokers, NodeId(7): view.brokers[NodeId(0)]})
+    assert "[0, 1, 2, 7]" in answer(Discover().verify(more))
+    assert answer(Discover().verify(without("zookeeper")(whole(Stage.ASSESS)))) == "unknown: zookeeper hidden"
+
+
+def test_discover_binds_the_plan_to_the_cluster() -> None:
+    """Its id, and nothing else."""
+    assert Discover().binds(whole(Stage.ASSESS), Predicted()) == {"cluster_id:": zk(whole(Stage.ASSESS)).cluster_id}
+
+
+def test_assess_refuses_a_blocker_of_the_first_change() -> None:
+    """With its code."""
+    found = Assess().verify(worlds.with_values(whole(Stage.ASSESS), 1, broker__id="9"))
+    assert isinstance(found, Refused)
+    assert any(code.startswith("B-") for code in found.codes)
+
+
+# -- the copy ----------------------------------------------------------------------------
+def waiting(world: World) -> str:
+    """What the copy waits for."""
+    found = WatchCopy().verify(world)
+    assert isinstance(found, NotYet), found
+    return found.what
+
+
+def pre(world: World, **changes: object) -> World:
+    """Before the copy: PRE_MIGRATION, /migration with -1s."""
+    world = worlds.with_zk(world, migration=MigrationZnode(-1, -1, -1, -1, 0))
+    return worlds.with_kraft(world, migration_state=ZkMigrationState.PRE_MIGRATION, **changes)
+
+
+def nobody_alive(world: World) -> World:
+    """No broker in /brokers/ids."""
+    return worlds.with_zk(world, brokers={})
+
+
+def test_the_copy_says_what_the_driver_waits_for_in_the_drivers_order() -> None:
+    """Living brokers, brokers in assignments, topics without id, then the copy itself."""
+    copied = whole(Stage.COPY)
+    brokers = {node: entry for node, entry in kraft(copied).brokers.items() if node != 2}
+    assert waiting(pre(copied, brokers=brokers)) == "ZooKeeper-mode brokers [2] to register with KRaft"
+    dead = nobody_alive(pre(copied, brokers=brokers))
+    assert waiting(dead) == "brokers [2], found in assignments, to register with KRaft"
+    without_id = worlds.with_zk(pre(copied), topics_without_id=("orders",))
+    assert waiting(without_id) == "topics without topic_id to get one: orders"
+    assert waiting(pre(copied)) == "the copy to finish (the metadata says PRE_MIGRATION)"
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        lambda world: worlds.with_zk(world, migration=MigrationZnode(0, 1, 3000, 2, 7)),
+        lambda world: worlds.with_zk(world, migration=NullZnode(0)),
+        lambda world: worlds.with_zk(world, controller=ControllerZnode(0, -1, ephemeral=True, version=0)),
+        unhealthy,
+        without("zookeeper"),
+        without("kraft"),
+    ],
+    ids=["offset 0", "null", "a broker owns /controller", "ISR", "no ZooKeeper", "no metadata"],
+)
+def test_a_copy_that_is_not_whole_is_waited_for(bend: Bend) -> None:
+    """Offset above 0, /controller a KRaft controller's, every ISR full."""
+    found = WatchCopy().verify(bend(whole(Stage.COPY)))
+    assert isinstance(found, NotYet)
+    assert found.owner
+    assert found.next_step
+
+
+def test_the_copys_progress_moves_with_offsets_and_not_with_every_noop() -> None:
+    """NoOp records come twice a second: a hundred records are progress."""
+    one, two, three = (
+        WatchCopy().verify(pre(whole(Stage.COPY), offset=offset)) for offset in (OFFSET, OFFSET + 1, OFFSET + 100)
+    )
+    assert isinstance(one, NotYet)
+    assert isinstance(two, NotYet)
+    assert isinstance(three, NotYet)
+    assert one.progress == two.progress != three.progress
+
+
+def test_the_copy_promises_dual_write() -> None:
+    """Held against the world afterwards."""
+    promised = WatchCopy().expects(whole(Stage.ASSESS), Predicted())
+    assert promised == {"migration_state:": "MIGRATION", "migration_znode:": "copied"}
+
+
+# -- hybrid and soak -------------------------------------------------------------------------------------------------
+WORSE = (
+    ReplicaState.UNKNOWN,
+    ReplicaState.TWO_COPIES,
+    ReplicaState.NOT_ON_DISK,
+    ReplicaState.NOT_REGISTERED,
+    ReplicaState.MOVING,
+    ReplicaState.LOST,
+    ReplicaState.MISMATCH,
+)
+
+
+@pytest.mark.parametrize("found", WORSE)
+def test_hybrid_refuses_a_replica_that_a_restart_would_make_worse(found: ReplicaState) -> None:
+    """MIGRATING is what hybrid is."""
+    assert isinstance(ProveHybrid().verify(row_in(found)(whole(Stage.COPY))), Refused)
+    assert isinstance(ProveHybrid().verify(row_in(ReplicaState.VERIFIED)(whole(Stage.COPY))), Verified)
+
+
+@pytest.mark.parametrize(
+    ("bend", "says"),
+    [
+        (different, "refused: 1 differences"),
+        (unhealthy, "notyet"),
+        (lambda world: worlds.with_kraft(world, migration_state=ZkMigrationState.POST_MIGRATION), "refused"),
+        (without("diff"), "unknown"),
+        (without("ledger"), "unknown"),
+        (without("kraft"), "unknown"),
+        (without("live"), "unknown"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("step", "world"), [(ProveHybrid(), whole(Stage.COPY)), (SOAK, SOAKED)], ids=["hybrid", "soak"]
+)
+def test_each_part_of_the_comparison_alone_is_missed(step: Step, world: World, bend: Bend, says: str) -> None:
+    """In hybrid, and again at the end of the soak."""
+    assert answer(step.verify(bend(world))).startswith(says)
+
+
+@pytest.mark.parametrize("found", [state for state in ReplicaState if state is not ReplicaState.VERIFIED])
+def test_the_soak_takes_verified_replicas_only(found: ReplicaState) -> None:
+    """MIGRATING no longer is one."""
+    assert isinstance(SOAK.verify(row_in(found)(SOAKED)), Refused)
+
+
+def test_the_soak_takes_kraft_brokers_only() -> None:
+    """Registered, unfenced."""
+    assert isinstance(SOAK.verify(registration(2, migrating=True)(SOAKED)), Refused)
+    assert isinstance(SOAK.verify(registration(2, fenced=True)(SOAKED)), Refused)
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "kind"), [("0", NotYet), ("3599.9", NotYet), ("3600.0", Verified), ("1e6", Verified)]
+)
+def test_the_soak_lasts_as_long_as_the_playbook_says(elapsed: str, kind: type) -> None:
+    """Time that is still to pass is waited for, whatever else holds; no time noted is none passed."""
+    assert isinstance(SOAK.verify(replace(SOAKED, facts={"soak_elapsed": elapsed})), kind)
+    assert isinstance(SOAK.verify(replace(SOAKED, facts={})), NotYet)
+    assert isinstance(Soak(0.0).verify(replace(SOAKED, facts={})), Verified)
+    assert "3600 s" in SOAK.title
+
+
+def test_a_soak_that_lasts_is_progress() -> None:
+    """The wait would end by lack of progress otherwise."""
+    one, two = (SOAK.verify(replace(SOAKED, facts={"soak_elapsed": text})) for text in ("10", "11"))
+    assert isinstance(one, NotYet)
+    assert isinstance(two, NotYet)
+    assert one.progress != two.progress
+
+
+def test_evidence_is_what_was_seen_and_nothing_of_what_was_not() -> None:
+    """Two lines, or fewer."""
+    assert evidence(SOAKED) == (
+        f"8 fields compared at metadata offset {OFFSET}: 0 differ, 2 by rule",
+        "18 replicas: {'VERIFIED': 18}",
+    )
+    assert evidence(without("diff")(without("ledger")(SOAKED))) == ()
+    assert brokers_of(SOAKED) == (0, 1, 2)

@@ -1,0 +1,51 @@
+"""A saved plan becomes the same steps again, or is refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrate.errors import PlanUnreadable
+from migrate.model.stage import Stage
+from migrate.plan.build import steps_of
+from migrate.steps.registry import KINDS, rebuild
+from tests.steps.looks import whole
+from tests.testing import worlds
+
+ALL = [step for stage in Stage for step in steps_of(stage, whole(Stage.ASSESS), worlds.playbook())]
+
+
+@pytest.mark.parametrize("step", ALL, ids=lambda step: step.id)
+def test_a_step_is_rebuilt_from_its_kind_and_parameters(step: object) -> None:
+    """Numbers, texts and seconds, all of them kept as text."""
+    params = step.params()  # type: ignore[attr-defined]
+    assert all(isinstance(value, str) for value in params.values())
+    assert rebuild(step.kind, params) == step  # type: ignore[attr-defined]
+
+
+def test_every_kind_is_planned_somewhere_and_every_id_is_its_own() -> None:
+    """A kind that nothing plans would never be tried; an id that stands twice would be concluded once."""
+    assert {step.kind for step in ALL} == set(KINDS)
+    assert len({step.id for step in ALL}) == len(ALL)
+    assert all(step.id.startswith(f"{step.stage.label}/") for step in ALL)
+
+
+def test_every_step_says_how_it_is_undone_and_proven() -> None:
+    """The plan's reader sees both."""
+    assert all(step.undo and step.title for step in ALL)
+    assert all(getattr(step, "proof", "") for step in ALL)
+
+
+@pytest.mark.parametrize(
+    ("kind", "params", "says"),
+    [
+        ("reboot-everything", {}, "does not know"),
+        ("roll-to-kraft", {"broker": "1"}, "takes the parameters"),
+        ("roll-to-kraft", {"broker": "1", "policy": "drive", "force": "yes"}, "takes the parameters"),
+        ("roll-to-kraft", {"broker": "one", "policy": "drive"}, "invalid literal"),
+        ("soak", {"seconds": "a while"}, "could not convert"),
+    ],
+)
+def test_what_no_step_has_is_refused(kind: str, params: dict[str, str], says: str) -> None:
+    """Nothing is guessed, nothing is left out."""
+    with pytest.raises(PlanUnreadable, match=says):
+        rebuild(kind, params)
