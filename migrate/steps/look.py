@@ -25,7 +25,7 @@ class Discover(BaseStep):
     stage_is: ClassVar[Stage] = Stage.DISCOVER
     title: ClassVar[str] = "find out where the cluster is, from the cluster itself"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER})
-    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER, Need.LIVE})
+    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS})
     proof: ClassVar[str] = "ZooKeeper answers with the cluster id and the brokers that the plan was made for"
 
     def binds(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
@@ -38,8 +38,10 @@ class Discover(BaseStep):
             return world.zookeeper
         listed = {int(node.id) for node in world.inventory.brokers}
         alive = {int(node) for node in world.zookeeper.brokers}
+        if not isinstance(world.kraft, Unknown):  # a KRaft broker has no session with ZooKeeper any more
+            alive |= {int(node) for node, entry in world.kraft.brokers.items() if not entry.migrating}
         if alive and listed != alive:
-            return Refused(f"the inventory lists brokers {sorted(listed)}, ZooKeeper knows {sorted(alive)}")
+            return Refused(f"the inventory lists brokers {sorted(listed)}, the cluster has {sorted(alive)}")
         return gates.as_outcome(
             Ready(),
             f"cluster {world.zookeeper.cluster_id}: {len(alive)} brokers, {len(world.zookeeper.partitions)} partitions",

@@ -63,10 +63,20 @@ def test_discover_refuses_a_cluster_of_other_brokers() -> None:
     """One too many, one too few."""
     view = zk(whole(Stage.ASSESS))
     less = worlds.with_zk(whole(Stage.ASSESS), brokers={node: view.brokers[node] for node in view.brokers if node})
-    assert answer(Discover().verify(less)) == "refused: the inventory lists brokers [0, 1, 2], ZooKeeper knows [1, 2]"
+    assert answer(Discover().verify(less)) == "refused: the inventory lists brokers [0, 1, 2], the cluster has [1, 2]"
     more = worlds.with_zk(whole(Stage.ASSESS), brokers={**view.brokers, NodeId(7): view.brokers[NodeId(0)]})
     assert "[0, 1, 2, 7]" in answer(Discover().verify(more))
     assert answer(Discover().verify(without("zookeeper")(whole(Stage.ASSESS)))) == "unknown: zookeeper hidden"
+
+
+def test_discover_knows_a_half_rolled_cluster_whole() -> None:
+    """A broker in KRaft mode has left /brokers/ids: its registration stands for it, and for it alone."""
+    copied = whole(Stage.COPY)
+    left = {node: entry for node, entry in zk(copied).brokers.items() if node != 0}
+    half = worlds.with_zk(registration(0, migrating=False)(copied), brokers=left)
+    assert answer(Discover().verify(half)) == "verified"
+    assert answer(Discover().verify(worlds.with_zk(copied, brokers=left))).startswith("refused")
+    assert answer(Discover().verify(without("kraft")(half))).startswith("refused")
 
 
 def test_discover_binds_the_plan_to_the_cluster() -> None:
