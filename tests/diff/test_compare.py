@@ -74,7 +74,6 @@ def test_equal_views_have_no_difference_and_every_field_is_counted(spark: SparkS
     assert (report.offset, report.lag, report.blind_spots) == (100, 3, ())
 
 
-@pytest.mark.timeout(300)
 def test_empty_views_compare_too(spark: SparkSession) -> None:
     """Nothing on both sides, and nothing on one: the counts come back although there is nothing to count."""
     assert compared(spark, zookeeper_view(), kraft_view()).counts == {}
