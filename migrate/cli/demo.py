@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from migrate.cli.planning import load_plan, make_plan, save_plan, write_text
 from migrate.cli.progress import ProgressLines
@@ -32,13 +32,10 @@ from migrate.model.views import Running
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
 from migrate.playbook.load import load_playbook
-from migrate.playbook.shipped import shipped
 from migrate.report.plan_text import plan_text
 from migrate.report.run_values import Claim, Holds, RunWord
 from migrate.run import journal as journals
 from migrate.run.carry_out import Options, RunFolder, carry_out, folder_of
-
-PLAYBOOK: Final = "lab-demo.yaml"
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +77,7 @@ class Demo:
             self._remember(seeded=True)
         else:
             self._adopt(state)
-        playbook = self._playbook()
+        playbook = load_playbook(self._lab.playbook_path)
         if self._options.load and not state.get("load_judged") and not isinstance(self._load_state(), Running):
             start_load(self._folder, self._lab.inventory, LOAD_TOPICS)
             self._lines.say("load: an idempotent producer and a consumer, in a process of their own")
@@ -122,12 +119,6 @@ class Demo:
 
     def _load_state(self) -> object:
         return find_load(self._folder)
-
-    def _playbook(self) -> Playbook:
-        path = self._options.directory / "playbook.yaml"
-        if not path.exists():
-            write_text(path, shipped(PLAYBOOK).read_text(encoding="utf-8"))
-        return load_playbook(path)
 
     def _plan(self, sources: Sources, playbook: Playbook) -> Plan:
         """The plan under way, or a new one; shown either way."""

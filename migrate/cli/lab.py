@@ -75,7 +75,7 @@ def up(directory: pathlib.Path, kafka_home: str | None) -> int:
     with no_run_goes_on(found):
         found.up(lines.say)
     click.echo(f"inventory: {found.inventory_path}")
-    after = f"assess --inventory {found.inventory_path}" if found.seeded() else f"lab seed --dir {directory}"
+    after = f"plan {found.playbook_path}" if found.seeded() else f"lab seed --dir {directory}"
     click.echo(f"next: kraft-migrate {after}")
     return 0
 

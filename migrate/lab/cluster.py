@@ -31,8 +31,10 @@ from migrate.lab.status import LabStatus, look
 from migrate.lab.topology import DEFAULT_SHAPE, ZOOKEEPER, Shape, Topology
 from migrate.model.inventory import Inventory
 from migrate.model.views import Stopped
+from migrate.playbook.shipped import shipped
 
 STOP_SECONDS: Final = 60.0
+PLAYBOOK: Final = "lab-demo.yaml"
 FOLDERS: Final = ("conf", "data", "logs", "processes", "runs", "secrets")
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 
@@ -84,6 +86,11 @@ class Lab:
     def inventory_path(self) -> Path:
         """DIR/inventory.yaml."""
         return self.topology.inventory
+
+    @property
+    def playbook_path(self) -> Path:
+        """DIR/playbook.yaml: the demo's, to be changed at will."""
+        return self.topology.folder("playbook.yaml")
 
     @property
     def inventory(self) -> Inventory:
@@ -208,6 +215,8 @@ class Lab:
                 replace_file(str(path), text.encode())
         if not self.inventory_path.exists():
             write_inventory(self.topology)
+        if not self.playbook_path.exists():
+            replace_file(str(self.playbook_path), shipped(PLAYBOOK).read_bytes())
 
     def _is_described(self) -> bool:
         """Is there a description of every process, and are its Java and its jars still there?"""

@@ -7,15 +7,17 @@ log, by the meta.properties files and by the folders on the disks.
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from kazoo.client import KazooClient
 
 from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
@@ -23,17 +25,9 @@ from migrate.java.run import run_tool
 from migrate.lab.cluster import Lab
 from migrate.lab.load import find_load
 from migrate.model.views import Running, Stopped
-from migrate.run.crash import VARIABLE
+from tests.lab.commands import SECONDS, environment, kraft_migrate
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
-MINUTES = 60
-
-
-def kraft_migrate(*words: str, crash: str = "") -> subprocess.CompletedProcess[str]:
-    """The command as a user runs it; `crash` names a point at which it kills itself."""
-    environment = {**os.environ, VARIABLE: crash}
-    command = [sys.executable, "-m", "migrate", *words]
-    return subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=15 * MINUTES)
 
 
 def killed(*words: str, crash: str) -> None:
@@ -64,14 +58,86 @@ class Parked:
         return ended.returncode, json.loads(ended.stdout)
 
 
+@dataclass(frozen=True)
+class OnTheWay:
+    """What was seen of the runs that did not get there."""
+
+    interrupted: int  # exit code after Ctrl-C
+    alive_after: list[str]  # processes of the lab that lived then
+    refused: subprocess.CompletedProcess[str]  # the run without a topic id
+    untouched: bool  # the third broker's process was the same after it
+
+
+def interrupted(words: tuple[str, ...], at: str) -> int:
+    """Ctrl-C as soon as a line with that text is said; the exit code."""
+    command = [sys.executable, "-m", "migrate", *words]
+    with subprocess.Popen(command, env=environment(), stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as run:
+        assert run.stderr is not None
+        for line in run.stderr:
+            if at in line:
+                run.send_signal(signal.SIGINT)
+                break
+        run.communicate(timeout=SECONDS)
+        return run.returncode
+
+
+@contextmanager
+def without_topic_id(lab: Lab, topic: str) -> Iterator[None]:
+    """The topic's znode without its topic_id, as old controllers left it."""
+    client = KazooClient(lab.inventory.zookeeper)
+    client.start(timeout=15)
+    try:
+        path = f"/brokers/topics/{topic}"
+        whole, _ = client.get(path)
+        bare = {key: value for key, value in json.loads(whole).items() if key != "topic_id"}
+        client.set(path, json.dumps(bare).encode())
+        yield
+        client.set(path, whole)
+    finally:
+        client.stop()
+        client.close()
+
+
+def alive(lab: Lab) -> list[str]:
+    """The lab's processes that live."""
+    return [name for name in lab.supervisor.specs() if isinstance(lab.supervisor.state(name), Running)]
+
+
 @pytest.fixture(scope="module")
-def parked(directory: Path) -> Parked:
-    """Up, seeded, killed with broker 1 stopped, resumed, parked after hybrid."""
+def on_the_way(directory: Path) -> OnTheWay:
+    """Ctrl-C after the first broker; killed with the second one stopped; killed again; refused without a topic id."""
     words = ("lab", "demo", "--dir", str(directory), "--until", "hybrid")
+    code = interrupted(words, "migration-mode/0: Verified")
+    lab = Lab.open(directory)
+    left = alive(lab)
     killed(*words, crash="after:stop:1")
-    ended = kraft_migrate(*words)
+    killed(*words, crash="proof:migration-mode/1")
+    third = lab.supervisor.state("broker-2")
+    with without_topic_id(lab, "events-00"):
+        refused = kraft_migrate(*words)
+    return OnTheWay(code, left, refused, third == lab.supervisor.state("broker-2"))
+
+
+@pytest.fixture(scope="module")
+def parked(directory: Path, on_the_way: OnTheWay) -> Parked:
+    """The topic has its id again: the same command goes on and parks after hybrid."""
+    assert on_the_way.refused.returncode != 0
+    ended = kraft_migrate("lab", "demo", "--dir", str(directory), "--until", "hybrid")
     assert ended.returncode == 0, ended.stderr[-3000:]
     return Parked(directory)
+
+
+def test_ctrl_c_stops_the_cluster_and_says_130(on_the_way: OnTheWay) -> None:
+    """Nothing of it lives on; the same command goes on later."""
+    assert on_the_way.interrupted == 130
+    assert on_the_way.alive_after == []
+
+
+def test_a_topic_without_id_stops_the_run_before_the_last_broker(on_the_way: OnTheWay) -> None:
+    """The last broker's registration would start the copy by itself: all blockers are checked again before it."""
+    assert on_the_way.refused.returncode == 3, on_the_way.refused.stderr[-2000:]
+    assert "events-00" in on_the_way.refused.stderr
+    assert on_the_way.untouched
 
 
 def test_status_tells_where_the_cluster_stands(parked: Parked) -> None:
@@ -174,8 +240,7 @@ def test_the_demo_ends_proven(finished: Finished) -> None:
 
 def test_nothing_of_the_lab_lives_on(finished: Finished) -> None:
     """`lab demo` without --keep ends with the lab down."""
-    lab = Lab.open(finished.directory)
-    assert not [name for name in lab.supervisor.specs() if isinstance(lab.supervisor.state(name), Running)]
+    assert alive(Lab.open(finished.directory)) == []
     assert isinstance(find_load(finished.directory), Stopped)
 
 

@@ -1,0 +1,106 @@
+"""A user's way on a real lab: plan, apply, and what is refused - with the cluster untouched by every refusal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrate.lab.cluster import Lab
+from migrate.run.locks import LockFile
+from tests.lab.commands import kraft_migrate
+
+pytestmark = pytest.mark.kafka
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """A real cluster in ZooKeeper mode, not seeded."""
+    made = Lab.create(tmp_path_factory.mktemp("apply") / "lab")
+    try:
+        made.up()
+        yield made
+    finally:
+        made.down()
+
+
+def planned(lab: Lab, *words: str) -> tuple[int, Any]:
+    """`plan`'s exit code and its JSON."""
+    ended = kraft_migrate("plan", str(lab.playbook_path), *words, "--output", "json")
+    assert ended.stdout, ended.stderr
+    return ended.returncode, json.loads(ended.stdout)
+
+
+def saved(lab: Lab, fingerprint: str) -> Path:
+    """Where that plan was saved."""
+    return Path(lab.inventory.runs) / fingerprint[:8] / "plan.json"
+
+
+def pids(lab: Lab) -> dict[str, Any]:
+    """Which processes run."""
+    return {name: lab.supervisor.state(name) for name in lab.supervisor.specs()}
+
+
+def test_stages_are_planned_and_applied_one_by_one(lab: Lab) -> None:
+    """Prepare, then controllers: each plan says 2, each apply 0, and nothing is restarted."""
+    before = pids(lab)
+    for stage in ("prepare", "controllers"):
+        code, plan = planned(lab, "--stage", stage)
+        assert code == 2
+        ended = kraft_migrate("apply", str(saved(lab, plan["fingerprint"])))
+        assert ended.returncode == 0, ended.stderr
+    after = pids(lab)
+    assert {name: after[name] for name in ("broker-0", "broker-1", "broker-2", "zookeeper")} == {
+        name: before[name] for name in ("broker-0", "broker-1", "broker-2", "zookeeper")
+    }
+    ended = kraft_migrate("status", "--inventory", str(lab.inventory_path), "--output", "json")
+    assert json.loads(ended.stdout)["stage"] == "controllers"
+
+
+def test_a_stage_that_is_not_the_next_is_refused(lab: Lab) -> None:
+    """It says which one is."""
+    ended = kraft_migrate("plan", str(lab.playbook_path), "--stage", "kraft-mode")
+    assert ended.returncode == 3
+    assert "migration-mode" in ended.stderr
+
+
+def test_a_plan_is_refused_when_a_file_changed_since(lab: Lab) -> None:
+    """Exit code 6, the file named, no process touched."""
+    _, plan = planned(lab, "--stage", "migration-mode")
+    path = lab.topology.config("broker-0")
+    original = path.read_bytes()
+    before = pids(lab)
+    try:
+        path.write_bytes(original + b"num.io.threads=7\n")
+        ended = kraft_migrate("apply", str(saved(lab, plan["fingerprint"])))
+    finally:
+        path.write_bytes(original)
+    assert ended.returncode == 6, ended.stderr
+    assert "config:0" in ended.stderr
+    assert pids(lab) == before
+
+
+def test_a_second_run_is_refused_while_one_holds_the_lock(lab: Lab) -> None:
+    """Exit code 7; `lab up` and `lab down` stand back as well."""
+    _, plan = planned(lab, "--stage", "migration-mode")
+    before = pids(lab)
+    lock = LockFile(Path(lab.inventory.runs) / "lock")
+    try:
+        assert kraft_migrate("apply", str(saved(lab, plan["fingerprint"]))).returncode == 7
+        assert kraft_migrate("lab", "down", "--dir", str(lab.topology.directory)).returncode == 7
+    finally:
+        lock.release()
+    assert pids(lab) == before
+
+
+def test_a_plan_to_the_end_needs_its_fingerprint(lab: Lab) -> None:
+    """Exit code 4, nothing done."""
+    _, plan = planned(lab)
+    before = pids(lab)
+    ended = kraft_migrate("apply", str(saved(lab, plan["fingerprint"])), "--confirm", plan["fingerprint"][:8])
+    assert ended.returncode == 4
+    assert plan["fingerprint"] in ended.stderr
+    assert pids(lab) == before
