@@ -1,0 +1,323 @@
+"""What is planned from where, on which predictions; and what makes a plan another plan."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.errors import NothingToPlan
+from migrate.model.detect import Detected, detect
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Playbook
+from migrate.model.outcome import Unknown
+from migrate.model.plan import Plan, PlannedStep
+from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
+from migrate.model.step import Predicted
+from migrate.model.world import World
+from migrate.plan.build import build, steps_of
+from migrate.steps import configuration, facts
+from migrate.steps.registry import rebuild
+from tests.steps.looks import Bend, different, registration, whole, without
+from tests.steps.test_finalize import finalized, started
+from tests.testing import worlds
+from tests.testing.worlds import BROKERS, CONTROLLERS, inventory
+
+LOOKING = ["discover/discover", "assess/assess"]
+PREPARE = [
+    "prepare/back-up-zookeeper",
+    *(f"prepare/back-up-broker-{node}" for node in (0, 1, 2)),
+    *(f"prepare/render-controller-{node}" for node in (3000, 3001, 3002)),
+]
+START = [*(f"controllers/format-{node}" for node in (3000, 3001, 3002)), "controllers/start-controllers"]
+FIRST = [f"migration-mode/{node}" for node in (0, 1, 2)]
+SECOND = ["kraft-mode/0", "kraft-mode/1", "kraft-mode/assign-2", "kraft-mode/2"]
+FINAL = [f"finalize/{position}-of-3" for position in (1, 2, 3)]
+CLEANUP = ["cleanup/release-zookeeper", "cleanup/prove-final"]
+WHOLE = [*PREPARE, *START, *FIRST, "copy/copy", "hybrid/hybrid", *SECOND, "soak/soak", *FINAL, *CLEANUP]
+
+
+def plan(world: World, target: Stage = Stage.CLEANUP, *, only: bool = False, playbook: Playbook | None = None) -> Plan:
+    """The plan from that world."""
+    return build(world, playbook or worlds.playbook(), target=target, only=only, created=1.0)
+
+
+def ids(found: Plan) -> list[str]:
+    """Its steps, by id."""
+    return [step.id for step in found.steps]
+
+
+def step(found: Plan, name: str) -> PlannedStep:
+    """One step of it."""
+    return next(entry for entry in found.steps if entry.id == name)
+
+
+# -- what is left --------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("stage", "left"),
+    [
+        (Stage.ASSESS, WHOLE),
+        (Stage.PREPARE, [entry for entry in WHOLE if "render" not in entry]),
+        (Stage.CONTROLLERS, WHOLE[WHOLE.index(FIRST[0]) :]),
+        (Stage.MIGRATION_MODE, WHOLE[WHOLE.index(FIRST[2]) :]),
+        (Stage.COPY, WHOLE[WHOLE.index("hybrid/hybrid") :]),
+        (Stage.HYBRID, WHOLE[WHOLE.index("hybrid/hybrid") :]),
+        (Stage.KRAFT_MODE, WHOLE[WHOLE.index("soak/soak") :]),
+        (Stage.SOAK, WHOLE[WHOLE.index("soak/soak") :]),
+        (Stage.FINALIZE, CLEANUP),
+    ],
+)
+def test_from_each_stage_what_is_left_is_planned_in_order(stage: Stage, left: list[str]) -> None:
+    """Looking comes first, always: where the cluster is was never remembered."""
+    assert ids(plan(whole(stage))) == [*LOOKING, *left]
+
+
+@pytest.mark.parametrize("target", Stage)
+def test_a_plan_ends_with_its_target(target: Stage) -> None:
+    """And needs a confirmation only where it goes beyond the way back."""
+    found = plan(whole(Stage.ASSESS), target)
+    assert [entry for entry in ids(found) if entry not in LOOKING] == [
+        entry for entry in WHOLE if Stage.from_label(entry.split("/")[0]) <= target
+    ]
+    assert found.irreversible is (target >= Stage.FINALIZE)
+    assert found.target is target
+
+
+def test_a_half_rolled_second_roll_goes_on_with_the_next_broker() -> None:
+    """The one that is in KRaft mode by its file, its process and its registration is left out."""
+    assert not isinstance(whole(Stage.COPY).configs, Unknown)
+    done = whole(Stage.KRAFT_MODE).configs
+    assert not isinstance(done, Unknown)
+    bent = registration(0, migrating=False)(whole(Stage.COPY))
+    assert not isinstance(bent.configs, Unknown)
+    half = replace(bent, configs={**bent.configs, NodeId(0): done[NodeId(0)]})
+    assert ids(plan(half, Stage.KRAFT_MODE)) == [*LOOKING, *SECOND[1:]]
+    assert ids(plan(half, Stage.KRAFT_MODE, only=True)) == SECOND[1:]
+
+
+def test_a_half_finalized_quorum_goes_on_with_the_next_position() -> None:
+    """POST_MIGRATION, one controller with the flag left."""
+    world = finalized(started(whole(Stage.SOAK)), 3001, 3002)
+    world = worlds.with_kraft(world, migration_state=ZkMigrationState.POST_MIGRATION)
+    assert ids(plan(world)) == [*LOOKING, FINAL[2], *CLEANUP]
+
+
+def test_the_playbook_narrows_and_policies_add() -> None:
+    """Stages that it leaves out are not planned; each broker has its own policy."""
+    narrow = replace(worlds.playbook(), stages=(Stage.ASSESS, Stage.PREPARE, Stage.CONTROLLERS))
+    assert ids(plan(whole(Stage.ASSESS), playbook=narrow)) == [*LOOKING, *PREPARE, *START]
+    watch = replace(worlds.playbook(), broker_policies={})
+    assert [entry.id for entry in steps_of(Stage.KRAFT_MODE, whole(Stage.COPY), watch)] == [
+        f"kraft-mode/{node}" for node in (0, 1, 2)
+    ]
+    drive = replace(watch, default_policy=DirectoryPolicy.DRIVE, broker_policies={NodeId(1): DirectoryPolicy.OBSERVE})
+    assert [entry.id for entry in steps_of(Stage.KRAFT_MODE, whole(Stage.COPY), drive)] == [
+        "kraft-mode/assign-0",
+        "kraft-mode/0",
+        "kraft-mode/1",
+        "kraft-mode/assign-2",
+        "kraft-mode/2",
+    ]
+    policies = {entry.id: entry.params["policy"] for entry in plan(whole(Stage.COPY)).steps if entry.id in SECOND[:2]}
+    assert policies == {"kraft-mode/0": "observe", "kraft-mode/1": "observe"}
+    assert step(plan(whole(Stage.COPY)), "kraft-mode/2").params["policy"] == "drive"
+
+
+def test_the_last_broker_of_the_first_roll_is_marked() -> None:
+    """Its registration starts the copy."""
+    last = [step(plan(whole(Stage.ASSESS)), entry).params["last"] for entry in FIRST]
+    assert last == ["no", "no", "yes"]
+
+
+# -- one stage alone -----------------------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("here", "target", "wanted"),
+    [
+        (Stage.ASSESS, Stage.DISCOVER, LOOKING[:1]),
+        (Stage.ASSESS, Stage.ASSESS, LOOKING[1:]),
+        (Stage.ASSESS, Stage.PREPARE, PREPARE),
+        (Stage.PREPARE, Stage.CONTROLLERS, START),
+        (Stage.CONTROLLERS, Stage.MIGRATION_MODE, FIRST),
+        (Stage.MIGRATION_MODE, Stage.MIGRATION_MODE, FIRST[2:]),
+        (Stage.COPY, Stage.HYBRID, ["hybrid/hybrid"]),
+        (Stage.COPY, Stage.KRAFT_MODE, SECOND),
+        (Stage.KRAFT_MODE, Stage.SOAK, ["soak/soak"]),
+        (Stage.SOAK, Stage.FINALIZE, FINAL),
+        (Stage.FINALIZE, Stage.CLEANUP, CLEANUP),
+        (Stage.COPY, Stage.CONTROLLERS, []),
+        (Stage.FINALIZE, Stage.KRAFT_MODE, []),
+    ],
+)
+def test_one_stage_alone_is_planned_when_it_is_the_next(here: Stage, target: Stage, wanted: list[str]) -> None:
+    """A stage that is complete has nothing left."""
+    assert ids(plan(whole(here), target, only=True)) == wanted
+
+
+@pytest.mark.parametrize(
+    ("here", "target", "first"),
+    [
+        (Stage.ASSESS, Stage.MIGRATION_MODE, "controllers"),
+        (Stage.ASSESS, Stage.FINALIZE, "controllers"),
+        (Stage.CONTROLLERS, Stage.KRAFT_MODE, "migration-mode"),
+        (Stage.MIGRATION_MODE, Stage.HYBRID, "migration-mode"),
+        (Stage.COPY, Stage.SOAK, "kraft-mode"),
+        (Stage.COPY, Stage.FINALIZE, "kraft-mode"),
+        (Stage.SOAK, Stage.CLEANUP, "finalize"),
+    ],
+)
+def test_a_stage_is_refused_before_the_ones_that_it_needs(here: Stage, target: Stage, first: str) -> None:
+    """The refusal says where the cluster stands, and what comes first."""
+    with pytest.raises(NothingToPlan) as caught:
+        plan(whole(here), target, only=True)
+    assert caught.value.exit_code == 3
+    assert first in caught.value.next_step
+    assert f"stage {target.label} cannot be planned" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "world",
+    [
+        without("kraft")(without("zookeeper")(whole(Stage.COPY))),
+        without("kraft")(whole(Stage.COPY)),
+        worlds.with_kraft(whole(Stage.CONTROLLERS), migration_state=ZkMigrationState.NONE),
+    ],
+    ids=["nothing seen", "no metadata after the copy", "no flag"],
+)
+def test_nothing_is_planned_from_an_unknown_place(world: World) -> None:
+    """With the reason why it is unknown."""
+    found = detect(world)
+    assert isinstance(found, Unknown)
+    with pytest.raises(NothingToPlan) as caught:
+        plan(world)
+    assert found.reason in str(caught.value)
+
+
+# -- predictions ---------------------------------------------------------------------------------------------------
+def test_predicted_files_chain_from_step_to_step() -> None:
+    """Each binds to what the one before it leaves, long before any of it lies there."""
+    found = plan(whole(Stage.ASSESS))
+    for node in map(int, BROKERS):
+        first, second = step(found, f"migration-mode/{node}"), step(found, f"kraft-mode/{node}")
+        assert second.binds[f"config:{node}"] == first.expects[f"config:{node}"] != first.binds[f"config:{node}"]
+    for node in map(int, CONTROLLERS):
+        rendered = step(found, f"prepare/render-controller-{node}").expects[f"config:{node}"]
+        assert step(found, f"controllers/format-{node}").binds[f"config:{node}"] == rendered
+        assert step(found, "controllers/start-controllers").binds[f"config:{node}"] == rendered
+        assert step(found, FINAL[0]).binds[f"config:{node}"] == rendered
+        assert step(found, FINAL[2]).expects[f"config:{node}"] != rendered
+
+
+@pytest.mark.parametrize(
+    ("name", "before"),
+    [(FIRST[0], Stage.CONTROLLERS), (SECOND[1], Stage.COPY), (FINAL[0], Stage.SOAK), (START[3], Stage.PREPARE)],
+)
+def test_what_is_predicted_is_what_is_planned_when_the_time_has_come(name: str, before: Stage) -> None:
+    """Binds and promises equal those of a plan made just before: no plan goes stale by itself."""
+    early, late = step(plan(whole(Stage.ASSESS)), name), step(plan(whole(before)), name)
+    assert early == late
+
+
+def test_binds_of_each_first_step_hold_in_the_world_that_it_was_planned_on() -> None:
+    """Nothing is stale from the start."""
+    for stage in (Stage.ASSESS, Stage.CONTROLLERS, Stage.COPY, Stage.SOAK):
+        first = next(entry for entry in plan(whole(stage)).steps if entry.stage > Stage.ASSESS)
+        assert facts.observed(whole(stage), first.binds) == dict(first.binds), first.id
+
+
+def test_planned_steps_can_be_rebuilt() -> None:
+    """The saved plan is all that apply has."""
+    for entry in plan(whole(Stage.ASSESS)).steps:
+        assert rebuild(entry.kind, entry.params).id == entry.id
+
+
+# -- the fingerprint -----------------------------------------------------------------------------------------------
+def other_leaders(world: World) -> World:
+    """Leaders, epochs and ISR order moved, as they do by themselves."""
+    assert not isinstance(world.zookeeper, Unknown)
+    rows = world.zookeeper.partitions
+    moved = replace(rows, leader=[2] * len(rows), leader_epoch=[9] * len(rows), isr=[ids[::-1] for ids in rows.isr])
+    return worlds.with_zk(world, partitions=moved, zxid_last=99)
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        other_leaders,
+        lambda world: worlds.with_folder(world, 1, 0, ("new", 0, "N" * 22, "current")),
+        lambda world: worlds.with_entity(world, "topic-config", "t0", "retention.ms", "1"),
+        lambda world: worlds.with_live(world, brokers={}),
+        lambda world: replace(world, facts={"backup:zookeeper": "x"}),
+    ],
+    ids=["leaders", "folder", "config", "answers", "facts"],
+)
+def test_what_moves_by_itself_makes_no_other_plan(bend: Bend) -> None:
+    """The fingerprint stays, the summary may change."""
+    assert plan(bend(whole(Stage.ASSESS))).fingerprint == plan(whole(Stage.ASSESS)).fingerprint
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        lambda world: worlds.with_zk(world, cluster_id="O" * 22),
+        lambda world: with_raw(world, 1, b"num.io.threads=9\n"),
+        lambda world: with_raw(world, 1, b"log.dirs=/data/elsewhere\n"),
+        lambda world: replace(world, inventory=replace(inventory(), brokers=inventory().brokers[:2])),
+        lambda world: replace(world, inventory=replace(inventory(), controllers=inventory().controllers[:1])),
+        lambda world: replace(world, inventory=replace(inventory(), controller_listener="QUORUM")),
+    ],
+    ids=["cluster", "file", "directories", "brokers", "controllers", "listener"],
+)
+def test_what_decides_actions_makes_another_plan(bend: Bend) -> None:
+    """Ids, files, directories, nodes."""
+    assert plan(bend(whole(Stage.ASSESS))).fingerprint != plan(whole(Stage.ASSESS)).fingerprint
+
+
+def with_raw(world: World, node: int, more: bytes) -> World:
+    """A broker's file with more lines."""
+    assert not isinstance(world.configs, Unknown)
+    raw = facts.predicted_config(world, Predicted(), node)
+    assert raw is not None
+    file = worlds.config_file(NodeId(node), f"/conf/b{node}.properties", raw + more)
+    return replace(world, configs={**world.configs, NodeId(node): file})
+
+
+@given(st.sampled_from(Stage), st.sampled_from(Stage), st.booleans())
+def test_a_plan_is_a_function_of_world_and_playbook(here: Stage, target: Stage, only: bool) -> None:
+    """The same twice, whatever the hour; and never a step of a stage that is complete."""
+    try:
+        one = plan(whole(here), target, only=only)
+    except NothingToPlan:
+        return
+    two = build(whole(here), worlds.playbook(), target=target, only=only, created=2.0)
+    assert (one.fingerprint, one.steps) == (two.fingerprint, two.steps)
+    stands = detect(whole(here))
+    assert isinstance(stands, Detected)
+    assert all(entry.stage > stands.stage or entry.stage <= Stage.ASSESS for entry in one.steps)
+
+
+# -- findings and summary ------------------------------------------------------------------------------------------
+def test_findings_are_those_of_the_first_change() -> None:
+    """Blockers of it first."""
+    bent = worlds.with_values(whole(Stage.ASSESS), 1, broker__id="9")
+    assert plan(bent).findings[0].code == "B-CFG-07"
+    assert not [entry for entry in plan(whole(Stage.ASSESS)).findings if entry.code.startswith("B-")]
+
+
+def test_a_blocker_is_planned_and_told_never_hidden() -> None:
+    """The plan shows what would be; apply refuses to begin."""
+    found = plan(different(whole(Stage.COPY)))
+    assert ids(found) == ids(plan(whole(Stage.COPY)))
+    assert [entry.code for entry in found.findings if entry.code == "B-MIG-06"]
+
+
+def test_the_plan_names_what_it_is_bound_to() -> None:
+    """Cluster, playbook and inventory."""
+    found = plan(whole(Stage.ASSESS))
+    assert (found.cluster, found.change, found.playbook_sha256) == ("lab", "CHG1", "0" * 64)
+    assert (found.playbook, found.inventory, found.created) == ("/lab/playbook.yaml", "/lab/inventory.yaml", 1.0)
+    assert found.summary.detected.startswith("assess (3 brokers in ZooKeeper mode")
+    assert configuration.ACL_AUTHORIZER in "".join(
+        line for entry in found.steps for action in entry.actions for line in action.diff
+    )
