@@ -1,0 +1,161 @@
+"""An observation holds what was asked for, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from migrate.model.ids import NodeId
+from migrate.model.ledger import Ledger
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.views import (
+    BrokerDisks,
+    KraftView,
+    LiveView,
+    NoFile,
+    ServiceState,
+    ZookeeperView,
+)
+from migrate.model.world import NOT_ASKED, Need, World
+from migrate.observe.ledgers import pure_ledger
+from migrate.observe.sources import Configs
+from migrate.observe.world import ClusterObserver
+from tests.testing.worlds import OFFSET, world_at
+
+
+class _Kept:
+    """Sources that answer with the parts of a world, and remember who was asked."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.inventory = world.inventory
+        self.playbook = world.playbook
+        self.asked: list[str] = []
+        self.closed = False
+        self.wait: Callable[[], object] = lambda: None
+
+    def zookeeper(self) -> ZookeeperView | Unknown:
+        self.asked.append("zookeeper")
+        self.wait()
+        return self.world.zookeeper
+
+    def kraft(self) -> KraftView | Unknown:
+        self.asked.append("kraft")
+        self.wait()
+        return self.world.kraft
+
+    def live(self) -> LiveView | Unknown:
+        self.asked.append("live")
+        self.wait()
+        return self.world.live
+
+    def configs(self) -> Configs:
+        self.asked.append("configs")
+        assert not isinstance(self.world.configs, Unknown)
+        return self.world.configs
+
+    def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:
+        assert configs is self.world.configs
+        self.asked.append("disks")
+        self.wait()
+        assert not isinstance(self.world.disks, Unknown)
+        return self.world.disks
+
+    def service_states(self) -> Mapping[NodeId, ServiceState]:
+        self.asked.append("services")
+        assert not isinstance(self.world.services, Unknown)
+        return self.world.services
+
+    def spark(self) -> None:
+        return None
+
+    def close(self) -> None:
+        self.closed = True
+
+
+@contextmanager
+def looking(world: World) -> Iterator[tuple[ClusterObserver, _Kept]]:
+    """An observer on these sources."""
+    sources: Any = _Kept(world)
+    observer = ClusterObserver(sources)
+    try:
+        yield observer, sources
+    finally:
+        observer.close()
+    assert sources.closed
+
+
+PARTS = {
+    Need.ZOOKEEPER: {"zookeeper"},
+    Need.KRAFT: {"kraft"},
+    Need.LIVE: {"live"},
+    Need.CONFIGS: {"configs"},
+    Need.SERVICES: {"services"},
+    Need.DISKS: {"disks", "configs"},  # log.dirs stand in the files
+    Need.LEDGER: {"zookeeper", "kraft", "disks", "configs"},
+    Need.SPARK_LEDGER: {"zookeeper", "kraft", "disks", "configs"},
+}
+
+
+@pytest.mark.parametrize("need", PARTS, ids=str)
+def test_only_what_was_asked_for_is_looked_at_once(need: Need) -> None:
+    """And what that needs itself; everything else is `not asked for`."""
+    world = world_at(Stage.COPY)
+    with looking(world) as (observer, sources):
+        found = observer.observe(frozenset({need}), {"soak_elapsed": "1"})
+    assert sorted(sources.asked) == sorted(PARTS[need])
+    for part in ("zookeeper", "kraft", "live", "configs", "disks", "services"):
+        wanted = getattr(world, part) if part in PARTS[need] else NOT_ASKED
+        assert getattr(found, part) == wanted, part
+    assert (found.inventory, found.playbook, found.facts) == (world.inventory, world.playbook, {"soak_elapsed": "1"})
+
+
+def test_views_are_read_side_by_side() -> None:
+    """All four wait for each other: read one after the other, they would wait for ever."""
+    together = Barrier(4, timeout=20)
+    with looking(world_at(Stage.COPY)) as (observer, sources):
+        sources.wait = together.wait
+        observer.observe(frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.DISKS}), {})
+    assert not together.broken
+
+
+def test_a_quorum_that_was_never_made_is_not_called() -> None:
+    """No controller has a file: nothing can run there, and no connection is tried."""
+    with looking(world_at(Stage.ASSESS)) as (observer, sources):
+        found = observer.observe(frozenset({Need.KRAFT, Need.CONFIGS}), {})
+        assert "kraft" not in sources.asked
+    assert found.kraft == Unknown("no controller has a configuration file yet")
+
+
+def test_one_controllers_file_is_enough_to_ask() -> None:
+    """Half prepared, half started: only a look can tell."""
+    world = world_at(Stage.COPY)
+    assert not isinstance(world.configs, Unknown)
+    gone = {node: NoFile("/x") if node in (3000, 3001) else file for node, file in world.configs.items()}
+    with looking(replace(world, configs=gone)) as (observer, sources):
+        found = observer.observe(frozenset({Need.KRAFT, Need.CONFIGS}), {})
+    assert "kraft" in sources.asked
+    assert found.kraft == world.kraft
+
+
+def test_the_ledger_comes_with_the_views_that_it_was_made_of() -> None:
+    """At one offset, by the pure rule."""
+    with looking(world_at(Stage.KRAFT_MODE)) as (observer, _):
+        found = observer.observe(frozenset({Need.LEDGER}), {})
+    assert isinstance(found.ledger, Ledger)
+    assert (found.ledger.offset, found.ledger.engine) == (OFFSET, "pure")
+    assert found.ledger.counts() == {"VERIFIED": 18}
+    assert found.ledger == pure_ledger(found)
+
+
+def test_without_spark_its_ledger_is_unknown_and_never_the_pure_one() -> None:
+    """The gates that ask Spark refuse without it."""
+    with looking(world_at(Stage.COPY)) as (observer, _):
+        found = observer.observe(frozenset({Need.SPARK_LEDGER, Need.LEDGER}), {})
+    assert found.ledger == Unknown("this command works without Spark, and this gate asks Spark")

@@ -1,0 +1,248 @@
+"""Each effect asks the lock, is written down before and after, and is never done over something else."""
+
+from __future__ import annotations
+
+import hashlib
+import stat
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrate.errors import LockLost, PlanIsStale
+from migrate.model.ids import NodeId
+from migrate.run.effects import BACKUP_SUFFIX, STOP_TIMEOUT, Hands, JournaledEffects
+from migrate.run.journal import Journal, notes, read
+from tests.testing.simulated import FakeClock, KillAt, Killed
+
+NODE, PATH = NodeId(1), "/conf/b1.properties"
+OLD, NEW = b"broker.id=1\nssl.key.password=hush\n", b"broker.id=1\nssl.key.password=other\nnum.io.threads=9\n"
+
+
+class _Log:
+    """Files, services, ZooKeeper, lock and drive, all of which write into one list."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.files: dict[str, bytes] = {PATH: OLD}
+        self.lost_after = 99
+        self.fails = ""
+
+    def _say(self, text: str) -> None:
+        self.said.append(text)
+        if text == self.fails:
+            raise OSError(text)
+
+    def still_ours(self) -> None:
+        self.lost_after -= 1
+        if self.lost_after < 0:
+            raise LockLost("the lock is gone")
+        self._say("lock")
+
+    def release_zookeeper(self) -> None:
+        self._say("release zookeeper")
+
+    def release(self) -> None:
+        self._say("release")
+
+    def read(self, node: NodeId, path: str) -> bytes:
+        return self.files[path]
+
+    def exists(self, node: NodeId, path: str) -> bool:
+        return path in self.files
+
+    def write(self, node: NodeId, path: str, content: bytes) -> None:
+        self._say(f"write {int(node)} {path}")
+        self.files[path] = content
+
+    def make_directory(self, node: NodeId, path: str) -> None:
+        self._say(f"make {int(node)} {path}")
+
+    def stop(self, node: NodeId, timeout: float) -> None:
+        self._say(f"stop {int(node)} {timeout:g}")
+
+    def start(self, node: NodeId) -> None:
+        self._say(f"start {int(node)}")
+
+    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> str:
+        self._say(f"format {int(node)} {cluster_id} {release_version}")
+        return ""
+
+    def backup(self, destination: str) -> dict[str, str]:
+        self._say("backup")
+        Path(destination).write_bytes(b"tree")
+        return {"sha256": "0" * 64, "znodes": "7"}
+
+    def drive(self, broker: NodeId) -> str:
+        self._say(f"drive {int(broker)}")
+        return "6 replicas in 1 requests, 0 retried"
+
+
+class Rig:
+    """Effects on such hands, with a real journal."""
+
+    def __init__(self, folder: Path, kill: KillAt | None = None) -> None:
+        self.log, self.folder = _Log(), folder
+        hands: Any = self.log
+        crash: Any = kill or KillAt()
+        self.journal = Journal.begin(folder / "journal.jsonl", 0.0, {"plan": "x"})
+        self.effects = JournaledEffects(
+            Hands(hands, hands, lambda: hands, self.log.drive), self.journal, hands, FakeClock(), folder, crash
+        )
+        self.effects.step = "migration-mode/1"
+
+    def events(self) -> list[tuple[str, Any]]:
+        """Events that are on disk, but for the first line."""
+        return [(event.name, dict(event.data)) for event in read(self.journal.path).events[1:]]
+
+
+@pytest.fixture
+def rig(tmp_path: Path) -> Iterator[Rig]:
+    """One, closed at the end."""
+    found = Rig(tmp_path)
+    yield found
+    found.journal.close()
+
+
+Act = Callable[[JournaledEffects], None]
+EFFECTS: dict[str, tuple[Act, str]] = {
+    "write-config": (lambda e: e.write_config(NODE, PATH, NEW, hashlib.sha256(OLD).hexdigest()), f"write 1 {PATH}"),
+    "backup-file": (lambda e: e.backup_file(NODE, PATH), f"write 1 {PATH}{BACKUP_SUFFIX}"),
+    "backup-zookeeper": (lambda e: e.backup_zookeeper(), "backup"),
+    "make-directory": (lambda e: e.make_directory(NODE, "/meta/1"), "make 1 /meta/1"),
+    "format": (lambda e: e.format_storage(NODE, "C" * 22, "3.9"), f"format 1 {'C' * 22} 3.9"),
+    "stop": (lambda e: e.stop(NODE), f"stop 1 {STOP_TIMEOUT:g}"),
+    "start": (lambda e: e.start(NODE), "start 1"),
+    "assign-directories": (lambda e: e.assign_directories(NODE), "drive 1"),
+    "release-lock": (lambda e: e.release_zookeeper_lock(), "release zookeeper"),
+}
+each = pytest.mark.parametrize(
+    ("name", "act", "does"), [(name, *entry) for name, entry in EFFECTS.items()], ids=EFFECTS
+)
+
+
+@each
+def test_an_effect_asks_the_lock_and_stands_in_the_journal_before_and_after(
+    name: str, act: Act, does: str, rig: Rig
+) -> None:
+    """Lock, intent, act, done: in that order, each with the step that it is part of."""
+    act(rig.effects)
+    assert rig.log.said == ["lock", does]
+    first, second = rig.events()[:2]
+    assert (first[0], second[0]) == ("effect", "effected")
+    assert first[1] == second[1]
+    assert first[1]["effect"] == name
+    assert first[1]["step"] == "migration-mode/1"
+
+
+@each
+def test_without_the_lock_nothing_happens_and_nothing_is_written(name: str, act: Act, does: str, rig: Rig) -> None:
+    """There is no safe way to go on."""
+    rig.log.lost_after = 0
+    with pytest.raises(LockLost):
+        act(rig.effects)
+    assert rig.log.said == []
+    assert rig.events() == []
+
+
+@each
+def test_an_effect_that_fails_is_never_written_down_as_done(name: str, act: Act, does: str, rig: Rig) -> None:
+    """The next run looks what became of it."""
+    rig.log.fails = does
+    with pytest.raises(OSError, match=does.split(maxsplit=1)[0]):
+        act(rig.effects)
+    assert [event for event, _ in rig.events()] == ["effect"]
+
+
+@each
+@pytest.mark.parametrize("point", [1, 2])
+def test_a_kill_leaves_the_intent_whether_or_not_it_was_done(
+    name: str, act: Act, does: str, point: int, tmp_path: Path
+) -> None:
+    """Before the act, and after it and before it was written down."""
+    rig = Rig(tmp_path, KillAt(point))
+    with pytest.raises(Killed):
+        act(rig.effects)
+    rig.journal.close()
+    assert [event for event, _ in rig.events()] == ["effect"]
+    assert (does in rig.log.said) is (point == 2)
+
+
+# -- files -----------------------------------------------------------------------------
+def test_a_files_change_is_journalled_without_its_secrets(rig: Rig) -> None:
+    """As a diff: what was, what is."""
+    EFFECTS["write-config"][0](rig.effects)
+    assert rig.log.files[PATH] == NEW
+    name, data = rig.events()[2]
+    assert (name, data["node"], data["path"]) == ("diff-file", 1, PATH)
+    assert "+num.io.threads=9" in data["lines"]
+    raw = rig.journal.path.read_text()
+    assert "hush" not in raw
+    assert "other" not in raw.replace("another", "")
+
+
+@pytest.mark.parametrize(
+    ("lies", "expected"),
+    [(OLD, "0" * 64), (OLD, None), (None, hashlib.sha256(OLD).hexdigest()), (NEW, hashlib.sha256(OLD).hexdigest())],
+    ids=["other", "something", "nothing", "changed"],
+)
+def test_a_file_that_changed_since_it_was_looked_at_is_not_written(
+    lies: bytes | None, expected: str | None, rig: Rig
+) -> None:
+    """The look and the write are two moments."""
+    rig.log.files = {} if lies is None else {PATH: lies}
+    with pytest.raises(PlanIsStale) as caught:
+        rig.effects.write_config(NODE, PATH, NEW, expected)
+    assert caught.value.where == PATH
+    assert rig.log.said == []
+    assert rig.events() == []
+
+
+def test_a_new_file_is_written_where_nothing_lies(rig: Rig) -> None:
+    """And shown whole."""
+    rig.log.files = {}
+    rig.effects.write_config(NODE, PATH, NEW, None)
+    assert rig.log.files == {PATH: NEW}
+    assert "+broker.id=1" in rig.events()[2][1]["lines"]
+
+
+def test_a_backup_lies_beside_the_file_and_with_us_and_is_named_with_its_sum(rig: Rig) -> None:
+    """Ours for nobody else to read: there are passwords in it."""
+    rig.effects.backup_file(NODE, PATH)
+    assert rig.log.files[PATH + BACKUP_SUFFIX] == OLD
+    kept = rig.folder / "backup" / "1" / "conf_b1.properties"
+    assert kept.read_bytes() == OLD
+    assert stat.S_IMODE(kept.stat().st_mode) == 0o600
+    assert stat.S_IMODE(kept.parent.stat().st_mode) == 0o700
+    said = notes(rig.journal.events)[f"backup:1:{PATH}"]
+    assert hashlib.sha256(OLD).hexdigest() in said
+    assert PATH + BACKUP_SUFFIX in said
+
+
+def test_an_older_backup_on_the_host_is_never_overwritten(rig: Rig) -> None:
+    """It may be all that is left of the first state."""
+    rig.effects.backup_file(NODE, PATH)
+    rig.log.files[PATH] = NEW
+    rig.effects.backup_file(NODE, PATH)
+    assert rig.log.files[PATH + BACKUP_SUFFIX] == OLD
+
+
+def test_what_is_not_there_needs_no_backup(rig: Rig) -> None:
+    """A directory without meta.properties."""
+    rig.effects.backup_file(NODE, "/data/b1/d0/meta.properties")
+    assert rig.events() == []
+
+
+def test_the_trees_backup_is_named_with_what_it_holds(rig: Rig) -> None:
+    """Sum and number of znodes."""
+    rig.effects.backup_zookeeper()
+    assert (rig.folder / "backup" / "zookeeper.jsonl.gz").read_bytes() == b"tree"
+    said = notes(rig.journal.events)["backup:zookeeper"]
+    assert said == f"zookeeper.jsonl.gz: sha256 {'0' * 64}, znodes 7"
+
+
+def test_what_drive_sent_is_noted(rig: Rig) -> None:
+    """For the report."""
+    rig.effects.assign_directories(NODE)
+    assert notes(rig.journal.events) == {"assigned:1": "6 replicas in 1 requests, 0 retried"}
