@@ -72,6 +72,24 @@ def voter_never_fetched(world: World) -> World:
     return worlds.with_live(world, quorum=replace(quorum, high_watermark=5, voters=voters))
 
 
+def caught_up(milliseconds: int) -> Bend:
+    """The last voter had everything so long ago, by the leader's clock."""
+
+    def bend(world: World) -> World:
+        quorum = live(world).quorum
+        assert not isinstance(quorum, Unknown)
+        voters = (*quorum.voters[:-1], replace(quorum.voters[-1], caught_up_ms=milliseconds))
+        return worlds.with_live(world, quorum=replace(quorum, voters=voters))
+
+    return bend
+
+
+def silent_controller(world: World) -> World:
+    """Controller 3001 does not answer, whatever the leader remembers of it."""
+    answers = live(world).controllers
+    return worlds.with_live(world, controllers={**answers, NodeId(3001): Unknown("connection refused")})
+
+
 def fewer_seen(world: World) -> World:
     """Broker 1 sees only two brokers."""
     found = live(world).metadata[NodeId(1)]
@@ -109,6 +127,10 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("quorum_healthy", less_voters, "behind [], missing [3002]"),
     ("quorum_healthy", nothing_committed, "notyet: every voter to catch up with high watermark 0"),
     ("quorum_healthy", voter_never_fetched, "behind [3002]"),
+    ("quorum_healthy", caught_up(gates.CAUGHT_UP_MS + 1), "behind [3002], missing []"),
+    ("quorum_healthy", caught_up(-1), "behind [3002], missing []"),
+    ("quorum_healthy", silent_controller, "notyet: controllers [3001] to answer"),
+    ("quorum_healthy", lambda world: worlds.with_live(world, controllers={}), "controllers [3000, 3001, 3002] to an"),
     ("quorum_healthy", without("live"), "unknown: live hidden"),
     ("disks_healthy", broken_disk(1), "refused: broker 1 has log directories that are not healthy: /data/b1/d2 (input"),
     ("disks_healthy", lambda world: replace(world, disks={}), "unknown: the disks of broker 1 were not looked at"),
@@ -213,6 +235,7 @@ def test_a_broker_with_one_lagging_voter_within_the_allowance_may_go_on() -> Non
     assert not isinstance(quorum, Unknown)
     voters = (*quorum.voters[:-1], replace(quorum.voters[-1], log_end_offset=quorum.high_watermark - gates.VOTER_LAG))
     assert gates.quorum_healthy(worlds.with_live(world, quorum=replace(quorum, voters=voters))) == Ready()
+    assert gates.quorum_healthy(caught_up(gates.CAUGHT_UP_MS)(world)) == Ready()
 
 
 def test_a_process_whose_file_the_executor_does_not_know_counts_by_the_file_that_lies_there() -> None:
