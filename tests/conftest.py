@@ -2,6 +2,18 @@
 
 from __future__ import annotations
 
+import os
+
+from hypothesis import HealthCheck, settings
+
 from tests.testing.kraft_cluster import kraft_cluster
+
+# `steady` tries the same examples each time, so that CI says the same twice; `explore` draws new ones, and more.
+# No deadlines: the machine may be busy.
+settings.register_profile(
+    "steady", derandomize=True, deadline=None, database=None, suppress_health_check=[HealthCheck.too_slow]
+)
+settings.register_profile("explore", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 __all__ = ["kraft_cluster"]
