@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import Barrier
@@ -10,79 +10,23 @@ from typing import Any
 
 import pytest
 
-from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import (
-    BrokerDisks,
-    KraftView,
-    LiveView,
     NoFile,
-    ServiceState,
-    ZookeeperView,
 )
 from migrate.model.world import NOT_ASKED, Need, World
 from migrate.observe.ledgers import pure_ledger
-from migrate.observe.sources import Configs
 from migrate.observe.world import ClusterObserver
+from tests.testing.kept import KeptSources
 from tests.testing.worlds import OFFSET, world_at
 
 
-class _Kept:
-    """Sources that answer with the parts of a world, and remember who was asked."""
-
-    def __init__(self, world: World) -> None:
-        self.world = world
-        self.inventory = world.inventory
-        self.playbook = world.playbook
-        self.asked: list[str] = []
-        self.closed = False
-        self.wait: Callable[[], object] = lambda: None
-
-    def zookeeper(self) -> ZookeeperView | Unknown:
-        self.asked.append("zookeeper")
-        self.wait()
-        return self.world.zookeeper
-
-    def kraft(self) -> KraftView | Unknown:
-        self.asked.append("kraft")
-        self.wait()
-        return self.world.kraft
-
-    def live(self) -> LiveView | Unknown:
-        self.asked.append("live")
-        self.wait()
-        return self.world.live
-
-    def configs(self) -> Configs:
-        self.asked.append("configs")
-        assert not isinstance(self.world.configs, Unknown)
-        return self.world.configs
-
-    def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:
-        assert configs is self.world.configs
-        self.asked.append("disks")
-        self.wait()
-        assert not isinstance(self.world.disks, Unknown)
-        return self.world.disks
-
-    def service_states(self) -> Mapping[NodeId, ServiceState]:
-        self.asked.append("services")
-        assert not isinstance(self.world.services, Unknown)
-        return self.world.services
-
-    def spark(self) -> None:
-        return None
-
-    def close(self) -> None:
-        self.closed = True
-
-
 @contextmanager
-def looking(world: World) -> Iterator[tuple[ClusterObserver, _Kept]]:
+def looking(world: World) -> Iterator[tuple[ClusterObserver, KeptSources]]:
     """An observer on these sources."""
-    sources: Any = _Kept(world)
+    sources: Any = KeptSources(world)
     observer = ClusterObserver(sources)
     try:
         yield observer, sources

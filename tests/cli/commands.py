@@ -1,0 +1,120 @@
+"""The command as a user calls it: its exit code and what it said, in this process or in one of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from unittest.mock import patch
+
+from migrate.cli.main import main
+from migrate.model.inventory import Inventory
+from migrate.playbook.load import dump_inventory
+from tests.testing import worlds
+
+STAGES = (
+    "assess",
+    "prepare",
+    "controllers",
+    "migration-mode",
+    "copy",
+    "hybrid",
+    "kraft-mode",
+    "soak",
+    "finalize",
+    "cleanup",
+)
+PLAYBOOK = """\
+apiVersion: kraft-migrate/v1
+kind: MigrationPlaybook
+metadata: {name: lab, change: CHG1}
+spec:
+  cluster: {inventory: inventory.yaml}
+  policy:
+    directories: {brokers: {2: drive}}
+  stages:
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+
+def kraft_migrate(*words: object) -> Ended:
+    """Run the command's entry point here; a bug is raised as it is."""
+    out, err = io.StringIO(), io.StringIO()
+    with (
+        patch.object(sys, "argv", ["kraft-migrate", *map(str, words)]),
+        contextlib.redirect_stdout(out),
+        contextlib.redirect_stderr(err),
+    ):
+        try:
+            main()
+        except SystemExit as ended:
+            code = ended.code if isinstance(ended.code, int) else 0
+        else:
+            code = 0
+    return Ended(code, out.getvalue(), err.getvalue())
+
+
+def process(*words: object, code: str = "") -> Ended:
+    """The same as a process; `code` is a program that gets the words instead."""
+    program = ["-c", code] if code else ["-m", "migrate"]
+    ended = subprocess.run(
+        [sys.executable, *program, *map(str, words)],
+        capture_output=True,
+        check=False,
+        timeout=120,
+        text=True,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    return Ended(ended.returncode, ended.stdout, ended.stderr)
+
+
+@contextlib.contextmanager
+def dead_port() -> Iterator[int]:
+    """A port of the loopback that is ours, and where nothing listens: connections are refused."""
+    with socket.socket() as held:
+        held.bind(("127.0.0.1", 0))
+        yield held.getsockname()[1]
+
+
+def inventory_in(folder: Path, **changes: object) -> Path:
+    """The healthy worlds' inventory as a file; nothing of it is there."""
+    known = worlds.inventory()
+    found: Inventory = replace(
+        known,
+        path=str(folder / "inventory.yaml"),
+        executor_options={"state": str(folder / "state")},
+        runs=str(folder / "runs"),
+        expect_cluster_id=None,
+        **changes,  # type: ignore[arg-type]
+    )
+    path = folder / "inventory.yaml"
+    path.write_text(dump_inventory(found), encoding="utf-8")
+    return path
+
+
+def playbook_in(folder: Path, *stages: str) -> Path:
+    """A playbook beside it; every stage, if none is named."""
+    inventory_in(folder)
+    path = folder / "playbook.yaml"
+    path.write_text(PLAYBOOK + "".join(f"    - name: {stage}\n" for stage in stages or STAGES), encoding="utf-8")
+    return path
+
+
+def tree(folder: Path) -> dict[str, bytes]:
+    """Every file below a folder, with its content."""
+    return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}

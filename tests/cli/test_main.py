@@ -1,0 +1,156 @@
+"""The entry point: help for every command, quick and without heavy imports; usage errors end with 64."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import click
+import pytest
+
+from migrate import __version__
+from migrate.cli.main import COMMANDS, EXIT_CODES, cli
+from tests.cli.commands import kraft_migrate, process
+
+HEAVY = ("pyspark", "pyarrow", "pandas", "numpy", "kazoo", "confluent_kafka", "cryptography", "py4j", "jinja2", "yaml")
+
+
+def commands(group: click.Group, *words: str) -> list[tuple[str, ...]]:
+    """Every command and group, by its words."""
+    found: list[tuple[str, ...]] = []
+    for name in group.list_commands(click.Context(group)):
+        inner = group.get_command(click.Context(group), name)
+        assert inner is not None
+        found.append((*words, name))
+        if isinstance(inner, click.Group):
+            found += commands(inner, *words, name)
+    return found
+
+
+ALL = commands(cli)
+
+
+def flat(text: str) -> str:
+    """Without the line breaks that help texts get."""
+    return " ".join(text.split())
+
+
+def test_every_command_of_the_product_is_there() -> None:
+    """As the documentation names them."""
+    assert {words for words in ALL if len(words) == 1} == {(name,) for name in COMMANDS}
+    assert {words[1] for words in ALL if words[0] == "lab" and len(words) == 2} == {
+        "up",
+        "seed",
+        "status",
+        "down",
+        "demo",
+    }
+    assert {words[1] for words in ALL if words[0] == "directories" and len(words) == 2} == {"show", "verify", "assign"}
+    assert ("metadata", "dump") in ALL
+    assert {("playbook", "lint"), ("playbook", "schema")} <= set(ALL)
+
+
+@pytest.mark.parametrize("words", [(), *ALL], ids=" ".join)
+def test_every_command_has_a_help_text_with_its_exit_codes(words: tuple[str, ...]) -> None:
+    """In one or more sentences; every option says what it does."""
+    for flag in ("--help", "-h"):
+        answer = kraft_migrate(*words, flag)
+        assert (answer.code, answer.err) == (0, "")
+        assert EXIT_CODES in flat(answer.out)
+    about = flat(answer.out.split("\n\n")[1])
+    assert about.endswith(".")
+    assert len(about) > 15
+    for line in answer.out.splitlines():
+        if option := re.match(r"  (-\w, )?--[\w/ -]+?( [A-Z]+| \[[\w|]+\])?$", line):
+            following = answer.out.splitlines()[answer.out.splitlines().index(line) + 1]
+            assert following.startswith("     "), option.group()
+
+
+@pytest.mark.parametrize(
+    ("words", "codes"),
+    [
+        (("plan",), "023"),
+        (("apply",), "034567"),
+        (("assess",), "03"),
+        (("status",), "0"),
+        (("diff",), "02"),
+        (("directories", "verify"), "2"),
+        (("directories", "assign"), "7"),
+        (("playbook", "lint"), "1"),
+        (("doctor",), "1"),
+    ],
+    ids=" ".join,
+)
+def test_a_command_names_the_exit_codes_that_are_its_own(words: tuple[str, ...], codes: str) -> None:
+    """Beside those that all have."""
+    own = flat(kraft_migrate(*words, "--help").out).split("Options:")[0]
+    for code in codes:
+        assert re.search(rf"(Exit code|exits with|; )[^.]*\b{code}\b", own), code
+
+
+def test_help_imports_nothing_heavy() -> None:
+    """Of any command: commands import what they use when they run."""
+    code = f"""
+import json, sys
+from migrate.cli.main import main
+found = {{}}
+for words in json.loads(sys.argv[1]):
+    sys.argv = ["kraft-migrate", *words, "--help"]
+    try:
+        main()
+    except SystemExit:
+        pass
+    found[" ".join(words)] = [name for name in {HEAVY!r} if name in sys.modules]
+print(json.dumps(found), file=sys.stderr)
+"""
+    answer = process(json.dumps([[], *map(list, ALL)]), code=code)
+    assert answer.code == 0
+    assert {words: loaded for words, loaded in json.loads(answer.err).items() if loaded} == {}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["no-such-command"],
+        ["--no-such-option"],
+        ["lab"],
+        ["lab", "no-such-command"],
+        ["plan"],
+        ["plan", "a.yaml", "b.yaml"],
+        ["apply"],
+        ["apply", "p.json", "--force"],
+        ["apply", "p.json", "--confirm"],
+        ["status"],
+        ["status", "--output", "xml", "--inventory", "i.yaml"],
+        ["assess"],
+        ["assess", "p.yaml", "--zookeeper", "zk:2181"],
+        ["assess", "--inventory", "i.yaml", "--zookeeper", "zk:2181"],
+        ["diff"],
+        ["directories", "show"],
+        ["directories", "assign", "one", "--inventory", "i.yaml"],
+        ["metadata", "dump"],
+        ["report"],
+        ["report", "/no/such/folder"],
+        ["playbook", "lint"],
+        ["playbook", "schema", "Deployment"],
+        ["explain"],
+        ["lab", "demo", "--until", "christmas"],
+        ["doctor", "--output", "yaml"],
+    ],
+    ids=" ".join,
+)
+def test_wrong_words_end_with_64_and_say_what_is_wrong(words: list[str]) -> None:
+    """Click's own 2 would collide with `changes pending`.  The message goes to stderr alone."""
+    answer = kraft_migrate(*words)
+    assert answer.code == 64
+    assert answer.out == ""
+    assert answer.err.startswith(("Usage:", "Error:", "E-USAGE"))
+    assert "Traceback" not in answer.err
+
+
+def test_exit_codes_reach_the_shell() -> None:
+    """From a process, as from the entry point."""
+    answer = process("status")
+    assert (answer.code, answer.out) == (64, "")
+    assert answer.err.startswith("E-USAGE: name a playbook, or an inventory with --inventory FILE\n")
+    assert process("--version").out == f"kraft-migrate, version {__version__}\n"

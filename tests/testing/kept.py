@@ -1,0 +1,90 @@
+"""Sources that answer with the parts of a world: what commands and observers look at where there is no cluster."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from migrate.errors import MigrateError
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Inventory, Playbook
+from migrate.model.outcome import Unknown
+from migrate.model.views import BrokerDisks, KraftView, LiveView, ServiceState, ZookeeperView
+from migrate.model.world import World
+from migrate.observe.sources import Configs
+
+
+class KeptSources:
+    """Stands in for `migrate.observe.sources.Sources`; `asked` lists what was looked at, in order."""
+
+    def __init__(self, world: World, unreachable: MigrateError | None = None) -> None:
+        self.world = world
+        self.inventory = world.inventory
+        self.playbook = world.playbook
+        self.asked: list[str] = []
+        self.closed = False
+        self.wait: Callable[[], object] = lambda: None
+        self.unreachable = unreachable
+
+    def zookeeper_client(self) -> None:
+        """No session, or the error that says why there is none."""
+        if self.unreachable is not None:
+            raise self.unreachable
+
+    def zookeeper(self) -> ZookeeperView | Unknown:
+        """The world's."""
+        self.asked.append("zookeeper")
+        self.wait()
+        return self.world.zookeeper
+
+    def kraft(self) -> KraftView | Unknown:
+        """The world's."""
+        self.asked.append("kraft")
+        self.wait()
+        return self.world.kraft
+
+    def live(self) -> LiveView | Unknown:
+        """The world's."""
+        self.asked.append("live")
+        self.wait()
+        return self.world.live
+
+    def configs(self) -> Configs:
+        """The world's."""
+        self.asked.append("configs")
+        assert not isinstance(self.world.configs, Unknown)
+        return self.world.configs
+
+    def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:
+        """The world's."""
+        assert configs is self.world.configs
+        self.asked.append("disks")
+        self.wait()
+        assert not isinstance(self.world.disks, Unknown)
+        return self.world.disks
+
+    def service_states(self) -> Mapping[NodeId, ServiceState]:
+        """The world's."""
+        self.asked.append("services")
+        assert not isinstance(self.world.services, Unknown)
+        return self.world.services
+
+    def start_spark(self) -> None:
+        """There is none."""
+
+    def spark(self) -> None:
+        """There is none."""
+
+    def close(self) -> None:
+        """Remember it."""
+        self.closed = True
+
+
+def sources_of(world: World, unreachable: MigrateError | None = None) -> Callable[..., Any]:
+    """A class in the place of `Sources`: that world, with the inventory and the playbook that the command loaded."""
+
+    def opened(inventory: Inventory, playbook: Playbook | Unknown, _spark_folder: object) -> KeptSources:
+        return KeptSources(replace(world, inventory=inventory, playbook=playbook), unreachable)
+
+    return opened
