@@ -8,6 +8,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import output_option
+from migrate.errors import NotVisible
 
 
 @click.command()
@@ -22,6 +23,12 @@ def report(folder: pathlib.Path, output: str) -> int:
 
     run = RunFolder(folder)
     plan = load_plan(run.plan)
+    if not run.journal.exists():
+        raise NotVisible(
+            "there is no journal: this plan was never carried out",
+            where=str(run.journal),
+            next_step=f"kraft-migrate apply {run.plan}",
+        )
     if output == "json":
         click.echo(run_json(read_report(plan, run)))
         return EXIT_OK

@@ -82,12 +82,14 @@ def next_command(here: Any) -> str:
 
 
 def _processes(world: Any) -> list[dict[str, Any]]:
+    from migrate.model.outcome import Unknown
     from migrate.model.views import ConfigFile, Running
     from migrate.steps import facts
 
+    unseen = Unknown("not looked at")
     rows: list[dict[str, Any]] = []
     for node in world.inventory.nodes:
-        state = world.services[node.id]
+        state = unseen if isinstance(world.services, Unknown) else world.services.get(node.id, unseen)
         file = facts.config(world, node.id)
         rows.append(
             {
@@ -104,7 +106,7 @@ def _processes(world: Any) -> list[dict[str, Any]]:
 def _quorum(world: Any) -> Mapping[str, Any]:
     from migrate.model.outcome import Unknown
 
-    quorum = world.live.quorum
+    quorum = world.live if isinstance(world.live, Unknown) else world.live.quorum
     if isinstance(quorum, Unknown):
         return {"unknown": quorum.reason}
     return {
@@ -128,6 +130,8 @@ def _ledger(world: Any) -> Mapping[str, Any]:
 def _unhealthy(world: Any) -> int | None:
     from migrate.model.outcome import Unknown
 
+    if isinstance(world.live, Unknown):
+        return None
     answers = [answer for answer in world.live.metadata.values() if not isinstance(answer, Unknown)]
     return max((len(answer.unhealthy) for answer in answers), default=None)
 

@@ -1,0 +1,116 @@
+"""`assess` looks only: 3 where a blocker was found, never for what could not be seen; a connect string is enough."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import ChrootMissing
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.world import World
+from migrate.zookeeper.client import connect
+from tests.cli.commands import Ended, dead_port, inventory_in, kraft_migrate, tree
+from tests.steps.looks import whole
+from tests.testing import worlds
+from tests.testing.kept import sources_of
+
+Assess = Callable[..., Ended]
+
+
+@pytest.fixture
+def assess(monkeypatch: pytest.MonkeyPatch) -> Assess:
+    """`assess` on a world."""
+
+    def run(world: World, *words: object) -> Ended:
+        monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(world))
+        return kraft_migrate("assess", *words)
+
+    return run
+
+
+def no_topic_id(world: World) -> World:
+    """A topic without topic_id."""
+    return worlds.with_zk(world, topics_without_id=("orders",))
+
+
+@pytest.mark.parametrize("stage", [Stage.ASSESS, Stage.CONTROLLERS, Stage.COPY, Stage.SOAK, Stage.FINALIZE])
+def test_a_healthy_cluster_has_no_blocker_at_any_stage(stage: Stage, assess: Assess, tmp_path: Path) -> None:
+    """And nothing is written anywhere."""
+    path = inventory_in(tmp_path)
+    before = tree(tmp_path)
+    answer = assess(whole(stage), "--inventory", path)
+    assert (answer.code, answer.err) == (0, "")
+    assert "0 blockers" in answer.out
+    assert tree(tmp_path) == before
+
+
+def test_a_blocker_is_3_with_its_code_evidence_and_fix(assess: Assess, tmp_path: Path) -> None:
+    """In words and as JSON."""
+    path = inventory_in(tmp_path)
+    answer = assess(no_topic_id(whole(Stage.ASSESS)), "--inventory", path)
+    assert answer.code == 3
+    assert "B-ZKN-03" in answer.out
+    assert "fix:" in answer.out
+    as_json = assess(no_topic_id(whole(Stage.ASSESS)), "--inventory", path, "--output", "json")
+    assert as_json.code == 3
+    found = json.loads(as_json.out)
+    assert found["schema"] == "kraft-migrate/findings/v1"
+    assert "B-ZKN-03" in as_json.out
+
+
+def test_a_connect_string_alone_gives_a_useful_answer(assess: Assess) -> None:
+    """What ZooKeeper knows is checked; what was not asked for blocks nothing."""
+    healthy = assess(whole(Stage.ASSESS), "--zookeeper", "zk1:2181/kafka")
+    assert healthy.code == 0
+    assert "the brokers' disks: not asked for" in healthy.out
+    sick = assess(no_topic_id(whole(Stage.ASSESS)), "--zookeeper", "zk1:2181/kafka")
+    assert sick.code == 3
+    assert "B-ZKN-03" in sick.out
+
+
+def test_unseen_views_never_make_it_3(assess: Assess, tmp_path: Path) -> None:
+    """They are listed with the checks that could not be made."""
+    world = worlds.with_live(whole(Stage.ASSESS), metadata={}, log_dirs={}, controllers={})
+    answer = assess(world, "--inventory", inventory_in(tmp_path))
+    assert answer.code == 0
+    assert "checks could not be made" in answer.out
+
+
+def test_a_wrong_chroot_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not as an empty cluster."""
+    missing = ChrootMissing("there is no /kafka", where="zk1:2181")
+    monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(whole(Stage.ASSESS), missing))
+    answer = kraft_migrate("assess", "--zookeeper", "zk1:2181/kafka")
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err.startswith("E-ZK-03: there is no /kafka\n")
+
+
+def test_a_tree_that_cannot_be_read_is_no_healthy_cluster(assess: Assess) -> None:
+    """With nothing seen at all, 0 would be a pass."""
+    answer = assess(replace(whole(Stage.ASSESS), zookeeper=Unknown("E-ZK-06 no Kafka there")), "--zookeeper", "zk:2181")
+    assert (answer.code, answer.out) == (1, "")
+    assert "E-VIEW-01: the cluster cannot be read: E-ZK-06 no Kafka there" in answer.err
+    assert "where  zk:2181" in answer.err
+
+
+def test_a_port_where_nothing_listens_is_told_with_its_address(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A real connection: refused, tried again for its time, then said."""
+    monkeypatch.setattr("migrate.observe.sources.connect", functools.partial(connect, timeout=0.3))
+    with dead_port() as port:
+        answer = kraft_migrate("assess", "--zookeeper", f"127.0.0.1:{port}/kafka")
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err.startswith(f"E-ZK-02: no session within 0.3 s\n  where  127.0.0.1:{port}\n  next   check that")
+
+
+@pytest.mark.parametrize("text", ["", "nonsense:x", "host:99999", "/kafka", "a:1,,b:2"])
+def test_what_is_no_connect_string_is_told_at_once(text: str) -> None:
+    """Without a connection."""
+    answer = kraft_migrate("assess", "--zookeeper", text)
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err.startswith("E-ZK-01: ")

@@ -1,0 +1,176 @@
+"""`directories show|verify|assign`: one row a directory, one a replica, and nothing sent unasked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.model.ids import NodeId
+from migrate.model.ledger import ReplicaState
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.world import World
+from migrate.run.locks import LockFile
+from tests.cli.commands import Ended, inventory_in, kraft_migrate, playbook_in
+from tests.steps.looks import whole, without
+from tests.testing import worlds
+from tests.testing.clusters import CLUSTER_ID, directory_id
+from tests.testing.kept import sources_of
+
+Directories = Callable[..., Ended]
+
+
+@pytest.fixture
+def directories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Directories:
+    """`directories` on a world."""
+    path = inventory_in(tmp_path)
+
+    def run(world: World, *words: object) -> Ended:
+        monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(world))
+        return kraft_migrate("directories", *words, "--inventory", path)
+
+    return run
+
+
+# -- show ------------------------------------------------------------------------------------------------------------
+def test_show_has_a_row_for_each_directory_of_each_broker(directories: Directories) -> None:
+    """Health, identity, registration, replicas, and the ledger's counts."""
+    answer = directories(whole(Stage.KRAFT_MODE), "show", "-o", "json")
+    assert (answer.code, answer.err) == (0, "")
+    rows = json.loads(answer.out)["directories"]
+    assert [(row["broker"], row["path"]) for row in rows] == [
+        (node, f"/data/b{node}/d{index}") for node in range(3) for index in range(3)
+    ]
+    row = rows[4]
+    assert (row["health"], row["meta"], row["cluster_id"]) == ("healthy", "V0", CLUSTER_ID)
+    assert (row["directory_id"], row["registered"]) == (directory_id(1, 1), "yes")
+    assert (row["replicas"], row["ledger"]) == (2, {"VERIFIED": 2})
+    text = directories(whole(Stage.KRAFT_MODE), "show").out.splitlines()
+    assert len(text) == 9
+    assert text[4].startswith("broker 1  /data/b1/d1  healthy  meta V0  id ")
+    assert text[4].endswith("VERIFIED 2")
+
+
+def test_show_tells_a_dead_directory_an_unregistered_one_and_oddities(directories: Directories) -> None:
+    """And brokers whose disks are not seen at all."""
+    world = worlds.with_directory(
+        whole(Stage.COPY),
+        1,
+        2,
+        lambda entry: replace(entry, problem="input/output error", oddities=("a stray folder",)),
+    )
+    brokers = worlds.kraft(world).brokers
+    world = worlds.with_kraft(
+        world, brokers={**brokers, NodeId(0): replace(brokers[NodeId(0)], log_dirs=frozenset({directory_id(0, 0)}))}
+    )
+    assert not isinstance(world.disks, Unknown)
+    world = replace(world, disks={**world.disks, NodeId(2): Unknown("no mount")})
+    rows = json.loads(directories(world, "show", "-o", "json").out)["directories"]
+    assert [row["registered"] for row in rows[:3]] == ["yes", "no", "no"]
+    assert (rows[5]["health"], rows[5]["oddities"]) == ("input/output error", ["a stray folder"])
+    assert (rows[6]["health"], rows[6]["replicas"], len(rows)) == ("unknown: no mount", 0, 7)
+    assert "    a stray folder" in directories(world, "show").out.splitlines()
+
+
+def test_show_before_there_is_metadata(directories: Directories) -> None:
+    """No ids, no registrations: said, not guessed."""
+    rows = json.loads(directories(whole(Stage.ASSESS), "show", "-o", "json").out)["directories"]
+    assert {(row["directory_id"], row["registered"]) for row in rows} == {("-", "unknown")}
+
+
+# -- verify ----------------------------------------------------------------------------------------------------------
+def test_verify_ends_with_0_where_every_replica_is_verified(directories: Directories) -> None:
+    """One row a replica, as the ledger has it."""
+    answer = directories(whole(Stage.KRAFT_MODE), "verify", "--output", "json")
+    assert answer.code == 0
+    found = json.loads(answer.out)
+    assert (found["offset"], found["counts"]) == (500, {"VERIFIED": 18})
+    assert set(found["replicas"][0]) >= {"topic", "topic_id", "partition", "broker", "state", "on_disk", "in_metadata"}
+    assert directories(whole(Stage.KRAFT_MODE), "verify").out == "18 replicas at metadata offset 500: VERIFIED 18\n"
+
+
+@pytest.mark.parametrize("stage", [Stage.ASSESS, Stage.COPY])
+def test_verify_ends_with_2_where_one_is_not(stage: Stage, directories: Directories) -> None:
+    """Before the second roll nothing is."""
+    answer = directories(whole(stage), "verify", "--output", "json")
+    assert answer.code == 2
+    assert json.loads(answer.out)["counts"] == {"MIGRATING": 18}
+    text = directories(whole(stage), "verify")
+    assert text.code == 2
+    assert text.out.splitlines()[0].startswith("MIGRATING  t0-0 on broker 0: on disk ")
+
+
+def test_unseen_disks_are_2_and_say_why(directories: Directories) -> None:
+    """UNKNOWN is a state, and not VERIFIED."""
+    world = whole(Stage.KRAFT_MODE)
+    assert not isinstance(world.disks, Unknown)
+    answer = directories(replace(world, disks={**world.disks, NodeId(2): Unknown("no mount")}), "verify", "-o", "json")
+    assert answer.code == 2
+    found = json.loads(answer.out)
+    assert found["counts"] == {"UNKNOWN": 6, "VERIFIED": 12}
+    assert {row["why"] for row in found["replicas"] if row["state"] == ReplicaState.UNKNOWN} == {"disks: no mount"}
+
+
+def test_no_replica_at_all_is_no_proof(directories: Directories) -> None:
+    """An empty ledger proves nothing."""
+    view = worlds.zk(whole(Stage.ASSESS))
+    empty = worlds.with_zk(whole(Stage.ASSESS), partitions=type(view.partitions)())
+    answer = directories(empty, "verify")
+    assert (answer.code, answer.out) == (2, "0 replicas at metadata offset -1: none\n")
+
+
+@pytest.mark.parametrize("words", [("verify",), ("assign", "1")])
+def test_without_zookeeper_there_is_no_ledger_to_go_by(words: tuple[str, ...], directories: Directories) -> None:
+    """An error with an id: nothing can be said, nothing is sent."""
+    answer = directories(without("zookeeper")(whole(Stage.COPY)), *words)
+    assert (answer.code, answer.out) == (1, "")
+    assert "zookeeper hidden" in answer.err
+    assert answer.err.startswith(("E-VIEW-01", "E-DIR-02"))
+
+
+# -- assign ----------------------------------------------------------------------------------------------------------
+def test_assign_shows_what_would_be_sent_and_sends_nothing(directories: Directories) -> None:
+    """By directory; --yes is another matter."""
+    answer = directories(whole(Stage.COPY), "assign", "1")
+    assert answer.code == 0
+    assert answer.out.splitlines() == [
+        *(f"directory {entry}: 2 replicas" for entry in sorted(directory_id(1, index) for index in range(3))),
+        "nothing was sent: give --yes to send",
+    ]
+
+
+def test_assign_of_a_finished_broker_has_nothing_to_send(directories: Directories) -> None:
+    """Not even with --yes: no lock is taken for it."""
+    answer = directories(whole(Stage.KRAFT_MODE), "assign", "1", "--yes")
+    assert (answer.code, answer.out) == (0, "nothing to send\n")
+
+
+def test_assign_is_for_brokers_of_the_inventory(directories: Directories) -> None:
+    """A controller is none."""
+    for node in ("7", "3000", "-1"):
+        answer = directories(whole(Stage.COPY), "assign", node)
+        assert answer.code == 64, node
+        assert answer.out == ""
+
+
+def test_assign_sends_nothing_while_a_run_goes_on(directories: Directories, tmp_path: Path) -> None:
+    """Seven, and who it is."""
+    lock = LockFile(tmp_path / "runs" / "lock")
+    try:
+        answer = directories(whole(Stage.COPY), "assign", "1", "--yes")
+    finally:
+        lock.release()
+    assert answer.code == 7
+    assert "E-RUN-03" in answer.err
+
+
+def test_a_playbook_names_the_cluster_as_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """For every one of them."""
+    playbook = playbook_in(tmp_path)
+    monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(whole(Stage.KRAFT_MODE)))
+    for words in (("show",), ("verify",), ("assign", "1")):
+        assert kraft_migrate("directories", *words, playbook).code == 0

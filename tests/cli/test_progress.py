@@ -1,0 +1,58 @@
+"""A run's events as lines: what a person needs to know, once; the rest is for the journal."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from migrate.cli.progress import ProgressLines, line_of
+from migrate.model.history import Event
+
+WAIT = {"step": "s", "what": "the copy", "owner": "the driver", "next": "look at its log", "progress": "1"}
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "line"),
+    [
+        ("session", {"resumed": False}, "the run begins"),
+        ("session", {"resumed": True}, "going on from the journal"),
+        ("stage", {"stage": "copy"}, "stage copy"),
+        ("intend", {"step": "copy/copy", "title": "watch"}, "  copy/copy: watch"),
+        ("waiting", WAIT, "    waiting for the copy (owner: the driver; look at its log)"),
+        ("waiting", {**WAIT, "next": "nothing: it comes"}, "    waiting for the copy (owner: the driver)"),
+        ("diff", {"offset": 7, "unexcused": 0}, "    compared at metadata offset 7: 0 unexcused differences"),
+        (
+            "conclude",
+            {"step": "s", "outcome": "Verified", "evidence": ["a", "b"], "reason": ""},
+            "  s: Verified - a; b",
+        ),
+        ("conclude", {"step": "s", "outcome": "Refused", "evidence": [], "reason": "no"}, "  s: Refused - no"),
+        ("conclude", {"step": "s", "outcome": "AlreadyDone", "evidence": [""], "reason": ""}, "  s: AlreadyDone"),
+        ("stop", {"reason": "a disk died", "code": ""}, "stopped: a disk died"),
+        ("end", {"target": "cleanup"}, "the plan is carried out: cleanup"),
+    ],
+)
+def test_each_event_that_matters_has_its_line(name: str, data: dict[str, object], line: str) -> None:
+    """A wait names its owner, and what to do if there is something to do."""
+    assert line_of(name, data) == line
+
+
+@pytest.mark.parametrize("name", ["run", "effect", "effected", "diff-file", "ledger", "note", "of a later release"])
+def test_what_only_the_journal_needs_has_none(name: str) -> None:
+    """Nothing is printed for it."""
+    assert line_of(name, {}) == ""
+
+
+def test_lines_carry_the_time_and_are_not_said_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    """Without colour where there is no terminal; on stderr: answers go to stdout."""
+    lines = ProgressLines()
+    for number in range(2):
+        lines(Event(number, 0.0, "waiting", WAIT))
+    lines(Event(3, 0.0, "note", {"key": "k", "value": "v"}))
+    lines.print("a page")
+    said = capsys.readouterr()
+    assert said.out == ""
+    first, page = said.err.splitlines()
+    assert re.fullmatch(r"\[ +[0-9.]+\]     waiting for the copy \(owner: the driver; look at its log\)", first)
+    assert page == "a page"

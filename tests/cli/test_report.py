@@ -1,0 +1,78 @@
+"""`report` writes the report of a run again, from its plan and its journal alone."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.cli.planning import save_plan
+from migrate.model.plan import Plan
+from migrate.model.stage import Stage
+from migrate.plan.build import build
+from migrate.playbook.load import load_inventory, load_playbook
+from tests.cli.commands import kraft_migrate, playbook_in
+from tests.run.test_engine import PLANNED_ON, run
+from tests.testing.simulated import SimulatedCluster
+
+
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a run that took a simulated cluster through everything."""
+    folder = tmp_path_factory.mktemp("run")
+    playbook_in(folder)
+    playbook, inventory = load_playbook(folder / "playbook.yaml"), load_inventory(folder / "inventory.yaml")
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    world = replace(cluster.observe(PLANNED_ON, {}), playbook=playbook)
+    made: Plan = build(world, replace(playbook, soak_seconds=1.0), target=Stage.CLEANUP, only=False, created=1.0)
+    made = replace(made, inventory=inventory.path)
+    path = save_plan(inventory, made).parent
+    run(cluster, made, path)
+    return path
+
+
+def test_it_is_written_in_three_forms_beside_the_journal(ran: Path) -> None:
+    """And again, whenever it is asked for: the same."""
+    first = kraft_migrate("report", ran)
+    assert (first.code, first.err) == (0, "")
+    assert first.out.splitlines() == [str(ran / f"report.{kind}") for kind in ("html", "md", "json")]
+    before = {kind: (ran / f"report.{kind}").read_bytes() for kind in ("md", "json")}
+    assert kraft_migrate("report", ran).out == first.out
+    assert {kind: (ran / f"report.{kind}").read_bytes() for kind in before} == before
+    assert "<html" in (ran / "report.html").read_text()
+
+
+def test_json_goes_to_the_screen_and_says_what_was_done(ran: Path) -> None:
+    """Every stage of it."""
+    answer = kraft_migrate("report", ran, "--output", "json")
+    assert answer.code == 0
+    text = json.dumps(json.loads(answer.out))
+    for stage in ("prepare", "migration-mode", "kraft-mode", "finalize", "cleanup"):
+        assert stage in text
+
+
+def test_a_damaged_journal_is_said_in_the_report(ran: Path, tmp_path: Path) -> None:
+    """Nothing is proven by it."""
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    (copy / "plan.json").write_bytes((ran / "plan.json").read_bytes())
+    raw = (ran / "journal.jsonl").read_bytes()
+    (copy / "journal.jsonl").write_bytes(raw[:200] + b"X" + raw[201:])
+    answer = kraft_migrate("report", copy, "--output", "json")
+    assert answer.code == 0
+    assert json.loads(answer.out)["verdict"]["word"] != "PROVEN"
+    assert "its length or checksum does not fit" in answer.out
+
+
+@pytest.mark.parametrize("name", ["plan.json", "journal.jsonl"])
+def test_a_folder_without_its_files_is_an_error_with_a_place(name: str, ran: Path, tmp_path: Path) -> None:
+    """Not a traceback."""
+    for present in ("plan.json", "journal.jsonl"):
+        if present != name:
+            (tmp_path / present).write_bytes((ran / present).read_bytes())
+    answer = kraft_migrate("report", tmp_path)
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err.startswith("E-")
+    assert str(tmp_path / name) in answer.err

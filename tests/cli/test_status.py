@@ -1,0 +1,160 @@
+"""`status` says where the migration stands and what comes next, without Spark, whatever cannot be seen."""
+
+from __future__ import annotations
+
+import functools
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.cli.status import as_text, describe
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.views import Stopped
+from migrate.model.world import World
+from migrate.zookeeper.client import connect
+from tests.cli.commands import dead_port, inventory_in, kraft_migrate, playbook_in, process
+from tests.steps.looks import registration, service, unhealthy, whole, without
+from tests.steps.test_finalize import finalized, started
+from tests.testing import worlds
+from tests.testing.kept import sources_of
+
+
+def half_final(world: World) -> World:
+    """One controller without the flag was elected; one still has it."""
+    bent = finalized(started(world), 3000, 3001)
+    answers = {**worlds.live(bent).controllers}
+    for node in (3000, 3001):
+        answer = answers[NodeId(node)]
+        assert not isinstance(answer, Unknown)
+        answers[NodeId(node)] = replace(answer, migration_flag=False)
+    state = worlds.kraft(whole(Stage.FINALIZE)).migration_state
+    return worlds.with_live(worlds.with_kraft(bent, migration_state=state), controllers=answers)
+
+
+@pytest.mark.parametrize(
+    ("world", "stage", "half", "after"),
+    [
+        (whole(Stage.ASSESS), "assess", None, "plan PLAYBOOK"),
+        (whole(Stage.CONTROLLERS), "controllers", None, "plan PLAYBOOK --stage migration-mode"),
+        (whole(Stage.MIGRATION_MODE), "controllers", "migration-mode", "plan PLAYBOOK --stage migration-mode"),
+        (whole(Stage.COPY), "copy", None, "plan PLAYBOOK --stage hybrid"),
+        (
+            registration(0, migrating=False)(whole(Stage.COPY)),
+            "hybrid",
+            "kraft-mode",
+            "plan PLAYBOOK --stage kraft-mode",
+        ),
+        (whole(Stage.KRAFT_MODE), "kraft-mode", None, "plan PLAYBOOK --stage soak"),
+        (half_final(whole(Stage.SOAK)), "soak", "finalize", "plan PLAYBOOK --stage finalize"),
+        (whole(Stage.FINALIZE), "finalize", None, "plan PLAYBOOK --stage cleanup"),
+    ],
+)
+def test_each_stage_and_each_half_has_its_next_step(world: World, stage: str, half: str | None, after: str) -> None:
+    """A half-done stage is done first: the one after it could not be planned."""
+    found = describe(world)
+    assert (found["stage"], found["half_done"], found["next"]) == (stage, half, after)
+    text = as_text(found)
+    assert f"next     kraft-migrate {after}" in text
+    assert (f"{half} half done" in text) is (half is not None)
+
+
+def test_the_next_step_can_be_planned(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The words that status gives are words that plan takes, from where the cluster stands."""
+    playbook = playbook_in(tmp_path)
+    for stage in (Stage.ASSESS, Stage.CONTROLLERS, Stage.MIGRATION_MODE, Stage.COPY, Stage.KRAFT_MODE, Stage.FINALIZE):
+        words = describe(whole(stage))["next"].replace("PLAYBOOK", str(playbook)).split()
+        monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(whole(stage)))
+        assert kraft_migrate(*words).code in (0, 2), words
+
+
+def test_processes_quorum_ledger_and_partitions_are_told() -> None:
+    """As plain values, and in lines."""
+    found = describe(service(1, Stopped())(unhealthy(whole(Stage.COPY))))
+    assert found["processes"][1] == {
+        "node": 1,
+        "state": "stopped",
+        "pid": None,
+        "file": "migration",
+        "registered": "migration",
+    }
+    assert [row["file"] for row in found["processes"]] == ["migration"] * 3 + ["controller"] * 3
+    assert found["quorum"] == {
+        "leader": 3000,
+        "epoch": 1,
+        "high_watermark": 501,
+        "voters": {"3000": 501, "3001": 501, "3002": 501},
+    }
+    assert found["ledger"] == {"offset": 500, "brokers": {str(node): {"MIGRATING": 6} for node in range(3)}}
+    assert found["unhealthy_partitions"] == 1
+    lines = as_text(found).splitlines()
+    assert "1        stopped   migration    migration" in lines
+    assert "ledger   broker 2: MIGRATING 6" in lines
+    assert "quorum   leader 3000, epoch 1, high watermark 501" in lines
+
+
+def test_what_cannot_be_seen_is_said_and_never_a_number() -> None:
+    """Each part by itself."""
+    hidden = worlds.with_live(without("kraft")(whole(Stage.COPY)), quorum=Unknown("no leader"), metadata={})
+    found = describe(without("ledger")(hidden))
+    assert "no controller's metadata" in found["unknown"]
+    assert found["quorum"] == {"unknown": "no leader"}
+    assert found["ledger"] == {"unknown": "ledger hidden"}
+    assert found["unhealthy_partitions"] is None
+    assert "next" not in found
+    assert describe(without("live")(hidden))["quorum"] == {"unknown": "live hidden"}
+    assert describe(without("live")(hidden))["unhealthy_partitions"] is None
+    assert {row["state"] for row in describe(without("services")(hidden))["processes"]} == {"unknown"}
+    text = as_text(found)
+    assert "stage    unknown: " in text
+    assert "quorum   no leader" in text
+
+
+def test_json_has_a_schema_and_ends_with_0(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """By playbook and by inventory; nothing on stderr."""
+    playbook = playbook_in(tmp_path)
+    monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(whole(Stage.COPY)))
+    for words in ((playbook,), ("--inventory", tmp_path / "inventory.yaml")):
+        answer = kraft_migrate("status", *words, "--output", "json")
+        assert (answer.code, answer.err) == (0, "")
+        found = json.loads(answer.out)
+        assert (found["schema"], found["cluster"], found["stage"]) == (1, "lab", "copy")
+        assert kraft_migrate("status", *words).out.startswith("cluster lab\nstage    copy\n")
+
+
+def test_with_nothing_reachable_it_answers_with_every_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Real connections, to ports where nothing listens: an answer, no error."""
+    monkeypatch.setattr("migrate.observe.sources.connect", functools.partial(connect, timeout=0.3))
+    with dead_port() as zookeeper, dead_port() as one:
+        brokers = tuple(replace(node, address=f"127.0.0.1:{one}") for node in worlds.inventory().brokers[:1])
+        path = inventory_in(tmp_path, zookeeper=f"127.0.0.1:{zookeeper}/kafka", brokers=brokers)
+        answer = kraft_migrate("status", "--inventory", path)
+    assert (answer.code, answer.err) == (0, "")
+    for part in (f"E-ZK-02 127.0.0.1:{zookeeper}: no session", "no controller has a configuration file yet"):
+        assert part in answer.out
+    assert "partitions without full ISR or leader: None" in answer.out
+
+
+def test_it_imports_neither_spark_nor_arrow(tmp_path: Path) -> None:
+    """From its own process, through every view that it looks at."""
+    code = """
+import functools, json, sys
+from migrate.observe import sources
+from migrate.cli.main import main
+sources.connect = functools.partial(sources.connect, timeout=0.3)
+sys.argv = ["kraft-migrate", "status", "--output", "json", "--inventory", sys.argv[1]]
+try:
+    main()
+except SystemExit as ended:
+    assert ended.code == 0
+heavy = ("pyspark", "pyarrow", "pandas", "numpy", "py4j", "migrate.diff")
+print(json.dumps([name for name in sys.modules if name.startswith(heavy)]), file=sys.stderr)
+"""
+    with dead_port() as port:
+        answer = process(inventory_in(tmp_path, zookeeper=f"127.0.0.1:{port}/kafka"), code=code)
+    assert answer.code == 0
+    assert json.loads(answer.out)["schema"] == 1
+    assert json.loads(answer.err) == []
