@@ -121,7 +121,7 @@ def running(world: World, node: int, sha256: str | None) -> World:
     return service(node, Running(1000 + node, 1.0, sha256))(world)
 
 
-def silent(_world: World, _stage: Stage) -> Readiness:
+def silent(_world: World, _stage: Stage, **_: object) -> Readiness:
     """Stands in for `gates.no_blockers` where a step's own gates are tried alone: no check finds anything."""
     return Ready()
 

@@ -1,0 +1,85 @@
+"""A plan is written whole, read back as it was, and aimed at a stage that the playbook has."""
+
+from __future__ import annotations
+
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.cli.planning import load_plan, save_plan, target_stage, write_text
+from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
+from migrate.model.plan import Plan
+from migrate.model.stage import Stage
+from migrate.plan.build import build
+from tests.steps.looks import whole
+from tests.testing import worlds
+
+
+def plan(target: Stage = Stage.CLEANUP) -> Plan:
+    """A plan of the healthy world."""
+    return build(whole(Stage.ASSESS), worlds.playbook(), target=target, only=False, created=1.0)
+
+
+def test_a_saved_plan_is_read_back_as_it_was(tmp_path: Path) -> None:
+    """From the folder of its run."""
+    inventory = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
+    path = save_plan(inventory, plan())
+    assert path == tmp_path / "runs" / plan().short / "plan.json"
+    assert load_plan(path) == plan()
+    assert save_plan(inventory, plan()) == path
+
+
+def test_plans_of_one_inventory_lie_side_by_side(tmp_path: Path) -> None:
+    """None overwrites another."""
+    inventory = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
+    paths = {save_plan(inventory, plan(stage)) for stage in (Stage.PREPARE, Stage.CONTROLLERS, Stage.CLEANUP)}
+    assert len(paths) == 3
+    assert {load_plan(path).target for path in paths} == {Stage.PREPARE, Stage.CONTROLLERS, Stage.CLEANUP}
+
+
+def test_what_cannot_be_read_is_told_with_its_place(tmp_path: Path) -> None:
+    """A folder, a missing file, somebody else's file."""
+    for path in (tmp_path, tmp_path / "missing.json"):
+        with pytest.raises(PlanUnreadable) as caught:
+            load_plan(path)
+        assert caught.value.where == str(path)
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(MalformedPlan) as malformed:
+        load_plan(tmp_path / "other.json")
+    assert malformed.value.where == str(tmp_path / "other.json")
+    assert malformed.value.why
+
+
+def test_a_text_is_written_whole_or_not_at_all_and_for_its_owner_alone(tmp_path: Path) -> None:
+    """A reader never sees half of it, and no part is left."""
+    path = tmp_path / "report.html"
+    write_text(path, "one")
+    write_text(path, "größer")
+    assert path.read_text(encoding="utf-8") == "größer"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    with pytest.raises(UnicodeEncodeError):
+        write_text(path, "half \ud800")
+    assert path.read_text(encoding="utf-8") == "größer"
+
+
+@pytest.mark.parametrize("stage", list(Stage)[1:])
+def test_a_target_is_named_as_on_the_command_line(stage: Stage) -> None:
+    """And is the playbook's last where none is named."""
+    assert target_stage(worlds.playbook(), stage.label) is stage
+    assert target_stage(replace(worlds.playbook(), stages=(Stage.ASSESS, stage)), None) is max(Stage.ASSESS, stage)
+
+
+@pytest.mark.parametrize("name", ["", "Copy ", "rollback", "migration_mode.", "11"])
+def test_a_name_that_is_no_stage_is_a_usage_error(name: str) -> None:
+    """With those that there are."""
+    with pytest.raises(UsageWrong, match="migration-mode"):
+        target_stage(worlds.playbook(), name)
+
+
+def test_a_stage_that_the_playbook_leaves_out_is_a_usage_error() -> None:
+    """It names the playbook."""
+    with pytest.raises(UsageWrong) as caught:
+        target_stage(replace(worlds.playbook(), stages=(Stage.ASSESS,)), "soak")
+    assert caught.value.where == "/lab/playbook.yaml"
