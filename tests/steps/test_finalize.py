@@ -136,7 +136,7 @@ def test_the_interlock_does_not_lean_on_the_checks(bend: Bend, monkeypatch: pyte
 
 def test_a_comparison_with_an_open_end_is_no_comparison() -> None:
     """/migration may be far ahead: what counts is the offset at which was compared."""
-    later = replace(BEFORE, diff=DiffReport(OFFSET + 9, 0, {}, ()))
+    later = replace(BEFORE, diff=DiffReport(OFFSET + 9, 0, {"topic": {"EQUAL": 6}}, ()))
     assert "dual write to pass metadata offset 509" in answer(FIRST.check(later))
     assert FIRST.check(migration(at(OFFSET + 1))(BEFORE)) == Ready()
 
