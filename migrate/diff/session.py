@@ -83,7 +83,8 @@ class SparkHandle:
     def __init__(self, master: str, conf: Mapping[str, str], workdir: Path) -> None:
         self._master = master
         self._conf = conf
-        self._folder = Path(tempfile.mkdtemp(prefix="spark-", dir=workdir))  # 0700
+        # 0700; absolute, since Java wants its configuration as a URI
+        self._folder = Path(tempfile.mkdtemp(prefix="spark-", dir=workdir.absolute()))
         self._ready = threading.Event()
         self._lock = threading.Lock()
         self._jvm: DriverJvm | None = None
@@ -152,7 +153,8 @@ class SparkHandle:
             self._failure = error
         except Exception as error:  # noqa: BLE001 - pyspark raises whatever Java did; the caller gets ours
             where = str(self._folder if self._jvm is None else self._jvm.log)
-            self._failure = SparkDidNotStart("the Spark session did not come up", where=where, why=_short(error))
+            # the reason stands in the message itself: where it ends up as an Unknown, nothing else is kept
+            self._failure = SparkDidNotStart(f"the Spark session did not come up: {_short(error)}", where=where)
         finally:
             self._ready.set()
 

@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from migrate.diff.frames import frame
 from migrate.diff.session import SparkHandle, settings
 from migrate.errors import NoJava, SparkDidNotStart
+from migrate.java.find import Java
 
 DEADLINE = 60.0
 ROOT = Path(__file__).parents[2]
@@ -60,6 +61,28 @@ def test_no_java_is_told_as_such_and_leaves_no_folder(tmp_path: Path, monkeypatc
         handle.get(DEADLINE)
     handle.stop()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_relative_folder_is_as_good_as_any(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`lab demo` without --dir works in ./kraft-migrate-lab; what Java is given must be absolute."""
+    monkeypatch.setattr("migrate.diff.session.find_java", lambda: Java("/usr/bin/java", 17, "PATH"))
+    monkeypatch.chdir(tmp_path)
+    request = SparkHandle("local[2]", {}, Path())._request()
+    assert request.folder.is_relative_to(tmp_path)
+    assert f"-Dlog4j2.configurationFile={(request.folder / 'log4j2.properties').as_uri()}" in request.options
+
+
+def test_what_stops_the_start_is_told_with_its_reason(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message is all that a view keeps of it."""
+
+    def broken() -> None:
+        raise ValueError("a fault of somebody else's")
+
+    monkeypatch.setattr("migrate.diff.session.find_java", broken)
+    handle = SparkHandle.start(tmp_path)
+    with pytest.raises(SparkDidNotStart, match="did not come up: ValueError: a fault of somebody else's"):
+        handle.get(DEADLINE)
+    handle.stop()
 
 
 def test_importing_the_door_costs_no_spark() -> None:
