@@ -100,6 +100,9 @@ class Step(Protocol):
     def progress(self, world: World) -> Progress:
         """How far did an interrupted attempt get?"""
 
+    def resume(self, world: World) -> Readiness:
+        """May a half-done attempt go on?  Asked instead of `check`, which wants what its own half took away."""
+
     def do(self, world: World, effects: Effects) -> None:
         """The missing effects, in order."""
 

@@ -32,6 +32,7 @@ from migrate.run.effects import Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
 from migrate.run.journal import Journal
 from migrate.run.locks import LockFile, RunLock
+from migrate.run.staleness import own_step
 from migrate.zookeeper.lock import ZookeeperLock, acquire, holder_of
 from migrate.zookeeper.write import ZookeeperWriter
 from migrate.zookeeper.znode import Absent
@@ -79,6 +80,8 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     Raises NotConfirmed for a plan with the point of no return and another confirmation than its fingerprint,
     RunLocked or LockHeld where somebody else acts, and what the engine raises.
     """
+    for planned in plan.steps:
+        own_step(planned)
     if plan.irreversible and options.confirm != plan.fingerprint:
         raise NotConfirmed(
             "the plan has the point of no return in it, and was not confirmed",

@@ -16,12 +16,11 @@ from migrate.model.history import Event
 from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Effects, Lock, Observer
-from migrate.model.step import HalfDone, NotBegun, Step
+from migrate.model.step import HalfDone, NotBegun, Predicted, Step
 from migrate.model.world import World
 from migrate.run import journal as journals
 from migrate.run import snapshots, staleness
 from migrate.run.journal import Journal
-from migrate.steps.registry import rebuild
 
 POLL: Final = 0.3  # seconds between two looks while waiting
 
@@ -71,19 +70,27 @@ class Engine:
             if planned.stage.label != stage:
                 stage = planned.stage.label
                 self._write("stage", stage=stage)
-            self._one(planned, rebuild(planned.kind, planned.params), begun=planned.id in begun)
+            self._one(planned, staleness.own_step(planned), begun=planned.id in begun)
         self._write("end", target=self._plan.target.label)
 
     def _one(self, planned: PlannedStep, step: Step, *, begun: bool) -> None:
         self._with.effects.step = planned.id
         world = self._observe(step.needs)
-        readiness = self._progress(step, world) if begun else None
-        if readiness is None:
-            world, readiness = self._wait_until_ready(planned, step, world)
+        progress = step.progress(world) if begun else NotBegun()
+        readiness: Readiness
+        match progress:
+            case NotBegun():
+                world, readiness = self._wait_until_ready(planned, step, step.check, world)
+            case HalfDone():
+                world, readiness = self._wait_until_ready(planned, step, step.resume, world)
+            case found:
+                readiness = found
         match readiness:
             case Ready():
-                if not begun:
+                staleness.check_cluster(self._plan, planned, world)
+                if isinstance(progress, NotBegun):
                     staleness.check_binds(planned, world)
+                staleness.check_files(planned, step.expects(world, Predicted()))
                 self._with.lock.still_ours()
                 snapshots.write(self._write, planned, world)
                 self._write("intend", step=planned.id, stage=planned.stage.label, title=planned.title)
@@ -94,20 +101,12 @@ class Engine:
                 self._stop(planned, readiness)
         self._prove(planned, step)
 
-    def _progress(self, step: Step, world: World) -> Readiness | None:
-        """What an interrupted attempt asks for: go on, prove, stop - or begin from the start (None)."""
-        match step.progress(world):
-            case NotBegun():
-                return None
-            case HalfDone():
-                return Ready()
-            case found:
-                return found
-
-    def _wait_until_ready(self, planned: PlannedStep, step: Step, world: World) -> tuple[World, Readiness]:
+    def _wait_until_ready(
+        self, planned: PlannedStep, step: Step, gate: Callable[[World], Readiness], world: World
+    ) -> tuple[World, Readiness]:
         waiting = _Wait(self, planned)
         while True:
-            readiness = step.check(world)
+            readiness = gate(world)
             if not isinstance(readiness, NotYet):
                 return world, readiness
             waiting.look(readiness)

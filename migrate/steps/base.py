@@ -64,5 +64,9 @@ class BaseStep:
         """It leaves no traces, so an interrupted attempt starts again."""
         return NotBegun()
 
+    def resume(self, world: World) -> Readiness:
+        """What it asks for at its beginning."""
+        return self.check(world)
+
     def do(self, world: World, effects: Effects) -> None:
         """It only looks."""

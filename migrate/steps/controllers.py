@@ -11,7 +11,7 @@ from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
-from migrate.model.views import ConfigFile, MetaProperties, Running
+from migrate.model.views import ConfigFile, MetaBroken, MetaProperties, MigrationZnode, NullZnode, Running
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import BaseStep
@@ -69,8 +69,14 @@ class FormatController(BaseStep):
         disks = world.disks.get(NodeId(self.controller), Unknown("the metadata directory was not looked at"))
         if isinstance(disks, Unknown):
             return disks
+        if len(disks.directories) != 1:
+            return Unknown(f"{len(disks.directories)} metadata directories of controller {self.controller} were seen")
         meta = disks.directories[0].meta
+        if isinstance(meta, MetaBroken):
+            return Refused(f"{disks.directories[0].path} has a meta.properties that cannot be trusted: {meta.reason}")
         if not isinstance(meta, MetaProperties):
+            if disks.directories[0].holds_metadata_log:
+                return Refused(f"{disks.directories[0].path} holds a metadata log and no meta.properties: set it aside")
             return Ready()
         if (meta.cluster_id, meta.node_id) != (world.zookeeper.cluster_id, self.controller):
             return Refused(
@@ -144,6 +150,10 @@ class StartControllers(BaseStep):
             return AlreadyDone("all controllers run")
         return HalfDone(f"{sum(alive)} of {len(alive)} run") if any(alive) else NotBegun()
 
+    def resume(self, world: World) -> Readiness:
+        """Some run already: the flag in every file, and still no copy that this quorum has not made."""
+        return gates.first(_all_flagged(world), _no_other_copy(world))
+
     def do(self, world: World, effects: Effects) -> None:
         """Start those that do not run; the flag is looked at again first."""
         assert not isinstance(world.services, Unknown)
@@ -166,6 +176,18 @@ def _all_flagged(world: World) -> Readiness:
             return Unknown(f"the file of controller {int(node.id)} cannot be read")
         if facts.mode_of(file.values) != "controller":
             return Refused(f"{file.path} lacks {facts.FLAG}=true: such a controller would finalize by being elected")
+    return Ready()
+
+
+def _no_other_copy(world: World) -> Readiness:
+    """A fresh quorum that finds a copied offset in /migration empties ZooKeeper as the last broker registers."""
+    if isinstance(world.zookeeper, Unknown):
+        return world.zookeeper
+    znode = world.zookeeper.migration
+    if isinstance(znode, NullZnode):
+        return Refused("/migration exists with null data", ("B-ZKN-02",))
+    if isinstance(znode, MigrationZnode) and znode.offset > 0:
+        return Refused(f"/migration remembers a copy that this quorum has not made: {znode}", ("B-ZKN-01",))
     return Ready()
 
 

@@ -104,17 +104,26 @@ class FinalizeController(BaseStep):
         states = (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION)
         if self.position > 1:
             return gates.first(gates.state_is(world, *states), gates.quorum_healthy(world))
+        return gates.first(self._interlock(world, None), gates.quorum_healthy(world))
+
+    def _interlock(self, world: World, down: int | None) -> Readiness:
+        """Nothing irreversible without proof; `down` is the controller that this step has stopped already."""
         return gates.first(
-            gates.no_blockers(world, self.stage),
+            gates.no_blockers(world, self.stage, down=down),
             gates.state_is(world, ZkMigrationState.MIGRATION),
             gates.all_brokers_kraft(world),
             _no_broker_flag(world),
             gates.views_equal(world),
             gates.ledger_is(world, ReplicaState.VERIFIED),
             _dual_write_keeps_up(world),
-            gates.quorum_healthy(world),
             gates.replicas_full(world),
         )
+
+    def resume(self, world: World) -> Readiness:
+        """Until a controller has run without the flag there is a way back: the interlock holds, however late it is."""
+        if self.position > 1 or _crossed(world):
+            return Ready()
+        return self._interlock(world, _half_way(world))
 
     def progress(self, world: World) -> Progress:
         """By how many run without the flag, and whether one is half way."""
@@ -137,8 +146,9 @@ class FinalizeController(BaseStep):
         assert not isinstance(world.services, Unknown)
         if isinstance(world.services[node], Running):
             effects.stop(node)
-        if facts.mode_of(file.values) != "finalized":
-            effects.write_config(node, file.path, configuration.finalized_controller(file.raw), file.sha256)
+        target = configuration.finalized_controller(file.raw)
+        if target != file.raw:
+            effects.write_config(node, file.path, target, file.sha256)
         effects.start(node)
 
     def verify(self, world: World) -> Outcome:
@@ -152,6 +162,15 @@ class FinalizeController(BaseStep):
         if isinstance(found, Ready) and self.position == self.of:
             found = _post_migration(world)
         return gates.as_outcome(found, f"controllers {sorted(done)} run without the flag; the quorum is healthy")
+
+
+def _crossed(world: World) -> bool:
+    """Has a controller run without the flag?  Its registration in the metadata says so, also when it is down again."""
+    done = _finalized(world)
+    if isinstance(done, Unknown) or isinstance(world.kraft, Unknown):
+        return False
+    registered = any(not entry.migration_ready for entry in world.kraft.controllers.values())
+    return bool(done) or registered or world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
 
 
 def choose(world: World) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Final
 
 from migrate import checks
-from migrate.model.findings import Severity
+from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
@@ -20,6 +20,7 @@ from migrate.steps.availability import not_accepted, unavoidable
 
 VOTER_LAG: Final = 10  # records: NoOps keep followers one or two behind at rest
 CAUGHT_UP_MS: Final = 2000  # a follower fetches at least twice a second
+LEADS: Final = (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION)  # the metadata does, by now
 
 
 def first(*gates: Readiness) -> Readiness:
@@ -37,12 +38,17 @@ def as_outcome(readiness: Readiness, *evidence: str) -> Outcome:
     return readiness
 
 
-def no_blockers(world: World, stage: Stage) -> Readiness:
-    """No finding blocks that stage; a blind spot that the stage cannot do without blocks it, too."""
+def no_blockers(world: World, stage: Stage, *, down: int | None = None) -> Readiness:
+    """No finding blocks that stage; a blind spot that the stage cannot do without blocks it, too.
+
+    `down` is a node that the interrupted step itself has stopped: what is found only because of that is no blocker.
+    """
     found = [
         finding
         for finding in checks.run(world, target=stage)
-        if finding.severity in (Severity.BLOCKER, Severity.BLIND_SPOT) and finding.blocks_from <= stage
+        if finding.severity in (Severity.BLOCKER, Severity.BLIND_SPOT)
+        and finding.blocks_from <= stage
+        and not _because_down(finding, down)
     ]
     if not found:
         return Ready()
@@ -51,20 +57,57 @@ def no_blockers(world: World, stage: Stage) -> Readiness:
     return Refused(text + more, tuple(finding.code for finding in found))
 
 
+def _because_down(finding: Finding, node: int | None) -> bool:
+    """Would this not be found if that node ran?  Told by code and node; everything else about it still counts."""
+    if node is None:
+        return False
+    if finding.severity is Severity.BLIND_SPOT:
+        return finding.about in (
+            f"the Metadata answer of broker {node}",
+            f"the DescribeLogDirs answer of broker {node}",
+            f"what controller {node} says of itself",
+        )
+    match finding.code:
+        case "B-ZKN-05":  # its replicas are assigned to a broker that is not alive
+            return finding.about == f"broker {node}"
+        case "B-CFG-08":  # ZooKeeper knows one broker less than the inventory and the playbook
+            return finding.about in (f"broker {node}", "the playbook")
+        case "B-NET-01":  # the others do not see it; the proof asks them again
+            return True
+        case "B-QRM-03":  # its file was written already
+            return finding.about.startswith(f"controller {node}:")
+        case _:
+            return False
+
+
 def replicas_full(world: World) -> Readiness:
-    """Every broker answers, sees every broker, and no partition lacks a leader or an ISR member."""
+    """Every broker answers, sees every broker and every partition, and no partition lacks a leader or an ISR member."""
     if isinstance(world.live, Unknown):
         return world.live
     expected = tuple(sorted(int(node.id) for node in world.inventory.brokers))
+    if not expected:
+        return Unknown("the inventory lists no broker, so nothing was asked")
+    partitions = _partitions(world)
+    if isinstance(partitions, Unknown):
+        return partitions
     for node in world.inventory.brokers:
         answer = world.live.metadata.get(node.id, Unknown("it was not asked"))
-        verdict = _whole(int(node.id), answer, expected)
+        verdict = _whole(int(node.id), answer, expected, partitions)
         if not isinstance(verdict, Ready):
             return verdict
     return Ready()
 
 
-def _whole(broker: int, answer: MetadataAnswer | Unknown, expected: tuple[int, ...]) -> Readiness:
+def _partitions(world: World) -> int | Unknown:
+    """How many partitions there are: by the metadata once it leads, by ZooKeeper before."""
+    if not isinstance(world.kraft, Unknown) and world.kraft.migration_state in LEADS:
+        return len(world.kraft.partitions)
+    if not isinstance(world.zookeeper, Unknown):
+        return len(world.zookeeper.partitions)
+    return Unknown(f"how many partitions there are is unknown: {world.zookeeper.reason}")
+
+
+def _whole(broker: int, answer: MetadataAnswer | Unknown, expected: tuple[int, ...], partitions: int) -> Readiness:
     owner, after = f"broker {broker}", "nothing: it comes by itself; look at that broker's log if it lasts"
     if isinstance(answer, Unknown):
         return NotYet(f"broker {broker} to answer ({answer.reason})", owner, after)
@@ -74,6 +117,13 @@ def _whole(broker: int, answer: MetadataAnswer | Unknown, expected: tuple[int, .
             owner,
             after,
             progress=str(sorted(answer.brokers)),
+        )
+    if answer.partitions < partitions:  # Kafka leaves out what the principal may not describe, without a word
+        return NotYet(
+            f"broker {broker} to tell of all {partitions} partitions; it tells of {answer.partitions}",
+            owner,
+            "see that the principal of broker_access may DESCRIBE every topic",
+            progress=str(answer.partitions),
         )
     if answer.unhealthy:
         sample = answer.unhealthy[0]
@@ -198,6 +248,8 @@ def views_equal(world: World) -> Readiness:
     if isinstance(world.diff, Unknown):
         return world.diff
     found = world.diff.unexcused
+    if not found and not any(number for classes in world.diff.counts.values() for number in classes.values()):
+        return Unknown("nothing was compared: two empty views prove nothing")
     if not found:
         return Ready()
     sample = "; ".join(
@@ -211,7 +263,11 @@ def ledger_is(world: World, *states: ReplicaState) -> Readiness:
     """Every row of the ledger is in one of these states."""
     if isinstance(world.ledger, Unknown):
         return world.ledger
+    if world.ledger.unknown:
+        return Unknown(f"the ledger was made without a view: {'; '.join(world.ledger.unknown)}")
     wrong = [row for row in world.ledger.rows if row.state not in states]
+    if not world.ledger.rows:  # what a cluster looks like whose metadata was wiped
+        return Unknown("the ledger has no row: no replica proves nothing")
     if not wrong:
         return Ready()
     row = wrong[0]

@@ -24,6 +24,7 @@ from migrate.model.world import Need, World
 from migrate.steps import configuration, facts, gates
 from migrate.steps.base import BaseStep
 
+AFTER = "nothing: it comes by itself; look at the broker's log and at its connection to the controllers"
 SEEN = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
 
@@ -90,7 +91,7 @@ class _Roll(BaseStep):
         if isinstance(file, NoFile) or isinstance(world.services, Unknown):
             return Unknown(f"the file or the process of broker {self.broker} cannot be seen")
         state = world.services.get(NodeId(self.broker), Unknown("not looked at"))
-        edited = facts.mode_of(file.values) == self.goal
+        edited = self._edited(world, file)
         match state:
             case Unknown():
                 return state
@@ -101,15 +102,24 @@ class _Roll(BaseStep):
             case Running():
                 return HalfDone("file written, old process alive") if edited else NotBegun()
 
+    def _edited(self, world: World, file: ConfigFile) -> bool:
+        """Is it the file that is wanted?  Of that mode alone is not enough: other keys of it may be missing."""
+        return facts.mode_of(file.values) == self.goal and self.target(world, file.raw) == file.raw
+
     def do(self, world: World, effects: Effects) -> None:
-        """Stop, write, start: each only where it is missing."""
+        """Stop, write, start: each only where it is missing.
+
+        The incarnation that is registered now belongs to a process that ends: it is noted, and no proof afterwards.
+        """
         file = facts.config(world, self.broker)
         assert isinstance(file, ConfigFile)
         assert not isinstance(world.services, Unknown)
-        edited = facts.mode_of(file.values) == self.goal
+        assert not isinstance(world.kraft, Unknown)
+        old = world.kraft.brokers.get(NodeId(self.broker))
+        effects.note(_ended(self.id), "none" if old is None else old.incarnation)
         if isinstance(world.services[NodeId(self.broker)], Running):
             effects.stop(NodeId(self.broker))
-        if not edited:
+        if not self._edited(world, file):
             target = self.target(world, file.raw)
             effects.write_config(NodeId(self.broker), file.path, target, file.sha256)
         effects.start(NodeId(self.broker))
@@ -122,31 +132,50 @@ class _Roll(BaseStep):
         return gates.runs_with(world, self.broker, file.sha256)
 
     def registered(self, world: World, *, migrating: bool) -> Readiness:
-        """A registration of this kind, unfenced, whose LogDirs equal the directory ids on disk as a set."""
-        after = "nothing: it comes by itself; look at the broker's log and at its connection to the controllers"
-        if isinstance(world.kraft, Unknown):
-            return NotYet(f"the metadata to be readable ({world.kraft.reason})", "the controllers", after)
-        if isinstance(world.disks, Unknown):
-            return world.disks
-        found = world.kraft.brokers.get(NodeId(self.broker))
-        if found is None or found.migrating is not migrating or found.fenced:
-            was = "none" if found is None else f"migrating={found.migrating}, fenced={found.fenced}"
-            return NotYet(
-                f"broker {self.broker} to register in {self.goal} mode and unfence (now: {was})",
-                f"broker {self.broker}",
-                after,
-                progress=was,
-            )
-        disks = world.disks.get(NodeId(self.broker), Unknown(f"the disks of broker {self.broker} were not looked at"))
-        if isinstance(disks, Unknown):
-            return disks
-        here = {entry.id for entry in disks.directories}
-        if here != set(found.log_dirs):
-            return Refused(
-                f"broker {self.broker} registered directories {sorted(found.log_dirs)}, its disks hold "
-                f"{sorted(str(entry) for entry in here)}"
-            )
-        return Ready()
+        """A registration of this kind, of another incarnation than the one that this step ended."""
+        if not isinstance(world.kraft, Unknown):
+            found = world.kraft.brokers.get(NodeId(self.broker))
+            if found is not None and found.incarnation == world.facts.get(_ended(self.id)):
+                return NotYet(
+                    f"broker {self.broker} to register anew (incarnation {found.incarnation} was stopped)",
+                    f"broker {self.broker}",
+                    AFTER,
+                    progress=found.incarnation,
+                )
+        return _registered(world, self.broker, migrating=migrating)
+
+
+def _ended(step: str) -> str:
+    """The note's key: which incarnation a step has stopped."""
+    return f"ended:{step}"
+
+
+def _registered(world: World, broker: int, *, migrating: bool) -> Readiness:
+    """A registration of this kind, unfenced, whose LogDirs equal the directory ids on disk as a set."""
+    if isinstance(world.kraft, Unknown):
+        return NotYet(f"the metadata to be readable ({world.kraft.reason})", "the controllers", AFTER)
+    if isinstance(world.disks, Unknown):
+        return world.disks
+    found = world.kraft.brokers.get(NodeId(broker))
+    if found is None or found.migrating is not migrating or found.fenced:
+        was = "none" if found is None else f"migrating={found.migrating}, fenced={found.fenced}"
+        mode = "migration" if migrating else "kraft"
+        return NotYet(
+            f"broker {broker} to register in {mode} mode and unfence (now: {was})",
+            f"broker {broker}",
+            AFTER,
+            progress=was,
+        )
+    disks = world.disks.get(NodeId(broker), Unknown(f"the disks of broker {broker} were not looked at"))
+    if isinstance(disks, Unknown):
+        return disks
+    here = {entry.id for entry in disks.directories}
+    if here != set(found.log_dirs):
+        return Refused(
+            f"broker {broker} registered directories {sorted(found.log_dirs)}, its disks hold "
+            f"{sorted(str(entry) for entry in here)}"
+        )
+    return Ready()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,10 +203,28 @@ class RollToMigrationMode(_Roll):
         return gates.first(
             gates.no_blockers(world, self.stage),
             gates.state_is(world, ZkMigrationState.PRE_MIGRATION),
+            *(_registered(world, broker, migrating=True) for broker in self._rolled_before(world)),
             gates.disks_healthy(world, self.broker),
             gates.stop_is_accepted(world, self.broker),
             gates.quorum_healthy(world),
             gates.replicas_full(world),
+        )
+
+    def _rolled_before(self, world: World) -> tuple[int, ...]:
+        """Other brokers with a file of migration mode: whoever rolled them, the next one waits for their proof."""
+        others = (int(node.id) for node in world.inventory.brokers if node.id != self.broker)
+        files = ((node, facts.config(world, node)) for node in others)
+        return tuple(
+            node for node, file in files if isinstance(file, ConfigFile) and facts.mode_of(file.values) == self.goal
+        )
+
+    def resume(self, world: World) -> Readiness:
+        """Its start may be the one that starts the copy: all blockers again, but for those that its stop made."""
+        return gates.first(
+            gates.no_blockers(world, self.stage, down=self.broker),
+            gates.state_is(world, ZkMigrationState.PRE_MIGRATION, ZkMigrationState.MIGRATION),
+            gates.disks_healthy(world, self.broker),
+            gates.quorum_healthy(world),
         )
 
     def verify(self, world: World) -> Outcome:
@@ -231,6 +278,16 @@ class RollToKraft(_Roll):
             gates.stop_is_accepted(world, self.broker),
             gates.quorum_healthy(world),
             gates.replicas_full(world),
+        )
+
+    def resume(self, world: World) -> Readiness:
+        """What must hold of the stores and of its directories before it starts; itself it cannot be seen."""
+        return gates.first(
+            gates.no_blockers(world, self.stage, down=self.broker),
+            gates.state_is(world, ZkMigrationState.MIGRATION),
+            gates.views_equal(world),
+            self._may_restart(world),
+            gates.quorum_healthy(world),
         )
 
     def _may_restart(self, world: World) -> Readiness:

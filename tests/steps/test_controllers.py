@@ -47,7 +47,10 @@ def stopped(*nodes: int) -> Bend:
 
 def formatted(meta: MetaProperties | MetaMissing) -> Bend:
     """Controller 3001's metadata directory with that meta.properties."""
-    return lambda world: worlds.with_directory(world, 3001, 0, lambda entry: replace(entry, meta=meta))
+    held = isinstance(meta, MetaProperties)
+    return lambda world: worlds.with_directory(
+        world, 3001, 0, lambda entry: replace(entry, meta=meta, holds_metadata_log=held)
+    )
 
 
 def fresh(world: World) -> World:

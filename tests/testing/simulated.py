@@ -157,6 +157,8 @@ class SimulatedCluster:
         if node in CONTROLLERS:
             assert int(node) in self.formatted, f"controller {int(node)} was started unformatted"
             assert self.modes[int(node)] == "controller" or self.copied, "a controller without the flag before the copy"
+        elif self.modes[int(node)] in ("migration", "kraft"):
+            self.incarnations[int(node)] = self.incarnations.get(int(node), 0) + 1
         self._elect()
         self._register()
 
@@ -210,8 +212,6 @@ class SimulatedCluster:
             return
         for node in map(int, BROKERS):
             if node in self.running and self.modes[node] in ("migration", "kraft"):
-                if self.registered.get(node) != self.modes[node]:
-                    self.incarnations[node] = self.incarnations.get(node, 0) + 1
                 self.registered[node] = self.modes[node]
                 if self.modes[node] == "kraft":
                     self.assigned.add(node)
@@ -304,7 +304,9 @@ class SimulatedCluster:
             entry = full[node]
             assert isinstance(entry, BrokerDisks)
             if int(node) not in self.formatted:
-                empty = replace(entry.directories[0], meta=MetaMissing(), problem="does not exist")
+                empty = replace(
+                    entry.directories[0], meta=MetaMissing(), problem="does not exist", holds_metadata_log=False
+                )
                 entry = replace(entry, directories=(empty,))
             found[node] = entry
         return found
