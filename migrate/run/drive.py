@@ -130,6 +130,9 @@ def to_send(ledger: Ledger | Unknown, broker: int) -> Assignments:
     """Directory id -> replicas, of the rows that may be sent; each once.  DriveStopped without a ledger."""
     if isinstance(ledger, Unknown):
         raise DriveStopped(f"the ledger is unknown: {ledger.reason}")
+    unknown = [row.why for row in ledger.of(broker) if row.state is ReplicaState.UNKNOWN] or list(ledger.unknown)
+    if unknown:
+        raise DriveStopped(f"{len(unknown)} replicas of broker {broker} are unknown: {unknown[0]}")
     found: dict[str, dict[tuple[str, int], None]] = {}
     for row in ledger.of(broker):
         if row.state in SENDABLE and row.on_disk and row.topic_id:
