@@ -14,10 +14,11 @@ def row(number: int, state: ReplicaState, *, broker: int = 1, directory: str = "
 
 def test_only_rows_without_a_directory_in_the_metadata_are_sent() -> None:
     """Everything else is either done already, or not proven."""
-    rows = tuple(row(number, state) for number, state in enumerate(ReplicaState))
+    states = [state for state in ReplicaState if state is not ReplicaState.UNKNOWN]
+    rows = tuple(row(number, state) for number, state in enumerate(states))
     sent = to_send(Ledger(rows, 7, "pure"), 1)
     numbers = [number for replicas in sent.values() for _, number in replicas]
-    assert {list(ReplicaState)[number] for number in numbers} == {ReplicaState.MIGRATING, ReplicaState.UNASSIGNED}
+    assert {states[number] for number in numbers} == {ReplicaState.MIGRATING, ReplicaState.UNASSIGNED}
 
 
 def test_rows_of_other_brokers_and_rows_without_a_directory_are_never_sent() -> None:
