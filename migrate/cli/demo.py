@@ -17,6 +17,7 @@ from typing import Any
 from migrate.cli.planning import load_plan, make_plan, save_plan, write_text
 from migrate.cli.progress import ProgressLines
 from migrate.cli.run_report import read_report, write_reports
+from migrate.errors import MigrateError
 from migrate.lab import proofs
 from migrate.lab.cluster import Lab
 from migrate.lab.faults import StaleEpochOnce
@@ -68,6 +69,13 @@ class Demo:
             self._lines.say("interrupted: the cluster is being stopped; the same command goes on", "bold yellow")
             self._stop_all()
             raise
+        except MigrateError:
+            where = f"--dir {self._options.directory}"
+            self._lines.say(
+                f"stopped; the cluster is left as it is (kraft-migrate lab status {where}; lab down {where})",
+                "bold red",
+            )
+            raise
 
     def _run(self) -> int:
         state = self._state()
@@ -81,7 +89,7 @@ class Demo:
         if self._options.load and not state.get("load_judged") and not isinstance(self._load_state(), Running):
             start_load(self._folder, self._lab.inventory, LOAD_TOPICS)
             self._lines.say("load: an idempotent producer and a consumer, in a process of their own")
-        sources = Sources(self._lab.inventory, playbook, self._options.directory / "spark")
+        sources = Sources(self._lab.inventory, playbook, self._folder / "spark")
         if self._options.until >= Stage.HYBRID:
             sources.start_spark()
         try:
@@ -162,6 +170,8 @@ class Demo:
             self._stop_all()
         for claim in report.claims:
             self._lines.say(f"{claim.holds.value:<20} {claim.text} ({claim.evidence})")
+        for spot in report.blind_spots:
+            self._lines.say(f"could not be checked {spot}")
         proven = report.verdict.word is RunWord.PROVEN
         self._lines.say(
             f"{report.verdict.word.value}: {report.verdict.sentence}", "bold green" if proven else "bold red"

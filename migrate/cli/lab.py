@@ -28,7 +28,7 @@ def dir_option(command: F) -> F:
         "directory",
         type=click.Path(path_type=pathlib.Path),
         default=DEFAULT_DIRECTORY,
-        show_default=f"./{DEFAULT_DIRECTORY}",
+        show_default=True,
         help="The lab's folder: every file of the cluster lies in it.",
     )(command)
 
@@ -80,7 +80,7 @@ def up(directory: pathlib.Path, kafka_home: str | None) -> int:
     return 0
 
 
-@lab.command()
+@lab.command(short_help="Fill the lab with topics, configurations, users, ACLs, records.")
 @dir_option
 def seed(directory: pathlib.Path) -> int:
     """Fill the lab: topics, configurations, quotas, SCRAM users, ACLs, records, a transaction, consumer groups."""
@@ -96,7 +96,7 @@ def seed(directory: pathlib.Path) -> int:
     return 0
 
 
-@lab.command()
+@lab.command(short_help="What runs, on which ports, in which mode.")
 @dir_option
 @output_option
 def status(directory: pathlib.Path, output: str) -> int:
@@ -128,16 +128,25 @@ def down(directory: pathlib.Path) -> int:
     return 0
 
 
-@lab.command()
+@lab.command(short_help="A real migration, from start to report.")
 @dir_option
 @kafka_home_option
-@click.option("--until", default="cleanup", metavar="STAGE", show_default=True, help="Stop after that stage, running.")
+@click.option(
+    "--until",
+    default="cleanup",
+    metavar="STAGE",
+    show_default=True,
+    help="Stop after that stage, and leave the cluster running: assess, prepare, controllers, migration-mode, copy, "
+    "hybrid, kraft-mode, soak, finalize or cleanup.",
+)
 @click.option("--keep", is_flag=True, help="Leave the cluster running at the end.")
 @click.option("--load/--no-load", default=True, help="Write and read all the time.", show_default=True)
 def demo(directory: pathlib.Path, kafka_home: str | None, until: str, keep: bool, load: bool) -> int:
     """Take a real cluster through every stage, under load, ending in a report.
 
-    Killed at any moment and started again with the same --dir, it goes on.
+    Killed at any moment and started again with the same --dir, it goes on.  Ctrl-C stops the cluster as well.
+
+    Exit code 0: proven, or parked where --until says; 1: it stopped, or something does not hold.
     """
     from migrate.cli.demo import Demo, DemoOptions
     from migrate.cli.progress import ProgressLines

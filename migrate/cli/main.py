@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import sys
 from typing import Final
 
@@ -26,6 +27,7 @@ COMMANDS: Final = {
     "explain": ("migrate.cli.explain", "explain", "What a code means, and what to do about it."),
     "doctor": ("migrate.cli.doctor", "doctor", "What is here, what is missing, what to do."),
 }
+HELP_NAMES: Final = ["-h", "--help"]
 EXIT_CODES: Final = "Exit codes of every command: 0 done, 1 error, 64 wrong usage, 130 interrupted."
 
 
@@ -53,7 +55,8 @@ class LazyGroup(click.Group):
 
 
 def _say_exit_codes(command: click.Command) -> None:
-    """End each help text with the exit codes that all commands share; its own stand in its text."""
+    """End each help text with the exit codes that all commands share, its own stand in its text; -h asks for it."""
+    command.context_settings.setdefault("help_option_names", HELP_NAMES)
     command.epilog = command.epilog or EXIT_CODES
     if isinstance(command, click.Group):
         for inner in command.commands.values():
@@ -61,7 +64,7 @@ def _say_exit_codes(command: click.Command) -> None:
 
 
 @click.group(
-    cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}, epilog=EXIT_CODES
+    cls=LazyGroup, context_settings={"help_option_names": HELP_NAMES, "max_content_width": 110}, epilog=EXIT_CODES
 )
 @click.version_option(__version__, prog_name="kraft-migrate")
 @click.option("--verbose", "-v", is_flag=True, help="Say more while working, and show tracebacks of errors.")
@@ -72,6 +75,17 @@ def cli(ctx: click.Context, verbose: bool) -> None:
     A plan before, a proof after every step, a way back until the last one.
     """
     ctx.obj = {"verbose": verbose}
+    if verbose:
+        _say_more()
+
+
+def _say_more() -> None:
+    """What the parts log goes to stderr."""
+    listener = logging.StreamHandler()
+    listener.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s", "%H:%M:%S"))
+    log = logging.getLogger("migrate")
+    log.handlers[:] = [listener]
+    log.setLevel(logging.DEBUG)
 
 
 def main() -> None:

@@ -72,9 +72,9 @@ def _verdict(plan: Plan, story: Story, claims: Sequence[Claim], *, unseen: int) 
             doubts,
             f"Every step up to stage {plan.target.label} ended, but {what} could not be checked.",
         )
-    sentence = f"Every step up to stage {plan.target.label} ended, and every claim below that is due holds."
+    sentence = f"Every step up to stage {plan.target.label} ended, and every claim that is due holds."
     if unseen:
-        sentence += f" {plural(unseen, 'thing')} could not be checked: see the list below."
+        sentence += f" {plural(unseen, 'thing')} could not be checked (listed by name)."
     return RunVerdict(RunWord.PROVEN, 0, sentence)
 
 

@@ -11,8 +11,10 @@ import pytest
 from click.testing import CliRunner
 
 from migrate.cli.lab import as_text, lab
+from migrate.cli.main import cli
 from migrate.errors import LabFolderNotOurs, LabMissing
 from migrate.lab.status import LabStatus, ProcessStatus
+from migrate.model.stage import Stage
 
 STATUS = LabStatus(
     directory="/lab",
@@ -32,10 +34,11 @@ STATUS = LabStatus(
 
 def test_every_command_has_its_help() -> None:
     """And the group lists them all."""
-    listed = CliRunner().invoke(lab, ["--help"]).output
+    listed = CliRunner().invoke(cli, ["lab", "--help"]).output
+    assert "..." not in listed.partition("Commands:")[2], "a summary was cut short"
     for name in ("up", "seed", "status", "down", "demo"):
         assert name in listed
-        found = CliRunner().invoke(lab, [name, "--help"])
+        found = CliRunner().invoke(cli, ["lab", name, "--help"])
         assert found.exit_code == 0
         assert "--dir" in found.output
 
@@ -91,6 +94,12 @@ def test_an_unknown_stage_is_a_usage_error(tmp_path: Path) -> None:
     assert done.returncode == 64
     assert "hybrid" in done.stderr
     assert not (tmp_path / "lab").exists()
+
+
+def test_the_demos_help_names_every_stage_it_can_stop_after() -> None:
+    """Nobody has to guess a name to learn the names."""
+    said = CliRunner().invoke(cli, ["lab", "demo", "--help"]).output
+    assert [stage.label for stage in Stage if stage.label not in said] == ["discover"]
 
 
 def test_json_is_json(tmp_path: Path) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 
 import click
 import pytest
@@ -154,3 +156,16 @@ def test_exit_codes_reach_the_shell() -> None:
     assert (answer.code, answer.out) == (64, "")
     assert answer.err.startswith("E-USAGE: name a playbook, or an inventory with --inventory FILE\n")
     assert process("--version").out == f"kraft-migrate, version {__version__}\n"
+
+
+def test_verbose_shows_what_the_parts_log_and_the_errors_traceback() -> None:
+    """On stderr; without it the message stands alone."""
+    words = ("assess", "--zookeeper", "127.0.0.1:99999")
+    quiet, said = process(*words), process("-v", *words)
+    assert quiet.code == said.code == 1
+    assert "Traceback" not in quiet.err
+    assert "Traceback" in said.err
+    shown = "import logging; from migrate.cli.main import _say_more; "
+    shown += "_say_more(); logging.getLogger('migrate.diff').debug('warm')"
+    done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
+    assert done.stderr.endswith(" migrate.diff: warm\n")
