@@ -338,6 +338,15 @@ def test_a_file_that_cannot_be_read_binds_as_unknown() -> None:
     assert set(FIRST.binds(without("configs")(BEFORE), Predicted()).values()) == {"unknown"}
 
 
+def test_a_controller_without_a_file_is_left_out_of_what_is_shown_and_promised() -> None:
+    """A plan from before its file was rendered; at its time the interlock asks for it."""
+    assert not isinstance(BEFORE.configs, Unknown)
+    world = replace(BEFORE, configs={**BEFORE.configs, NodeId(3000): NoFile("/conf/c3000.properties")})
+    assert [action.symbol for action in FIRST.actions(world, Predicted())] == ["~", "~", "!"]
+    assert set(LAST.predict(world, Predicted()).configs) == {3001, 3002}
+    assert set(LAST.expects(world, Predicted())) == {"migration_state:", "config:3001", "config:3002"}
+
+
 def test_what_a_reader_of_the_plan_sees() -> None:
     """Position, and that there is no way back."""
     assert [step.id for step in (FIRST, SECOND, LAST)] == ["finalize/1-of-3", "finalize/2-of-3", "finalize/3-of-3"]

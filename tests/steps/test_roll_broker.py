@@ -152,6 +152,14 @@ def test_the_second_roll_is_held_by_each_of_its_gates(
     assert says in answer(found)
 
 
+def test_the_checks_hold_the_second_roll_as_well() -> None:
+    """A controller whose file lost the flag would finalize at its next election."""
+    lost = worlds.with_values(BEFORE_SECOND, 3001, zookeeper__metadata__migration__enable=None)
+    found = SECOND_ROLL.check(lost)
+    assert isinstance(found, Refused)
+    assert "B-QRM-03" in found.codes
+
+
 def test_policy_drive_wants_every_replica_verified_before_the_restart() -> None:
     """Policy observe lets the broker tell its directories afterwards."""
     assert RollToKraft(2, "observe").check(BEFORE_SECOND) == Ready()
@@ -265,6 +273,13 @@ def test_each_part_of_the_proof_alone_is_missed(
 ) -> None:
     """Waited for where it comes by itself, refused where it does not."""
     assert says in answer(step.verify(bend(world)))
+
+
+def test_without_a_ledger_no_broker_is_proven() -> None:
+    """It is waited for: the next look may have one."""
+    found = SECOND_ROLL.verify(without("ledger")(AFTER_SECOND))
+    assert isinstance(found, NotYet)
+    assert "the ledger is unknown: ledger hidden" in found.what
 
 
 def test_the_old_registration_proves_no_roll() -> None:
