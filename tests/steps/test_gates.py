@@ -7,8 +7,9 @@ from dataclasses import replace
 
 import pytest
 
+from migrate.model.difference import DiffReport
 from migrate.model.ids import NodeId
-from migrate.model.ledger import ReplicaState
+from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.outcome import AlreadyDone, NotYet, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import Stopped
@@ -97,6 +98,19 @@ def fewer_seen(world: World) -> World:
     return worlds.with_live(world, metadata={**live(world).metadata, NodeId(1): replace(found, brokers=(0, 1))})
 
 
+def fewer_told(world: World) -> World:
+    """Broker 1 tells of five partitions: Kafka leaves out what a principal may not describe."""
+    found = live(world).metadata[NodeId(1)]
+    assert not isinstance(found, Unknown)
+    return worlds.with_live(world, metadata={**live(world).metadata, NodeId(1): replace(found, partitions=5)})
+
+
+def half_seen(world: World) -> World:
+    """Every row VERIFIED, and a view missing: there may be more rows."""
+    assert isinstance(world.ledger, Ledger)
+    return replace(world, ledger=replace(world.ledger, unknown=("disks: hidden",)))
+
+
 def stranger(world: World) -> World:
     """A registration of a broker that the inventory does not list, still migrating."""
     brokers = kraft(world).brokers
@@ -121,6 +135,9 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("replicas_full", silent_broker, "notyet: broker 1 to answer (connection refused)"),
     ("replicas_full", fewer_seen, "notyet: broker 1 to see brokers [0, 1, 2]; it sees [0, 1]"),
     ("replicas_full", lambda world: worlds.with_live(world, metadata={}), "notyet: broker 0 to answer"),
+    ("replicas_full", lambda world: replace(world, inventory=replace(world.inventory, brokers=())), "lists no broker"),
+    ("replicas_full", fewer_told, "notyet: broker 1 to tell of all 6 partitions; it tells of 5"),
+    ("replicas_full", lambda world: without("kraft")(without("zookeeper")(world)), "unknown: how many partitions"),
     ("replicas_full", without("live"), "unknown: live hidden"),
     ("quorum_healthy", no_leader, "notyet: a leader of the quorum (no controller leads)"),
     ("quorum_healthy", voter_behind, "behind [3002], missing []"),
@@ -149,12 +166,15 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("state_is", state(DONE), "refused: the metadata says POST_MIGRATION: a controller without the flag was elected"),
     ("state_is", without("kraft"), "unknown: kraft hidden"),
     ("views_equal", different, "refused: 1 differences between ZooKeeper and KRaft: DIFFERS topic-config orders"),
+    ("views_equal", lambda world: replace(world, diff=DiffReport(500, 0, {"topic": {"EQUAL": 0}}, ())), "unknown: "),
     ("views_equal", without("diff"), "unknown: diff hidden"),
     *(
         ("ledger_is", row_in(found), f"refused: 1 of 18 replicas are not VERIFIED: t0-0 on broker 0 is {found.value}")
         for found in ReplicaState
         if found is not ReplicaState.VERIFIED
     ),
+    ("ledger_is", lambda world: replace(world, ledger=Ledger((), 500, "spark")), "unknown: the ledger has no row"),
+    ("ledger_is", half_seen, "unknown: the ledger was made without a view: disks: hidden"),
     ("ledger_is", without("ledger"), "unknown: ledger hidden"),
     ("all_brokers_kraft", unregistered, "refused: broker 2 is not an unfenced KRaft broker (not registered)"),
     ("all_brokers_kraft", registration(1, fenced=True), "(migrating=False, fenced=True)"),
