@@ -158,8 +158,9 @@ def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path |
         if not pending:
             click.echo("nothing to send")
         elif yes:
-            with acting_alone(observer.sources, f"directories assign {broker}"):
-                click.echo(Driver(observer, ActiveController(found), SystemClock()).drive(NodeId(broker)))
+            with acting_alone(observer.sources, f"directories assign {broker}") as lock:
+                driver = Driver(observer, ActiveController(found), SystemClock(), lock.still_ours)
+                click.echo(driver.drive(NodeId(broker)))
         else:
             click.echo("nothing was sent: give --yes to send")
     return EXIT_OK

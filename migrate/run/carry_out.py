@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate import __version__
-from migrate.errors import JournalDamaged, LockHeld, NotConfirmed, PlanIsStale
+from migrate.errors import JournalDamaged, LockHeld, MigrateError, NotConfirmed, PlanIsStale
 from migrate.kafka.controller import ActiveController
 from migrate.model.history import Event
 from migrate.model.inventory import Inventory
@@ -104,7 +104,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             lock, fence = lock.joined(znode), znode.fence
         if any(step.stage.value >= 5 for step in plan.steps):
             sources.start_spark()
-        driver = Driver(observer, options.wrap_assigner(ActiveController(sources.inventory)), clock)
+        driver = Driver(observer, options.wrap_assigner(ActiveController(sources.inventory)), clock, lock.still_ours)
         hands = Hands(
             sources.files, sources.services, lambda: ZookeeperWriter(sources.zookeeper_client(), fence), driver.drive
         )
@@ -116,23 +116,31 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             journal.append(clock.now(), "stop", {"reason": "interrupted", "code": ""})
         raise
     finally:
-        lock.release()
         if journal is not None:
             journal.close()
+        _give_back(lock)
     return folder
 
 
 @contextmanager
-def acting_alone(sources: Sources, purpose: str) -> Iterator[None]:
-    """Both locks, for a single act outside a plan; RunLocked or LockHeld where a run goes on."""
+def acting_alone(sources: Sources, purpose: str) -> Iterator[RunLock]:
+    """Both locks as one, for a single act outside a plan; RunLocked or LockHeld where a run goes on."""
     runs = pathlib.Path(sources.inventory.runs)
     runs.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = RunLock(LockFile(runs / "lock"), None)
     try:
         lock = lock.joined(_zookeeper_lock(sources, purpose, purpose, SystemClock()))
-        yield
+        yield lock
     finally:
+        _give_back(lock)
+
+
+def _give_back(lock: RunLock) -> None:
+    """Release both; one that is lost already must not hide what ended the run."""
+    try:
         lock.release()
+    except MigrateError as error:
+        LOG.warning("the lock was not given back: %s", error)
 
 
 def _same_playbook(plan: Plan, sources: Sources) -> None:

@@ -19,7 +19,7 @@ from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.ports import Clock, DirectoryAssigner, Observer
-from migrate.model.views import KraftView, MigrationZnode, Quorum
+from migrate.model.views import KraftView, MigrationZnode, Quorum, Registration
 from migrate.model.world import Need, World
 
 LOG: Final = logging.getLogger("migrate.run")
@@ -39,6 +39,7 @@ class Driver:
     observer: Observer
     assigner: DirectoryAssigner
     clock: Clock
+    still_ours: Callable[[], None]  # asked before each request: a broker may need many, and minutes
 
     def drive(self, broker: NodeId) -> str:
         """Send all that is missing; answers what was sent.
@@ -62,7 +63,10 @@ class Driver:
         return self.observer.observe(LOOK, {})
 
     def _send(self, broker: NodeId, pending: Assignments, world: World) -> int:
-        """One request, with retries on typed errors; the broker epoch is read again before each."""
+        """One request, with retries on typed errors.
+
+        Before each retry all is looked at again: the epoch, and what of the request is still proven and missing.
+        """
         tries = 0
 
         def attempt() -> None:
@@ -70,7 +74,11 @@ class Driver:
             if tries:
                 world = self._look()
             tries += 1
-            answers = self.assigner.assign(broker, _epoch(world, broker), pending)
+            request = _proven(world, broker, pending)
+            if not request:
+                return
+            self.still_ours()
+            answers = self.assigner.assign(broker, _registration(world, broker).epoch, request)
             wrong = {replica: code for replica, code in answers.items() if code}
             if wrong:
                 replica, code = next(iter(wrong.items()))
@@ -157,13 +165,29 @@ def chunks(assignments: Assignments, most: int = MOST) -> Iterator[Assignments]:
         yield current
 
 
-def _epoch(world: World, broker: NodeId) -> int:
+def _proven(world: World, broker: NodeId, pending: Assignments) -> Assignments:
+    """What of the request this very look proves and misses.
+
+    DriveStopped for a directory that the broker has not registered: Kafka would take it without an error.
+    """
+    foreign = set(pending) - {str(directory) for directory in _registration(world, broker).log_dirs}
+    if foreign:
+        raise DriveStopped(f"broker {int(broker)} has not registered directories {', '.join(sorted(foreign))}")
+    wanted = to_send(world.ledger, broker)
+    kept = {
+        directory: tuple(row for row in rows if row in set(wanted.get(directory, ())))
+        for directory, rows in pending.items()
+    }
+    return {directory: rows for directory, rows in kept.items() if rows}
+
+
+def _registration(world: World, broker: NodeId) -> Registration:
     if isinstance(world.kraft, Unknown):
         raise DriveStopped(f"the metadata cannot be read: {world.kraft.reason}")
     registration = world.kraft.brokers.get(broker)
     if registration is None:
         raise DriveStopped(f"broker {int(broker)} is not registered")
-    return registration.epoch
+    return registration
 
 
 def _leader(world: World) -> int:
@@ -180,7 +204,9 @@ def _still(world: World, leader: int) -> None:
         )
     assert not isinstance(world.live, Unknown)
     for broker, answer in world.live.metadata.items():
-        if not isinstance(answer, Unknown) and answer.unhealthy:
+        if isinstance(answer, Unknown):
+            raise DriveStopped(f"whether every ISR is full is unknown to broker {int(broker)}: {answer.reason}")
+        if answer.unhealthy:
             entry = answer.unhealthy[0]
             raise DriveStopped(
                 f"{entry.topic}-{entry.partition} lacks a replica in its ISR, as broker {int(broker)} sees it"

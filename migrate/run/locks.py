@@ -66,6 +66,8 @@ class RunLock:
             self._zookeeper = None
 
     def release(self) -> None:
-        """Give both back."""
-        self.release_zookeeper()
-        self._file.release()
+        """Give both back; the file also where the znode was lost."""
+        try:
+            self.release_zookeeper()
+        finally:
+            self._file.release()

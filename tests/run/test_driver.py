@@ -66,7 +66,7 @@ def driven(script: Sequence[Exception | int] = (), bend: Callable[[World], World
         return bend(replace(world, zookeeper=replace(zk(world), migration=znode)))
 
     cluster.bend = dual_write
-    Driver(cluster, controller, FakeClock()).drive(BROKER)
+    Driver(cluster, controller, FakeClock(), lambda: None).drive(BROKER)
     return controller
 
 
@@ -90,7 +90,7 @@ def test_what_the_metadata_says_already_is_not_sent() -> None:
     cluster = in_hybrid()
     cluster.assigned.add(int(BROKER))
     controller = Controller(cluster)
-    said = Driver(cluster, controller, FakeClock()).drive(BROKER)
+    said = Driver(cluster, controller, FakeClock(), lambda: None).drive(BROKER)
     assert controller.epochs == []
     assert said == "0 replicas in 0 requests, 0 retried"
 
@@ -184,5 +184,5 @@ def test_without_proof_nothing_is_sent(bend: Callable[[World], World]) -> None:
     cluster.bend = bend
     controller = Controller(cluster)
     with pytest.raises(DriveStopped):
-        Driver(cluster, controller, FakeClock()).drive(BROKER)
+        Driver(cluster, controller, FakeClock(), lambda: None).drive(BROKER)
     assert controller.epochs == []
