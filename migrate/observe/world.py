@@ -17,6 +17,7 @@ from migrate.observe.sources import Configs, Sources
 
 T = TypeVar("T")
 LEDGERS: Final = frozenset({Need.LEDGER, Need.SPARK_LEDGER})
+SLOW: Final = frozenset({Need.DIFF, Need.SPARK_LEDGER})
 FOR_LEDGER: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS})
 
 
@@ -34,7 +35,8 @@ class ClusterObserver:
         configs: Configs | Unknown = self.sources.configs() if Need.CONFIGS in wanted else NOT_ASKED
         zookeeper = self._start(Need.ZOOKEEPER in wanted, self.sources.zookeeper)
         kraft = self._start(Need.KRAFT in wanted, lambda: self._kraft(configs))
-        live = self._start(Need.LIVE in wanted, self.sources.live)
+        late = bool(needs & SLOW)  # these take seconds: who answers and which ISRs are full is asked after them
+        live = self._start(Need.LIVE in wanted and not late, self.sources.live)
         disks = self._start(Need.DISKS in wanted, lambda: self._disks(configs))
         world = World(
             inventory=self.sources.inventory,
@@ -47,7 +49,8 @@ class ClusterObserver:
             services=self.sources.service_states() if Need.SERVICES in wanted else NOT_ASKED,
             facts=facts,
         )
-        return self._analyse(world, needs)
+        world = self._analyse(world, needs)
+        return replace(world, live=self.sources.live()) if late and Need.LIVE in wanted else world
 
     def _disks(self, configs: Configs | Unknown) -> Mapping[NodeId, BrokerDisks | Unknown] | Unknown:
         return configs if isinstance(configs, Unknown) else self.sources.disks(configs)

@@ -83,6 +83,8 @@ class JournaledEffects:
         content = self._hands.files.read(node, path)
         digest = hashlib.sha256(content).hexdigest()
         beside = path + BACKUP_SUFFIX
+        if self._hands.files.exists(node, beside) and self._hands.files.read(node, beside) != content:
+            beside = f"{beside}-{digest[:8]}"  # the other one is of an earlier attempt, and stays as it is
         with self._effect("backup-file", str(int(node)), path):
             if not self._hands.files.exists(node, beside):
                 self._hands.files.write(node, beside, content)

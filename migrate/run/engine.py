@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, NoReturn, Protocol
 
-from migrate.errors import NoProgress, PlanStopped
+from migrate.errors import JournalUnwritable, MigrateError, NoProgress, PlanStopped
 from migrate.model.history import Event
 from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.plan import Plan, PlannedStep
@@ -63,6 +63,15 @@ class Engine:
         done, begun = journals.concluded(events), journals.begun(events)
         resumed = any(event.name == "session" for event in events)
         self._write("session", pid=os.getpid(), host=socket.gethostname(), resumed=resumed)
+        try:
+            self._steps(done, begun)
+        except MigrateError as error:
+            if self._with.journal.events[-1].name != "stop" and not isinstance(error, JournalUnwritable):
+                self._write("stop", reason=str(error), code=error.id)
+            raise
+        self._write("end", target=self._plan.target.label)
+
+    def _steps(self, done: frozenset[str], begun: frozenset[str]) -> None:
         stage = ""
         for planned in self._plan.steps:
             if planned.id in done:
@@ -71,7 +80,6 @@ class Engine:
                 stage = planned.stage.label
                 self._write("stage", stage=stage)
             self._one(planned, staleness.own_step(planned), begun=planned.id in begun)
-        self._write("end", target=self._plan.target.label)
 
     def _one(self, planned: PlannedStep, step: Step, *, begun: bool) -> None:
         self._with.effects.step = planned.id

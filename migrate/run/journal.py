@@ -7,7 +7,10 @@ refused.  What the events mean stands in `migrate.model.history`.
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import hashlib
+import io
 import json
 import os
 import pathlib
@@ -94,6 +97,7 @@ class Journal:
         self.path = path
         self._events = list(reading.events)
         self._previous = reading.last_hash
+        self._good = reading.good_bytes
         try:
             self._file = path.open("r+b" if path.exists() else "x+b", buffering=0)
             self._file.truncate(reading.good_bytes)
@@ -122,20 +126,38 @@ class Journal:
     def append(self, time: float, name: str, data: Mapping[str, Any]) -> Event:
         """Write one event; it is on disk when this returns.  JournalUnwritable if it cannot be."""
         line = _line(len(self._events), time, name, data, self._previous)
+        event = Event(len(self._events), round(time, 3), name, json.loads(json.dumps(data)))
         try:
-            self._file.write(line)
+            _write_whole(self._file, line)
             os.fsync(self._file.fileno())
             _sync_folder(self.path.parent)
         except OSError as error:
+            self._cut_back()
             raise JournalUnwritable(f"the journal cannot be written: {error}", where=str(self.path)) from error
-        event = Event(len(self._events), round(time, 3), name, json.loads(json.dumps(data)))
+        except BaseException:  # Ctrl-C: what comes next must not stand behind half a line
+            self._cut_back()
+            raise
         self._events.append(event)
         self._previous = _hash(line)
+        self._good += len(line)
         return event
+
+    def _cut_back(self) -> None:
+        """To the last line that was written whole; where even that fails, the next reader cuts it off."""
+        with contextlib.suppress(OSError):
+            self._file.truncate(self._good)
+            self._file.seek(self._good)
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _write_whole(file: io.FileIO, line: bytes) -> None:
+    """An unbuffered file on a disk that fills up takes a part of the line, and says no more than how much."""
+    written = file.write(line)
+    if written != len(line):
+        raise OSError(errno.ENOSPC, f"{written} of {len(line)} bytes were taken")
 
 
 def _sync_folder(folder: pathlib.Path) -> None:
