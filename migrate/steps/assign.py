@@ -16,7 +16,8 @@ from migrate.model.world import Need, World
 from migrate.steps import gates
 from migrate.steps.base import BaseStep
 
-SENDABLE = (ReplicaState.MIGRATING, ReplicaState.VERIFIED)
+MISSING = (ReplicaState.MIGRATING, ReplicaState.UNASSIGNED)  # the second: of topics made in hybrid
+SENDABLE = (*MISSING, ReplicaState.VERIFIED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +96,7 @@ class AssignDirectories(BaseStep):
             return world.ledger
         rows = world.ledger.of(self.broker)
         left = [row for row in rows if row.state is not ReplicaState.VERIFIED]
-        if left and all(row.state is ReplicaState.MIGRATING for row in left):
+        if left and all(row.state in MISSING for row in left):
             return NotYet(
                 f"{len(left)} replicas of broker {self.broker} to be VERIFIED in the metadata",
                 "the active controller",

@@ -25,17 +25,19 @@ class ReleaseZookeeper(BaseStep):
     kind: ClassVar[str] = "release-zookeeper"
     stage_is: ClassVar[Stage] = Stage.CLEANUP
     title: ClassVar[str] = "give the lock in ZooKeeper back"
-    needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT})
-    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT})
-    proof: ClassVar[str] = "no process of Kafka uses ZooKeeper any more"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT, Need.CONFIGS, Need.SERVICES})
+    proof_needs: ClassVar[frozenset[Need]] = needs
+    proof: ClassVar[str] = "every process of Kafka runs with a file that names no ZooKeeper"
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
         """One znode."""
         return (Action("-", "ZooKeeper", "delete the run's own lock", znode="lock"),)
 
     def check(self, world: World) -> Readiness:
-        """Only once it is finalized."""
-        return gates.state_is(world, ZkMigrationState.POST_MIGRATION)
+        """Only once it is finalized, and nobody needs ZooKeeper."""
+        return gates.first(
+            gates.state_is(world, ZkMigrationState.POST_MIGRATION), _no_zookeeper_keys(world), _run_with_them(world)
+        )
 
     def do(self, world: World, effects: Effects) -> None:  # noqa: ARG002 - the protocol's signature
         """Release it."""
@@ -43,8 +45,7 @@ class ReleaseZookeeper(BaseStep):
 
     def verify(self, world: World) -> Outcome:
         """Finalized, and the lock is the file's."""
-        found = gates.state_is(world, ZkMigrationState.POST_MIGRATION)
-        return gates.as_outcome(found, "POST_MIGRATION; the lock file holds from here")
+        return gates.as_outcome(self.check(world), "POST_MIGRATION; the lock file holds from here")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +63,7 @@ class ProveFinal(BaseStep):
         found = gates.first(
             gates.state_is(world, ZkMigrationState.POST_MIGRATION),
             gates.all_brokers_kraft(world),
+            _only_ours(world),
             _no_zookeeper_keys(world),
             gates.ledger_is(world, ReplicaState.VERIFIED),
             gates.quorum_healthy(world),
@@ -69,6 +71,27 @@ class ProveFinal(BaseStep):
         )
         lines = () if isinstance(world.ledger, Unknown) else (f"{len(world.ledger.rows)} replicas VERIFIED",)
         return gates.as_outcome(found, *lines, "no zookeeper.* key in any file")
+
+
+def _only_ours(world: World) -> Readiness:
+    """No registration of a node that is not in the inventory: such ones hold up later upgrades."""
+    if isinstance(world.kraft, Unknown):
+        return world.kraft
+    known = {int(node.id) for node in world.inventory.nodes}
+    strangers = sorted({int(node) for node in (*world.kraft.brokers, *world.kraft.controllers)} - known)
+    if strangers:
+        return Refused(
+            f"the metadata keeps registrations of {strangers}, which are not in the inventory", ("W-QRM-07",)
+        )
+    return Ready()
+
+
+def _run_with_them(world: World) -> Readiness:
+    """Every process was started with the file that lies there."""
+    files = [(int(node.id), facts.config(world, node.id)) for node in world.inventory.nodes]
+    return gates.first(
+        *(gates.runs_with(world, node, file.sha256) for node, file in files if isinstance(file, ConfigFile))
+    )
 
 
 def _no_zookeeper_keys(world: World) -> Readiness:

@@ -70,6 +70,12 @@ CARRIED_TO_CONTROLLERS: Final = (  # what a controller decides for brokers, or m
     "num.io.threads",
 )
 CARRIED_PREFIXES: Final = ("metadata.", "sasl.", "ssl.", "zookeeper.ssl.", "controller.quorum.")
+ZOOKEEPER_CLIENT: Final = (
+    "zookeeper.set.acl",
+    "zookeeper.session.timeout.ms",
+    "zookeeper.connection.timeout.ms",
+    "zookeeper.clientCnxnSocket",  # without it zookeeper.ssl.* does not connect
+)
 NOT_CARRIED: Final = ("metadata.log.dir", "controller.quorum.voters")
 
 
@@ -133,7 +139,7 @@ def controller(broker: Mapping[str, str], inventory: Inventory, node: Controller
     for key, value in broker.items():
         if key.startswith(CARRIED_PREFIXES) and key not in NOT_CARRIED:
             values.setdefault(key, value)
-    for key in ("zookeeper.set.acl", "zookeeper.session.timeout.ms", "zookeeper.connection.timeout.ms"):
+    for key in ZOOKEEPER_CLIENT:
         if key in broker:
             values[key] = broker[key]
     header = b"# KRaft controller, rendered by kraft-migrate from a broker's file.\n"

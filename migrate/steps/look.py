@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from migrate.model.columns import PartitionColumns
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown
@@ -40,7 +41,7 @@ class Discover(BaseStep):
         alive = {int(node) for node in world.zookeeper.brokers}
         if not isinstance(world.kraft, Unknown):  # a KRaft broker has no session with ZooKeeper any more
             alive |= {int(node) for node, entry in world.kraft.brokers.items() if not entry.migrating}
-        if alive and listed != alive:
+        if listed != alive:
             return Refused(f"the inventory lists brokers {sorted(listed)}, the cluster has {sorted(alive)}")
         return gates.as_outcome(
             Ready(),
@@ -99,11 +100,23 @@ class WatchCopy(BaseStep):
                 progress=f"{znode} {world.kraft.offset // 100}",
             )
         assert isinstance(znode, MigrationZnode)
+        left = _partitions(view.partitions) - _partitions(world.kraft.partitions)
+        if left:
+            return NotYet(
+                f"{len(left)} partitions of ZooKeeper to stand in the metadata",
+                "the active controller",
+                "compare both with `kraft-migrate diff`",
+                progress=str(len(left)),
+            )
         return gates.as_outcome(
             gates.replicas_full(world),
             f"/migration at metadata offset {znode.offset}, written by controller {znode.controller_id}",
             f"{len(world.kraft.partitions)} partitions in the metadata, {len(view.partitions)} in ZooKeeper",
         )
+
+
+def _partitions(columns: PartitionColumns) -> set[tuple[str, int]]:
+    return set(zip(columns.topic_id, columns.partition, strict=True))
 
 
 def _copied(view: ZookeeperView) -> bool:
@@ -128,21 +141,24 @@ def _why_waiting(world: World, view: ZookeeperView) -> str:
 
 @dataclass(frozen=True, slots=True)
 class ProveHybrid(BaseStep):
-    """In hybrid the comparison must be empty, and the ledger may say nothing worse than MIGRATING."""
+    """In hybrid the comparison must be empty, and the ledger may say nothing worse than MIGRATING.
+
+    A topic made in hybrid is UNASSIGNED from its beginning, until its brokers are in KRaft mode: that is no worse.
+    """
 
     kind: ClassVar[str] = "hybrid"
     stage_is: ClassVar[Stage] = Stage.HYBRID
     title: ClassVar[str] = "compare ZooKeeper with KRaft, and every replica with its disk"
     proof_needs: ClassVar[frozenset[Need]] = frozenset(Need) - {Need.LEDGER}
     undo: ClassVar[str] = "one roll and the znodes of the takeover"
-    proof: ClassVar[str] = "no difference outside EXPECTED; every replica MIGRATING or VERIFIED"
+    proof: ClassVar[str] = "no difference outside EXPECTED; every replica MIGRATING, UNASSIGNED or VERIFIED"
 
     def verify(self, world: World) -> Outcome:
         """Views equal; no replica in a state that a restart would make worse."""
         found = gates.first(
             gates.state_is(world, ZkMigrationState.MIGRATION),
             gates.views_equal(world),
-            gates.ledger_is(world, ReplicaState.MIGRATING, ReplicaState.VERIFIED),
+            gates.ledger_is(world, ReplicaState.MIGRATING, ReplicaState.UNASSIGNED, ReplicaState.VERIFIED),
             gates.replicas_full(world),
         )
         return gates.as_outcome(found, *evidence(world))

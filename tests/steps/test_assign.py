@@ -76,7 +76,7 @@ def test_rows_on_their_way_are_waited_for_and_any_other_is_refused() -> None:
     on_the_way = STEP.verify(replace(BEFORE, ledger=rows(V, M, M)))
     assert isinstance(on_the_way, NotYet)
     assert on_the_way.progress == "2"
-    for state in (*UNFIT, ReplicaState.UNASSIGNED):
+    for state in UNFIT:
         assert isinstance(STEP.verify(replace(BEFORE, ledger=rows(V, M, state))), Refused), state
     assert STEP.verify(replace(BEFORE, ledger=rows(V, V))) == Verified(("2 replicas VERIFIED at metadata offset 500",))
     assert answer(STEP.verify(without("ledger")(BEFORE))) == "unknown: ledger hidden"
