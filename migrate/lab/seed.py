@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer
@@ -137,6 +138,7 @@ def set_configs(topology: Topology) -> None:
     for config in data.CONFIGS:
         wanted.setdefault((config.kind, config.name), {})[config.key] = config.value
     ports = {str(node.id): node.internal_port for node in topology.brokers}
+    watched, names = Supervisor(topology.processes), [node.name for node in topology.brokers]
     for (kind, name), values in wanted.items():
         resource = {
             "resourceType": _TOPIC if kind == "topic" else _BROKER,
@@ -144,13 +146,29 @@ def set_configs(topology: Topology) -> None:
             "configs": [{"name": key, "configOperation": _SET, "value": value} for key, value in values.items()],
         }
         port = ports.get(name if kind == "broker" else "", topology.brokers[0].internal_port)
-        with Connection(f"{HOST}:{port}", PLAIN) as connection:
-            body = {"resources": [resource], "validateOnly": False}
-            answer = connection.call(INCREMENTAL_ALTER_CONFIGS, body, seconds=CALL_SECONDS)
-        for entry in answer["responses"]:
-            if entry["errorCode"]:
-                what = f"configuration {', '.join(values)} of {kind} {name!r} refused"
-                raise SeedRefused(what, why=f"{entry['errorCode']}: {entry['errorMessage']}")
+        what = f"configuration {', '.join(values)} of {kind} {name!r}"
+        wait_until(f"setting {what}", partial(_set_config, port, resource, what), watched, names)
+
+
+def _set_config(port: int, resource: Mapping[str, Any], what: str) -> str:
+    with Connection(f"{HOST}:{port}", PLAIN) as connection:
+        body = {"resources": [resource], "validateOnly": False}
+        answer = connection.call(INCREMENTAL_ALTER_CONFIGS, body, seconds=CALL_SECONDS)
+    return not_yet(answer["responses"], what)
+
+
+def not_yet(responses: Iterable[Mapping[str, Any]], what: str) -> str:
+    """What is still missing, "" for nothing: a topic is made by one broker, and the others learn of it later (pure).
+
+    Raises:
+        SeedRefused: any other error.
+    """
+    for entry in responses:
+        if entry["errorCode"] == KafkaError.UNKNOWN_TOPIC_OR_PART:
+            return str(entry["errorMessage"])
+        if entry["errorCode"]:
+            raise SeedRefused(f"{what} refused", why=f"{entry['errorCode']}: {entry['errorMessage']}")
+    return ""
 
 
 def alter_quotas(topology: Topology) -> None:
@@ -236,7 +254,9 @@ def commit_transaction(settings: Mapping[str, Any]) -> None:
 
 def read_as_group(settings: Mapping[str, Any], group: str, topics: Iterable[str]) -> None:
     """A consumer group that has read something and committed where it stands."""
-    consumer = Consumer({**settings, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False})
+    consumer = Consumer(
+        {**settings, **_QUIET, "group.id": group, "auto.offset.reset": "earliest", "enable.auto.commit": False}
+    )
     deadline = time.monotonic() + CALL_SECONDS
     try:
         consumer.subscribe(list(topics))
