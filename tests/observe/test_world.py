@@ -69,6 +69,16 @@ def test_views_are_read_side_by_side() -> None:
     assert not together.broken
 
 
+@pytest.mark.parametrize("slow", [Need.DIFF, Need.SPARK_LEDGER])
+def test_who_answers_is_asked_after_what_takes_seconds(slow: Need) -> None:
+    """Full ISRs from before a long comparison would be old news."""
+    with looking(world_at(Stage.COPY)) as (observer, sources):
+        found = observer.observe(frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, slow}), {})
+    assert sources.asked[-1] == "live"
+    assert sources.asked.count("live") == 1
+    assert found.live == world_at(Stage.COPY).live
+
+
 def test_a_quorum_that_was_never_made_is_not_called() -> None:
     """No controller has a file: nothing can run there, and no connection is tried."""
     with looking(world_at(Stage.ASSESS)) as (observer, sources):

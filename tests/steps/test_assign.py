@@ -38,6 +38,15 @@ def test_one_unproven_row_holds_all_of_them(state: ReplicaState) -> None:
     assert f"orders-1 is {state.value}" in found.reason
 
 
+def test_replicas_of_a_topic_made_in_hybrid_are_sent_like_the_others() -> None:
+    """They are UNASSIGNED from their beginning; on their way they are waited for."""
+    world = replace(BEFORE, ledger=rows(M, ReplicaState.UNASSIGNED, V))
+    assert STEP.check(world) == Ready()
+    found = STEP.verify(world)
+    assert isinstance(found, NotYet)
+    assert found.progress == "2"
+
+
 def test_rows_of_other_brokers_do_not_hold_it() -> None:
     """They are gated where they are rolled."""
     assert STEP.check(replace(BEFORE, ledger=rows(ReplicaState.LOST, broker=1))) == Ready()

@@ -11,10 +11,22 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Predicted
-from migrate.model.views import NoFile
-from migrate.model.world import Need
+from migrate.model.views import NoFile, Stopped
+from migrate.model.world import Need, World
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
-from tests.steps.looks import Bend, Remembered, answer, no_leader, registration, row_in, unhealthy, whole, without
+from tests.steps.looks import (
+    Bend,
+    Remembered,
+    answer,
+    no_leader,
+    registration,
+    row_in,
+    running,
+    service,
+    unhealthy,
+    whole,
+    without,
+)
 from tests.testing import worlds
 
 RELEASE, PROVE = ReleaseZookeeper(), ProveFinal()
@@ -39,6 +51,41 @@ def test_before_that_it_does_not(state: ZkMigrationState) -> None:
     assert isinstance(RELEASE.check(world), Refused)
     assert isinstance(RELEASE.verify(world), Refused)
     assert isinstance(RELEASE.check(without("kraft")(FINAL)), Unknown)
+
+
+@pytest.mark.parametrize(
+    ("bend", "says"),
+    [
+        (lambda world: worlds.with_values(world, 2, zookeeper__connect="zk1:2181"), "zookeeper.connect"),
+        (lambda world: running(world, 1, "0" * 64), "started with another configuration file"),
+        (service(3001, Stopped(1)), "node 3001 is not running"),
+        (service(1, Unknown("no /proc")), "no /proc"),
+        (without("configs"), "cannot be read"),
+        (without("services"), "services hidden"),
+    ],
+)
+def test_zookeeper_is_not_given_up_while_a_process_may_need_it(bend: Bend, says: str) -> None:
+    """Neither by a file nor by a process that was started with another one."""
+    assert says in answer(RELEASE.check(bend(FINAL)))
+    assert says in answer(RELEASE.verify(bend(FINAL)))
+
+
+def strangers(world: World) -> World:
+    """A broker and a controller that nobody lists any more are registered still."""
+    view = worlds.kraft(world)
+    return worlds.with_kraft(
+        world,
+        brokers={**view.brokers, NodeId(9): replace(view.brokers[NodeId(0)], id=NodeId(9))},
+        controllers={**view.controllers, NodeId(3009): replace(view.controllers[NodeId(3000)], id=NodeId(3009))},
+    )
+
+
+def test_registrations_of_nodes_that_are_gone_are_told_by_number() -> None:
+    """They hold up later upgrades."""
+    found = PROVE.verify(strangers(FINAL))
+    assert isinstance(found, Refused)
+    assert "[9, 3009]" in found.reason
+    assert found.codes == ("W-QRM-07",)
 
 
 def test_the_last_proof_holds_with_zookeeper_stopped() -> None:

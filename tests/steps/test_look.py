@@ -67,6 +67,7 @@ def test_discover_refuses_a_cluster_of_other_brokers() -> None:
     more = worlds.with_zk(whole(Stage.ASSESS), brokers={**view.brokers, NodeId(7): view.brokers[NodeId(0)]})
     assert "[0, 1, 2, 7]" in answer(Discover().verify(more))
     assert answer(Discover().verify(without("zookeeper")(whole(Stage.ASSESS)))) == "unknown: zookeeper hidden"
+    assert "the cluster has []" in answer(Discover().verify(worlds.with_zk(whole(Stage.ASSESS), brokers={})))
 
 
 def test_discover_knows_a_half_rolled_cluster_whole() -> None:
@@ -142,6 +143,15 @@ def test_a_copy_that_is_not_whole_is_waited_for(bend: Bend) -> None:
     assert found.next_step
 
 
+def test_a_partition_that_did_not_arrive_is_waited_for() -> None:
+    """The state says MIGRATION, /migration has an offset, and still one is missing."""
+    rows = kraft(whole(Stage.COPY)).partitions
+    less = type(rows)(**{name: getattr(rows, name)[1:] for name in rows.__dataclass_fields__})
+    found = WatchCopy().verify(worlds.with_kraft(whole(Stage.COPY), partitions=less))
+    assert isinstance(found, NotYet)
+    assert found.what == "1 partitions of ZooKeeper to stand in the metadata"
+
+
 def test_the_copys_progress_moves_with_offsets_and_not_with_every_noop() -> None:
     """NoOp records come twice a second: a hundred records are progress."""
     one, two, three = (
@@ -175,7 +185,8 @@ WORSE = (
 def test_hybrid_refuses_a_replica_that_a_restart_would_make_worse(found: ReplicaState) -> None:
     """MIGRATING is what hybrid is."""
     assert isinstance(ProveHybrid().verify(row_in(found)(whole(Stage.COPY))), Refused)
-    assert isinstance(ProveHybrid().verify(row_in(ReplicaState.VERIFIED)(whole(Stage.COPY))), Verified)
+    for fine in (ReplicaState.VERIFIED, ReplicaState.UNASSIGNED):  # the latter: of a topic made in hybrid
+        assert isinstance(ProveHybrid().verify(row_in(fine)(whole(Stage.COPY))), Verified)
 
 
 @pytest.mark.parametrize(

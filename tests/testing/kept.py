@@ -10,7 +10,7 @@ from migrate.errors import MigrateError
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, KraftView, LiveView, ServiceState, ZookeeperView
+from migrate.model.views import BrokerDisks, KraftView, LiveView, MigrationZnode, ServiceState, ZookeeperView
 from migrate.model.world import World
 from migrate.observe.sources import Configs
 
@@ -37,6 +37,11 @@ class KeptSources:
         self.asked.append("zookeeper")
         self.wait()
         return self.world.zookeeper
+
+    def dual_write_offset(self) -> int:
+        """/migration's, -1 where it has none."""
+        znode = Unknown("") if isinstance(self.world.zookeeper, Unknown) else self.world.zookeeper.migration
+        return znode.offset if isinstance(znode, MigrationZnode) else -1
 
     def kraft(self) -> KraftView | Unknown:
         """The world's."""
