@@ -104,9 +104,10 @@ def silent(bend: Callable[[World], World]) -> World:
         (worlds.with_zk(world_at(Stage.ASSESS), migration=MigrationZnode(400, 1, 3000, 2, 7)), "no controller's"),
         (worlds.with_zk(world_at(Stage.ASSESS), migration=NullZnode(0)), "no controller's"),
         (worlds.with_zk(world_at(Stage.ASSESS), migration=MigrationZnode(-1, -1, -1, -1, 0)), "none answers"),
+        (worlds.with_zk(world_at(Stage.ASSESS), migration=MigrationZnode(0, 0, 3000, 2, 1)), "none answers"),
         (replace(world_at(Stage.ASSESS), zookeeper=Unknown("no session")), "no session"),
     ],
-    ids=["copied", "null", "waiting", "nothing seen"],
+    ids=["copied", "null", "waiting", "offset 0", "nothing seen"],
 )
 def test_what_cannot_be_told_apart_is_unknown(world: World, says: str) -> None:
     """A cluster that was copied and one that was not look alike where no controller answers."""
