@@ -17,7 +17,7 @@ from typing import Any
 from migrate.cli.planning import load_plan, make_plan, save_plan, write_text
 from migrate.cli.progress import ProgressLines
 from migrate.cli.run_report import read_report, write_reports
-from migrate.errors import MigrateError
+from migrate.errors import MigrateError, PlanIsStale
 from migrate.lab import proofs
 from migrate.lab.cluster import Lab
 from migrate.lab.faults import StaleEpochOnce
@@ -108,7 +108,11 @@ class Demo:
             options = Options(plan.fingerprint, "lab demo", self._lines, StaleEpochOnce)
             folder = folder_of(self._lab.inventory, plan)
             if not _ended(folder):
-                folder = carry_out(plan, sources, options)
+                try:
+                    folder = carry_out(plan, sources, options)
+                except PlanIsStale:
+                    self._remember(plan=None)  # the same command plans anew
+                    raise
             if plan.target >= self._options.until:
                 return plan, folder
 
@@ -152,6 +156,7 @@ class Demo:
             f"look at it:  kraft-migrate status --inventory {inventory}\n"
             f"             kraft-migrate diff --inventory {inventory}\n"
             f"             kraft-migrate directories verify --inventory {inventory}\n"
+            f"go on:       kraft-migrate lab demo --dir {self._options.directory}\n"
             f"stop it:     kraft-migrate lab down --dir {self._options.directory}"
         )
         return 0
@@ -162,6 +167,7 @@ class Demo:
         load, judged = self._judge_load(folder)
         claims += judged
         claims += self._folders_and_log(playbook)
+        claims += self._stale_epoch(folder, playbook)
         paths = write_reports(plan, folder, load, claims)
         report = read_report(plan, folder, load, claims)
         if self._options.keep:
@@ -206,6 +212,8 @@ class Demo:
             if event.name == "effect" and event.data["effect"] == "stop":
                 stopped.setdefault(event.data["step"], (int(event.data["node"]), event.time))
             elif event.name == "conclude" and event.data["step"] in stopped:
+                if event.data["outcome"] not in journals.ENDED_WELL:
+                    continue  # refused half way: the node is still down
                 node, start = stopped.pop(event.data["step"])
                 yield RestartInterval(node, start, event.time)
         last = self._state().get("last_restart")
@@ -223,13 +231,27 @@ class Demo:
         for found in proofs.seeded_before(proofs.metadata_records(self._lab.topology), brokers):
             drive = playbook.policy(found.broker) is DirectoryPolicy.DRIVE
             want = found.replicas if drive else 0
-            holds = found.registered_at >= 0 and found.replicas > 0 and found.assigned_before == want
+            proven = found.registered_at >= 0 and found.replicas > 0 and not found.elsewhere
+            holds = proven and found.assigned_before == want
             policy = "every" if drive else "no"
             yield Claim(
                 f"Broker {found.broker}: {policy} directory was in the log before its KRaft registration.",
                 Holds.YES if holds else Holds.NO,
                 f"{found.assigned_before} of {found.replicas} before offset {found.registered_at}",
             )
+
+    def _stale_epoch(self, folder: RunFolder, playbook: Playbook) -> Iterator[Claim]:
+        """The fault that was planted, by the note that the driven broker's step left."""
+        notes = journals.notes(journals.read(folder.journal).events)
+        for broker in (entry.id for entry in self._lab.topology.brokers):
+            if playbook.policy(broker) is not DirectoryPolicy.DRIVE:
+                continue
+            said = notes.get(f"assigned:{broker}", "")
+            if not said or said.startswith("0 replicas"):  # killed between the request and its note
+                holds, said = Holds.NOT_DUE, "the run was killed before it could be noted; nothing was sent twice"
+            else:
+                holds = Holds.NO if said.endswith(" 0 retried") else Holds.YES
+            yield Claim("A planted STALE_BROKER_EPOCH was retried with the epoch read again.", holds, said)
 
     def _stop_all(self) -> None:
         if isinstance(self._load_state(), Running):

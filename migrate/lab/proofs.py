@@ -33,7 +33,8 @@ class SeededBefore:
     broker: int
     registered_at: int  # offset of its first KRaft registration, -1 for none
     replicas: int
-    assigned_before: int
+    assigned_before: int  # to a directory that this very registration lists
+    elsewhere: int = 0  # neither MIGRATING nor one of those: UNASSIGNED, LOST, or another's
 
 
 def strays(topology: Topology) -> list[str]:
@@ -67,7 +68,7 @@ def seeded_before(records: Iterable[dict[str, Any]], brokers: Sequence[int]) -> 
             case "PARTITION_CHANGE_RECORD":
                 _changed(partitions, data)
             case "REGISTER_BROKER_RECORD" if not data["isMigratingZkBroker"] and data["brokerId"] not in found:
-                found[data["brokerId"]] = _count(partitions, data["brokerId"], record["offset"])
+                found[data["brokerId"]] = _count(partitions, data, record["offset"])
             case _:
                 continue
     return [found.get(broker, SeededBefore(broker, -1, 0, 0)) for broker in brokers]
@@ -81,13 +82,20 @@ def _placed(partitions: dict[tuple[str, int], tuple[list[int], list[str]]], data
 
 def _changed(partitions: dict[tuple[str, int], tuple[list[int], list[str]]], data: dict[str, Any]) -> None:
     key = (data["topicId"], data["partitionId"])
+    if key not in partitions:
+        raise LabProofFailed(f"the metadata log lacks its beginning: partition {key} is changed, never made")
     replicas, directories = partitions[key]
     partitions[key] = (data.get("replicas") or replicas, data.get("directories") or directories)
 
 
-def _count(partitions: dict[tuple[str, int], tuple[list[int], list[str]]], broker: int, offset: int) -> SeededBefore:
+def _count(
+    partitions: dict[tuple[str, int], tuple[list[int], list[str]]], registration: dict[str, Any], offset: int
+) -> SeededBefore:
+    broker, own = registration["brokerId"], set(registration.get("logDirs", ()))
     mine = [directories[replicas.index(broker)] for replicas, directories in partitions.values() if broker in replicas]
-    return SeededBefore(broker, offset, len(mine), sum(entry != str(MIGRATING) for entry in mine))
+    assigned = sum(entry in own for entry in mine)
+    elsewhere = sum(entry not in own and entry != str(MIGRATING) for entry in mine)
+    return SeededBefore(broker, offset, len(mine), assigned, elsewhere)
 
 
 def works_without_zookeeper(lab: Lab) -> str:

@@ -79,7 +79,8 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
         raise NothingToPlan(f"where the cluster stands is unknown: {here.reason}")
     stages = [stage for stage in Stage if stage <= target and stage in (Stage.DISCOVER, *playbook.stages)]
     if only:
-        stages = [target]
+        # the last broker's registration starts the copy by itself: whoever rolls must watch it
+        stages = [Stage.MIGRATION_MODE, Stage.COPY] if target is Stage.MIGRATION_MODE else [target]
         _must_be_next(target, here)
     planned, before = [], Predicted()
     for stage in stages:

@@ -24,6 +24,7 @@ from migrate.errors import JournalDamaged, JournalUnwritable
 from migrate.model.history import Event
 
 START: Final = "0" * 64
+ENDED_WELL: Final = ("Verified", "AlreadyDone")  # outcomes of a step that is not looked at again
 HEAD: Final = 18  # two times eight hex digits, each with a blank behind it
 
 
@@ -171,9 +172,7 @@ def _sync_folder(folder: pathlib.Path) -> None:
 def concluded(events: tuple[Event, ...]) -> frozenset[str]:
     """Ids of the steps that ended well."""
     return frozenset(
-        event.data["step"]
-        for event in events
-        if event.name == "conclude" and event.data["outcome"] in ("Verified", "AlreadyDone")
+        event.data["step"] for event in events if event.name == "conclude" and event.data["outcome"] in ENDED_WELL
     )
 
 

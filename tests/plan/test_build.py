@@ -139,8 +139,8 @@ def test_the_last_broker_of_the_first_roll_is_marked() -> None:
         (Stage.ASSESS, Stage.ASSESS, LOOKING[1:]),
         (Stage.ASSESS, Stage.PREPARE, PREPARE),
         (Stage.PREPARE, Stage.CONTROLLERS, START),
-        (Stage.CONTROLLERS, Stage.MIGRATION_MODE, FIRST),
-        (Stage.MIGRATION_MODE, Stage.MIGRATION_MODE, FIRST[2:]),
+        (Stage.CONTROLLERS, Stage.MIGRATION_MODE, [*FIRST, "copy/copy"]),  # it starts by itself: who rolls watches it
+        (Stage.MIGRATION_MODE, Stage.MIGRATION_MODE, [*FIRST[2:], "copy/copy"]),
         (Stage.COPY, Stage.HYBRID, ["hybrid/hybrid"]),
         (Stage.COPY, Stage.KRAFT_MODE, SECOND),
         (Stage.KRAFT_MODE, Stage.SOAK, ["soak/soak"]),
