@@ -104,6 +104,13 @@ def test_a_half_finalized_quorum_goes_on_with_the_next_position() -> None:
     assert ids(plan(world)) == [*LOOKING, FINAL[2], *CLEANUP]
 
 
+def test_only_files_that_lie_there_and_halves_of_a_roll_are_left_out() -> None:
+    """A formatted directory is planned all the same: its step finds out when it is time, and says so."""
+    formatted = replace(whole(Stage.PREPARE), disks=whole(Stage.CONTROLLERS).disks)
+    assert ids(plan(formatted, Stage.CONTROLLERS)) == ids(plan(whole(Stage.PREPARE), Stage.CONTROLLERS))
+    assert START[0] in ids(plan(formatted, Stage.CONTROLLERS))
+
+
 def test_the_playbook_narrows_and_policies_add() -> None:
     """Stages that it leaves out are not planned; each broker has its own policy."""
     narrow = replace(worlds.playbook(), stages=(Stage.ASSESS, Stage.PREPARE, Stage.CONTROLLERS))

@@ -65,12 +65,16 @@ def nothing_committed(world: World) -> World:
     return worlds.with_live(world, quorum=replace(quorum, high_watermark=0))
 
 
-def voter_never_fetched(world: World) -> World:
-    """A voter of which the leader knows nothing (-1), with a high watermark within the lag."""
-    quorum = live(world).quorum
-    assert not isinstance(quorum, Unknown)
-    voters = (*quorum.voters[:-1], replace(quorum.voters[-1], log_end_offset=-1))
-    return worlds.with_live(world, quorum=replace(quorum, high_watermark=5, voters=voters))
+def voter_never_fetched(offset: int) -> Bend:
+    """A voter that has nothing (0), or of which the leader knows nothing (-1); a high watermark within the lag."""
+
+    def bend(world: World) -> World:
+        quorum = live(world).quorum
+        assert not isinstance(quorum, Unknown)
+        voters = (*quorum.voters[:-1], replace(quorum.voters[-1], log_end_offset=offset))
+        return worlds.with_live(world, quorum=replace(quorum, high_watermark=5, voters=voters))
+
+    return bend
 
 
 def caught_up(milliseconds: int) -> Bend:
@@ -143,7 +147,8 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("quorum_healthy", voter_behind, "behind [3002], missing []"),
     ("quorum_healthy", less_voters, "behind [], missing [3002]"),
     ("quorum_healthy", nothing_committed, "notyet: every voter to catch up with high watermark 0"),
-    ("quorum_healthy", voter_never_fetched, "behind [3002]"),
+    ("quorum_healthy", voter_never_fetched(-1), "behind [3002]"),
+    ("quorum_healthy", voter_never_fetched(0), "behind [3002]"),
     ("quorum_healthy", caught_up(gates.CAUGHT_UP_MS + 1), "behind [3002], missing []"),
     ("quorum_healthy", caught_up(-1), "behind [3002], missing []"),
     ("quorum_healthy", silent_controller, "notyet: controllers [3001] to answer"),
@@ -238,6 +243,15 @@ def test_a_blind_spot_that_the_stage_cannot_do_without_blocks_it() -> None:
     found = gates.no_blockers(without("disks")(whole(Stage.CONTROLLERS)), Stage.MIGRATION_MODE)
     assert isinstance(found, Refused)
     assert any(code.startswith("B-DIR") for code in found.codes)
+
+
+def test_what_is_found_because_a_step_stopped_a_node_counts_for_everybody_else() -> None:
+    """A broker that does not see all others blocks the next stop, but not the start of the one that is missing."""
+    world = fewer_seen(whole(Stage.CONTROLLERS))
+    found = gates.no_blockers(world, Stage.MIGRATION_MODE)
+    assert isinstance(found, Refused)
+    assert found.codes == ("B-NET-01",)
+    assert gates.no_blockers(world, Stage.MIGRATION_MODE, down=2) == Ready()
 
 
 def test_many_blockers_are_shown_as_five_and_a_number() -> None:
