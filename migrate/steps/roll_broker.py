@@ -285,7 +285,7 @@ class RollToKraft(_Roll):
         return gates.first(
             gates.no_blockers(world, self.stage, down=self.broker),
             gates.state_is(world, ZkMigrationState.MIGRATION),
-            gates.views_equal(world),
+            gates.views_equal(world, down=self.broker),
             self._may_restart(world),
             gates.quorum_healthy(world),
         )

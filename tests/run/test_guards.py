@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import NoProgress, PlanIsStale, PlanStopped, PlanUnreadable
-from migrate.model.difference import DiffReport
+from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.outcome import NotYet, Ready, Refused, Unknown
@@ -17,6 +17,7 @@ from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.model.step import NotBegun
 from migrate.model.views import MetaBroken, MetaMissing, MigrationZnode
+from migrate.model.world import World
 from migrate.run import journal as journals
 from migrate.run import staleness
 from migrate.steps import gates
@@ -277,3 +278,21 @@ def test_a_run_says_at_which_point_it_was_refused(tmp_path: Path) -> None:
         run(cluster, plan, tmp_path)
     assert journals.read(tmp_path / "journal.jsonl").events[-1].name == "stop"
     assert "start 2 migration" not in cluster.done
+
+
+def test_a_broker_stopped_in_migration_mode_is_excused_its_own_znode_and_nothing_else() -> None:
+    """Seen on real Kafka: its znode goes with its session, its registration stays, and the comparison says so."""
+    gone = Difference("broker", "1", "endpoints", DifferenceClass.ONLY_KRAFT, None, "CLIENT://b1:9093")
+    other = Difference("broker", "2", "endpoints", DifferenceClass.ONLY_KRAFT, None, "CLIENT://b2:9093")
+    topic = Difference("topic-config", "1", "retention.ms", DifferenceClass.DIFFERS, "1", "2")
+    world = worlds.world_at(Stage.HYBRID)
+
+    def found(*differences: Difference) -> World:
+        return replace(world, diff=DiffReport(500, 0, {"broker": {"EQUAL": 2, "ONLY_KRAFT": 1}}, differences))
+
+    assert isinstance(gates.views_equal(found(gone), down=1), Ready)
+    assert isinstance(gates.views_equal(found(gone)), Refused)
+    assert isinstance(gates.views_equal(found(gone, other), down=1), Refused)
+    assert isinstance(gates.views_equal(found(topic), down=1), Refused)
+    assert "B-MIG-06" not in str(gates.no_blockers(found(gone), Stage.KRAFT_MODE, down=1))
+    assert "B-MIG-06" in str(gates.no_blockers(found(gone, other), Stage.KRAFT_MODE, down=1))
