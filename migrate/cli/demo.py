@@ -71,10 +71,8 @@ class Demo:
             raise
         except MigrateError:
             where = f"--dir {self._options.directory}"
-            self._lines.say(
-                f"stopped; the cluster is left as it is (kraft-migrate lab status {where}; lab down {where})",
-                "bold red",
-            )
+            hint = f"(kraft-migrate lab status {where}; lab down {where})"
+            self._lines.say(f"this run ends here; the cluster is left as it is {hint}", "bold red")
             raise
 
     def _run(self) -> int:
@@ -91,6 +89,7 @@ class Demo:
             self._lines.say("load: an idempotent producer and a consumer, in a process of their own")
         sources = Sources(self._lab.inventory, playbook, self._folder / "spark")
         if self._options.until >= Stage.HYBRID:
+            self._lines.say("Spark is being started for the comparisons")
             sources.start_spark()
         try:
             plan, folder = self._migrate(sources, playbook)

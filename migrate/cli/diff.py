@@ -27,6 +27,7 @@ def diff(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: 
 
     found, loaded = load_target(playbook, inventory)
     with observing(found, loaded, spark=True) as observer:
+        click.echo("Spark is being started, and both sides are read: half a minute or so", err=True)
         observer.sources.start_spark()
         world = observer.observe(frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DIFF}), {})
     report = world.diff

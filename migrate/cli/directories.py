@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import pathlib
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import cluster_options, load_target, observing, output_option
 from migrate.errors import NotVisible, UsageWrong
+
+SHOWN: Final = 50
 
 
 @click.group()
@@ -91,6 +93,14 @@ def _nothing() -> Mapping[str, Any]:
     }
 
 
+def _spelled(identity: str) -> str:
+    """A directory's id; the three that are none, by the names that Kafka's DirectoryId gives them."""
+    from migrate.model import ids
+
+    names = {ids.MIGRATING: "MIGRATING", ids.UNASSIGNED: "UNASSIGNED", ids.LOST: "LOST"}
+    return {str(key): name for key, name in names.items()}.get(identity, identity or "nothing")
+
+
 @directories.command()
 @cluster_options
 @output_option
@@ -123,11 +133,14 @@ def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
         ]
         click.echo(json.dumps({"schema": 1, "offset": ledger.offset, "counts": ledger.counts(), "replicas": rows}))
     else:
-        for row in wrong[:50]:
+        for row in wrong[:SHOWN]:
+            why = f" ({row.why})" if row.why else ""
             click.echo(
                 f"{row.state}  {row.topic}-{row.partition} on broker {row.broker}: on disk {row.on_disk or 'nowhere'}, "
-                f"in the metadata {row.in_metadata or '-'} {row.why}"
+                f"in the metadata {_spelled(row.in_metadata)}{why}"
             )
+        if len(wrong) > SHOWN:
+            click.echo(f"... and {len(wrong) - SHOWN} more (--output json has them all)")
         counts = ", ".join(f"{state} {count}" for state, count in ledger.counts().items())
         click.echo(f"{len(ledger.rows)} replicas at metadata offset {ledger.offset}: {counts or 'none'}")
     return EXIT_CHANGES if wrong or not ledger.rows else EXIT_OK

@@ -74,13 +74,6 @@ def _stage(here: Any) -> dict[str, Any]:
     }
 
 
-def next_command(here: Any) -> str:
-    """What a person runs next: the half-done stage again, or the one after the last that is complete."""
-    if here.half is not None:
-        return f"plan PLAYBOOK --stage {here.half.label}"
-    return NEXT.get(here.stage.label, "plan PLAYBOOK")
-
-
 def _processes(world: Any) -> list[dict[str, Any]]:
     from migrate.model.outcome import Unknown
     from migrate.model.views import ConfigFile, Running
@@ -150,18 +143,19 @@ def as_text(answer: Mapping[str, Any]) -> str:
     ]
     quorum = answer["quorum"]
     lines.append(
-        f"quorum   {quorum['unknown']}"
+        f"quorum   unknown: {quorum['unknown']}"
         if "unknown" in quorum
         else f"quorum   leader {quorum['leader']}, epoch {quorum['epoch']}, high watermark {quorum['high_watermark']}"
     )
     ledger = answer["ledger"]
     if "unknown" in ledger:
-        lines.append(f"ledger   {ledger['unknown']}")
+        lines.append(f"ledger   unknown: {ledger['unknown']}")
     else:
         for broker, states in ledger["brokers"].items():
             text = ", ".join(f"{state} {count}" for state, count in states.items()) or "no replicas"
             lines.append(f"ledger   broker {broker}: {text}")
-    lines.append(f"partitions without full ISR or leader: {answer['unhealthy_partitions']}")
+    unhealthy = answer["unhealthy_partitions"]
+    lines.append(f"partitions without full ISR or leader: {'unknown' if unhealthy is None else unhealthy}")
     if "next" in answer:
         lines.append(f"next     kraft-migrate {answer['next']}")
     return "\n".join(lines)

@@ -200,6 +200,8 @@ def _connect(jvm: DriverJvm) -> SparkSession:
 
     if SparkContext._gateway is not None:  # noqa: SLF001 - pyspark has no public way to ask
         raise SparkDidNotStart("this process has a Spark session already", why="pyspark knows one session a process")
+    # Py4J logs a traceback for whatever interrupts a call, Ctrl-C too; what matters comes back as an exception
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.update({"PYSPARK_GATEWAY_PORT": str(jvm.port), "PYSPARK_GATEWAY_SECRET": jvm.secret})
     try:

@@ -6,7 +6,7 @@ from migrate.model.plan import Plan
 from migrate.report.change_summary import SYMBOLS, by_stage, next_command, restarts, summarize, znodes
 from migrate.report.findings_text import rows
 from migrate.report.lines import columns
-from migrate.report.plan_verdict import areas, counts, judge
+from migrate.report.plan_verdict import areas, blind_spots, counts, judge
 from migrate.report.templating import render
 
 
@@ -18,6 +18,7 @@ def plan_html(plan: Plan, path: str = "PLAN") -> str:
         verdict=judge(plan),
         counts=counts(plan.findings),
         areas=areas(plan.findings),
+        blind_spots=blind_spots(plan),
         rows=rows(plan.findings),
         change=summarize(plan),
         stages=by_stage(plan),

@@ -11,7 +11,7 @@ from migrate.report import lines as page_lines
 from migrate.report.change_summary import by_stage, next_command, restarts, summarize, znodes
 from migrate.report.findings_text import finding_lines
 from migrate.report.lines import WIDTH, Line, Page, Tone
-from migrate.report.plan_verdict import areas, counts, judge
+from migrate.report.plan_verdict import areas, blind_spots, counts, judge
 from migrate.report.wording import moment, plural
 
 TONES: Final = {"+": Tone.ADD, "-": Tone.REMOVE, "!": Tone.BAD, "=": Tone.DIM}
@@ -140,9 +140,10 @@ def _limits(page: Page, plan: Plan) -> None:
     if not plan.summary.availability:
         page.add("no partition has to become unavailable; none goes below min.insync.replicas by our hand", indent=2)
     page.heading("Blind spots (never counted as a pass)")
-    for entry in plan.summary.blind_spots:
+    spots = blind_spots(plan)
+    for entry in spots:
         page.wrap(f"? {entry}", Tone.WARN, hang=2)
-    if not plan.summary.blind_spots:
+    if not spots:
         page.add("none", indent=2)
 
 

@@ -91,6 +91,12 @@ def unseen(findings: Iterable[Finding]) -> list[tuple[str, str, list[str]]]:
     return [(about, why, sorted(set(codes))) for (about, why), codes in sorted(found.items())]
 
 
+def blind_spots(plan: Plan) -> list[str]:
+    """All that was not seen, each once: what the look itself could not see, then what a check missed."""
+    missed = [f"{about}: {why} (for {', '.join(codes)})" for about, why, codes in unseen(plan.findings)]
+    return [*plan.summary.blind_spots, *missed]
+
+
 def areas(findings: Sequence[Finding]) -> str:
     """How many findings each area has, by the middle of the code: `DIR 2, ZKN 1`."""
     found: dict[str, int] = {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -101,7 +102,17 @@ def test_verify_ends_with_2_where_one_is_not(stage: Stage, directories: Director
     assert json.loads(answer.out)["counts"] == {"MIGRATING": 18}
     text = directories(whole(stage), "verify")
     assert text.code == 2
-    assert text.out.splitlines()[0].startswith("MIGRATING  t0-0 on broker 0: on disk ")
+    first = text.out.splitlines()[0]
+    assert first.startswith("MIGRATING  t0-0 on broker 0: on disk ")
+    assert re.search(r"in the metadata (MIGRATING|nothing)$", first), "a person does not read AAAAAAAAAAAAAAAAAAAAAA"
+
+
+def test_a_long_list_is_cut_and_says_so(directories: Directories, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is not shown is counted, and where it stands is named."""
+    monkeypatch.setattr("migrate.cli.directories.SHOWN", 5)
+    lines = directories(whole(Stage.COPY), "verify").out.splitlines()
+    assert len(lines) == 7
+    assert lines[5] == "... and 13 more (--output json has them all)"
 
 
 def test_unseen_disks_are_2_and_say_why(directories: Directories) -> None:

@@ -64,6 +64,18 @@ def test_a_blind_spot_blocks_only_the_change_that_comes_first() -> None:
     assert str(judge(dataclasses.replace(plan, findings=(needed,)))) == "BLOCKED (1)"
 
 
+def test_what_a_check_could_not_see_stands_among_the_blind_spots() -> None:
+    """`none` there, below a count of one, would be read as a pass."""
+    summary = dataclasses.replace(story.plan().summary, blind_spots=())
+    plan = dataclasses.replace(story.plan(), findings=story.BLIND, summary=summary)
+
+    section = plan_text(plan, PATH).split("Blind spots (never counted as a pass)")[1].split("Next")[0]
+    assert "none" not in section
+    for about, why, _ in unseen(plan.findings):
+        assert f"{about}: {why}" in " ".join(section.split())
+        assert f"<li>{about}: {why}" in plan_html(plan, PATH)
+
+
 def test_ready_is_said_only_where_nothing_is_in_doubt() -> None:
     """No warning, no blind spot."""
     clear = dataclasses.replace(story.plan().summary, blind_spots=())
