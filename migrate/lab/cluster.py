@@ -247,7 +247,11 @@ class Lab:
     def _require_ports(self) -> None:
         for port, name in self.topology.ports().items():
             if self._stopped(name) and not topologies.is_free(port):
-                raise PortTaken(f"port {port} is taken", where=f"{topologies.HOST}:{port}", why=f"{name} listens there")
+                raise PortTaken(
+                    f"port {port} is taken",
+                    where=f"{topologies.HOST}:{port}",
+                    why=f"{name} of this lab is to listen there",
+                )
 
     def _start(self, names: Sequence[str], progress: Progress) -> None:
         stopped = [name for name in names if self._stopped(name)]

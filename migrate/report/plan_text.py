@@ -152,7 +152,7 @@ def _next(page: Page, plan: Plan, path: str) -> None:
     page.heading("Next")
     match verdict.word.name:
         case "BLOCKED":
-            page.add("remove the blockers above, then plan again", Tone.BAD, 2)
+            page.add("remove the blockers above, make visible what could not be seen, then plan again", Tone.BAD, 2)
         case "NO_CHANGES":
             page.add("nothing would change; to look and prove only:", Tone.GOOD, 2)
             page.add(next_command(plan, path), indent=2)
