@@ -57,6 +57,7 @@ def test_only_what_was_asked_for_is_looked_at_once(need: Need) -> None:
     for part in ("zookeeper", "kraft", "live", "configs", "disks", "services"):
         wanted = getattr(world, part) if part in PARTS[need] else NOT_ASKED
         assert getattr(found, part) == wanted, part
+    assert (found.ledger == NOT_ASKED) is (need not in (Need.LEDGER, Need.SPARK_LEDGER))
     assert (found.inventory, found.playbook, found.facts) == (world.inventory, world.playbook, {"soak_elapsed": "1"})
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrate.errors import NothingToPlan
@@ -290,6 +290,7 @@ def with_raw(world: World, node: int, more: bytes) -> World:
     return replace(world, configs={**world.configs, NodeId(node): file})
 
 
+@settings(max_examples=30)
 @given(st.sampled_from(Stage), st.sampled_from(Stage), st.booleans())
 def test_a_plan_is_a_function_of_world_and_playbook(here: Stage, target: Stage, only: bool) -> None:
     """The same twice, whatever the hour; and never a step of a stage that is complete."""

@@ -223,9 +223,15 @@ def test_a_backup_lies_beside_the_file_and_with_us_and_is_named_with_its_sum(rig
 def test_an_older_backup_on_the_host_is_never_overwritten(rig: Rig) -> None:
     """It may be all that is left of the first state."""
     rig.effects.backup_file(NODE, PATH)
+    rig.effects.backup_file(NODE, PATH)
+    assert set(rig.log.files) == {PATH, PATH + BACKUP_SUFFIX}
     rig.log.files[PATH] = NEW
     rig.effects.backup_file(NODE, PATH)
     assert rig.log.files[PATH + BACKUP_SUFFIX] == OLD
+    beside = f"{PATH}{BACKUP_SUFFIX}-{hashlib.sha256(NEW).hexdigest()[:8]}"
+    assert rig.log.files[beside] == NEW
+    assert beside in notes(rig.journal.events)[f"backup:1:{PATH}"]
+    assert len([said for said in rig.log.said if said.startswith("write")]) == 2
 
 
 def test_what_is_not_there_needs_no_backup(rig: Rig) -> None:

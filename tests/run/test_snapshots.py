@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
+from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
@@ -62,6 +63,16 @@ def test_unseen_disks_leave_the_rows_without_a_place() -> None:
     assert [(cell["broker"], cell["path"], cell["states"]) for cell in cells] == [
         (node, "", {"UNKNOWN": 6}) for node in range(3)
     ]
+
+
+def test_one_broker_whose_disks_are_unseen_leaves_its_own_rows_without_a_place() -> None:
+    """The others keep theirs."""
+    world = whole(Stage.KRAFT_MODE)
+    assert not isinstance(world.disks, Unknown)
+    world = relook(replace(world, disks={**world.disks, NodeId(1): Unknown("no mount")}))
+    cells = kept(world)["ledger"]["cells"]
+    assert [(cell["path"], cell["states"]) for cell in cells if cell["broker"] == 1] == [("", {"UNKNOWN": 6})]
+    assert len([cell for cell in cells if cell["path"]]) == 6
 
 
 def test_the_comparison_is_kept_as_counts_and_rules() -> None:

@@ -10,7 +10,7 @@ from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Predicted
-from migrate.model.views import ConfigFile, NoFile, NullZnode
+from migrate.model.views import ConfigFile, MigrationZnode, NoFile, NullZnode
 from migrate.run import snapshots
 from migrate.steps import facts
 from tests.steps.looks import whole, without
@@ -35,6 +35,8 @@ def test_every_fact_of_a_healthy_world() -> None:
     znodes = [see(whole(stage), "migration_znode:") for stage in (Stage.ASSESS, Stage.CONTROLLERS, Stage.COPY)]
     assert znodes == ["absent", "waiting", "copied"]
     assert see(worlds.with_zk(whole(Stage.ASSESS), migration=NullZnode(0)), "migration_znode:") == "null"
+    nothing = MigrationZnode(0, 0, 3000, 2, 7)  # an offset of 0 is no copy
+    assert see(worlds.with_zk(whole(Stage.ASSESS), migration=nothing), "migration_znode:") == "waiting"
     assert see(whole(Stage.COPY), "migration_state:") == ZkMigrationState.MIGRATION.name
     assert see(whole(Stage.ASSESS), "cluster_id:") == see(whole(Stage.CLEANUP), "cluster_id:") == CLUSTER_ID
     assert see(whole(Stage.ASSESS), "log_dirs:1") == "/data/b1/d0,/data/b1/d1,/data/b1/d2"
