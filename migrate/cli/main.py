@@ -20,7 +20,7 @@ COMMANDS: Final = {
     "status": ("migrate.cli.status", "status", "Where the migration stands, and what comes next."),
     "diff": ("migrate.cli.diff", "diff", "Compare ZooKeeper with KRaft, field by field."),
     "directories": ("migrate.cli.directories", "directories", "Log directories: show, verify, assign."),
-    "metadata": ("migrate.cli.metadata", "metadata", "Read KRaft metadata: dump."),
+    "metadata": ("migrate.cli.metadata", "metadata", "Read KRaft metadata files: dump, image, export."),
     "report": ("migrate.cli.report", "report", "Write the report of a run."),
     "playbook": ("migrate.cli.playbook", "playbook", "Playbooks: lint, schema, show."),
     "explain": ("migrate.cli.explain", "explain", "What a code means, and what to do about it."),
