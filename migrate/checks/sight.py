@@ -24,6 +24,7 @@ from migrate.model.views import (
     MetadataAnswer,
     NodeAnswer,
     NoFile,
+    PartlyRead,
     Quorum,
     ZookeeperView,
 )
@@ -60,6 +61,14 @@ def playbook(world: World) -> Sight[Playbook]:
 def zookeeper(world: World) -> Sight[ZookeeperView]:
     """ZooKeeper's tree."""
     return _whole(world.zookeeper, "ZooKeeper")
+
+
+def readable_zookeeper(world: World) -> Sight[ZookeeperView]:
+    """What of ZooKeeper's tree could be read, for findings about single objects; malformed parts are missing."""
+    found = world.zookeeper
+    if isinstance(found, PartlyRead):
+        return Sight(found.view, (("the malformed parts of ZooKeeper", found.reason),))
+    return _whole(found, "ZooKeeper")
 
 
 def kraft(world: World) -> Sight[KraftView]:

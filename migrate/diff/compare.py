@@ -18,10 +18,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark reader expects
 
 from migrate.diff import frames
-from migrate.diff.expected import RULES, Situation, rule_of
+from migrate.diff.expected import RULES, rule_of
 from migrate.diff.guard import answering
 from migrate.diff.tables import Compared, entity_table, partition_table
-from migrate.model.difference import Difference, DifferenceClass, DiffReport
+from migrate.errors import MalformedZnode
+from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 from migrate.model.inventory import AcceptedDifference
 from migrate.model.views import KraftView, ZookeeperView
 
@@ -29,6 +30,27 @@ LOG = logging.getLogger("migrate.diff")
 EQUAL: Final = DifferenceClass.EQUAL.value
 MOST_ROWS: Final = 10_000
 BLIND_CONFIG: Final = re.compile(r"/config/brokers/(?P<key>[^\s:/]+):? (?P<name>[a-zA-Z0-9._-]+)")
+
+ACCEPTED_KEYS: Final = ("cluster", "cls", "kind", "key", "field")
+ACCEPTED: Final = pa.schema(
+    [("cluster", pa.int32()), *((name, pa.string()) for name in ("cls", "kind", "key", "field", "ticket"))]
+)
+DELETIONS: Final = pa.schema([("cluster", pa.int32()), ("topic", pa.string()), ("deleting", pa.bool_())])
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The two views of one cluster, what is accepted there, and how far behind dual write was (records)."""
+
+    zookeeper: ZookeeperView
+    kraft: KraftView
+    accepted: Sequence[AcceptedDifference] = ()
+    lag: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a tree that was read in part: what it lacks would look like something that is only in KRaft."""
+        for part in self.zookeeper.malformed:
+            raise MalformedZnode(part.problem, where=part.path, why="a tree that was read in part is not compared")
 
 
 def compare(
@@ -59,12 +81,55 @@ def compare(
     total = unequal.total()
     cut = (f"{total - MOST_ROWS} of {total} differences are counted and not listed",) if total > MOST_ROWS else ()
     LOG.info("compared at offset %d: %d fields, %d of them not equal", offset, counted.total(), total)
+    return _report(question, rows[:MOST_ROWS], counted, today, offset=offset, cut=cut)
+
+
+def compare_many(spark: SparkSession, questions: Sequence[Question], *, today: date) -> list[DiffReport]:
+    """The comparisons of several small clusters by one job, in their order; every difference is listed.
+
+    Raises:
+        MalformedZnode: a part of ZooKeeper could not be read: it would look like something that is only in KRaft.
+        SparkGone: the session ended under the comparison.
+    """
+    with answering("the comparisons"):
+        tables = _tables(spark, questions)
+        classed = _classed(spark, _found(tables), questions, today)
+        totals = reduce(DataFrame.unionByName, (table.by_cluster for table in tables))
+        answer = classed.withColumn("equal", F.lit(None).cast("bigint")).unionByName(totals, allowMissingColumns=True)
+        rows = answer.toArrow().to_pylist()
+    listed: list[list[dict[str, str | None]]] = [[] for _ in questions]
+    counted: list[Counter[tuple[str, str]]] = [Counter() for _ in questions]
+    for row in rows:
+        cluster = row["cluster"]
+        if row["equal"] is None:
+            listed[cluster].append(row)
+            counted[cluster][row["kind"], row["cls"]] += 1
+        else:
+            counted[cluster][row["kind"], EQUAL] += row["equal"]
+    _check_nothing_lost(tables, sum(found.total() for found in counted))
+    return [
+        _report(question, found, counts, today, offset=question.kraft.offset, cut=())
+        for question, found, counts in zip(questions, listed, counted, strict=True)
+    ]
+
+
+def _report(
+    question: Question,
+    rows: Sequence[dict[str, str | None]],
+    counted: Counter[tuple[str, str]],
+    today: date,
+    *,
+    offset: int,
+    cut: tuple[str, ...],
+) -> DiffReport:
+    differences = tuple(sorted(map(_difference, rows), key=_order))
     return DiffReport(
         offset=offset,
-        lag=lag,
+        lag=question.lag,
         counts=_by_kind(counted),
-        differences=tuple(sorted(map(_difference, rows[:MOST_ROWS]), key=_order)),
-        blind_spots=(*zookeeper.blind_spots, *cut),
+        differences=differences,
+        blind_spots=(*question.zookeeper.blind_spots, *cut),
+        idle=idle_acceptances(question.accepted, differences, today, whole=not cut),
     )
 
 

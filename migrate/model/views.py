@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
 
 from migrate.model.columns import EntityColumns, PartitionColumns, ReplicaColumns
 from migrate.model.ids import DirectoryId, NodeId
@@ -66,16 +68,60 @@ class PendingWork:
     log_dir_events: tuple[str, ...] = ()
 
 
+class ZnodePart(StrEnum):
+    """What of Kafka's a malformed znode, or a part of one, would have told."""
+
+    CLUSTER_ID = "the cluster's id"
+    TAKEOVER = "who controls the cluster"
+    BROKER = "a broker's registration"
+    TOPIC = "a topic"
+    STATE = "a partition's state"
+    CONFIG = "a configuration"
+    BROKER_CONFIG = "a broker's configuration"
+    QUOTA = "quotas"
+    SCRAM = "SCRAM credentials"
+    ACL = "ACLs"
+    TOKEN = "a delegation token"  # noqa: S105 - no password
+    PRODUCER_IDS = "the next block of producer ids"
+    FEATURE = "finalized features"
+    PENDING = "administrative work under way"
+
+
+@dataclass(frozen=True, slots=True)
+class ZnodeAcl:
+    """One entry of a znode's ACL; `permissions` are ZooKeeper's bits, 31 is all of them."""
+
+    permissions: int
+    scheme: str
+    identity: str
+
+
+@dataclass(frozen=True, slots=True)
+class Malformed:
+    """A znode that is there and is not what Kafka writes: what it would have told is unknown, never absent."""
+
+    path: str
+    problem: str
+    part: ZnodePart
+
+
+ACLS_UNREAD: Final = Unknown("ACLs were not read")
+
+
 @dataclass(frozen=True, slots=True)
 class ZookeeperView:
-    """What ZooKeeper said between `zxid_first` and `zxid_last`; what changed meanwhile was read again."""
+    """What ZooKeeper said between `zxid_first` and `zxid_last`; what changed meanwhile was read again.
+
+    A view with `malformed` parts has everything else; a malformed znode of the takeover is Unknown, a malformed
+    cluster id is "".  Nobody but checks of single objects may use such a view: see `PartlyRead`.
+    """
 
     connect: str
     cluster_id: str
     brokers: Mapping[NodeId, ZkBroker]
-    controller: ControllerZnode | NoZnode
-    controller_epoch: int | NoZnode
-    migration: MigrationZnode | NoZnode | NullZnode
+    controller: ControllerZnode | NoZnode | Unknown
+    controller_epoch: int | NoZnode | Unknown
+    migration: MigrationZnode | NoZnode | NullZnode | Unknown
     partitions: PartitionColumns
     entities: EntityColumns
     topics_without_id: tuple[str, ...]
@@ -85,6 +131,28 @@ class ZookeeperView:
     znodes: int = 0
     zxid_first: int = 0
     zxid_last: int = 0
+    malformed: tuple[Malformed, ...] = ()
+    undecodable: tuple[str, ...] = ()  # encoded passwords that the given password.encoder.secret does not open
+    acls: Mapping[str, tuple[ZnodeAcl, ...]] | Unknown = ACLS_UNREAD  # of the znodes that controllers write
+
+
+@dataclass(frozen=True, slots=True)
+class PartlyRead(Unknown):
+    """A tree with malformed znodes: Unknown to everything that would take the rest for the whole.
+
+    `view` has what is readable, for findings about single objects; what it lacks proves nothing.
+    """
+
+    view: ZookeeperView
+
+
+def whole_or_unknown(view: ZookeeperView) -> ZookeeperView | PartlyRead:
+    """The view, if every znode of it could be read."""
+    if not view.malformed:
+        return view
+    first, more = view.malformed[0], len(view.malformed) - 1
+    rest = f", and {more} more" if more else ""
+    return PartlyRead(f"malformed znodes (B-ZKN-16): {first.path}: {first.problem}{rest}", view)
 
 
 # -- KRaft -------------------------------------------------------------------------------------------------------

@@ -19,10 +19,14 @@ class Znode(NamedTuple):
 
 
 class Absent(Enum):
-    """Why there is no data: MISSING (known not to be there) and DENIED (we may not see it) are never the same."""
+    """Why there is no value: MISSING (known not to be there) and the others (we cannot tell) are never the same.
+
+    DENIED: we may not see it; MALFORMED: it is there, and is not what Kafka writes (no reader of trees answers this).
+    """
 
     MISSING = "missing"
     DENIED = "denied"
+    MALFORMED = "malformed"
 
 
 class TreeReader(Protocol):

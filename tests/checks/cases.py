@@ -15,6 +15,7 @@ from migrate.model.views import (
     ControllerZnode,
     Directory,
     LogDirAnswer,
+    Malformed,
     MetaBroken,
     MetadataAnswer,
     MetaMissing,
@@ -27,6 +28,8 @@ from migrate.model.views import (
     PendingWork,
     Quorum,
     Voter,
+    ZnodePart,
+    whole_or_unknown,
 )
 from migrate.model.world import World
 from tests.testing import worlds
@@ -101,6 +104,16 @@ def column(name: str, row: int, value: object) -> Bend:
         cells = list(getattr(table, name))
         cells[row] = value
         return with_zk(world, partitions=replace(table, **{name: cells}))
+
+    return bend
+
+
+def malformed(path: str, part: ZnodePart) -> Bend:
+    """A znode that is there and cannot be read."""
+
+    def bend(world: World) -> World:
+        view = replace(worlds.zk(world), malformed=(Malformed(path, "it is no JSON", part),))
+        return replace(world, zookeeper=whole_or_unknown(view))
 
     return bend
 
@@ -230,6 +243,19 @@ ZOOKEEPER = (
     ),
     Case(
         "B-ZKN-13", ZK, "/cluster/id", lambda w: replace(w, inventory=replace(w.inventory, expect_cluster_id=uuid(1)))
+    ),
+    Case("B-ZKN-16", ZK, "/brokers/topics/t0", malformed("/brokers/topics/t0", ZnodePart.TOPIC)),
+    Case("B-ZKN-12", ZK, "/config/clients/app", malformed("/config/clients/app", ZnodePart.QUOTA)),
+    Case("B-ZKN-17", ZK, "/config/users/u", malformed("/config/users/u", ZnodePart.SCRAM)),
+    Case("B-ZKN-18", ZK, "/config/brokers/one", malformed("/config/brokers/one", ZnodePart.BROKER_CONFIG)),
+    Case(
+        "B-ZKN-11",
+        ZK,
+        "topics a, b",
+        then(
+            lambda w: with_entity(w, "topic", "a", "topic_id", topic_id(77)),
+            lambda w: with_entity(w, "topic", "b", "topic_id", topic_id(77)),
+        ),
     ),
     Case("W-ZKN-14", ZK, "/log_dir_event_notification", pending(log_dir_events=("log_dir_event_0",))),
 )
