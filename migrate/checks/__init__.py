@@ -14,10 +14,12 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     network,
     quorum,
     replicas,
+    reported_directories,
     rollback,
     security,
     versions,
     zookeeper,
+    zookeeper_access,
 )
 from migrate.checks.registry import CHECKS, NEVER, run_all
 from migrate.model.findings import CodeDoc, Finding, Severity

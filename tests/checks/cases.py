@@ -28,6 +28,7 @@ from migrate.model.views import (
     PendingWork,
     Quorum,
     Voter,
+    ZnodeAcl,
     ZnodePart,
     whole_or_unknown,
 )
@@ -106,6 +107,14 @@ def column(name: str, row: int, value: object) -> Bend:
         return with_zk(world, partitions=replace(table, **{name: cells}))
 
     return bend
+
+
+def acls(found: dict[str, tuple[ZnodeAcl, ...]]) -> Bend:
+    """ACLs of the znodes that controllers write."""
+    return lambda world: with_zk(world, acls=found)
+
+
+OPEN_READ = ZnodeAcl(1, "world", "anyone")
 
 
 def malformed(path: str, part: ZnodePart) -> Bend:
@@ -292,6 +301,14 @@ DIRECTORIES = (
     Case("B-DIR-12", ZK, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "future"))),
     Case("W-DIR-19", ZK, "broker 0: /data", answers("log_dirs", 0, (LogDirAnswer("/data", 0, 1, ("t0-0",)),))),
     Case("B-DIR-13", ZK, "broker 0: t9-0", then(column("topic", 0, "t9"))),
+    Case("B-DIR-20", ZK, "broker 2", answers("log_dirs", 2, (LogDirAnswer("/data/b2/d0", 0, 2, ()),)), "too few"),
+    Case(
+        "B-DIR-20",
+        HYBRID,
+        "broker 1",
+        answers("log_dirs", 1, tuple(LogDirAnswer(f"/data/b1/d{n}", 0, 2, ()) for n in range(4))),
+        "too many",
+    ),
     Case("W-DIR-14", ZK, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "stray"))),
     Case("W-DIR-18", ZK, "/data/b0/d0", directory(0, 0, oddities=("link, not followed: x",))),
 )
@@ -333,6 +350,16 @@ SECURITY = (
         "controller 3000",
         lambda w: with_entity(w, "delegation-token", "hmac:1", "owner", "User:a"),
     ),
+    Case(
+        "B-SEC-05",
+        ZK,
+        "ZooKeeper's ACLs",
+        acls({"/brokers/topics": (ZnodeAcl(31, "sasl", "kafka"),), "/config": (ZnodeAcl(31, "sasl", "old"),)}),
+    ),
+    Case("B-SEC-05", ZK, "ZooKeeper's ACLs", acls({"/config": (ZnodeAcl(1, "world", "anyone"),)}), "nobody"),
+    Case("W-SEC-14", ZK, "ZooKeeper's ACLs", acls({"/config": (OPEN_READ, ZnodeAcl(31, "sasl", "kafka"))})),
+    Case("W-SEC-14", ZK, "ZooKeeper's ACLs", acls({"/config": (OPEN_READ, ZnodeAcl(14, "x509", "CN=k"))}), "added up"),
+    Case("B-SEC-15", ZK, "/config/brokers/1", lambda w: with_zk(w, undecodable=("/config/brokers/1 ssl.key",))),
     Case("W-SEC-11", PREPARED, "controller 3001", values(0, zookeeper__set__acl="true")),
     Case("W-SEC-12", ZK, "/config/users", values(0, zookeeper__set__acl="true")),
     Case(
