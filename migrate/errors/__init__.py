@@ -98,6 +98,12 @@ from migrate.errors.zookeeper import (
     ZookeeperSessionLost,
     ZookeeperUnreachable,
 )
+from migrate.errors.zookeeper_files import (
+    TransactionsMissing,
+    TreeDigestDiffers,
+    ZookeeperFileDamaged,
+    ZookeeperFilesMissing,
+)
 
 __all__ = [
     "AccessRefused",
@@ -182,6 +188,8 @@ __all__ = [
     "SparkGone",
     "StaleBrokerEpoch",
     "StorageNotFormatted",
+    "TransactionsMissing",
+    "TreeDigestDiffers",
     "UnknownCode",
     "UnknownSchemaError",
     "UsageWrong",
@@ -189,6 +197,8 @@ __all__ = [
     "YamlRefused",
     "ZnodeChanged",
     "ZookeeperDenied",
+    "ZookeeperFileDamaged",
+    "ZookeeperFilesMissing",
     "ZookeeperSessionLost",
     "ZookeeperUnreachable",
 ]

@@ -28,7 +28,7 @@ from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.collect import Collected, collect
 from migrate.zookeeper.layout import child, name_of
 from migrate.zookeeper.password_encoder import PasswordDecoder
-from migrate.zookeeper.znode import Absent, TreeReader, Znode
+from migrate.zookeeper.znode import Absent, AclReader, TreeReader, Znode
 
 TAKEOVER: Final = (layout.MIGRATION, layout.CONTROLLER, layout.CONTROLLER_EPOCH)
 KNOWN_CONFIG_TYPES: Final = frozenset({"topics", "brokers", "clients", "users", "ips", "changes"})
@@ -82,7 +82,7 @@ def read_view(client: ZookeeperClient, digester: Digester, secret: str | None = 
     return replace(view_of(client, client.connect_string, digester, secret), acls=read_acls(client))
 
 
-def read_acls(client: ZookeeperClient) -> dict[str, tuple[ZnodeAcl, ...]] | Unknown:
+def read_acls(client: AclReader) -> dict[str, tuple[ZnodeAcl, ...]] | Unknown:
     """The ACLs of the znodes that KRaft controllers write; Unknown where this identity may not see one."""
     found: dict[str, tuple[ZnodeAcl, ...]] = {}
     for path, answer in zip(layout.CONTROLLERS_WRITE, client.acls(layout.CONTROLLERS_WRITE), strict=True):
@@ -130,6 +130,7 @@ def view_of(reader: TreeReader, connect: str, digester: Digester, secret: str | 
         zxid_last=found.zxid_last,
         malformed=tuple(entry for _, entry in sorted(found.malformed.items())),
         undecodable=tuple(secrets.undecodable),
+        mzxids={path: znodes[path].mzxid for path in dict.fromkeys(rows.where) if path in znodes},
     )
 
 

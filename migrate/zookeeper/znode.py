@@ -40,3 +40,10 @@ class TreeReader(Protocol):
 
     def zxid(self) -> int:
         """The newest transaction that the reader has seen."""
+
+
+class AclReader(Protocol):
+    """Reads the ACLs of znodes by path relative to the chroot."""
+
+    def acls(self, paths: Sequence[str]) -> Sequence[Sequence[tuple[int, str, str]] | Absent]:
+        """(permissions, scheme, id) of each path, in order."""
