@@ -4,6 +4,14 @@ Two roots: what we were given is wrong, and what we could not see or do.  See `m
 """
 
 from migrate.errors.base import InputError, MigrateError, NotVisible, Retryable, UnknownCode, UsageWrong, WorldError
+from migrate.errors.bundles import (
+    BundleDamaged,
+    BundleExists,
+    BundleOtherVersion,
+    CollectedDamaged,
+    CollectedForNobody,
+    CollectedOtherVersion,
+)
 from migrate.errors.hosts import (
     BadProperties,
     ConfigUnreadable,
@@ -116,7 +124,13 @@ __all__ = [
     "BatchCrcError",
     "BatchCutError",
     "BatchError",
+    "BundleDamaged",
+    "BundleExists",
+    "BundleOtherVersion",
     "ChrootMissing",
+    "CollectedDamaged",
+    "CollectedForNobody",
+    "CollectedOtherVersion",
     "ConfigUnreadable",
     "ConnectStringWrong",
     "ConnectionClosed",

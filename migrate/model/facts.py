@@ -140,6 +140,8 @@ def _row_unknown(seed: Seed, disks: DisksByBroker | Unknown, here: Folders) -> s
         return f"disks: broker {seed.broker} was not looked at"
     if isinstance(broker, Unknown):
         return f"disks: {broker.reason}"
+    if broker.unproven:
+        return f"disks: {broker.unproven}"
     if not seed.topic_id:
         return "zookeeper: the topic has no topic_id"
     if here.unreadable:

@@ -105,6 +105,15 @@ class Malformed:
     part: ZnodePart
 
 
+@dataclass(frozen=True, slots=True)
+class ZookeeperSession:
+    """A session that a ZooKeeper server has: where it comes from, and its id."""
+
+    host: str
+    session: int
+
+
+CLIENTS_NOT_ASKED: Final = Unknown("the servers were not asked for their sessions")
 ACLS_UNREAD: Final = Unknown("ACLs were not read")
 
 
@@ -134,6 +143,8 @@ class ZookeeperView:
     malformed: tuple[Malformed, ...] = ()
     undecodable: tuple[str, ...] = ()  # encoded passwords that the given password.encoder.secret does not open
     acls: Mapping[str, tuple[ZnodeAcl, ...]] | Unknown = ACLS_UNREAD  # of the znodes that controllers write
+    clients: tuple[ZookeeperSession, ...] | Unknown = CLIENTS_NOT_ASKED
+    mzxids: Mapping[str, int] = field(default_factory=dict)  # znode -> mzxid, of the znodes that entities came from
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +242,11 @@ class MetaBroken:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """One log directory on a broker's disk.  `problem` is "" for a healthy one (readable, writable, fsync works)."""
+    """One log directory on a broker's disk.  `problem` is "" for a healthy one (readable, writable, fsync works).
+
+    `unproven` says why nobody tried whether it stores a block, "" where that was tried: such a directory is neither
+    healthy nor broken, and what was read in it stands.
+    """
 
     path: str
     problem: str
@@ -242,11 +257,17 @@ class Directory:
     mount: str = ""
     filesystem: str = ""
     free_bytes: int = -1
+    unproven: str = ""
 
     @property
     def healthy(self) -> bool:
-        """Could a broker use it now?"""
-        return not self.problem
+        """Is it known that a broker could use it now?"""
+        return not self.problem and not self.unproven
+
+    @property
+    def health(self) -> str:
+        """`healthy`, what is wrong with it, or why that is not known."""
+        return self.problem or (f"unknown: {self.unproven}" if self.unproven else "healthy")
 
     @property
     def id(self) -> DirectoryId | None:
@@ -261,6 +282,12 @@ class BrokerDisks:
     broker: NodeId
     directories: tuple[Directory, ...]
     metadata_directory: Directory | None = None
+
+    @property
+    def unproven(self) -> str:
+        """The log directories whose health is not known, with the first one's reason; "" where all of them were tried."""
+        found = [entry for entry in self.directories if entry.unproven]
+        return f"{', '.join(entry.path for entry in found)}: {found[0].unproven}" if found else ""
 
 
 # -- Live --------------------------------------------------------------------------------------------------------
@@ -289,10 +316,14 @@ class Quorum:
 
 @dataclass(frozen=True, slots=True)
 class NodeAnswer:
-    """What one process says of itself (ApiVersions).  `migration_flag` is the tag ZkMigrationReady: absent is False."""
+    """What one process says of itself (ApiVersions).  `migration_flag` is the tag ZkMigrationReady: absent is False.
+
+    `apis` is api key -> highest version that it knows: a bound of its release, which nothing on the wire names.
+    """
 
     migration_flag: bool
     finalized_features: Mapping[str, int]
+    apis: Mapping[int, int] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

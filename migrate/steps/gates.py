@@ -184,10 +184,10 @@ def disks_healthy(world: World, broker: int) -> Readiness:
     disks = world.disks.get(NodeId(broker), Unknown(f"the disks of broker {broker} were not looked at"))
     if isinstance(disks, Unknown):
         return disks
-    broken = [f"{entry.path} ({entry.problem})" for entry in disks.directories if not entry.healthy]
+    broken = [f"{entry.path} ({entry.problem})" for entry in disks.directories if entry.problem]
     if broken:
         return Refused(f"broker {broker} has log directories that are not healthy: {', '.join(broken)}")
-    return Ready()
+    return Unknown(f"broker {broker}: {disks.unproven}") if disks.unproven else Ready()
 
 
 def stop_is_accepted(world: World, broker: int) -> Readiness:
