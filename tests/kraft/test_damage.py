@@ -8,7 +8,7 @@ from __future__ import annotations
 import base64
 import json
 import logging
-import random
+import random  # noqa: TID251 - seeded: the same damage each time
 from collections.abc import Callable
 from pathlib import Path
 
