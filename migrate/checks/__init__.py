@@ -13,6 +13,7 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     migration,
     network,
     quorum,
+    releases,
     replicas,
     reported_directories,
     rollback,

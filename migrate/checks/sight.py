@@ -101,6 +101,16 @@ def controller_answers(world: World) -> Sight[dict[NodeId, NodeAnswer]]:
     )
 
 
+def broker_answers(world: World) -> Sight[dict[NodeId, NodeAnswer]]:
+    """What each broker says of itself."""
+    found = world.live if isinstance(world.live, Unknown) else world.live.brokers
+    return _by_node(
+        found,
+        [node.id for node in world.inventory.brokers],
+        ("what broker {} says of itself", "what the brokers say of themselves"),
+    )
+
+
 def metadata_answers(world: World) -> Sight[dict[NodeId, MetadataAnswer]]:
     """Each broker's Metadata answer."""
     found = world.live if isinstance(world.live, Unknown) else world.live.metadata

@@ -30,6 +30,7 @@ from migrate.model.views import (
     Voter,
     ZnodeAcl,
     ZnodePart,
+    ZookeeperSession,
     whole_or_unknown,
 )
 from migrate.model.world import World
@@ -105,6 +106,17 @@ def column(name: str, row: int, value: object) -> Bend:
         cells = list(getattr(table, name))
         cells[row] = value
         return with_zk(world, partitions=replace(table, **{name: cells}))
+
+    return bend
+
+
+def endpoints(node: int, *found: str) -> Bend:
+    """A broker's registered endpoints."""
+
+    def bend(world: World) -> World:
+        brokers = dict(worlds.zk(world).brokers)
+        brokers[NodeId(node)] = replace(brokers[NodeId(node)], endpoints=found)
+        return with_zk(world, brokers=brokers)
 
     return bend
 
@@ -185,6 +197,10 @@ VERSIONS = (
     Case("I-VER-14", ZK, "every broker", same),
     Case("B-VER-02", ZK, "broker 1", values(1, inter__broker__protocol__version="3.6")),
     Case("B-VER-03", ZK, "broker 2", values(2, inter__broker__protocol__version=None)),
+    Case("B-VER-05", ZK, "brokers [1]", answers("brokers", 1, NodeAnswer(False, {}, {1: 16}))),
+    Case("B-VER-06", ZK, "software", answers("brokers", 1, NodeAnswer(False, {}, {1: 17, 3: 13}))),
+    Case("I-VER-10", PREPARED, "KAFKA-19480", same),
+    Case("I-VER-11", ZK, "KAFKA-20960", same),
     Case("B-VER-04", HALF, "the brokers' files", values(1, inter__broker__protocol__version="3.8")),
 )
 CONFIG = (
@@ -226,6 +242,15 @@ CONFIG = (
     Case("B-CFG-11", ZK, "broker 0", values(0, controller__listener__names="CTL")),
     Case("B-CFG-12", KRAFT, "broker 2", values(2, **{FLAG: "true"})),
     Case("B-CFG-13", ZK, "node 1", values(1, zookeeper__connect="zk1:2181")),
+)
+OPERATIONS = (
+    Case("B-OPS-01", ZK, "broker 1", endpoints(1, "TLS://kafka-1.kafka-brokers.prod.svc:9093")),
+    Case("B-OPS-01", ZK, "broker 1", endpoints(1, "TLS://kafka-1.kafka.svc.cluster.local:9093"), "long name"),
+    Case("B-OPS-02", ZK, "broker 0", values(0, confluent__license__topic="_c")),
+    Case("B-OPS-02", ZK, "broker 0", values(0, metric__reporters="io.confluent.Reporter"), "class"),
+    Case("W-OPS-03", ZK, "1 topics", column("topic", 0, "_confluent-command")),
+    Case("I-OPS-04", ZK, "this tool", same),
+    Case("W-ZKN-20", ZK, "10.0.0.9", lambda w: with_zk(w, clients=(ZookeeperSession("10.0.0.9", 77),))),
 )
 ZOOKEEPER = (
     Case("B-ZKN-01", ZK, "/migration", lambda w: with_zk(w, migration=MigrationZnode(90, 1, 3000, 1, 1))),
@@ -500,6 +525,7 @@ ROLLBACK = (
 CASES = (
     *VERSIONS,
     *CONFIG,
+    *OPERATIONS,
     *ZOOKEEPER,
     *DIRECTORIES,
     *SECURITY,
