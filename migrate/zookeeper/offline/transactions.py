@@ -10,7 +10,18 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from migrate.zookeeper.offline.jute import JuteReader
-from migrate.zookeeper.offline.tree import Change, CloseSession, Create, Delete, SetAcl, SetData
+from migrate.zookeeper.offline.tree import (
+    CONTAINER_OWNER,
+    DIGEST_VERSION,
+    TTL_BITS,
+    TTL_OWNER,
+    Change,
+    CloseSession,
+    Create,
+    Delete,
+    SetAcl,
+    SetData,
+)
 from migrate.zookeeper.offline.txnlog import TXN_HEADER, Entry
 
 CREATE: Final = 1
@@ -28,8 +39,6 @@ CREATE_SESSION: Final = -10
 CLOSE_SESSION: Final = -11
 ERROR: Final = -1
 
-CONTAINER_OWNER: Final = -(1 << 63)
-TTL_OWNER: Final = -(1 << 56)  # 0xff00000000000000: the high byte marks it, the rest is the time to live (ms)
 DIGEST: Final = 4 + 8
 Changes = tuple[Change, ...]
 
@@ -104,7 +113,7 @@ def _create_ttl(reader: JuteReader, _session: int) -> Changes:
     path, data, acl, parent_cversion = reader.path(), reader.buffer(), reader.acl(), reader.int32()
     start = reader.offset
     lifetime = reader.int64()
-    if not 0 < lifetime < 1 << 40:
+    if not 0 < lifetime < 1 << TTL_BITS:
         raise reader.error(f"a time to live is {lifetime} ms", start)
     return (Create(path, data, acl, TTL_OWNER | lifetime, parent_cversion, mends=False),)
 
@@ -134,13 +143,15 @@ def _number(reader: JuteReader, _session: int) -> Changes:
 
 
 def _close_session(reader: JuteReader, session: int) -> Changes:
-    """From 3.6 on the ephemeral znodes may be named (zookeeper.closeSessionTxn.enabled); a digest alone is no list."""
+    """From 3.6 on the ephemeral znodes may be named (zookeeper.closeSessionTxn.enabled); a digest alone is no list.
+
+    As a list the digest's version would be the number of paths, for which 8 bytes do not suffice.
+    """
     if reader.left == 0 or (reader.left == DIGEST and reader.peek32() == DIGEST_VERSION):
         return (CloseSession(session, ()),)
     return (CloseSession(session, tuple(reader.path() for _ in range(reader.count()))),)
 
 
-DIGEST_VERSION: Final = 2  # as a list it would be two paths in no bytes
 DECODERS: Final[dict[int, Callable[[JuteReader, int], Changes]]] = {
     CREATE: _create,
     CREATE2: _create2,

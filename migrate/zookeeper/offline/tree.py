@@ -23,6 +23,11 @@ OWN: Final = "/zookeeper/"  # changed by each server for itself, so no part of t
 OPEN_ACL: Final[Acl] = ((31, "world", "anyone"),)
 READ_ACL: Final[Acl] = ((1, "world", "anyone"),)
 WRAP: Final = (1 << 64) - 1
+# owners that are no sessions (`EphemeralType`): of containers, and of znodes with a time to live (its lower 40 bits;
+# in a session's number the bits between hold a part of a clock)
+CONTAINER_OWNER: Final = -(1 << 63)
+TTL_OWNER: Final = -(1 << 56)
+TTL_BITS: Final = 40
 
 
 class Create(NamedTuple):
@@ -84,7 +89,8 @@ class Node:
     def znode(self) -> Znode:
         """What readers of trees get."""
         czxid, mzxid, _, _, version, _, _, owner, _ = STAT.unpack(self.stat)
-        return Znode(self.data, version, czxid, mzxid, owner)
+        timed = owner >> TTL_BITS == TTL_OWNER >> TTL_BITS
+        return Znode(self.data, version, czxid, mzxid, 0 if timed or owner == CONTAINER_OWNER else owner)
 
 
 class Tree:
