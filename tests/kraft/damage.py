@@ -251,30 +251,41 @@ def sealed(raw: bytes) -> bytes:
 # -- how it ended ------------------------------------------------------------------------------------------------
 @dataclass(slots=True)
 class Tally:
-    """How many ended how; the longest time that one took, in seconds."""
+    """How many ended how; the longest wall time that one took, in seconds.
+
+    On a busy machine a process may stand still for seconds.  What took too long is read again: an input that is slow by
+    itself is slow each time.  `read_again` counts those, so that they are seen.
+    """
 
     ended: dict[str, int] = field(default_factory=dict)
     slowest: float = 0.0
-    examples: dict[str, bytes] = field(default_factory=dict)
+    read_again: int = 0
 
     def run(self, read: Callable[[bytes], KraftView | None], raw: bytes) -> str:
         """Read damaged bytes; anything but a typed error of the input, or a valid image, is raised as it is."""
-        began = time.perf_counter()
-        try:
-            view = read(raw)
-        except InputError as error:
-            how = error.id
-        else:
-            how = "image"
-            if view is not None:
-                check(view)
-        took = time.perf_counter() - began
-        self.slowest = max(self.slowest, took)
+        how, took = timed(read, raw)
+        for _ in range(2):
+            if took < MOST_SECONDS:
+                break
+            self.read_again += 1
+            took = min(took, timed(read, raw)[1])
         assert took < MOST_SECONDS, (how, took)
+        self.slowest = max(self.slowest, took)
         self.ended[how] = self.ended.get(how, 0) + 1
-        if how not in self.examples or len(raw) < len(self.examples[how]):
-            self.examples[how] = raw
         return how
+
+
+def timed(read: Callable[[bytes], KraftView | None], raw: bytes) -> tuple[str, float]:
+    """How it ended, and after how many seconds; what a valid image is shown and exported as counts too."""
+    began, how = time.perf_counter(), "image"
+    try:
+        view = read(raw)
+    except InputError as error:
+        how = error.id
+    else:
+        if view is not None:
+            check(view)
+    return how, time.perf_counter() - began
 
 
 def check(view: KraftView) -> None:

@@ -50,7 +50,7 @@ def records_tried(seed: int, number: int) -> Tally:
     with limited():
         for _ in range(number):
             tally.run(read_record, damage.mutated(draw, draw.choice(draw.choice(damage.by_type()))))
-    LOG.info("records: %s, slowest %.3f s", tally.ended, tally.slowest)
+    LOG.info("records: %s, slowest %.3f s, read again %d", tally.ended, tally.slowest, tally.read_again)
     return tally
 
 
@@ -60,7 +60,7 @@ def files_tried(seed: int, number: int, read: Callable[[bytes], KraftView], whol
     with limited():
         for _ in range(number):
             tally.run(read, damage.mutated_file(draw, whole))
-    LOG.info("files: %s, slowest %.3f s", tally.ended, tally.slowest)
+    LOG.info("files: %s, slowest %.3f s, read again %d", tally.ended, tally.slowest, tally.read_again)
     return tally
 
 
