@@ -14,6 +14,7 @@ from migrate.cli.errors import EXIT_USAGE, error_handler
 # name -> (module, attribute, one line of help): nothing is imported until a command runs, so that --help is quick
 COMMANDS: Final = {
     "lab": ("migrate.cli.lab", "lab", "A real cluster on this host: up, seed, status, down, demo."),
+    "inventory": ("migrate.cli.inventory", "inventory", "Write an inventory from the cluster's own answers: init."),
     "assess": ("migrate.cli.assess", "assess", "Read-only findings about a cluster, with causes and fixes."),
     "plan": ("migrate.cli.plan", "plan", "Say exactly what would happen; change nothing."),
     "apply": ("migrate.cli.apply", "apply", "Carry out a saved plan, with a proof after every step."),

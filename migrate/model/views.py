@@ -16,13 +16,17 @@ from migrate.model.stage import ZkMigrationState
 # -- ZooKeeper ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class ZkBroker:
-    """A live registration in /brokers/ids; `epoch` is the znode's czxid, `endpoints` are NAME://host:port."""
+    """A live registration in /brokers/ids; `epoch` is the znode's czxid, `endpoints` are NAME://host:port.
+
+    `protocols` is listener name -> security protocol.
+    """
 
     id: NodeId
     epoch: int
     endpoints: tuple[str, ...]
     rack: str | None
     session: int
+    protocols: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
