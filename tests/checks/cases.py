@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from migrate.model.difference import Difference, DifferenceClass, DiffReport
+from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 from migrate.model.ids import DirectoryId, NodeId
+from migrate.model.inventory import AcceptedDifference
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
@@ -190,6 +191,9 @@ SECURED = then(
 FLAG = "zookeeper__metadata__migration__enable"
 LEDGER = Ledger((LedgerRow("t0", topic_id(0), 0, 1, ReplicaState.MIGRATING, "d", "m"),), 400, "pure")
 DIFF = DiffReport(400, 0, {}, (Difference("topic-config", "t0", "retention.ms", DifferenceClass.DIFFERS, "1", "2"),))
+IDLE = IdleAcceptance(
+    AcceptedDifference("DIFFERS", "topic-config", "t0", "retention.ms", "old", "CHG1", "2026-01-01"), IdleReason.EXPIRED
+)
 STRANGER = DirectoryId(uuid(4711))
 
 VERSIONS = (
@@ -480,6 +484,13 @@ MIGRATION = (
     Case("B-MIG-04", KRAFT, "broker 1", registration(1, migrating=True)),
     Case("B-MIG-05", KRAFT, "broker 1", registration(1, fenced=True)),
     Case("B-MIG-06", HYBRID, "topic-config t0", lambda w: replace(w, diff=DIFF)),
+    Case("W-MIG-11", HYBRID, "topic-config t0", lambda w: replace(w, diff=DiffReport(400, 0, {}, (), idle=(IDLE,)))),
+    Case(
+        "W-MIG-12",
+        HYBRID,
+        "topic-config t0",
+        lambda w: replace(w, diff=DiffReport(400, 0, {}, (), unsettled=DIFF.differences)),
+    ),
     Case("B-MIG-07", HYBRID, "controller 3001", answers("controllers", 3001, NodeAnswer(False, {}))),
     Case(
         "B-MIG-07",
