@@ -54,7 +54,7 @@ def folders(disks: Disks, broker: NodeId, kind: str) -> Iterator[Folder]:
 
 
 def copies(disks: BrokerDisks) -> dict[tuple[str, int], list[str]]:
-    """(topic, partition) -> the directories with a current copy, broken ones left out (B-DIR-01 tells of their health)."""
+    """(topic, partition) -> the directories with a current copy; broken ones are left out."""
     places: dict[tuple[str, int], list[str]] = {}
     for directory in disks.directories:
         rows = directory.replicas

@@ -1,4 +1,4 @@
-"""`directories`: log directories of every broker, and the ledger: show, verify, assign."""
+"""`directories`: log directories of every broker, and the ledger: show, verify, assign, collector."""
 
 from __future__ import annotations
 
@@ -10,25 +10,26 @@ from typing import Any
 import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import cluster_options, load_target, observing, output_option
+from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, observing, output_option
 from migrate.errors import NotVisible, UsageWrong
 
 
 @click.group()
 def directories() -> None:
-    """Log directories: show, verify, assign."""
+    """Log directories: show, verify, assign, collector."""
 
 
 @directories.command()
 @cluster_options
+@evidence_options
 @output_option
-def show(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str) -> int:
+def show(playbook: pathlib.Path | None, inventory: pathlib.Path | None, evidence: Evidence, output: str) -> int:
     """One row a broker and directory: health, identity, replicas, and the ledger's counts."""
     from migrate.model.world import Need
 
-    found, loaded = load_target(playbook, inventory)
+    found, loaded = load_target(playbook, inventory, evidence)
     needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.CONFIGS, Need.LEDGER})
-    with observing(found, loaded) as observer:
+    with observing(found, loaded, evidence=evidence) as observer:
         rows = list(_directories(observer.observe(needs, {})))
     if output == "json":
         click.echo(json.dumps({"schema": 1, "directories": rows}, indent=1))
@@ -63,7 +64,7 @@ def _directories(world: Any) -> Iterator[dict[str, Any]]:
             yield {
                 "broker": int(node.id),
                 "path": entry.path,
-                "health": entry.problem or "healthy",
+                "health": entry.health,
                 "mount": entry.mount,
                 "filesystem": entry.filesystem,
                 "free_bytes": entry.free_bytes,
@@ -93,15 +94,16 @@ def _nothing() -> Mapping[str, Any]:
 
 @directories.command()
 @cluster_options
+@evidence_options
 @output_option
-def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str) -> int:
+def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, evidence: Evidence, output: str) -> int:
     """The ledger, replica by replica.  Exit code 2 where one is not VERIFIED."""
     from migrate.model.ledger import ReplicaState
     from migrate.model.outcome import Unknown
     from migrate.model.world import Need
 
-    found, loaded = load_target(playbook, inventory)
-    with observing(found, loaded) as observer:
+    found, loaded = load_target(playbook, inventory, evidence)
+    with observing(found, loaded, evidence=evidence) as observer:
         world = observer.observe(frozenset({Need.LEDGER}), {})
     ledger = world.ledger
     if isinstance(ledger, Unknown):
@@ -162,4 +164,13 @@ def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path |
                 click.echo(Driver(observer, ActiveController(found), SystemClock()).drive(NodeId(broker)))
         else:
             click.echo("nothing was sent: give --yes to send")
+    return EXIT_OK
+
+
+@directories.command()
+def collector() -> int:
+    """Print the collector: one file of Python for hosts where we have no access (copy it, read it, run it there)."""
+    from importlib.resources import files
+
+    click.echo(files("migrate.hosts").joinpath("collect_disks.py").read_text(encoding="utf-8"), nl=False)
     return EXIT_OK
