@@ -9,8 +9,9 @@ from migrate.checks.registry import BEFORE_COPY, UNTIL_FINALIZED, Hit, Result, c
 from migrate.checks.sight import Sight, zookeeper
 from migrate.model.findings import CodeDoc
 from migrate.model.stage import Stage
-from migrate.model.views import PartlyRead, ZnodePart, ZookeeperView
+from migrate.model.views import PartlyRead, ZookeeperView
 from migrate.model.world import World
+from migrate.model.znodes import ZnodePart
 
 OWN_CODES: Final = frozenset({ZnodePart.QUOTA, ZnodePart.SCRAM, ZnodePart.BROKER_CONFIG})
 

@@ -11,8 +11,9 @@ from migrate.checks.zookeeper import sample
 from migrate.model.findings import CodeDoc
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import ZnodeAcl, ZookeeperView
+from migrate.model.views import ZookeeperView
 from migrate.model.world import World
+from migrate.model.znodes import ZnodeAcl
 
 READ, WRITE, CREATE, DELETE, ADMIN = 1, 2, 4, 8, 16
 NEEDED: Final = READ | WRITE | CREATE | DELETE

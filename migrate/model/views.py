@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
 from migrate.model.columns import EntityColumns, PartitionColumns, ReplicaColumns
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
+from migrate.model.znodes import Malformed, ZnodeAcl, ZookeeperSession
 
 
 # -- ZooKeeper ---------------------------------------------------------------------------------------------------
@@ -70,51 +70,6 @@ class PendingWork:
     reassignments: tuple[str, ...] = ()
     elections: tuple[str, ...] = ()
     log_dir_events: tuple[str, ...] = ()
-
-
-class ZnodePart(StrEnum):
-    """What of Kafka's a malformed znode, or a part of one, would have told."""
-
-    CLUSTER_ID = "the cluster's id"
-    TAKEOVER = "who controls the cluster"
-    BROKER = "a broker's registration"
-    TOPIC = "a topic"
-    STATE = "a partition's state"
-    CONFIG = "a configuration"
-    BROKER_CONFIG = "a broker's configuration"
-    QUOTA = "quotas"
-    SCRAM = "SCRAM credentials"
-    ACL = "ACLs"
-    TOKEN = "a delegation token"  # noqa: S105 - no password
-    PRODUCER_IDS = "the next block of producer ids"
-    FEATURE = "finalized features"
-    PENDING = "administrative work under way"
-
-
-@dataclass(frozen=True, slots=True)
-class ZnodeAcl:
-    """One entry of a znode's ACL; `permissions` are ZooKeeper's bits, 31 is all of them."""
-
-    permissions: int
-    scheme: str
-    identity: str
-
-
-@dataclass(frozen=True, slots=True)
-class Malformed:
-    """A znode that is there and is not what Kafka writes: what it would have told is unknown, never absent."""
-
-    path: str
-    problem: str
-    part: ZnodePart
-
-
-@dataclass(frozen=True, slots=True)
-class ZookeeperSession:
-    """A session that a ZooKeeper server has: where it comes from, and its id."""
-
-    host: str
-    session: int
 
 
 CLIENTS_NOT_ASKED: Final = Unknown("the servers were not asked for their sessions")
@@ -289,7 +244,7 @@ class BrokerDisks:
 
     @property
     def unproven(self) -> str:
-        """The log directories whose health is not known, with the first one's reason; "" where all of them were tried."""
+        """The log directories whose health is not known, with the first one's reason; "" where each was tried."""
         found = [entry for entry in self.directories if entry.unproven]
         return f"{', '.join(entry.path for entry in found)}: {found[0].unproven}" if found else ""
 

@@ -24,10 +24,10 @@ from migrate.model.views import (
     PartlyRead,
     Running,
     ServiceState,
-    ZnodeAcl,
     ZookeeperView,
 )
 from migrate.model.world import World
+from migrate.model.znodes import ZnodeAcl
 
 Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown]
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from migrate.errors import MalformedZnode
-from migrate.model.views import Malformed, ZnodePart
+from migrate.model.znodes import Malformed, ZnodePart
 from migrate.zookeeper import decode, layout
 from migrate.zookeeper.layout import child
 from migrate.zookeeper.znode import Absent, TreeReader, Znode

@@ -19,10 +19,9 @@ from migrate.model.views import (
     NullZnode,
     PendingWork,
     ZkBroker,
-    ZnodeAcl,
-    ZnodePart,
     ZookeeperView,
 )
+from migrate.model.znodes import ZnodeAcl, ZnodePart
 from migrate.zookeeper import decode, entities, layout
 from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.collect import Collected, collect

@@ -7,7 +7,7 @@ import socket
 from typing import Final
 
 from migrate.model.outcome import Unknown
-from migrate.model.views import ZookeeperSession
+from migrate.model.znodes import ZookeeperSession
 from migrate.zookeeper.client import parse_connect_string
 
 SECONDS: Final = 3.0  # a server, to connect and to answer

@@ -16,7 +16,6 @@ from migrate.model.views import (
     ControllerZnode,
     Directory,
     LogDirAnswer,
-    Malformed,
     MetaBroken,
     MetadataAnswer,
     MetaMissing,
@@ -29,12 +28,10 @@ from migrate.model.views import (
     PendingWork,
     Quorum,
     Voter,
-    ZnodeAcl,
-    ZnodePart,
-    ZookeeperSession,
     whole_or_unknown,
 )
 from migrate.model.world import World
+from migrate.model.znodes import Malformed, ZnodeAcl, ZnodePart, ZookeeperSession
 from tests.testing import worlds
 from tests.testing.clusters import CLUSTER_ID, directory_id, topic_id, uuid
 from tests.testing.worlds import (

@@ -13,8 +13,9 @@ from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import NodeAnswer, PartlyRead, ZookeeperSession
+from migrate.model.views import NodeAnswer, PartlyRead
 from migrate.model.world import World
+from migrate.model.znodes import ZookeeperSession
 from tests.testing import worlds
 from tests.testing.worlds import with_entity, with_live, with_values, with_zk, world_at
 

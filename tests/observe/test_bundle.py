@@ -22,8 +22,9 @@ from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import ConfigFile, PartlyRead, Running, ZnodeAcl
+from migrate.model.views import ConfigFile, PartlyRead, Running
 from migrate.model.world import World
+from migrate.model.znodes import ZnodeAcl
 from migrate.observe import bundle as bundles
 from migrate.observe.bundle import MANIFEST, PARTS, Bundle, read_bundle, write_bundle
 from migrate.observe.bundled import BundledSources

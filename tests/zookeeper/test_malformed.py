@@ -11,7 +11,8 @@ from migrate.model import facts
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
-from migrate.model.views import MigrationZnode, PartlyRead, ZnodePart, ZookeeperView, whole_or_unknown
+from migrate.model.views import MigrationZnode, PartlyRead, ZookeeperView, whole_or_unknown
+from migrate.model.znodes import ZnodePart
 from migrate.zookeeper.backup import BackupTree
 from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.read import read_view, view_of

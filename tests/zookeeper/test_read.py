@@ -13,7 +13,8 @@ import pytest
 from migrate.errors import MalformedZnode, NotKafkasTree, ZookeeperDenied
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
-from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode, NullZnode, ZnodePart, ZookeeperView
+from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode, NullZnode, ZookeeperView
+from migrate.model.znodes import ZnodePart
 from migrate.zookeeper.backup import BackupTree
 from migrate.zookeeper.read import Takeover, read_migration, view_of
 from migrate.zookeeper.znode import Absent
