@@ -33,6 +33,7 @@ from migrate.model.views import (
     whole_or_unknown,
 )
 from migrate.zookeeper.client import ZookeeperClient, connect
+from migrate.zookeeper.offline.reader import OfflineTree, view_of_files
 from migrate.zookeeper.read import read_migration, read_view
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class Sources:
         self._spark_folder = spark_folder
         self._spark: SparkHandle | None = None
         self._zookeeper: ZookeeperClient | None = None
+        self._offline: OfflineTree | None = None
         self._reader: MetadataReader | None = None
         self._collected: Mapping[NodeId, Collected] | None = None
         self._lock = threading.Lock()
@@ -65,6 +67,10 @@ class Sources:
     def use_collected(self, collected: Mapping[NodeId, Collected]) -> None:
         """Take the disks from the collector's files, and look at none; their configuration files stand for the nodes'."""
         self._collected = collected
+
+    def use_zookeeper_files(self, tree: OfflineTree) -> None:
+        """Take the ZooKeeper view from snapshots and transaction logs; no session is opened for it."""
+        self._offline = tree
 
     # -- opening and closing -----------------------------------------------------------------------------------------
     def zookeeper_client(self) -> ZookeeperClient:
@@ -108,6 +114,8 @@ class Sources:
         try:
             reference = self.inventory.password_encoder_secret
             secret = None if reference is None else read_secret(reference)
+            if self._offline is not None:
+                return whole_or_unknown(view_of_files(self._offline, self.digester, secret))
             return whole_or_unknown(read_view(self.zookeeper_client(), self.digester, secret))
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")

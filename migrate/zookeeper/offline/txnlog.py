@@ -40,7 +40,7 @@ class LogEnd(Enum):
 
     PADDED = "zeros follow the last entry, as ZooKeeper leaves it"
     UNFINISHED = "an entry was being written"
-    BARE = "nothing follows the last entry"
+    BARE = "no zeros follow the last entry"
     CUT = "the file ends inside an entry"
 
 
@@ -114,12 +114,14 @@ class TxnLog:
         self.end = LogEnd.UNFINISHED
         return None
 
-    def _end_of_file(self, head: bytes, start: int, before: int) -> LogEnd:
-        if head:
-            return LogEnd.CUT if head.strip(b"\0") else LogEnd.PADDED
+    def _end_of_file(self, rest: bytes, start: int, before: int) -> LogEnd:
+        """The end where fewer bytes follow than an entry's head has; a checksum's first bytes are zeros too."""
+        if rest.strip(b"\0"):
+            return LogEnd.CUT
         # an entry that begins before the zeros run short may end behind them: the next one brings new zeros
-        edges = [start - (start - offset) % GROWS_BY for offset in (0, HEADER.size)]
-        return LogEnd.PADDED if any(before + SPARE < edge <= start for edge in edges) else LogEnd.BARE
+        end = start + len(rest)
+        edges = [end - (end - offset) % GROWS_BY for offset in (0, HEADER.size)]
+        return LogEnd.PADDED if any(before + SPARE < edge for edge in edges) else LogEnd.BARE
 
     def _zeros_follow(self, file: IO[bytes]) -> bool:
         while chunk := file.read(CHUNK):
