@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
-from migrate.errors import NotVisible
+from migrate.errors import MigrateError, NotVisible
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
@@ -17,6 +17,7 @@ from migrate.model.views import (
     KraftView,
     LiveView,
     MigrationZnode,
+    PartlyRead,
     ServiceState,
     ZookeeperView,
 )
@@ -26,6 +27,7 @@ from migrate.observe.bundle import Bundle
 from migrate.observe.sources import Configs, Sources
 from migrate.observe.world import ClusterObserver
 from migrate.zookeeper.client import ZookeeperClient
+from migrate.zookeeper.sessions import sessions
 
 T = TypeVar("T")
 LOOKED_AT: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
@@ -36,10 +38,21 @@ def look_for_bundle(observer: ClusterObserver) -> World:
     """Everything, with ZooKeeper read after dual write has passed the metadata: then the two can be compared later."""
     world = observer.observe(LOOKED_AT, {})
     view = world.kraft
-    if isinstance(view, Unknown) or view.migration_state is not ZkMigrationState.MIGRATION:
-        return world
-    passed = await_dual_write(observer.sources, view.offset)
-    return replace(world, zookeeper=passed if isinstance(passed, Unknown) else observer.sources.zookeeper())
+    if not isinstance(view, Unknown) and view.migration_state is ZkMigrationState.MIGRATION:
+        try:
+            passed = await_dual_write(observer.sources, view.offset)
+        except MigrateError as error:
+            passed = Unknown(f"{error.id} {error}")
+        later = passed if isinstance(passed, Unknown) else observer.sources.zookeeper()
+        world = replace(world, zookeeper=later)
+    return replace(world, zookeeper=_with_sessions(world.zookeeper))
+
+
+def _with_sessions(view: ZookeeperView | Unknown) -> ZookeeperView | Unknown:
+    """The tree with the sessions of its servers, which are asked without a session of ours."""
+    if isinstance(view, PartlyRead):
+        return replace(view, view=replace(view.view, clients=sessions(view.view.connect)))
+    return view if isinstance(view, Unknown) else replace(view, clients=sessions(view.connect))
 
 
 class BundledSources(Sources):
