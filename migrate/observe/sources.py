@@ -6,7 +6,7 @@ import logging
 import pathlib
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from migrate.errors import MigrateError
 from migrate.hosts.collected import Collected
@@ -49,6 +49,8 @@ class Sources:
     `spark_folder` None means: no Spark in this process, diff and Spark's ledger are Unknown.
     """
 
+    moves: ClassVar[bool] = True  # may another look see something else?
+
     def __init__(self, inventory: Inventory, playbook: Playbook | Unknown, spark_folder: pathlib.Path | None) -> None:
         self.inventory = inventory
         self.playbook = playbook
@@ -65,7 +67,7 @@ class Sources:
         self.services = Supervisor(inventory.executor_options.get("state", ""))
 
     def use_collected(self, collected: Mapping[NodeId, Collected]) -> None:
-        """Take the disks from the collector's files, and look at none; their configuration files stand for the nodes'."""
+        """Take disks from the collector's files and look at none; the configuration in them stands for the nodes'."""
         self._collected = collected
 
     def use_zookeeper_files(self, tree: OfflineTree) -> None:
