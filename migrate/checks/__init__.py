@@ -9,21 +9,26 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     availability,
     config,
     directories,
+    malformed,
     migration,
     network,
     quorum,
+    releases,
     replicas,
+    reported_directories,
     rollback,
     security,
     versions,
     zookeeper,
+    zookeeper_access,
 )
+from migrate.checks.phase import phase_of
 from migrate.checks.registry import CHECKS, NEVER, run_all
 from migrate.model.findings import CodeDoc, Finding, Severity
 from migrate.model.stage import Stage
 from migrate.model.world import World
 
-__all__ = ["CODES", "NEVER", "blind_spots", "blocking", "run"]
+__all__ = ["CODES", "NEVER", "asked", "blind_spots", "blocking", "run"]
 
 CODES: Final[Mapping[str, CodeDoc]] = {code: CHECKS[code].doc for code in sorted(CHECKS)}
 ORDER: Final = (Severity.BLOCKER, Severity.BLIND_SPOT, Severity.WARNING, Severity.INFO)
@@ -36,6 +41,12 @@ def run(world: World, *, target: Stage) -> tuple[Finding, ...]:
     """
     found = list(run_all(world))
     return tuple(sorted(found, key=lambda entry: (not _blocks(entry, target), ORDER.index(entry.severity), entry.code)))
+
+
+def asked(world: World) -> tuple[str, ...]:
+    """The codes of all checks that belong to the world's phase, whether they could be made or not."""
+    phase = phase_of(world)
+    return tuple(code for code in sorted(CHECKS) if phase in CHECKS[code].when)
 
 
 def blocking(findings: Iterable[Finding], target: Stage) -> tuple[Finding, ...]:

@@ -64,7 +64,9 @@ def broken_directory(disks: Disks, world: World) -> Result:
     for node, directory in every_directory(disks):
         if directory.problem:
             yield Hit(place(node, directory), f"the directory {directory.problem}", directory.mount)
-        elif isinstance(directory.meta, MetaBroken):
+        elif directory.unproven:
+            yield Blind(place(node, directory), directory.unproven)
+        if not directory.problem and isinstance(directory.meta, MetaBroken):
             yield Hit(place(node, directory), f"meta.properties cannot be trusted: {directory.meta.reason}")
 
 
@@ -177,7 +179,7 @@ def no_meta_properties(disks: Disks, world: World) -> Result:
     """Missing, or without an id that KRaft asks for."""
     for node, directory in every_directory(disks):
         meta = directory.meta
-        if directory.healthy and isinstance(meta, MetaMissing):
+        if not directory.problem and isinstance(meta, MetaMissing):
             yield Hit(place(node, directory), "there is no meta.properties")
         elif isinstance(meta, MetaProperties) and (meta.cluster_id is None or meta.node_id is None):
             lacking = "cluster.id" if meta.cluster_id is None else "node id"

@@ -153,6 +153,47 @@ def stores_differ(report: DiffReport, world: World) -> Result:
 
 @check(
     CodeDoc(
+        "W-MIG-11",
+        "an accepted difference excuses nothing",
+        "An entry that has expired protects nobody any more, and one that nothing needs would hide what comes later.",
+        "The difference was mended, the entry names another key, or its day has come.",
+        "Delete the entry, or agree on a new `expires` with whoever owns the ticket.",
+        "kind: AcceptedDifferences",
+    ),
+    sees=diff,
+    when=DUAL_WRITE,
+)
+def idle_acceptance(report: DiffReport, world: World) -> Result:
+    """Unused and expired entries."""
+    for idle in report.idle:
+        entry = idle.entry
+        yield Hit(
+            f"{entry.kind} {entry.name}",
+            f"the acceptance {entry.ticket} of {entry.rule} {entry.field} is {idle.why}",
+            f"it expires {entry.expires}",
+        )
+
+
+@check(
+    CodeDoc(
+        "W-MIG-12",
+        "something changed each time it was compared",
+        "It is neither known to be equal nor to be different; gates that ask the comparison wait for it.",
+        "A client or a controller changes it several times a second.",
+        "See what changes it, and let it rest while the comparison runs.",
+        "docs/comparison.md",
+    ),
+    sees=diff,
+    when=DUAL_WRITE,
+)
+def never_settled(report: DiffReport, world: World) -> Result:
+    """Rows that moved in every look."""
+    for row in report.unsettled:
+        yield Hit(f"{row.kind} {row.key}", f"{row.field} changed in each of {report.looks} looks")
+
+
+@check(
+    CodeDoc(
         "B-MIG-07",
         "a running controller has not the migration flag",
         "As soon as it is elected it finalizes the migration, whatever mode the brokers are in: there is no way back.",

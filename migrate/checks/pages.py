@@ -29,6 +29,7 @@ AREAS: Final[Mapping[str, str]] = {
     "QRM": "Quorum",
     "MIG": "Migration",
     "RBK": "Rollback",
+    "OPS": "Operations",
 }
 SEVERITIES: Final[Mapping[str, str]] = {"B": "blocks", "W": "warns", "I": "informs"}
 

@@ -54,11 +54,11 @@ def folders(disks: Disks, broker: NodeId, kind: str) -> Iterator[Folder]:
 
 
 def copies(disks: BrokerDisks) -> dict[tuple[str, int], list[str]]:
-    """(topic, partition) -> the healthy directories with a current copy."""
+    """(topic, partition) -> the directories with a current copy; broken ones are left out."""
     places: dict[tuple[str, int], list[str]] = {}
     for directory in disks.directories:
         rows = directory.replicas
-        if directory.healthy:
+        if not directory.problem:
             for topic, partition, kind in zip(rows.topic, rows.partition, rows.kind, strict=True):
                 if kind == CURRENT:
                     places.setdefault((topic, partition), []).append(directory.path)

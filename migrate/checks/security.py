@@ -13,6 +13,7 @@ from migrate.checks.config import Configs, inter_broker_listener, protocols
 from migrate.checks.phase import Mode, mode_of, truth
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import both, broker_configs, controller_configs, zookeeper
+from migrate.hosts.collect_disks import DIGEST, HIDDEN
 from migrate.model.findings import CodeDoc
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
@@ -173,12 +174,19 @@ def encoder_secret(seen: tuple[Configs, Configs], world: World) -> Result:
     for node, file in (*brokers.items(), *controllers.items()):
         value = file.values.get(ENCODER_SECRET, "").strip()
         about = f"node {node}: {file.path}"
-        if value.startswith(EXTERNAL) or secrets[first].startswith(EXTERNAL):
+        if HIDDEN in (value, secrets[first]) or (value and _key_of(value) != _key_of(secrets[first])):
+            yield Blind(about, f"{ENCODER_SECRET} was collected without a key that the other nodes' files have, too")
+        elif value.startswith(EXTERNAL) or secrets[first].startswith(EXTERNAL):
             yield Blind(about, f"{ENCODER_SECRET} is resolved by a configuration provider on the node")
         elif not value:
             yield Hit(about, f"{ENCODER_SECRET} is missing, broker {first} has one")
         elif digester.digest(value) != wanted:
             yield Hit(about, f"{ENCODER_SECRET} is not that of broker {first}")
+
+
+def _key_of(value: str) -> str:
+    """Which key a collected digest was made with, "" for a value in clear: only values of one key can be compared."""
+    return value.partition(":")[0] if DIGEST.fullmatch(value) else ""
 
 
 @check(

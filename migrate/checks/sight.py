@@ -24,6 +24,7 @@ from migrate.model.views import (
     MetadataAnswer,
     NodeAnswer,
     NoFile,
+    PartlyRead,
     Quorum,
     ZookeeperView,
 )
@@ -62,6 +63,14 @@ def zookeeper(world: World) -> Sight[ZookeeperView]:
     return _whole(world.zookeeper, "ZooKeeper")
 
 
+def readable_zookeeper(world: World) -> Sight[ZookeeperView]:
+    """What of ZooKeeper's tree could be read, for findings about single objects; malformed parts are missing."""
+    found = world.zookeeper
+    if isinstance(found, PartlyRead):
+        return Sight(found.view, (("the malformed parts of ZooKeeper", found.reason),))
+    return _whole(found, "ZooKeeper")
+
+
 def kraft(world: World) -> Sight[KraftView]:
     """The metadata image; nothing to see before there is a quorum."""
     if no_quorum_yet(world):
@@ -89,6 +98,16 @@ def controller_answers(world: World) -> Sight[dict[NodeId, NodeAnswer]]:
         found,
         [node.id for node in world.inventory.controllers],
         ("what controller {} says of itself", "what the controllers say of themselves"),
+    )
+
+
+def broker_answers(world: World) -> Sight[dict[NodeId, NodeAnswer]]:
+    """What each broker says of itself."""
+    found = world.live if isinstance(world.live, Unknown) else world.live.brokers
+    return _by_node(
+        found,
+        [node.id for node in world.inventory.brokers],
+        ("what broker {} says of itself", "what the brokers say of themselves"),
     )
 
 

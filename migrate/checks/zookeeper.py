@@ -1,7 +1,6 @@
 """ZKN: what stands in ZooKeeper, and what the copy would make of it.
 
-The reader of znodes refuses what is malformed (quotas that are no numbers, broker configurations of no broker) before
-any check runs; here is what is well formed and still fatal.
+What is malformed stands in `migrate.checks.malformed`; here is what is well formed and still fatal.
 """
 
 from __future__ import annotations
@@ -11,7 +10,7 @@ from urllib.parse import unquote
 
 from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.registry import BEFORE_COPY, Blind, Hit, Result, check
-from migrate.checks.sight import zookeeper
+from migrate.checks.sight import readable_zookeeper, zookeeper
 from migrate.model.findings import CodeDoc
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
@@ -37,7 +36,7 @@ def sample(names: list[str]) -> str:
         "Stop the controllers, keep a backup of ZooKeeper, and delete /migration; then format the controllers anew.",
         "strimzi-kafka-operator #11262; KRaftMigrationDriver: SYNC_KRAFT_TO_ZK; seen on 3.9.2",
     ),
-    sees=zookeeper,
+    sees=readable_zookeeper,
     blocks_from=Stage.PREPARE,
 )
 def stale_migration(view: ZookeeperView, world: World) -> Result:
@@ -67,7 +66,7 @@ def stale_migration(view: ZookeeperView, world: World) -> Result:
         "Keep a backup of ZooKeeper, then delete the empty /migration.",
         "KAFKA-19480, fixed in 3.9.2",
     ),
-    sees=zookeeper,
+    sees=readable_zookeeper,
     blocks_from=Stage.PREPARE,
     when=BEFORE_COPY,
 )
@@ -87,7 +86,7 @@ def null_migration(view: ZookeeperView, world: World) -> Result:
         "the replicas' partition.metadata too.",
         "ZkMigrationClient.iterateTopicMetadata; seen on 3.9.2",
     ),
-    sees=zookeeper,
+    sees=readable_zookeeper,
     blocks_from=Stage.MIGRATION_MODE,
     when=BEFORE_COPY,
 )
@@ -107,7 +106,7 @@ def topic_without_id(view: ZookeeperView, world: World) -> Result:
         "Let ZooKeeper's controller move to another broker, or create the partition anew; then check again.",
         "ZkMigrationClient.migrateTopics: 'Could not find partition state in ZK'; seen on 3.9.2",
     ),
-    sees=zookeeper,
+    sees=readable_zookeeper,
     blocks_from=Stage.MIGRATION_MODE,
     when=BEFORE_COPY,
 )
@@ -163,7 +162,7 @@ def dead_broker_assigned(view: ZookeeperView, world: World) -> Result:
         "Wait until the deletion is done (start the brokers that hold replicas), or take it back.",
         "ZkMigrationClient.iterateTopicMetadata skips /admin/delete_topics; KAFKA-15605",
     ),
-    sees=zookeeper,
+    sees=readable_zookeeper,
     blocks_from=Stage.MIGRATION_MODE,
     when=BEFORE_COPY,
 )
@@ -183,7 +182,7 @@ def pending_deletion(view: ZookeeperView, world: World) -> Result:
         "Wait until it is done, or cancel it; keep tools that move replicas stopped until finalize.",
         "KIP-455; KAFKA-16120; /admin/reassign_partitions is not read by the copy",
     ),
-    sees=zookeeper,
+    sees=readable_zookeeper,
     blocks_from=Stage.MIGRATION_MODE,
     when=BEFORE_COPY,
 )
@@ -209,7 +208,7 @@ def pending_reassignment(view: ZookeeperView, world: World) -> Result:
         "Wait until it is gone; ask for the election again after the migration.",
         "KRaftMigrationDriver does not read /admin/preferred_replica_election",
     ),
-    sees=zookeeper,
+    sees=readable_zookeeper,
     when=BEFORE_COPY,
 )
 def pending_election(view: ZookeeperView, world: World) -> Result:
@@ -228,7 +227,7 @@ def pending_election(view: ZookeeperView, world: World) -> Result:
         "Restart the broker that is the controller, so that one is elected and writes it.",
         "KafkaZkClient.tryRegisterKRaftControllerAsActiveController",
     ),
-    sees=zookeeper,
+    sees=readable_zookeeper,
     blocks_from=Stage.CONTROLLERS,
     when=BEFORE_COPY,
 )
@@ -247,7 +246,7 @@ def no_controller_epoch(view: ZookeeperView, world: World) -> Result:
         "Remove that ACL with kafka-acls and add it again with User: in front.",
         "SecurityUtils.parseKafkaPrincipal in ZkAclMigrationClient",
     ),
-    sees=zookeeper,
+    sees=readable_zookeeper,
     blocks_from=Stage.MIGRATION_MODE,
     when=BEFORE_COPY,
 )
@@ -272,7 +271,7 @@ def principal_without_type(view: ZookeeperView, world: World) -> Result:
         "Look at the brokers' log directories (B-DIR-01, B-DIR-17) before anything else.",
         "/log_dir_event_notification: KafkaController.processLogDirEventNotification",
     ),
-    sees=zookeeper,
+    sees=readable_zookeeper,
     when=BEFORE_COPY,
 )
 def pending_log_dir_event(view: ZookeeperView, world: World) -> Result:
@@ -290,7 +289,7 @@ def pending_log_dir_event(view: ZookeeperView, world: World) -> Result:
         "Compare the connect string with the brokers' files, and the expected id with /cluster/id.",
         "/cluster/id; cluster.id of meta.properties",
     ),
-    sees=zookeeper,
+    sees=readable_zookeeper,
     blocks_from=Stage.DISCOVER,
 )
 def other_cluster(view: ZookeeperView, world: World) -> Result:
@@ -300,6 +299,8 @@ def other_cluster(view: ZookeeperView, world: World) -> Result:
         expected["the playbook"] = world.playbook.expect_cluster_id
     if not isinstance(world.kraft, Unknown):
         expected["the controllers"] = world.kraft.cluster_id or None
+    if not view.cluster_id:
+        return  # malformed, and told as such
     for who, cluster_id in expected.items():
         if cluster_id is not None and cluster_id != view.cluster_id:
             yield Hit("/cluster/id", f"ZooKeeper has {view.cluster_id}, {who} has {cluster_id}")

@@ -1,4 +1,4 @@
-"""`directories`: log directories of every broker, and the ledger: show, verify, assign."""
+"""`directories`: log directories of every broker, and the ledger: show, verify, assign, collector."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, Final
 import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import cluster_options, load_target, observing, output_option
+from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, observing, output_option
 from migrate.errors import NotVisible, UsageWrong
 
 SHOWN: Final = 50
@@ -18,19 +18,20 @@ SHOWN: Final = 50
 
 @click.group()
 def directories() -> None:
-    """Log directories: show, verify, assign."""
+    """Log directories: show, verify, assign, collector."""
 
 
 @directories.command()
 @cluster_options
+@evidence_options
 @output_option
-def show(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str) -> int:
+def show(playbook: pathlib.Path | None, inventory: pathlib.Path | None, evidence: Evidence, output: str) -> int:
     """One row a broker and directory: health, identity, replicas, and the ledger's counts."""
     from migrate.model.world import Need
 
-    found, loaded = load_target(playbook, inventory)
+    found, loaded = load_target(playbook, inventory, evidence)
     needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.CONFIGS, Need.LEDGER})
-    with observing(found, loaded) as observer:
+    with observing(found, loaded, evidence=evidence) as observer:
         rows = list(_directories(observer.observe(needs, {})))
     if output == "json":
         click.echo(json.dumps({"schema": 1, "directories": rows}, indent=1))
@@ -65,7 +66,7 @@ def _directories(world: Any) -> Iterator[dict[str, Any]]:
             yield {
                 "broker": int(node.id),
                 "path": entry.path,
-                "health": entry.problem or "healthy",
+                "health": entry.health,
                 "mount": entry.mount,
                 "filesystem": entry.filesystem,
                 "free_bytes": entry.free_bytes,
@@ -103,15 +104,16 @@ def _spelled(identity: str) -> str:
 
 @directories.command()
 @cluster_options
+@evidence_options
 @output_option
-def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str) -> int:
+def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, evidence: Evidence, output: str) -> int:
     """The ledger, replica by replica.  Exit code 2 where one is not VERIFIED."""
     from migrate.model.ledger import ReplicaState
     from migrate.model.outcome import Unknown
     from migrate.model.world import Need
 
-    found, loaded = load_target(playbook, inventory)
-    with observing(found, loaded) as observer:
+    found, loaded = load_target(playbook, inventory, evidence)
+    with observing(found, loaded, evidence=evidence) as observer:
         world = observer.observe(frozenset({Need.LEDGER}), {})
     ledger = world.ledger
     if isinstance(ledger, Unknown):
@@ -176,4 +178,13 @@ def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path |
                 click.echo(driver.drive(NodeId(broker)))
         else:
             click.echo("nothing was sent: give --yes to send")
+    return EXIT_OK
+
+
+@directories.command()
+def collector() -> int:
+    """Print the collector: one file of Python for hosts where we have no access (copy it, read it, run it there)."""
+    from importlib.resources import files
+
+    click.echo(files("migrate.hosts").joinpath("collect_disks.py").read_text(encoding="utf-8"), nl=False)
     return EXIT_OK

@@ -15,13 +15,15 @@ from migrate.cli.errors import EXIT_USAGE, error_handler
 # name -> (module, attribute, one line of help): nothing is imported until a command runs, so that --help is quick
 COMMANDS: Final = {
     "lab": ("migrate.cli.lab", "lab", "A real cluster on this host: up, seed, status, down, demo."),
+    "inventory": ("migrate.cli.inventory", "inventory", "Write an inventory from the cluster's own answers: init."),
     "assess": ("migrate.cli.assess", "assess", "Read-only findings about a cluster, with causes and fixes."),
     "plan": ("migrate.cli.plan", "plan", "Say exactly what would happen; change nothing."),
     "apply": ("migrate.cli.apply", "apply", "Carry out a saved plan, with a proof after every step."),
     "status": ("migrate.cli.status", "status", "Where the migration stands, and what comes next."),
     "diff": ("migrate.cli.diff", "diff", "Compare ZooKeeper with KRaft, field by field."),
-    "directories": ("migrate.cli.directories", "directories", "Log directories: show, verify, assign."),
-    "metadata": ("migrate.cli.metadata", "metadata", "Read KRaft metadata: dump."),
+    "directories": ("migrate.cli.directories", "directories", "Log directories: show, verify, assign, collector."),
+    "metadata": ("migrate.cli.metadata", "metadata", "Read KRaft metadata files: dump, image, export."),
+    "bundle": ("migrate.cli.bundle", "bundle", "Everything that was seen in one file, without secrets: create, show."),
     "report": ("migrate.cli.report", "report", "Write the report of a run."),
     "playbook": ("migrate.cli.playbook", "playbook", "Playbooks: lint, schema, show."),
     "explain": ("migrate.cli.explain", "explain", "What a code means, and what to do about it."),

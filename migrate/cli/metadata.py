@@ -1,17 +1,28 @@
-"""`metadata dump`: KRaft metadata files as lines of JSON."""
+"""`metadata`: KRaft metadata files as lines of JSON (dump), as the state at an offset (image), as Parquet (export)."""
 
 from __future__ import annotations
 
+import json
 import os
 import sys
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+
+from migrate.cli.options import output_option
+from migrate.report.metadata_image import KINDS
+
+if TYPE_CHECKING:
+    from migrate.observe.metadata_files import MetadataRead
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 @click.group()
 def metadata() -> None:
-    """Read KRaft metadata."""
+    """Read KRaft metadata files: dump, image, export."""
 
 
 @metadata.command()
@@ -24,10 +35,74 @@ def dump(paths: tuple[Path, ...], show_secrets: bool) -> None:
     """
     from migrate.kraft.dump import dump_lines
 
+    _print(dump_lines(paths, show_secrets=show_secrets))
+
+
+def _print(lines: Iterable[str]) -> None:
     out = sys.stdout.buffer  # UTF-8 whatever the locale says, as Kafka's own text
     try:
-        for line in dump_lines(paths, show_secrets=show_secrets):
+        for line in lines:
             out.write(line.encode() + b"\n")
         out.flush()
     except BrokenPipeError:  # the reader has seen enough (`| head`): nothing is wrong, and nothing is left to flush
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def directories_options(command: F) -> F:
+    """Metadata directories, and up to where they are read."""
+    command = click.option(
+        "--high-watermark", type=click.IntRange(min=0), help="The committed end (exclusive), where you know it."
+    )(command)
+    command = click.option("--at", type=click.IntRange(min=0), help="Read up to this offset (inclusive).")(command)
+    return click.argument("paths", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="DIR...")(command)
+
+
+def _read(paths: tuple[Path, ...], at: int | None, high_watermark: int | None) -> MetadataRead:
+    from migrate.model.secrets import Digester
+    from migrate.observe.metadata_files import read_metadata
+
+    return read_metadata(paths, Digester(), at=at, high_watermark=high_watermark)
+
+
+@metadata.command()
+@directories_options
+@click.option("--kind", "kinds", multiple=True, type=click.Choice(KINDS), help="Only this kind; may be repeated.")
+@output_option
+def image(
+    paths: tuple[Path, ...], at: int | None, high_watermark: int | None, kinds: tuple[str, ...], output: str
+) -> None:
+    """Print the state that the metadata directories of one or several controllers hold.
+
+    With the directories of a majority of the controllers, what is committed is proven, and the image ends there; with
+    fewer the tail is unproven, and the answer says so.  Counts come first.  Secrets stand as digests that are equal
+    for equal secrets within one answer.
+    """
+    from migrate.report.metadata_image import image_json, image_lines
+
+    found = _read(paths, at, high_watermark)
+    if output == "json":
+        _print([json.dumps(image_json(found.view, kinds, found.notes), ensure_ascii=False, indent=1)])
+    else:
+        _print(image_lines(found.view, kinds, found.notes))
+
+
+@metadata.command()
+@directories_options
+@click.option("--to", "folder", required=True, type=click.Path(path_type=Path), help="A folder that does not exist.")
+@output_option
+def export(paths: tuple[Path, ...], at: int | None, high_watermark: int | None, folder: Path, output: str) -> None:
+    """Write that state as Parquet files, a table a kind; the folder appears whole or not at all."""
+    from migrate.observe.metadata_files import export_metadata
+
+    found = _read(paths, at, high_watermark)
+    tables = export_metadata(found.view, folder)
+    if output == "json":
+        answer = {"schema": 1, "folder": str(folder), "tables": dict(tables), "notes": list(found.notes)}
+        _print([json.dumps(answer, ensure_ascii=False)])
+        return
+    _print(
+        [
+            *(f"{folder / name}.parquet: {rows} rows" for name, rows in tables.items()),
+            *(f"note: {note}" for note in found.notes),
+        ]
+    )

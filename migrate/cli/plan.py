@@ -8,26 +8,31 @@ import time
 import click
 
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import observing, output_option
+from migrate.cli.options import Evidence, evidence_options, observing, output_option
 from migrate.errors import UsageWrong
 
 
 @click.command()
-@click.argument("playbook", type=click.Path(path_type=pathlib.Path))
+@click.argument("playbook", required=False, type=click.Path(path_type=pathlib.Path))
 @click.option("--stage", help="Plan this stage alone (it must be the next one).")
 @click.option("--to", "to", help="Plan up to this stage.  Default: the last one of the playbook.")
 @click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="Instead of the one the playbook names.")
 @click.option("--out", type=click.Path(path_type=pathlib.Path), help="Save the plan there, too.")
+@evidence_options
 @output_option
 def plan(
-    playbook: pathlib.Path,
+    playbook: pathlib.Path | None,
     stage: str | None,
     to: str | None,
     inventory: pathlib.Path | None,
     out: pathlib.Path | None,
+    evidence: Evidence,
     output: str,
 ) -> int:
     """Say exactly what would happen; change nothing.
+
+    From a bundle the plan is for reading: its files have no secrets, so its fingerprint is not that of a plan that
+    can be applied, and it is not saved but to --out.
 
     Exit code 0: nothing to do; 2: changes are planned; 3: blocked by findings, or where the cluster stands is unknown.
     """
@@ -42,15 +47,18 @@ def plan(
         raise UsageWrong("--stage plans one stage alone, --to all up to one: give one of them")
     if out is not None and not out.absolute().parent.is_dir():
         raise UsageWrong(f"--out: there is no folder {out.absolute().parent}")
-    found, loaded = load_target(playbook, inventory)
-    assert isinstance(loaded, Playbook)
+    if playbook is None and evidence.bundle is None:
+        raise UsageWrong("name a playbook")
+    found, loaded = load_target(playbook, inventory, evidence)
+    if not isinstance(loaded, Playbook):
+        raise UsageWrong("the bundle was made without a playbook: name one", where=str(evidence.bundle))
     target = target_stage(loaded, stage or to)
-    with observing(found, loaded) as observer:
+    with observing(found, loaded, evidence=evidence) as observer:
         made = make_plan(observer, loaded, target=target, only=stage is not None, created=time.time())
-    saved = save_plan(found, made)
+    saved = str(save_plan(found, made)) if evidence.bundle is None else "PLAN (made live: this one is not saved)"
     if out is not None:
         write_text(out, plan_to_json(made))
-    click.echo(plan_to_json(made) if output == "json" else plan_text(made, str(saved)))
+    click.echo(plan_to_json(made) if output == "json" else plan_text(made, saved))
     if blocking(made):  # as the report's verdict says: a blind spot that no planned stage needs blocks nothing
         return EXIT_BLOCKED
     return EXIT_CHANGES if any(step.actions for step in made.steps) else EXIT_OK

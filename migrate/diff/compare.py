@@ -9,6 +9,7 @@ import logging
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import date
 from functools import reduce
 from typing import Final
@@ -18,10 +19,11 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark reader expects
 
 from migrate.diff import frames
-from migrate.diff.expected import RULES, Situation, rule_of
+from migrate.diff.expected import RULES, rule_of
 from migrate.diff.guard import answering
 from migrate.diff.tables import Compared, entity_table, partition_table
-from migrate.model.difference import Difference, DifferenceClass, DiffReport
+from migrate.errors import MalformedZnode
+from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 from migrate.model.inventory import AcceptedDifference
 from migrate.model.views import KraftView, ZookeeperView
 
@@ -29,6 +31,27 @@ LOG = logging.getLogger("migrate.diff")
 EQUAL: Final = DifferenceClass.EQUAL.value
 MOST_ROWS: Final = 10_000
 BLIND_CONFIG: Final = re.compile(r"/config/brokers/(?P<key>[^\s:/]+):? (?P<name>[a-zA-Z0-9._-]+)")
+
+ACCEPTED_KEYS: Final = ("cluster", "cls", "kind", "key", "field")
+ACCEPTED: Final = pa.schema(
+    [("cluster", pa.int32()), *((name, pa.string()) for name in ("cls", "kind", "key", "field", "ticket"))]
+)
+DELETIONS: Final = pa.schema([("cluster", pa.int32()), ("topic", pa.string()), ("deleting", pa.bool_())])
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """The two views of one cluster, what is accepted there, and how far behind dual write was (records)."""
+
+    zookeeper: ZookeeperView
+    kraft: KraftView
+    accepted: Sequence[AcceptedDifference] = ()
+    lag: int = 0
+
+    def __post_init__(self) -> None:
+        """Refuse a tree that was read in part: what it lacks would look like something that is only in KRaft."""
+        for part in self.zookeeper.malformed:
+            raise MalformedZnode(part.problem, where=part.path, why="a tree that was read in part is not compared")
 
 
 def compare(
@@ -48,23 +71,66 @@ def compare(
     Raises:
         SparkGone: the session ended under the comparison.
     """
+    question = Question(zookeeper, kraft, accepted, lag)
     with answering("the comparison"):
-        tables = _tables(spark, zookeeper, kraft)
-        found = reduce(DataFrame.unionByName, (table.differing for table in tables))
-        classed = _classed(spark, found, Situation(zookeeper.pending.deletions), current(accepted, today))
+        tables = _tables(spark, [question])
+        classed = _classed(spark, _found(tables), [question], today)
         rows = _listed(classed).toArrow().to_pylist()
         unequal = _count(classed) if len(rows) > MOST_ROWS else Counter((row["kind"], row["cls"]) for row in rows)
         counted = unequal + Counter({(kind, EQUAL): n for table in tables for kind, n in table.equal().items()})
-    _check_nothing_lost(tables, counted)
+    _check_nothing_lost(tables, counted.total())
     total = unequal.total()
     cut = (f"{total - MOST_ROWS} of {total} differences are counted and not listed",) if total > MOST_ROWS else ()
     LOG.info("compared at offset %d: %d fields, %d of them not equal", offset, counted.total(), total)
+    return _report(question, rows[:MOST_ROWS], counted, today, offset=offset, cut=cut)
+
+
+def compare_many(spark: SparkSession, questions: Sequence[Question], *, today: date) -> list[DiffReport]:
+    """The comparisons of several small clusters by one job, in their order; every difference is listed.
+
+    Raises:
+        MalformedZnode: a part of ZooKeeper could not be read: it would look like something that is only in KRaft.
+        SparkGone: the session ended under the comparison.
+    """
+    with answering("the comparisons"):
+        tables = _tables(spark, questions)
+        classed = _classed(spark, _found(tables), questions, today)
+        totals = reduce(DataFrame.unionByName, (table.by_cluster for table in tables))
+        answer = classed.withColumn("equal", F.lit(None).cast("bigint")).unionByName(totals, allowMissingColumns=True)
+        rows = answer.toArrow().to_pylist()
+    listed: list[list[dict[str, str | None]]] = [[] for _ in questions]
+    counted: list[Counter[tuple[str, str]]] = [Counter() for _ in questions]
+    for row in rows:
+        cluster = row["cluster"]
+        if row["equal"] is None:
+            listed[cluster].append(row)
+            counted[cluster][row["kind"], row["cls"]] += 1
+        else:
+            counted[cluster][row["kind"], EQUAL] += row["equal"]
+    _check_nothing_lost(tables, sum(found.total() for found in counted))
+    return [
+        _report(question, found, counts, today, offset=question.kraft.offset, cut=())
+        for question, found, counts in zip(questions, listed, counted, strict=True)
+    ]
+
+
+def _report(
+    question: Question,
+    rows: Sequence[dict[str, str | None]],
+    counted: Counter[tuple[str, str]],
+    today: date,
+    *,
+    offset: int,
+    cut: tuple[str, ...],
+) -> DiffReport:
+    differences = tuple(sorted(map(_difference, rows), key=_order))
     return DiffReport(
         offset=offset,
-        lag=lag,
+        lag=question.lag,
         counts=_by_kind(counted),
-        differences=tuple(sorted(map(_difference, rows[:MOST_ROWS]), key=_order)),
-        blind_spots=(*zookeeper.blind_spots, *cut),
+        differences=differences,
+        blind_spots=(*question.zookeeper.blind_spots, *cut),
+        idle=idle_acceptances(question.accepted, differences, today, whole=not cut),
     )
 
 
@@ -82,14 +148,43 @@ def blind_configs(blind_spots: Iterable[str]) -> frozenset[tuple[str, str]]:
     return frozenset((match["key"], match["name"]) for match in matches if match)
 
 
-def _tables(spark: SparkSession, zookeeper: ZookeeperView, kraft: KraftView) -> tuple[Compared, ...]:
-    blind = blind_configs(zookeeper.blind_spots)
-    left = frames.entities(zookeeper.entities, frames.zookeeper_brokers(zookeeper.brokers))
-    right = frames.entities(kraft.entities, _typed(kraft))
-    return (
-        partition_table(spark, zookeeper.partitions, kraft.partitions),
-        entity_table(spark, _without(left, blind), _without(right, blind)),
-    )
+def idle_acceptances(
+    accepted: Iterable[AcceptedDifference], differences: Iterable[Difference], today: date, *, whole: bool
+) -> tuple[IdleAcceptance, ...]:
+    """Acceptances that have expired, or that no difference needs; `whole` is False where the list was cut (pure)."""
+    rows = [row for row in differences if row.cls is DifferenceClass.ACCEPTED]
+    used = {(row.side.value, row.kind, row.key, row.field) for row in rows}
+    idle = []
+    for entry in accepted:
+        if today >= date.fromisoformat(entry.expires):
+            idle.append(IdleAcceptance(entry, IdleReason.EXPIRED))
+        elif whole and (entry.rule, entry.kind, entry.name, entry.field) not in used:
+            idle.append(IdleAcceptance(entry, IdleReason.UNUSED))
+    return tuple(idle)
+
+
+def _tables(spark: SparkSession, questions: Sequence[Question]) -> tuple[Compared, ...]:
+    entities: list[tuple[pa.Table, pa.Table]] = []
+    partitions: list[tuple[pa.Table, pa.Table]] = []
+    for cluster, question in enumerate(questions):
+        zookeeper, kraft = question.zookeeper, question.kraft
+        blind = blind_configs(zookeeper.blind_spots)
+        left = frames.entities(zookeeper.entities, frames.zookeeper_brokers(zookeeper.brokers), cluster)
+        right = frames.entities(kraft.entities, _typed(kraft), cluster)
+        entities.append((_without(left, blind), _without(right, blind)))
+        partitions.append(
+            (frames.partitions(zookeeper.partitions, cluster), frames.partitions(kraft.partitions, cluster))
+        )
+    return partition_table(spark, *_stacked(partitions)), entity_table(spark, *_stacked(entities))
+
+
+def _stacked(pairs: Sequence[tuple[pa.Table, pa.Table]]) -> tuple[pa.Table, pa.Table]:
+    left, right = zip(*pairs, strict=True)
+    return pa.concat_tables(left), pa.concat_tables(right)
+
+
+def _found(tables: Iterable[Compared]) -> DataFrame:
+    return reduce(DataFrame.unionByName, (table.differing for table in tables))
 
 
 def _typed(kraft: KraftView) -> tuple[frames.EntityRow, ...]:
@@ -108,25 +203,14 @@ def _without(table: pa.Table, blind: frozenset[tuple[str, str]]) -> pa.Table:
 
 
 # -- classes -----------------------------------------------------------------------------------------------------
-def _classed(
-    spark: SparkSession, found: DataFrame, situation: Situation, accepted: Sequence[AcceptedDifference]
-) -> DataFrame:
+def _classed(spark: SparkSession, found: DataFrame, questions: Sequence[Question], today: date) -> DataFrame:
     """With the rule or the ticket that excuses a row, and the class that follows."""
-    ruled = found.withColumn("rule", rule_of(RULES, situation))
-    table = pa.table(
-        {
-            "cls": [entry.rule for entry in accepted],
-            "kind": [entry.kind for entry in accepted],
-            "key": [entry.name for entry in accepted],
-            "field": [entry.field for entry in accepted],
-            "ticket": [entry.ticket for entry in accepted],
-        },
-        schema=pa.schema([(name, pa.string()) for name in ("cls", "kind", "key", "field", "ticket")]),
-    )
-    known = frames.frame(spark, table).dropDuplicates(["cls", "kind", "key", "field"]) if accepted else None
+    ruled = _deleting(spark, found, questions).withColumn("rule", rule_of(RULES))
+    known = _accepted(questions, today)
     excused = ruled.withColumn("ticket", F.lit(None).cast("string"))
-    if known is not None:
-        excused = ruled.join(F.broadcast(known), ["cls", "kind", "key", "field"], "left")
+    if known.num_rows:
+        tickets = frames.frame(spark, known).dropDuplicates(list(ACCEPTED_KEYS))
+        excused = ruled.join(F.broadcast(tickets), list(ACCEPTED_KEYS), "left")
     by_rule, by_ticket = F.col("rule").isNotNull(), F.col("ticket").isNotNull()
     cls = (
         F.when(by_rule, F.lit(DifferenceClass.EXPECTED.value))
@@ -134,10 +218,31 @@ def _classed(
         .otherwise(F.col("cls"))
     )
     return excused.select(
-        *("kind", "key", "field", "zookeeper", "kraft"),
+        *("cluster", "kind", "key", "field", "zookeeper", "kraft"),
         F.coalesce("rule", "ticket", F.lit("")).alias("rule"),
         cls.alias("cls"),
     )
+
+
+def _deleting(spark: SparkSession, found: DataFrame, questions: Sequence[Question]) -> DataFrame:
+    """With `deleting`: the row is about a topic of that cluster's /admin/delete_topics."""
+    pending = frames.Column.of(DELETIONS)
+    for cluster, question in enumerate(questions):
+        for topic in question.zookeeper.pending.deletions:
+            pending.add(cluster, topic, True)
+    if not pending.values["cluster"]:
+        return found.withColumn("deleting", F.lit(False))
+    doomed = F.broadcast(frames.frame(spark, pending.table()).dropDuplicates())
+    joined = found.join(doomed, ["cluster", "topic"], "left")
+    return joined.withColumn("deleting", F.coalesce("deleting", F.lit(False)))
+
+
+def _accepted(questions: Sequence[Question], today: date) -> pa.Table:
+    found = frames.Column.of(ACCEPTED)
+    for cluster, question in enumerate(questions):
+        for entry in current(question.accepted, today):
+            found.add(cluster, entry.rule, entry.kind, entry.name, entry.field, entry.ticket)
+    return found.table()
 
 
 def _excused() -> Column:
@@ -154,14 +259,13 @@ def _count(classed: DataFrame) -> Counter[tuple[str, str]]:
     return Counter({(row["kind"], row["cls"]): row["n"] for row in rows})
 
 
-def _check_nothing_lost(tables: Iterable[Compared], counted: Counter[tuple[str, str]]) -> None:
+def _check_nothing_lost(tables: Iterable[Compared], classes: int) -> None:
     """Every row that went in must have come out of the join once, and every field have a class.  Else it is a bug."""
     for table in tables:
         seen = table.seen()
         if (seen["zookeeper"], seen["kraft"]) != (table.zookeeper, table.kraft):
             message = f"{table.zookeeper} and {table.kraft} rows were given, {seen} were compared: a key stands twice"
             raise RuntimeError(message)
-    classes = sum(counted.values())
     fields = sum(table.fields() for table in tables)
     if classes != fields:
         message = f"{fields} fields were compared, {classes} have a class"

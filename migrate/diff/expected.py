@@ -16,24 +16,21 @@ from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark
 
 from migrate.model.difference import Difference, DifferenceClass
 
+Condition = Callable[[], Column]  # a column can be made only once there is a session
 PRODUCER_ID_BLOCK: Final = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
-    """What rules may ask beside the row: topics in /admin/delete_topics when ZooKeeper was read."""
-
-    pending_deletions: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class ExpectedRule:
-    """One rule.  `holds` answers a condition on the columns kind, key, topic, field, cls, zookeeper, kraft."""
+    """One rule.  `holds` is a condition on the columns kind, key, topic, field, cls, zookeeper, kraft and deleting.
+
+    `deleting`: the topic stood in /admin/delete_topics when ZooKeeper was read.
+    """
 
     id: str
     description: str
     source: str
-    holds: Callable[[Situation], Column]
+    holds: Condition
     example: Difference
     counter: Difference
 
@@ -43,21 +40,21 @@ def _is(kind: str, cls: DifferenceClass, field: str | None = None) -> Column:
     return found if field is None else found & (F.col("field") == field)
 
 
-def _kraft_mode_broker(_: Situation) -> Column:
+def _kraft_mode_broker() -> Column:
     return _is("broker", DifferenceClass.ONLY_KRAFT, "mode") & (F.col("kraft") == "kraft")
 
 
-def _pending_deletion(situation: Situation) -> Column:
+def _pending_deletion() -> Column:
     about_a_topic = F.col("kind").isin("partition", "topic", "topic-config")
     only_zk = F.col("cls") == DifferenceClass.ONLY_ZK.value
-    return about_a_topic & only_zk & F.col("topic").isin(list(situation.pending_deletions))
+    return about_a_topic & only_zk & F.col("deleting")
 
 
-def _metadata_version(_: Situation) -> Column:
+def _metadata_version() -> Column:
     return _is("feature", DifferenceClass.ONLY_KRAFT) & (F.col("key") == "metadata.version")
 
 
-def _producer_id_block(_: Situation) -> Column:
+def _producer_id_block() -> Column:
     ahead = F.expr("try_cast(zookeeper AS BIGINT)") - F.expr("try_cast(kraft AS BIGINT)")
     return _is("producer-ids", DifferenceClass.DIFFERS, "next_producer_id") & (ahead == PRODUCER_ID_BLOCK)
 
@@ -105,6 +102,6 @@ RULES: Final = (
 )
 
 
-def rule_of(rules: Sequence[ExpectedRule], situation: Situation) -> Column:
+def rule_of(rules: Sequence[ExpectedRule]) -> Column:
     """The id of the first rule that excuses the row, else null."""
-    return F.coalesce(*(F.when(rule.holds(situation), F.lit(rule.id)) for rule in rules), F.lit(None).cast("string"))
+    return F.coalesce(*(F.when(rule.holds(), F.lit(rule.id)) for rule in rules), F.lit(None).cast("string"))

@@ -219,4 +219,5 @@ def _unseen(broker: int, disks: DisksByBroker | Unknown) -> str:
     seen = disks.get(NodeId(broker))
     if seen is None:
         return NO_DISKS.format(broker=broker)
-    return f"disks: {seen.reason}" if isinstance(seen, Unknown) else ""
+    reason = seen.reason if isinstance(seen, Unknown) else seen.unproven
+    return f"disks: {reason}" if reason else ""

@@ -21,7 +21,7 @@ from migrate.model.facts import DisksByBroker, row_order, standing_offset, unkno
 from migrate.model.ids import NodeId
 from migrate.model.ledger import RESERVED_STATES, Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import Unknown
-from migrate.model.views import KraftView, Registration, ZookeeperView
+from migrate.model.views import KraftView, Registration, ZookeeperView, whole_or_unknown
 
 KEYS: Final = ("cluster", "topic_id", "partition", "broker")
 FOLDER_KEYS: Final = ("cluster", "broker", "topic", "partition")
@@ -81,6 +81,8 @@ def ledger(
     Raises:
         SparkGone: the session ended under the job.
     """
+    if not isinstance(zookeeper, Unknown):
+        zookeeper = whole_or_unknown(zookeeper)
     (found,) = ledgers(spark, [Question(zookeeper, kraft, disks, after_copy, finalized)])
     return found
 

@@ -1,7 +1,7 @@
 """The two joins of a comparison: partitions, and everything else.  Each says what it saw while it was read.
 
-A table's rows that are not equal have the columns kind, key, topic, field, cls, zookeeper, kraft.  What is equal is
-counted in the same pass (an observation), so that each join runs once.
+A table's rows that are not equal have the columns cluster, kind, key, topic, field, cls, zookeeper, kraft.  What is
+equal is counted in the same pass (an observation), so that each join runs once; `by_cluster` counts it a cluster.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from pyspark.sql import Column, DataFrame, Observation, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark reader expects
 
 from migrate.diff import frames
-from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DifferenceClass
 
 # What dual write keeps equal (`controller_epoch` and znode versions it does not): name -> is it a set?
@@ -32,8 +31,8 @@ PARTITION_FIELDS: Final = {
     "recovery_state": False,
 }
 LISTS: Final = frozenset({"replicas", "isr", "adding", "removing"})
-PARTITION_KEYS: Final = ("topic", "partition")
-ENTITY_KEYS: Final = ("kind", "key", "name")
+PARTITION_KEYS: Final = ("cluster", "topic", "partition")
+ENTITY_KEYS: Final = ("cluster", "kind", "key", "name")
 TOPIC_KINDS: Final = ("topic", "topic-config")
 
 
@@ -42,9 +41,11 @@ class Compared:
     """A join: its rows that are not equal, and the counts that are there once those were read.
 
     `zookeeper` and `kraft` are the rows that went in; `weight` is how many fields a key has that both sides have.
+    `by_cluster` has the columns cluster, kind and equal, for a comparison of several clusters.
     """
 
     differing: DataFrame
+    by_cluster: DataFrame
     counts: Observation
     kinds: tuple[str, ...]
     zookeeper: int
@@ -69,10 +70,10 @@ class Compared:
 
 
 # -- partitions --------------------------------------------------------------------------------------------------
-def partition_table(spark: SparkSession, zookeeper: PartitionColumns, kraft: PartitionColumns) -> Compared:
+def partition_table(spark: SparkSession, zookeeper: pa.Table, kraft: pa.Table) -> Compared:
     """Partitions of both views, joined on topic name and number."""
-    left = _prefixed(frames.frame(spark, frames.partitions(zookeeper)), "z")
-    right = _prefixed(frames.frame(spark, frames.partitions(kraft)), "k")
+    left = _prefixed(frames.frame(spark, zookeeper), "z")
+    right = _prefixed(frames.frame(spark, kraft), "k")
     joined = left.join(right, list(PARTITION_KEYS), "full_outer")
     counts = Observation()
     observed = joined.observe(
@@ -82,8 +83,16 @@ def partition_table(spark: SparkSession, zookeeper: PartitionColumns, kraft: Par
         F.count_if(_both()).alias("both"),
         F.sum(F.when(_both(), _equal_fields())).alias("equal partition"),
     )
-    rows = _partition_rows(observed)
-    return Compared(rows, counts, ("partition",), len(zookeeper), len(kraft), len(PARTITION_FIELDS))
+    equal = joined.where(_both()).groupBy("cluster").agg(F.sum(_equal_fields()).alias("equal"))
+    return Compared(
+        differing=_partition_rows(observed),
+        by_cluster=equal.select("cluster", F.lit("partition").alias("kind"), "equal"),
+        counts=counts,
+        kinds=("partition",),
+        zookeeper=zookeeper.num_rows,
+        kraft=kraft.num_rows,
+        weight=len(PARTITION_FIELDS),
+    )
 
 
 def _prefixed(side: DataFrame, letter: str) -> DataFrame:
@@ -118,13 +127,13 @@ def _partition_rows(joined: DataFrame) -> DataFrame:
     differing = [F.when(_both() & ~_equals(name), _pair(name)) for name in PARTITION_FIELDS]
     missing = F.when(~_both(), _pair("replicas", alone=True))
     rows = joined.where(~_both() | (_equal_fields() < len(PARTITION_FIELDS))).select(
-        "topic",
+        *("cluster", "topic"),
         F.concat_ws("-", "topic", F.col("partition").cast("string")).alias("key"),
         _side_class(F.col("in_z").isNull(), F.col("in_k").isNull()).alias("cls"),
         F.explode(F.array_compact(F.array(missing, *differing))).alias("found"),
     )
     kind = F.lit("partition").alias("kind")
-    return rows.select(kind, "key", "topic", "found.field", "cls", "found.zookeeper", "found.kraft")
+    return rows.select("cluster", kind, "key", "topic", "found.field", "cls", "found.zookeeper", "found.kraft")
 
 
 def _pair(name: str, *, alone: bool = False) -> Column:
@@ -166,7 +175,15 @@ def entity_table(spark: SparkSession, zookeeper: pa.Table, kraft: pa.Table) -> C
         F.count_if(F.col("z").isNotNull() & F.col("k").isNotNull()).alias("both"),
         *(F.count_if(equal & (F.col("kind") == kind)).alias(f"equal {kind}") for kind in kinds),
     )
-    return Compared(_entity_rows(observed), counts, kinds, zookeeper.num_rows, kraft.num_rows, 1)
+    return Compared(
+        differing=_entity_rows(observed),
+        by_cluster=joined.where(equal).groupBy("cluster", "kind").agg(F.count(F.lit(1)).alias("equal")),
+        counts=counts,
+        kinds=kinds,
+        zookeeper=zookeeper.num_rows,
+        kraft=kraft.num_rows,
+        weight=1,
+    )
 
 
 def _kinds(*tables: pa.Table) -> tuple[str, ...]:
@@ -179,6 +196,7 @@ def _kinds(*tables: pa.Table) -> tuple[str, ...]:
 def _entity_rows(joined: DataFrame) -> DataFrame:
     topic = F.when(F.col("kind").isin(*TOPIC_KINDS), F.col("key")).otherwise(F.lit(""))
     return joined.where(~F.col("z").eqNullSafe(F.col("k"))).select(
+        "cluster",
         "kind",
         "key",
         topic.alias("topic"),

@@ -4,6 +4,14 @@ Two roots: what we were given is wrong, and what we could not see or do.  See `m
 """
 
 from migrate.errors.base import InputError, MigrateError, NotVisible, Retryable, UnknownCode, UsageWrong, WorldError
+from migrate.errors.bundles import (
+    BundleDamaged,
+    BundleExists,
+    BundleOtherVersion,
+    CollectedDamaged,
+    CollectedForNobody,
+    CollectedOtherVersion,
+)
 from migrate.errors.hosts import (
     BadProperties,
     ConfigUnreadable,
@@ -59,7 +67,10 @@ from migrate.errors.metadata import (
     BatchError,
     DecodeError,
     EncodeError,
+    ExportRefused,
+    MetadataDiverges,
     MetadataFileError,
+    OffsetNotThere,
     ReplayError,
     SnapshotError,
     UnknownSchemaError,
@@ -95,6 +106,12 @@ from migrate.errors.zookeeper import (
     ZookeeperSessionLost,
     ZookeeperUnreachable,
 )
+from migrate.errors.zookeeper_files import (
+    TransactionsMissing,
+    TreeDigestDiffers,
+    ZookeeperFileDamaged,
+    ZookeeperFilesMissing,
+)
 
 __all__ = [
     "AccessRefused",
@@ -107,7 +124,13 @@ __all__ = [
     "BatchCrcError",
     "BatchCutError",
     "BatchError",
+    "BundleDamaged",
+    "BundleExists",
+    "BundleOtherVersion",
     "ChrootMissing",
+    "CollectedDamaged",
+    "CollectedForNobody",
+    "CollectedOtherVersion",
     "ConfigUnreadable",
     "ConnectStringWrong",
     "ConnectionClosed",
@@ -117,6 +140,7 @@ __all__ = [
     "DriveStopped",
     "DuplicateProperty",
     "EncodeError",
+    "ExportRefused",
     "FileNotReplaced",
     "InputError",
     "JarSumWrong",
@@ -142,6 +166,7 @@ __all__ = [
     "MalformedPlan",
     "MalformedZnode",
     "MetadataBehind",
+    "MetadataDiverges",
     "MetadataFileError",
     "MetadataMoved",
     "MigrateError",
@@ -156,6 +181,7 @@ __all__ = [
     "NotSupportedYet",
     "NotVisible",
     "NothingToPlan",
+    "OffsetNotThere",
     "OtherCluster",
     "PasswordUndecodable",
     "PlanIsStale",
@@ -176,6 +202,8 @@ __all__ = [
     "SparkGone",
     "StaleBrokerEpoch",
     "StorageNotFormatted",
+    "TransactionsMissing",
+    "TreeDigestDiffers",
     "UnknownCode",
     "UnknownSchemaError",
     "UsageWrong",
@@ -183,6 +211,8 @@ __all__ = [
     "YamlRefused",
     "ZnodeChanged",
     "ZookeeperDenied",
+    "ZookeeperFileDamaged",
+    "ZookeeperFilesMissing",
     "ZookeeperSessionLost",
     "ZookeeperUnreachable",
 ]

@@ -66,3 +66,24 @@ class ReplayError(InputError):
 
     id = "E-KRAFT-03"
     hint = "read the metadata from its beginning again (from the active controller)"
+
+
+class MetadataDiverges(InputError):
+    """Metadata directories contradict each other: other epochs, other records or another cluster at one place."""
+
+    id = "E-KRAFT-04"
+    hint = "give the directories of a majority of one quorum's controllers, or one directory alone to look at it"
+
+
+class OffsetNotThere(InputError):
+    """The metadata at hand does not hold the offset that was asked for, or does not hold it as proven."""
+
+    id = "E-KRAFT-05"
+    hint = "ask for an offset within the metadata at hand, or add the directories of more controllers"
+
+
+class ExportRefused(InputError):
+    """The folder for an export holds something already, or cannot be written."""
+
+    id = "E-KRAFT-06"
+    hint = "name a folder that does not exist yet; nothing is ever overwritten"

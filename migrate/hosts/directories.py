@@ -115,14 +115,15 @@ def look_at(path: str, mounts: Mounts, tried: Callable[[], None] = lambda: None)
             _refuse_if_rights(error, path)
             problem = problem or f"cannot be read: {error.strerror or error}"
     mount = mounts.of(path)
-    _oddities_of_place(path, mount.filesystem, scan)
+    link = os.path.realpath(path) if Path(path).is_symlink() else None
+    oddities_of_place(link, mount.filesystem, scan.oddities)
     return Directory(
         path=path,
         problem=problem,
         meta=meta,
         replicas=scan.replicas,
         holds_metadata_log=scan.holds_metadata_log,
-        oddities=_capped(scan.oddities),
+        oddities=capped(scan.oddities),
         mount=mount.point,
         filesystem=mount.filesystem,
         free_bytes=_free_bytes(path),
@@ -252,14 +253,16 @@ def _topic_id(folder: int, where: str) -> str:
 
 
 # -- place -------------------------------------------------------------------------------------------------------
-def _oddities_of_place(path: str, filesystem: str, scan: _Scan) -> None:
-    if Path(path).is_symlink():
-        scan.oddities.append(f"the directory is a link to {os.path.realpath(path)}")
+def oddities_of_place(link: str | None, filesystem: str, oddities: list[str]) -> None:
+    """Add what is odd about where a log directory lies; `link` is what its path points to, None for no link."""
+    if link is not None:
+        oddities.append(f"the directory is a link to {link}")
     if filesystem in _VOLATILE:
-        scan.oddities.append(f"lies in memory ({filesystem}): its content is lost with the host")
+        oddities.append(f"lies in memory ({filesystem}): its content is lost with the host")
 
 
-def _capped(oddities: list[str]) -> tuple[str, ...]:
+def capped(oddities: list[str]) -> tuple[str, ...]:
+    """The first ones, and how many more there are."""
     if len(oddities) <= MAX_ODDITIES:
         return tuple(oddities)
     return (*oddities[:MAX_ODDITIES], f"and {len(oddities) - MAX_ODDITIES} more")

@@ -17,6 +17,7 @@ def answer(connection: Connection) -> NodeAnswer:
         finalized_features={
             entry["name"]: entry["maxVersionLevel"] for entry in connection.about.get("finalizedFeatures", [])
         },
+        apis={entry["apiKey"]: entry["maxVersion"] for entry in connection.about["apiKeys"]},
     )
 
 

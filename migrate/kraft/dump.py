@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import math
 from collections.abc import Iterable, Iterator
@@ -11,15 +12,17 @@ from pathlib import Path
 from typing import Any, Final
 
 from migrate.errors import DecodeError, MetadataFileError, SnapshotError
-from migrate.kraft.files import find, read_batches
+from migrate.kraft.files import Snapshot, find, read_batches, snapshot_of
+from migrate.kraft.replay import check_broker_epoch
 from migrate.model.secrets import is_password_config
 from migrate.protocol.batches import Batch
 from migrate.protocol.fields import Array, Struct, Values
-from migrate.protocol.records import security, settings
+from migrate.protocol.records import brokers, security, settings
 from migrate.protocol.records.control import SNAPSHOT_FOOTER, decode_control
 from migrate.protocol.records.frame import decode_record, type_name
 
 REDACTED: Final = "(redacted)"
+_REGISTERS: Final = bytes([brokers.REGISTER_BROKER.key])  # behind the frame's version
 
 
 def spelled(table: Struct, version: int, values: Values) -> dict[str, Any]:
@@ -103,13 +106,33 @@ def batch_lines(batch: Batch, *, show_secrets: bool) -> Iterator[str]:
 
 
 def file_lines(path: Path, *, show_secrets: bool) -> Iterator[str]:
-    """All records of a .log or .checkpoint; a snapshot without its footer is a SnapshotError at its end."""
+    """All records of a .log or .checkpoint.
+
+    A snapshot that disagrees with its name (epoch, end offset), or that ends without its footer, is a SnapshotError.
+    """
     last: Batch | None = None
+    snapshot = snapshot_of(path)
     for batch in read_batches(path):
         last = batch
+        if snapshot is not None:
+            _agrees(snapshot, batch)
         yield from batch_lines(batch, show_secrets=show_secrets)
     if path.suffix == ".checkpoint" and not _ends_snapshot(last):
         raise SnapshotError("the snapshot ends without its footer", where=str(path))
+
+
+def _agrees(snapshot: Snapshot, batch: Batch) -> None:
+    """Hold a batch to the snapshot's name: every batch is of its epoch, and no broker was registered after its end."""
+    if batch.epoch != snapshot.epoch:
+        what = f"a batch of epoch {batch.epoch}; the snapshot's name says {snapshot.epoch}"
+        raise SnapshotError(what, where=batch.place)
+    if batch.position == 0 and batch.base_offset != 0:
+        raise SnapshotError(f"a snapshot begins with offset {batch.base_offset}; 0 was due", where=batch.place)
+    for _, _, value in () if batch.control else batch.records():
+        if value is not None and value[1:2] == _REGISTERS:
+            with contextlib.suppress(DecodeError):  # told with its offset, when its line is due
+                _, _, values = decode_record(value)
+                check_broker_epoch(values["brokerId"], values["brokerEpoch"], snapshot.end_offset, batch.place)
 
 
 def _ends_snapshot(batch: Batch | None) -> bool:

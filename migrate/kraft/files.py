@@ -25,6 +25,7 @@ QUORUM_STATE: Final = "quorum-state"
 _SEGMENT: Final = re.compile(r"(\d{20})\.log")
 _SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 NOBODY: Final = -1
+LARGEST_OFFSET: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +81,9 @@ def find(path: Path) -> MetadataFiles:
         raise WorldError(f"the directory cannot be read: {error.strerror}", where=str(partition)) from error
     logs = [(name, found) for name in names if (found := _SEGMENT.fullmatch(name))]
     checkpoints = [(name, found) for name in names if (found := _SNAPSHOT.fullmatch(name))]
+    for name, found in (*logs, *checkpoints):
+        if int(found[1]) > LARGEST_OFFSET:
+            raise MetadataFileError(f"offset {found[1]} does not fit into 64 bits", where=str(partition / name))
     segments = tuple(Segment(partition / name, int(found[1])) for name, found in logs)
     snapshots = tuple(Snapshot(partition / name, int(found[1]), int(found[2])) for name, found in checkpoints)
     bootstrap = partition.parent / BOOTSTRAP
@@ -93,6 +97,12 @@ def find(path: Path) -> MetadataFiles:
     if not segments and not snapshots and files.bootstrap is None:
         raise MetadataFileError("there is no KRaft metadata here", where=str(path))
     return files
+
+
+def snapshot_of(path: Path) -> Snapshot | None:
+    """What a snapshot's name says; None for another name."""
+    found = _SNAPSHOT.fullmatch(path.name)
+    return Snapshot(path, int(found[1]), int(found[2])) if found else None
 
 
 def read_batches(path: Path) -> Iterator[Batch]:

@@ -131,6 +131,15 @@ def _apply_control(state: State, key: bytes | None, value: bytes | None, batch: 
     return name
 
 
+def check_broker_epoch(broker: int, epoch: int, end_offset: int, where: str) -> None:
+    """A broker's epoch is an offset, and lies below the end of the snapshot that holds its registration."""
+    if epoch >= end_offset:
+        what = (
+            f"broker {broker} was registered at offset {epoch}; the snapshot's name says that it ends at {end_offset}"
+        )
+        raise SnapshotError(what, where=where)
+
+
 def replay_snapshot(batches: Iterable[Batch], end_offset: int, epoch: int, digester: Digester, name: str) -> Replayer:
     """The image of a whole snapshot: header first, footer last, every batch of the snapshot's own epoch.
 
@@ -161,5 +170,7 @@ def replay_snapshot(batches: Iterable[Batch], end_offset: int, epoch: int, diges
         due = batch.last_offset + 1
     if last != FOOTER:
         raise SnapshotError("the snapshot ends without its footer", where=name)
+    for registration, _ in replayer.state.brokers.values():
+        check_broker_epoch(registration.id, registration.epoch, end_offset, name)
     replayer.next_offset, replayer.fetched_epoch = end_offset, epoch
     return replayer

@@ -69,7 +69,9 @@ def acl_key(values: Values) -> str:
 
 def quota_key(entity: Iterable[Values]) -> str:
     """`client-id=a/user=<default>` of a ClientQuotaRecord's entity: parts sorted by type, names quoted."""
-    parts = sorted((part["entityType"], part["entityName"]) for part in entity)
+    parts = sorted(
+        ((part["entityType"], part["entityName"]) for part in entity), key=lambda part: (part[0], part[1] or "")
+    )
     return "/".join(f"{kind}={DEFAULT if name is None else quote(name, safe='')}" for kind, name in parts)
 
 

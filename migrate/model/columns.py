@@ -66,6 +66,11 @@ class EntityColumns:
         self.value.append(value)
         self.where.append(where)
 
+    def cut(self, length: int) -> None:
+        """Take back all rows after the first `length` (only while the view is being built)."""
+        for column in (self.kind, self.key, self.name, self.value, self.where):
+            del column[length:]
+
     def counts(self) -> dict[str, int]:
         """Distinct keys by kind."""
         keys: dict[str, set[str]] = {}

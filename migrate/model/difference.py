@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from migrate.model.inventory import AcceptedDifference
+
 
 class DifferenceClass(StrEnum):
     """EQUAL is counted only; EXPECTED names the rule that excuses the row, with Kafka's source."""
@@ -20,7 +22,10 @@ class DifferenceClass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One field of one key.  Values are text; secrets are digests."""
+    """One field of one key.  Values are text, None where that side has none; secrets are digests.
+
+    `zookeeper_where` and `kraft_where` say where each value was read: a znode, a metadata offset.
+    """
 
     kind: str
     key: str
@@ -29,6 +34,30 @@ class Difference:
     zookeeper: str | None
     kraft: str | None
     rule: str = ""
+    zookeeper_where: str = ""
+    kraft_where: str = ""
+
+    @property
+    def side(self) -> DifferenceClass:
+        """ONLY_ZK, ONLY_KRAFT or DIFFERS, also where a rule or an acceptance excuses it."""
+        if self.kraft is None:
+            return DifferenceClass.ONLY_ZK
+        return DifferenceClass.ONLY_KRAFT if self.zookeeper is None else DifferenceClass.DIFFERS
+
+
+class IdleReason(StrEnum):
+    """Why an acceptance excuses nothing."""
+
+    UNUSED = "unused"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True)
+class IdleAcceptance:
+    """An entry of an AcceptedDifferences file that excuses nothing (any more)."""
+
+    entry: AcceptedDifference
+    why: IdleReason
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +65,9 @@ class DiffReport:
     """The comparison at one offset.
 
     `counts` is kind -> class -> number of compared fields.  `differences` holds all rows that are not EQUAL.
-    `blind_spots` are kinds or keys that could not be compared, each with the reason.
+    `blind_spots` are kinds or keys that could not be compared, each with the reason.  `unsettled` are rows that
+    differed in every look and changed between all of them: neither equal nor different, and in no count.  `idle` are
+    acceptances without effect.  `looks` is how often both sides were read.
     """
 
     offset: int
@@ -44,9 +75,19 @@ class DiffReport:
     counts: Mapping[str, Mapping[str, int]]
     differences: tuple[Difference, ...]
     blind_spots: tuple[str, ...] = field(default=())
+    unsettled: tuple[Difference, ...] = ()
+    idle: tuple[IdleAcceptance, ...] = ()
+    looks: int = 1
 
     @property
     def unexcused(self) -> tuple[Difference, ...]:
         """Differences that no rule and no acceptance covers."""
         excused = (DifferenceClass.EXPECTED, DifferenceClass.ACCEPTED, DifferenceClass.EQUAL)
         return tuple(entry for entry in self.differences if entry.cls not in excused)
+
+    @property
+    def cut(self) -> bool:
+        """Are there more unexcused differences than are listed?"""
+        excused = (DifferenceClass.EXPECTED, DifferenceClass.ACCEPTED, DifferenceClass.EQUAL)
+        counted = sum(n for classes in self.counts.values() for name, n in classes.items() if name not in excused)
+        return counted > len(self.unexcused)

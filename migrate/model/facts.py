@@ -15,7 +15,7 @@ from migrate.model.columns import PartitionColumns
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaFacts, row
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, KraftView, ZookeeperView
+from migrate.model.views import BrokerDisks, KraftView, ZookeeperView, whole_or_unknown
 
 UNREADABLE_TOPIC_ID: Final = "?"  # ReplicaColumns: partition.metadata is there and cannot be read
 DisksByBroker = Mapping[NodeId, BrokerDisks | Unknown]
@@ -84,7 +84,12 @@ def build(
     after_copy: bool,
     finalized: bool,
 ) -> Ledger:
-    """The ledger by the pure rule, rows in the order of topic, partition, broker."""
+    """The ledger by the pure rule, rows in the order of topic, partition, broker.
+
+    A ZooKeeper view with malformed parts is no view: a topic that it lacks may well exist.
+    """
+    if not isinstance(zookeeper, Unknown):
+        zookeeper = whole_or_unknown(zookeeper)
     facts = gather(zookeeper, kraft, disks, after_copy=after_copy, finalized=finalized)
     return Ledger(
         rows=tuple(sorted(map(row, facts), key=row_order)),
@@ -135,6 +140,8 @@ def _row_unknown(seed: Seed, disks: DisksByBroker | Unknown, here: Folders) -> s
         return f"disks: broker {seed.broker} was not looked at"
     if isinstance(broker, Unknown):
         return f"disks: {broker.reason}"
+    if broker.unproven:
+        return f"disks: {broker.unproven}"
     if not seed.topic_id:
         return "zookeeper: the topic has no topic_id"
     if here.unreadable:

@@ -69,5 +69,11 @@ class DirectoryId(KafkaUuid):
 MIGRATING: Final = DirectoryId("AAAAAAAAAAAAAAAAAAAAAA")
 UNASSIGNED: Final = DirectoryId("AAAAAAAAAAAAAAAAAAAAAQ")
 LOST: Final = DirectoryId("AAAAAAAAAAAAAAAAAAAAAg")
+_DIRECTORY_NAMES: Final = {str(MIGRATING): "MIGRATING", str(UNASSIGNED): "UNASSIGNED", str(LOST): "LOST"}
 METADATA_TOPIC: Final = "__cluster_metadata"
 METADATA_TOPIC_ID: Final = TopicId("AAAAAAAAAAAAAAAAAAAAAQ")
+
+
+def directory_name(directory: str) -> str:
+    """A directory id as people read it: MIGRATING, UNASSIGNED and LOST by name."""
+    return _DIRECTORY_NAMES.get(directory, directory)

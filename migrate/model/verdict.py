@@ -145,8 +145,10 @@ def _broken(disks: BrokerDisks) -> Iterator[str]:
     if not disks.directories:
         yield f"broker {disks.broker} shows no log directory"
     for directory in disks.directories:
-        if not directory.healthy:
+        if directory.problem:
             yield f"directory {directory.path} is broken: {directory.problem}"
+        elif directory.unproven:
+            yield f"directory {directory.path} is not known to be healthy: {directory.unproven}"
         elif isinstance(directory.meta, MetaBroken):
             yield f"directory {directory.path} has a broken meta.properties: {directory.meta.reason}"
     ids = Counter(directory.id for directory in disks.directories if directory.id is not None)

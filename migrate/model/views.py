@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from migrate.model.columns import EntityColumns, PartitionColumns, ReplicaColumns
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
+from migrate.model.znodes import Malformed, ZnodeAcl, ZookeeperSession
 
 
 # -- ZooKeeper ---------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class ZkBroker:
-    """A live registration in /brokers/ids; `epoch` is the znode's czxid, `endpoints` are NAME://host:port."""
+    """A live registration in /brokers/ids; `epoch` is the znode's czxid, `endpoints` are NAME://host:port.
+
+    `protocols` is listener name -> security protocol.
+    """
 
     id: NodeId
     epoch: int
     endpoints: tuple[str, ...]
     rack: str | None
     session: int
+    protocols: Mapping[str, str] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,16 +72,24 @@ class PendingWork:
     log_dir_events: tuple[str, ...] = ()
 
 
+CLIENTS_NOT_ASKED: Final = Unknown("the servers were not asked for their sessions")
+ACLS_UNREAD: Final = Unknown("ACLs were not read")
+
+
 @dataclass(frozen=True, slots=True)
 class ZookeeperView:
-    """What ZooKeeper said between `zxid_first` and `zxid_last`; what changed meanwhile was read again."""
+    """What ZooKeeper said between `zxid_first` and `zxid_last`; what changed meanwhile was read again.
+
+    A view with `malformed` parts has everything else; a malformed znode of the takeover is Unknown, a malformed
+    cluster id is "".  Nobody but checks of single objects may use such a view: see `PartlyRead`.
+    """
 
     connect: str
     cluster_id: str
     brokers: Mapping[NodeId, ZkBroker]
-    controller: ControllerZnode | NoZnode
-    controller_epoch: int | NoZnode
-    migration: MigrationZnode | NoZnode | NullZnode
+    controller: ControllerZnode | NoZnode | Unknown
+    controller_epoch: int | NoZnode | Unknown
+    migration: MigrationZnode | NoZnode | NullZnode | Unknown
     partitions: PartitionColumns
     entities: EntityColumns
     topics_without_id: tuple[str, ...]
@@ -85,6 +99,30 @@ class ZookeeperView:
     znodes: int = 0
     zxid_first: int = 0
     zxid_last: int = 0
+    malformed: tuple[Malformed, ...] = ()
+    undecodable: tuple[str, ...] = ()  # encoded passwords that the given password.encoder.secret does not open
+    acls: Mapping[str, tuple[ZnodeAcl, ...]] | Unknown = ACLS_UNREAD  # of the znodes that controllers write
+    clients: tuple[ZookeeperSession, ...] | Unknown = CLIENTS_NOT_ASKED
+    mzxids: Mapping[str, int] = field(default_factory=dict)  # znode -> mzxid, of the znodes that entities came from
+
+
+@dataclass(frozen=True, slots=True)
+class PartlyRead(Unknown):
+    """A tree with malformed znodes: Unknown to everything that would take the rest for the whole.
+
+    `view` has what is readable, for findings about single objects; what it lacks proves nothing.
+    """
+
+    view: ZookeeperView
+
+
+def whole_or_unknown(view: ZookeeperView) -> ZookeeperView | PartlyRead:
+    """The view, if every znode of it could be read."""
+    if not view.malformed:
+        return view
+    first, more = view.malformed[0], len(view.malformed) - 1
+    rest = f", and {more} more" if more else ""
+    return PartlyRead(f"malformed znodes (B-ZKN-16): {first.path}: {first.problem}{rest}", view)
 
 
 # -- KRaft -------------------------------------------------------------------------------------------------------
@@ -163,7 +201,11 @@ class MetaBroken:
 
 @dataclass(frozen=True, slots=True)
 class Directory:
-    """One log directory on a broker's disk.  `problem` is "" for a healthy one (readable, writable, fsync works)."""
+    """One log directory on a broker's disk.  `problem` is "" for a healthy one (readable, writable, fsync works).
+
+    `unproven` says why nobody tried whether it stores a block, "" where that was tried: such a directory is neither
+    healthy nor broken, and what was read in it stands.
+    """
 
     path: str
     problem: str
@@ -174,11 +216,17 @@ class Directory:
     mount: str = ""
     filesystem: str = ""
     free_bytes: int = -1
+    unproven: str = ""
 
     @property
     def healthy(self) -> bool:
-        """Could a broker use it now?"""
-        return not self.problem
+        """Is it known that a broker could use it now?"""
+        return not self.problem and not self.unproven
+
+    @property
+    def health(self) -> str:
+        """`healthy`, what is wrong with it, or why that is not known."""
+        return self.problem or (f"unknown: {self.unproven}" if self.unproven else "healthy")
 
     @property
     def id(self) -> DirectoryId | None:
@@ -193,6 +241,12 @@ class BrokerDisks:
     broker: NodeId
     directories: tuple[Directory, ...]
     metadata_directory: Directory | None = None
+
+    @property
+    def unproven(self) -> str:
+        """The log directories whose health is not known, with the first one's reason; "" where each was tried."""
+        found = [entry for entry in self.directories if entry.unproven]
+        return f"{', '.join(entry.path for entry in found)}: {found[0].unproven}" if found else ""
 
 
 # -- Live --------------------------------------------------------------------------------------------------------
@@ -221,10 +275,14 @@ class Quorum:
 
 @dataclass(frozen=True, slots=True)
 class NodeAnswer:
-    """What one process says of itself (ApiVersions).  `migration_flag` is the tag ZkMigrationReady: absent is False."""
+    """What one process says of itself (ApiVersions).  `migration_flag` is the tag ZkMigrationReady: absent is False.
+
+    `apis` is api key -> highest version that it knows: a bound of its release, which nothing on the wire names.
+    """
 
     migration_flag: bool
     finalized_features: Mapping[str, int]
+    apis: Mapping[int, int] = field(default_factory=dict, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,54 +1,64 @@
 """What Spark says of an observation: the comparison at one offset, and the ledger.  Imports `migrate.diff` when asked.
 
 The comparison follows one protocol: take the committed offset N, wait until dual write has passed it, read ZooKeeper,
-compare; what differs is compared again at a later N, and only what still differs is reported.
+compare; what differs is compared again at a later N.  Reported is what differs although one side stood still while the
+other was read (`migrate.observe.settle`); what changed in every look is unsettled: neither equal nor different.
 """
 
 from __future__ import annotations
 
 import logging
+import pathlib
 import time
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from threading import Event
 from typing import Final
 
 from migrate.errors import MigrateError
-from migrate.model.difference import Difference, DiffReport
+from migrate.model.difference import DiffReport
+from migrate.model.inventory import AcceptedDifference
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
+from migrate.model.views import KraftView, ZookeeperView
 from migrate.model.world import World
 from migrate.observe.ledgers import pure_ledger, stands
+from migrate.observe.settle import Look, Settling
 from migrate.observe.sources import Sources
 
+Comparer = Callable[
+    [Sources, ZookeeperView, KraftView, tuple[AcceptedDifference, ...], int], DiffReport | Unknown
+]  # the last: how far dual write was behind
 LOG: Final = logging.getLogger("migrate.observe")
-LOOKS: Final = 6  # how often differing keys are read again before they are reported
+LOOKS: Final = 6  # how often both sides are read before what still moves is unsettled
 LAG_SECONDS: Final = 15.0  # for /migration to pass one offset: it moves twice a second
 LAG_POLL: Final = 0.1
 
 
-def with_diff(sources: Sources, world: World) -> World:
-    """The world with its comparison; the views in it are those that were compared last."""
-    before: frozenset[Difference] | None = None
-    for look in range(LOOKS):
+def with_diff(sources: Sources, world: World, compare: Comparer | None = None) -> World:
+    """The world with its comparison; the views in it are those that were read last.
+
+    `compare` stands in for the comparison on Spark.
+    """
+    settling: Settling | None = None
+    for look in range(LOOKS if sources.moves else 1):
         if look:
             world = replace(world, kraft=sources.kraft())
-        reason = _not_comparable(world)
-        if reason is not None:
-            return replace(world, diff=Unknown(reason))
-        try:
-            world = _compare(sources, world)
-        except MigrateError as error:
-            return replace(world, diff=Unknown(f"{error.id} {error}"))
-        if isinstance(world.diff, Unknown) or not world.diff.unexcused:
-            return world
-        found = frozenset(world.diff.unexcused)
-        if found == before:
-            return world
-        LOG.info("%d differences at metadata offset %d: reading them again", len(found), world.diff.offset)
-        before = found
-    return world
+        found = _look(sources, world, compare or _on_spark)
+        if isinstance(found, Unknown):
+            return replace(world, diff=found)
+        world = replace(world, zookeeper=found.zookeeper)
+        if settling is None or settling.first.cut:  # a cut list has not all rows: it cannot be read again row by row
+            settling = Settling.begin(found)
+        else:
+            settling.go_on(found)
+        if not settling.open:
+            break
+        LOG.info("%d objects differ at metadata offset %d: reading them again", len(settling.open), found.report.offset)
+    assert settling is not None
+    return replace(world, diff=settling.report() if sources.moves else settling.unmoved())
 
 
 def _not_comparable(world: World) -> str | None:
@@ -64,37 +74,50 @@ def _not_comparable(world: World) -> str | None:
     return None
 
 
-def _compare(sources: Sources, world: World) -> World:
+def _look(sources: Sources, world: World, compare: Comparer) -> Look | Unknown:
+    """Wait until dual write has passed the KRaft view, read ZooKeeper, compare."""
+    reason = _not_comparable(world)
+    if reason is not None:
+        return Unknown(reason)
+    kraft = world.kraft
+    assert not isinstance(kraft, Unknown)
+    try:
+        lag = await_dual_write(sources, kraft.offset)
+        if isinstance(lag, Unknown):
+            return lag
+        zookeeper = sources.zookeeper()
+        if isinstance(zookeeper, Unknown):
+            return Unknown(f"ZooKeeper is unknown: {zookeeper.reason}")
+        accepted = () if isinstance(world.playbook, Unknown) else world.playbook.accepted_differences
+        report = compare(sources, zookeeper, kraft, accepted, lag)
+    except MigrateError as error:
+        return Unknown(f"{error.id} {error}")
+    return report if isinstance(report, Unknown) else Look.of(kraft, zookeeper, report)
+
+
+def _on_spark(
+    sources: Sources, zookeeper: ZookeeperView, kraft: KraftView, accepted: tuple[AcceptedDifference, ...], lag: int
+) -> DiffReport | Unknown:
     from migrate.diff.compare import compare
 
-    assert not isinstance(world.kraft, Unknown)
-    lag = _await_dual_write(sources, world.kraft.offset)
-    if isinstance(lag, Unknown):
-        return replace(world, diff=lag)
-    world = replace(world, zookeeper=sources.zookeeper())
-    if isinstance(world.zookeeper, Unknown):
-        return replace(world, diff=Unknown(f"ZooKeeper is unknown: {world.zookeeper.reason}"))
     handle = sources.spark()
     if handle is None:
-        return replace(world, diff=Unknown("this command works without Spark"))
-    accepted = () if isinstance(world.playbook, Unknown) else world.playbook.accepted_differences
-    assert not isinstance(world.kraft, Unknown)
-    report: DiffReport = compare(
-        handle.get(),
-        world.zookeeper,
-        world.kraft,
-        accepted,
-        offset=world.kraft.offset,
-        lag=lag,
-        today=datetime.now(UTC).date(),
-    )
-    return replace(world, diff=report)
+        return Unknown("this command works without Spark")
+    today = datetime.now(UTC).date()
+    return compare(handle.get(), zookeeper, kraft, accepted, offset=kraft.offset, lag=lag, today=today)
 
 
-def _await_dual_write(sources: Sources, offset: int) -> int | Unknown:
+def write_differences(report: DiffReport, folder: pathlib.Path) -> list[pathlib.Path]:
+    """The report as Parquet files; raises ExportRefused where the folder holds something else."""
+    from migrate.diff.export_differences import write
+
+    return write(report, folder)
+
+
+def await_dual_write(sources: Sources, offset: int) -> int | Unknown:
     """How far /migration was behind `offset` when first looked at (records); Unknown if it does not pass it."""
     first = sources.dual_write_offset()
-    seen, deadline, pause = first, time.monotonic() + LAG_SECONDS, Event()
+    seen, deadline, pause = first, time.monotonic() + (LAG_SECONDS if sources.moves else 0.0), Event()
     while seen < offset:
         if time.monotonic() > deadline:
             return Unknown(

@@ -6,9 +6,10 @@ import logging
 import pathlib
 import threading
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, ClassVar, Final
 
 from migrate.errors import MigrateError
+from migrate.hosts.collected import Collected
 from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
 from migrate.hosts.directories import LocalDisks
 from migrate.hosts.files import LocalFiles
@@ -29,8 +30,10 @@ from migrate.model.views import (
     NoFile,
     ServiceState,
     ZookeeperView,
+    whole_or_unknown,
 )
 from migrate.zookeeper.client import ZookeeperClient, connect
+from migrate.zookeeper.offline.reader import OfflineTree, view_of_files
 from migrate.zookeeper.read import read_migration, read_view
 
 if TYPE_CHECKING:
@@ -46,6 +49,8 @@ class Sources:
     `spark_folder` None means: no Spark in this process, diff and Spark's ledger are Unknown.
     """
 
+    moves: ClassVar[bool] = True  # may another look see something else?
+
     def __init__(self, inventory: Inventory, playbook: Playbook | Unknown, spark_folder: pathlib.Path | None) -> None:
         self.inventory = inventory
         self.playbook = playbook
@@ -55,9 +60,19 @@ class Sources:
         self._spark_folder = spark_folder
         self._spark: SparkHandle | None = None
         self._zookeeper: ZookeeperClient | None = None
+        self._offline: OfflineTree | None = None
         self._reader: MetadataReader | None = None
+        self._collected: Mapping[NodeId, Collected] | None = None
         self._lock = threading.Lock()
         self.services = Supervisor(inventory.executor_options.get("state", ""))
+
+    def use_collected(self, collected: Mapping[NodeId, Collected]) -> None:
+        """Take disks from the collector's files and look at none; the configuration in them stands for the nodes'."""
+        self._collected = collected
+
+    def use_zookeeper_files(self, tree: OfflineTree) -> None:
+        """Take the ZooKeeper view from snapshots and transaction logs; no session is opened for it."""
+        self._offline = tree
 
     # -- opening and closing -----------------------------------------------------------------------------------------
     def zookeeper_client(self) -> ZookeeperClient:
@@ -97,11 +112,13 @@ class Sources:
 
     # -- looking -----------------------------------------------------------------------------------------------------
     def zookeeper(self) -> ZookeeperView | Unknown:
-        """The whole ZooKeeper view."""
+        """The whole ZooKeeper view; PartlyRead, which is Unknown, where znodes are malformed."""
         try:
             reference = self.inventory.password_encoder_secret
             secret = None if reference is None else read_secret(reference)
-            return read_view(self.zookeeper_client(), self.digester, secret)
+            if self._offline is not None:
+                return whole_or_unknown(view_of_files(self._offline, self.digester, secret))
+            return whole_or_unknown(read_view(self.zookeeper_client(), self.digester, secret))
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
 
@@ -128,6 +145,9 @@ class Sources:
         return {node.id: self._config(node.id, node.config) for node in self.inventory.nodes}
 
     def _config(self, node: NodeId, path: str) -> ConfigFile | NoFile | Unknown:
+        collected = None if self._collected is None else self._collected.get(node)
+        if collected is not None and collected.config is not None:
+            return collected.config
         try:
             return read_config(self.files, node, path)
         except MigrateError as error:
@@ -145,6 +165,8 @@ class Sources:
 
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:
         """Brokers' log directories, and controllers' metadata directories as their only one."""
+        if self._collected is not None:
+            return {node.id: _disks_of(self._collected, node.id) for node in self.inventory.nodes}
         found: dict[NodeId, BrokerDisks | Unknown] = {}
         for node in self.inventory.nodes:
             if isinstance(node, ControllerNode):
@@ -158,3 +180,8 @@ class Sources:
             else:
                 found[node.id] = self.local_disks.look(node.id, log_dirs(file.values), metadata_log_dir(file.values))
         return found
+
+
+def _disks_of(collected: Mapping[NodeId, Collected], node: NodeId) -> BrokerDisks | Unknown:
+    entry = collected.get(node)
+    return Unknown(f"no file of the collector is of node {int(node)}") if entry is None else entry.disks

@@ -67,7 +67,7 @@ def _rows(broker: int, disks: BrokerDisks | Unknown) -> Iterator[Mapping[str, st
         yield {
             "broker": str(broker),
             "path": entry.path,
-            "health": entry.problem or "healthy",
+            "health": entry.health,
             "meta": meta,
             "directory.id": str(entry.id or "-"),
             "replicas": str(sum(kind == "current" for kind in entry.replicas.kind)),

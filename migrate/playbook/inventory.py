@@ -28,6 +28,7 @@ from migrate.playbook.fields import (
     Text,
     ZookeeperConnect,
 )
+from migrate.playbook.gaps import refuse_gaps
 from migrate.playbook.problems import Fault, refuse, validate
 
 HEADER: Final = "# Where the cluster is.  Relative paths are relative to this file; secrets are files of mode 0600.\n"
@@ -114,6 +115,7 @@ class InventoryDocument(Section):
 
 def inventory_of(document: Document) -> Inventory:
     """The inventory that a document describes; raises DocumentInvalid with every problem."""
+    refuse_gaps(document)
     parsed = validate(document, InventoryDocument)
     refuse(document, faults_of(parsed.spec))
     return _value(parsed, document.path)

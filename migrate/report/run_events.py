@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final
 
 from migrate.model.history import Event
 from migrate.model.stage import Stage
@@ -192,6 +192,9 @@ def _ledger(event: Event) -> LedgerMoment:
     return LedgerMoment(event.time, _text(event.data, "step"), offset, _text(event.data, "engine"), tuple(ordered))
 
 
+SAMPLE_FIELDS: Final = ("about", "zookeeper", "kraft", "cause", "what_to_do")
+
+
 def _diff(event: Event) -> DiffMoment:
     data = event.data
     return DiffMoment(
@@ -203,6 +206,7 @@ def _diff(event: Event) -> DiffMoment:
         unexcused=int(data.get("unexcused", 0)),
         expected=dict(data.get("expected", {})),
         blind_spots=_texts(data, "blind_spots"),
+        samples=tuple({name: _text(row, name) for name in SAMPLE_FIELDS} for row in data.get("samples", ())),
     )
 
 

@@ -175,7 +175,10 @@ class LedgerMoment:
 
 @dataclass(frozen=True, slots=True)
 class DiffMoment:
-    """One comparison of ZooKeeper with KRaft: counts is kind -> class -> compared fields."""
+    """One comparison of ZooKeeper with KRaft: counts is kind -> class -> compared fields.
+
+    `samples` are the first differences that nothing excuses: about, zookeeper, kraft, cause, what_to_do.
+    """
 
     time: float
     step: str
@@ -185,6 +188,7 @@ class DiffMoment:
     unexcused: int
     expected: Mapping[str, int]
     blind_spots: tuple[str, ...]
+    samples: tuple[Mapping[str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
-from migrate.model.difference import DifferenceClass, DiffReport
+from migrate.model.causes import cause_of
+from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
 from migrate.model.plan import PlannedStep
 from migrate.model.world import Need, World
 
+SAMPLES: Final = 20  # differences that a journal keeps of one comparison
+LONGEST: Final = 160
 NEEDS: Final[Mapping[str, Need]] = {
     "config": Need.CONFIGS,
     "mode": Need.CONFIGS,
@@ -82,4 +85,20 @@ def _diff(report: DiffReport) -> dict[str, Any]:
         "unexcused": len(report.unexcused),
         "expected": expected,
         "blind_spots": list(report.blind_spots),
+        "samples": [_sample(entry) for entry in report.unexcused[:SAMPLES]],
     }
+
+
+def _sample(entry: Difference) -> dict[str, str]:
+    cause = cause_of(entry)
+    return {
+        "about": f"{entry.cls} {entry.kind} {entry.key} {entry.field}".rstrip(),
+        "zookeeper": _clipped(entry.zookeeper, entry.zookeeper_where),
+        "kraft": _clipped(entry.kraft, entry.kraft_where),
+        "cause": cause.cause,
+        "what_to_do": cause.what_to_do,
+    }
+
+
+def _clipped(value: str | None, where: str) -> str:
+    return ("nothing" if value is None else value[:LONGEST]) + (f" ({where})" if where else "")

@@ -125,6 +125,8 @@ def _migration_znode(world: World) -> str:
     match world.zookeeper.migration:
         case NoZnode():
             return ABSENT
+        case Unknown():
+            return UNKNOWN
         case NullZnode():
             return "null"
         case znode:

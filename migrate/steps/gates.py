@@ -186,10 +186,10 @@ def disks_healthy(world: World, broker: int) -> Readiness:
     disks = world.disks.get(NodeId(broker), Unknown(f"the disks of broker {broker} were not looked at"))
     if isinstance(disks, Unknown):
         return disks
-    broken = [f"{entry.path} ({entry.problem})" for entry in disks.directories if not entry.healthy]
+    broken = [f"{entry.path} ({entry.problem})" for entry in disks.directories if entry.problem]
     if broken:
         return Refused(f"broker {broker} has log directories that are not healthy: {', '.join(broken)}")
-    return Ready()
+    return Unknown(f"broker {broker}: {disks.unproven}") if disks.unproven else Ready()
 
 
 def stop_is_accepted(world: World, broker: int) -> Readiness:
@@ -256,6 +256,12 @@ def views_equal(world: World, down: int | None = None) -> Readiness:
     found = [entry for entry in world.diff.unexcused if (entry.kind, entry.key) != ("broker", str(down))]
     if not found and not any(number for classes in world.diff.counts.values() for number in classes.values()):
         return Unknown("nothing was compared: two empty views prove nothing")
+    if not found and world.diff.unsettled:
+        first = world.diff.unsettled[0]
+        return Unknown(
+            f"{len(world.diff.unsettled)} fields changed in every look and were not compared: "
+            f"{first.kind} {first.key} {first.field}"
+        )
     if not found:
         return Ready()
     sample = "; ".join(

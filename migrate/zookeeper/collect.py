@@ -12,6 +12,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
+from migrate.errors import MalformedZnode
+from migrate.model.znodes import Malformed, ZnodePart
 from migrate.zookeeper import decode, layout
 from migrate.zookeeper.layout import child
 from migrate.zookeeper.znode import Absent, TreeReader, Znode
@@ -30,7 +32,7 @@ class Collected:
     """Everything read so far (grows while it is being read; nobody keeps it).
 
     `znodes` holds what is there; `denied` the paths that this identity may not see; `moving` what never stood still.
-    `states` is topic -> partition -> state.
+    `states` is topic -> partition -> state; `malformed` is keyed by path and part.
     """
 
     znodes: dict[str, Znode] = field(default_factory=dict)
@@ -38,10 +40,15 @@ class Collected:
     topics: dict[str, decode.TopicZnode] = field(default_factory=dict)
     states: dict[str, dict[int, State]] = field(default_factory=dict)
     denied: set[str] = field(default_factory=set)
+    malformed: dict[tuple[str, ZnodePart], Malformed] = field(default_factory=dict)
     moving: tuple[str, ...] = ()
     count: int = 0
     zxid_first: int = 0
     zxid_last: int = 0
+
+    def keep_malformed(self, error: MalformedZnode, part: ZnodePart) -> None:
+        """Remember a znode that could not be decoded; the others are still read."""
+        self.malformed[error.where, part] = Malformed(error.where, error.what, part)
 
 
 def collect(reader: TreeReader) -> Collected:
@@ -59,10 +66,24 @@ def collect(reader: TreeReader) -> Collected:
     else:
         found.moving = tuple(sorted((moved or set()) - ALWAYS_MOVING))
     found.zxid_last = reader.zxid()
+    _forget_mended(found)
     found.count = len(found.znodes) + sum(
         not isinstance(state, Absent) for states in found.states.values() for state in states.values()
     )
     return found
+
+
+def _forget_mended(found: Collected) -> None:
+    """A znode that was malformed in an earlier round, and is not any more or is gone, is no finding."""
+    for path, part in list(found.malformed):
+        name = layout.topic_of(path)
+        if part is ZnodePart.TOPIC:
+            still = path in found.znodes and name not in found.topics
+        else:
+            partition = int(path.split("/")[-2])
+            still = found.states.get(name, {}).get(partition) is Absent.MALFORMED
+        if not still:
+            del found.malformed[path, part]
 
 
 def _read_round(reader: TreeReader, found: Collected, only: set[str] | None) -> set[str]:
@@ -140,11 +161,19 @@ def _decode_topics(found: Collected, moved: set[str]) -> None:
         if znode is None:
             found.topics.pop(name, None)
         elif path in moved or name not in found.topics:
-            found.topics[name] = decode.topic(path, znode.data)
+            _decode_topic(found, name, path, znode)
     for name in [name for name in found.topics if child(layout.TOPICS, name) not in found.znodes]:
         del found.topics[name]
     for name in [name for name in found.states if name not in found.topics]:
         del found.states[name]
+
+
+def _decode_topic(found: Collected, name: str, path: str, znode: Znode) -> None:
+    found.topics.pop(name, None)
+    try:
+        found.topics[name] = decode.topic(path, znode.data)
+    except MalformedZnode as error:
+        found.keep_malformed(error, ZnodePart.TOPIC)
 
 
 def _read_states(reader: TreeReader, found: Collected, only: set[str] | None) -> set[str]:
@@ -178,8 +207,17 @@ def _read_batch(reader: TreeReader, found: Collected, batch: Sequence[tuple[str,
             same = before is now
         else:
             same = isinstance(before, decode.PartitionState) and before.mzxid == answer.mzxid
-            now = before if same and before is not None else decode.partition_state(path, answer.data, answer.mzxid)
+            now = before if same and before is not None else _decode_state(found, path, answer)
+            same = same or (now is Absent.MALFORMED and before is now)
         if not same:
             moved.add(path)
             found.states[topic][partition] = now
     return moved
+
+
+def _decode_state(found: Collected, path: str, answer: Znode) -> State:
+    try:
+        return decode.partition_state(path, answer.data, answer.mzxid)
+    except MalformedZnode as error:
+        found.keep_malformed(error, ZnodePart.STATE)
+        return Absent.MALFORMED

@@ -73,7 +73,17 @@ def broker(path: str, znode: Znode) -> ZkBroker:
         endpoints=tuple(sorted(endpoints)),
         rack=fields.text("rack") if fields.has("rack") else None,
         session=znode.ephemeral_owner,
+        protocols=_protocols(fields),
     )
+
+
+def _protocols(fields: JsonZnode) -> dict[str, str]:
+    """listener_security_protocol_map (version 4 and later); older ones are named for their protocols."""
+    name = "listener_security_protocol_map"
+    if not fields.has(name):
+        return {}
+    found = fields.object(name)
+    return {listener: found.text(listener) for listener, _ in found.items()}
 
 
 def topic(path: str, data: bytes | None) -> TopicZnode:

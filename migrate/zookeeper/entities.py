@@ -11,7 +11,7 @@ import binascii
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 from urllib.parse import quote, unquote_plus
 
@@ -60,6 +60,7 @@ class Secrets:
 
     digester: Digester
     encoder: password_encoder.PasswordDecoder | None
+    undecodable: list[str] = field(default_factory=list)  # what the secret does not open, gathered while reading
 
 
 def desanitize(path: str, name: str) -> str:
@@ -106,6 +107,7 @@ def add_broker_config(rows: EntityColumns, path: str, broker: str, data: bytes |
                 clear = secrets.encoder.decode(value, f"{path} {name}")
             except PasswordUndecodable as error:
                 blind.append(str(error))
+                secrets.undecodable.append(f"{path} {name}")
             else:
                 rows.add("broker-config", broker, name, secrets.digester.digest(clear), path)
     return blind
@@ -134,11 +136,22 @@ def _add_quotas(rows: EntityColumns, path: str, parts: Mapping[str, str], values
 
 def add_user(rows: EntityColumns, path: str, user: str, data: bytes | None, secrets: Secrets) -> None:
     """Rows of kinds `scram` and `client-quota` of a user (`ZkConfigMigrationClient.iterateClientQuotas`)."""
+    add_scram(rows, path, user, data, secrets)
+    add_user_quotas(rows, path, user, data)
+
+
+def add_scram(rows: EntityColumns, path: str, user: str, data: bytes | None, secrets: Secrets) -> None:
+    """Rows of kind `scram` of a user."""
     values = config(path, data)
     for mechanism in SCRAM_MECHANISMS:
-        credential = values.pop(mechanism, None)
+        credential = values.get(mechanism)
         if credential is not None:
             _add_scram(rows, path, desanitize(path, user), mechanism, credential, digester=secrets.digester)
+
+
+def add_user_quotas(rows: EntityColumns, path: str, user: str, data: bytes | None) -> None:
+    """Rows of kind `client-quota` of a user: all of its configuration but the credentials."""
+    values = {name: value for name, value in config(path, data).items() if name not in SCRAM_MECHANISMS}
     _add_quotas(rows, path, {"user": user}, values)
 
 

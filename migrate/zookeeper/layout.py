@@ -42,6 +42,22 @@ SINGLE_ZNODES: Final = (
 FLAT_DIRECTORIES: Final = (BROKER_IDS, TOPICS, TOPIC_CONFIGS, BROKER_CONFIGS, CLIENT_CONFIGS, IP_CONFIGS, TOKENS)
 # directories of which the children's names say all
 NAME_DIRECTORIES: Final = (DELETIONS, LOG_DIR_EVENTS, CONFIG, EXTENDED_ACLS)
+# what a KRaft controller creates, writes or deletes in dual write (`KafkaZkClient`, `Zk*MigrationClient`)
+CONTROLLERS_WRITE: Final = (
+    CONTROLLER,
+    CONTROLLER_EPOCH,
+    MIGRATION,
+    TOPICS,
+    CONFIG,
+    TOPIC_CONFIGS,
+    BROKER_CONFIGS,
+    CLIENT_CONFIGS,
+    USER_CONFIGS,
+    IP_CONFIGS,
+    PRODUCER_IDS,
+    LITERAL_ACLS,
+    TOKENS,
+)
 ACL_ROOTS: Final = (LITERAL_ACLS, PREFIXED_ACLS)
 # every ZooKeeper-mode cluster has them (`KafkaZkClient.createTopLevelPaths`)
 CORE: Final = (CLUSTER_ID, BROKER_IDS, TOPICS)
@@ -61,6 +77,11 @@ def name_of(path: str) -> str:
 def partition_state(topic: str, partition: int) -> str:
     """The state znode of a partition."""
     return f"{TOPICS}/{topic}/partitions/{partition}/state"
+
+
+def topic_of(path: str) -> str:
+    """The topic of a path below /brokers/topics."""
+    return path[len(TOPICS) + 1 :].partition("/")[0]
 
 
 def user_clients(user: str) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Final, NamedTuple, TypeVar
 
-from migrate.errors import NotKafkasTree, ZookeeperDenied
+from migrate.errors import MalformedZnode, NotKafkasTree, ZookeeperDenied
 from migrate.model.columns import EntityColumns, PartitionColumns
 from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import (
     ControllerZnode,
@@ -17,15 +21,19 @@ from migrate.model.views import (
     ZkBroker,
     ZookeeperView,
 )
+from migrate.model.znodes import ZnodeAcl, ZnodePart
 from migrate.zookeeper import decode, entities, layout
 from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.collect import Collected, collect
 from migrate.zookeeper.layout import child, name_of
 from migrate.zookeeper.password_encoder import PasswordDecoder
-from migrate.zookeeper.znode import Absent, TreeReader, Znode
+from migrate.zookeeper.znode import Absent, AclReader, TreeReader, Znode
 
 TAKEOVER: Final = (layout.MIGRATION, layout.CONTROLLER, layout.CONTROLLER_EPOCH)
 KNOWN_CONFIG_TYPES: Final = frozenset({"topics", "brokers", "clients", "users", "ips", "changes"})
+T = TypeVar("T")
+U = TypeVar("U")
+BROKEN: Final = Unknown("the znode is malformed")
 NONE: Final[list[int]] = []  # shared by the many partitions without a reassignment; columns are never changed
 
 
@@ -45,26 +53,43 @@ def read_migration(client: TreeReader) -> Takeover:
             raise ZookeeperDenied("the znode may not be read", where=path)
         if not isinstance(answer, Absent):
             found[path] = answer
-    return _takeover(found)
+    return Takeover(_migration(found), _controller(found), _controller_epoch(found))
 
 
-def _takeover(znodes: dict[str, Znode]) -> Takeover:
-    migration, controller, epoch = (znodes.get(path) for path in TAKEOVER)
-    return Takeover(
-        NoZnode() if migration is None else decode.migration(layout.MIGRATION, migration),
-        NoZnode() if controller is None else decode.controller(layout.CONTROLLER, controller),
-        NoZnode() if epoch is None else decode.controller_epoch(layout.CONTROLLER_EPOCH, epoch.data),
-    )
+def _migration(znodes: dict[str, Znode]) -> MigrationZnode | NoZnode | NullZnode:
+    znode = znodes.get(layout.MIGRATION)
+    return NoZnode() if znode is None else decode.migration(layout.MIGRATION, znode)
+
+
+def _controller(znodes: dict[str, Znode]) -> ControllerZnode | NoZnode:
+    znode = znodes.get(layout.CONTROLLER)
+    return NoZnode() if znode is None else decode.controller(layout.CONTROLLER, znode)
+
+
+def _controller_epoch(znodes: dict[str, Znode]) -> int | NoZnode:
+    znode = znodes.get(layout.CONTROLLER_EPOCH)
+    return NoZnode() if znode is None else decode.controller_epoch(layout.CONTROLLER_EPOCH, znode.data)
 
 
 def read_view(client: ZookeeperClient, digester: Digester, secret: str | None = None) -> ZookeeperView:
     """The whole view, as ZooKeeper stands after a sync.
 
-    `secret` is the brokers' password.encoder.secret: without it encoded passwords are blind spots.  Raises
-    MalformedZnode, NotKafkasTree, ZookeeperSessionLost.
+    `secret` is the brokers' password.encoder.secret: without it encoded passwords are blind spots.  Malformed znodes
+    stand in `malformed`, and hide no other (see `whole_or_unknown`).  Raises NotKafkasTree, ZookeeperSessionLost.
     """
     client.sync()
-    return view_of(client, client.connect_string, digester, secret)
+    return replace(view_of(client, client.connect_string, digester, secret), acls=read_acls(client))
+
+
+def read_acls(client: AclReader) -> dict[str, tuple[ZnodeAcl, ...]] | Unknown:
+    """The ACLs of the znodes that KRaft controllers write; Unknown where this identity may not see one."""
+    found: dict[str, tuple[ZnodeAcl, ...]] = {}
+    for path, answer in zip(layout.CONTROLLERS_WRITE, client.acls(layout.CONTROLLERS_WRITE), strict=True):
+        if answer is Absent.DENIED:
+            return Unknown(f"{path}: this identity may not read its ACL")
+        if not isinstance(answer, Absent):
+            found[path] = tuple(ZnodeAcl(*entry) for entry in answer)
+    return found
 
 
 def view_of(reader: TreeReader, connect: str, digester: Digester, secret: str | None = None) -> ZookeeperView:
@@ -77,27 +102,58 @@ def view_of(reader: TreeReader, connect: str, digester: Digester, secret: str | 
         raise ZookeeperDenied("the cluster's id may not be read", where=layout.CLUSTER_ID)
     secrets = entities.Secrets(digester, None if secret is None else PasswordDecoder(secret))
     brokers = _brokers(found)
-    takeover = _takeover(found.znodes)
     rows, blind = _entities(found, secrets)
     _broker_rows(rows, brokers)
     partitions, stateless = _partitions(found)
+    pending = _pending(found)
+    znodes, takeover = found.znodes, ZnodePart.TAKEOVER
+    cluster_id = _attempt(found, ZnodePart.CLUSTER_ID, lambda: _cluster_id(found), "")
+    migration = _attempt(found, takeover, lambda: _migration(znodes), BROKEN)
+    controller = _attempt(found, takeover, lambda: _controller(znodes), BROKEN)
+    controller_epoch = _attempt(found, takeover, lambda: _controller_epoch(znodes), BROKEN)
     return ZookeeperView(
         connect=connect,
-        cluster_id=decode.cluster_id(layout.CLUSTER_ID, found.znodes[layout.CLUSTER_ID].data),
+        cluster_id=cluster_id,
         brokers=brokers,
-        controller=takeover.controller,
-        controller_epoch=takeover.controller_epoch,
-        migration=takeover.migration,
+        controller=controller,
+        controller_epoch=controller_epoch,
+        migration=migration,
         partitions=partitions,
         entities=rows,
         topics_without_id=tuple(name for name, topic in sorted(found.topics.items()) if not topic.id),
         partitions_without_state=stateless,
-        pending=_pending(found),
+        pending=pending,
         blind_spots=(*_blind_spots(found), *blind),
         znodes=found.count,
         zxid_first=found.zxid_first,
         zxid_last=found.zxid_last,
+        malformed=tuple(entry for _, entry in sorted(found.malformed.items())),
+        undecodable=tuple(secrets.undecodable),
+        mzxids={path: znodes[path].mzxid for path in dict.fromkeys(rows.where) if path in znodes},
     )
+
+
+def _attempt(found: Collected, part: ZnodePart, decoded: Callable[[], T], otherwise: U) -> T | U:
+    """What the znode says, or `otherwise` with the znode kept among the malformed ones."""
+    try:
+        return decoded()
+    except MalformedZnode as error:
+        found.keep_malformed(error, part)
+        return otherwise
+
+
+def _add(found: Collected, part: ZnodePart, rows: EntityColumns, add: Callable[[], None]) -> None:
+    """Add a znode's rows: all of them, or none with the znode kept among the malformed ones."""
+    before = len(rows)
+    try:
+        add()
+    except MalformedZnode as error:
+        rows.cut(before)
+        found.keep_malformed(error, part)
+
+
+def _cluster_id(found: Collected) -> str:
+    return decode.cluster_id(layout.CLUSTER_ID, found.znodes[layout.CLUSTER_ID].data)
 
 
 def _blind_spots(found: Collected) -> list[str]:
@@ -113,7 +169,12 @@ def _blind_spots(found: Collected) -> list[str]:
 
 
 def _brokers(found: Collected) -> dict[NodeId, ZkBroker]:
-    brokers = (decode.broker(path, znode) for path, znode in _in_directory(found, layout.BROKER_IDS))
+    brokers: list[ZkBroker] = []
+    for path, znode in _in_directory(found, layout.BROKER_IDS):
+        try:
+            brokers.append(decode.broker(path, znode))
+        except MalformedZnode as error:
+            found.keep_malformed(error, ZnodePart.BROKER)
     return {entry.id: entry for entry in sorted(brokers, key=lambda entry: entry.id)}
 
 
@@ -165,42 +226,64 @@ def _entities(found: Collected, secrets: entities.Secrets) -> tuple[EntityColumn
         if topic.id:
             rows.add("topic", name, "topic_id", topic.id, child(layout.TOPICS, name))
     for path, znode in _in_directory(found, layout.TOPIC_CONFIGS):
-        entities.add_topic_config(rows, path, name_of(path), znode.data)
+        _add(found, ZnodePart.CONFIG, rows, partial(entities.add_topic_config, rows, path, name_of(path), znode.data))
     for path, znode in _in_directory(found, layout.BROKER_CONFIGS):
-        blind += entities.add_broker_config(rows, path, name_of(path), znode.data, secrets)
+        add = partial(_broker_config, rows, path, znode.data, secrets, blind)
+        _add(found, ZnodePart.BROKER_CONFIG, rows, add)
     _quotas(rows, found, secrets)
     _acls(rows, found)
     for path, znode in _in_directory(found, layout.TOKENS):
-        entities.add_token(rows, path, znode.data, secrets.digester)
+        _add(found, ZnodePart.TOKEN, rows, partial(entities.add_token, rows, path, znode.data, secrets.digester))
+    _add(found, ZnodePart.PRODUCER_IDS, rows, partial(_producer_ids, rows, found))
+    _add(found, ZnodePart.FEATURE, rows, partial(_features, rows, found))
+    return rows, blind
+
+
+def _broker_config(
+    rows: EntityColumns, path: str, data: bytes | None, secrets: entities.Secrets, blind: list[str]
+) -> None:
+    blind += entities.add_broker_config(rows, path, name_of(path), data, secrets)
+
+
+def _producer_ids(rows: EntityColumns, found: Collected) -> None:
     block = found.znodes.get(layout.PRODUCER_IDS)
     following = None if block is None else decode.next_producer_id(layout.PRODUCER_IDS, block.data)
     if following is not None:
         rows.add("producer-ids", "", "next_producer_id", str(following), layout.PRODUCER_IDS)
+
+
+def _features(rows: EntityColumns, found: Collected) -> None:
     feature = found.znodes.get(layout.FEATURE)
     if feature is not None:
         for name, level in sorted(decode.feature_levels(layout.FEATURE, feature.data).items()):
             rows.add("feature", name, "level", str(level), layout.FEATURE)
-    return rows, blind
 
 
 def _quotas(rows: EntityColumns, found: Collected, secrets: entities.Secrets) -> None:
-    for path, znode in _in_directory(found, layout.CLIENT_CONFIGS):
-        entities.add_quotas(rows, path, {"client-id": name_of(path)}, znode.data)
-    for path, znode in _in_directory(found, layout.IP_CONFIGS):
-        entities.add_quotas(rows, path, {"ip": name_of(path)}, znode.data)
+    quota = ZnodePart.QUOTA
+    for directory, kind in ((layout.CLIENT_CONFIGS, "client-id"), (layout.IP_CONFIGS, "ip")):
+        for path, znode in _in_directory(found, directory):
+            _add(found, quota, rows, partial(entities.add_quotas, rows, path, {kind: name_of(path)}, znode.data))
     for path, znode in _in_directory(found, layout.USER_CONFIGS):
-        entities.add_user(rows, path, name_of(path), znode.data, secrets)
+        name, data = name_of(path), znode.data
+        _add(found, ZnodePart.SCRAM, rows, partial(entities.add_scram, rows, path, name, data, secrets))
+        _add(found, quota, rows, partial(entities.add_user_quotas, rows, path, name, data))
     for user in found.names.get(layout.USER_CONFIGS, ()):
         for path, znode in _in_directory(found, layout.user_clients(user)):
-            entities.add_quotas(rows, path, {"user": user, "client-id": name_of(path)}, znode.data)
+            parts = {"user": user, "client-id": name_of(path)}
+            _add(found, quota, rows, partial(entities.add_quotas, rows, path, parts, znode.data))
 
 
 def _acls(rows: EntityColumns, found: Collected) -> None:
     for root, pattern in ((layout.LITERAL_ACLS, "LITERAL"), (layout.PREFIXED_ACLS, "PREFIXED")):
         for kind in found.names.get(root, ()):
             for path, znode in _in_directory(found, child(root, kind)):
-                for key in entities.acl_rows(path, kind, pattern, name_of(path), znode.data):
-                    rows.add("acl", key, "present", "true", path)
+                _add(found, ZnodePart.ACL, rows, partial(_resource_acls, rows, path, kind, pattern, znode.data))
+
+
+def _resource_acls(rows: EntityColumns, path: str, kind: str, pattern: str, data: bytes | None) -> None:
+    for key in entities.acl_rows(path, kind, pattern, name_of(path), data):
+        rows.add("acl", key, "present", "true", path)
 
 
 def _pending(found: Collected) -> PendingWork:
@@ -209,9 +292,11 @@ def _pending(found: Collected) -> PendingWork:
     elected: tuple[str, ...] = ()
     legacy, elections = found.znodes.get(layout.REASSIGNMENTS), found.znodes.get(layout.ELECTIONS)
     if legacy is not None:
-        reassigned.update(decode.partitions_named(layout.REASSIGNMENTS, legacy.data))
+        named = partial(decode.partitions_named, layout.REASSIGNMENTS, legacy.data)
+        reassigned.update(_attempt(found, ZnodePart.PENDING, named, ()))
     if elections is not None:
-        elected = decode.partitions_named(layout.ELECTIONS, elections.data)
+        named = partial(decode.partitions_named, layout.ELECTIONS, elections.data)
+        elected = _attempt(found, ZnodePart.PENDING, named, ())
     for name, topic in found.topics.items():
         moving = {number for part in (topic.adding, topic.removing) for number, ids in part.items() if ids}
         reassigned.update(f"{name}-{number}" for number in moving)

@@ -19,10 +19,14 @@ class Znode(NamedTuple):
 
 
 class Absent(Enum):
-    """Why there is no data: MISSING (known not to be there) and DENIED (we may not see it) are never the same."""
+    """Why there is no value: MISSING (known not to be there) and the others (we cannot tell) are never the same.
+
+    DENIED: we may not see it; MALFORMED: it is there, and is not what Kafka writes (no reader of trees answers this).
+    """
 
     MISSING = "missing"
     DENIED = "denied"
+    MALFORMED = "malformed"
 
 
 class TreeReader(Protocol):
@@ -36,3 +40,10 @@ class TreeReader(Protocol):
 
     def zxid(self) -> int:
         """The newest transaction that the reader has seen."""
+
+
+class AclReader(Protocol):
+    """Reads the ACLs of znodes by path relative to the chroot."""
+
+    def acls(self, paths: Sequence[str]) -> Sequence[Sequence[tuple[int, str, str]] | Absent]:
+        """(permissions, scheme, id) of each path, in order."""

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from migrate.model.difference import Difference, DifferenceClass, DiffReport
+from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 from migrate.model.ids import DirectoryId, NodeId
+from migrate.model.inventory import AcceptedDifference
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
@@ -27,8 +28,10 @@ from migrate.model.views import (
     PendingWork,
     Quorum,
     Voter,
+    whole_or_unknown,
 )
 from migrate.model.world import World
+from migrate.model.znodes import Malformed, ZnodeAcl, ZnodePart, ZookeeperSession
 from tests.testing import worlds
 from tests.testing.clusters import CLUSTER_ID, directory_id, topic_id, uuid
 from tests.testing.worlds import (
@@ -105,6 +108,35 @@ def column(name: str, row: int, value: object) -> Bend:
     return bend
 
 
+def endpoints(node: int, *found: str) -> Bend:
+    """A broker's registered endpoints."""
+
+    def bend(world: World) -> World:
+        brokers = dict(worlds.zk(world).brokers)
+        brokers[NodeId(node)] = replace(brokers[NodeId(node)], endpoints=found)
+        return with_zk(world, brokers=brokers)
+
+    return bend
+
+
+def acls(found: dict[str, tuple[ZnodeAcl, ...]]) -> Bend:
+    """ACLs of the znodes that controllers write."""
+    return lambda world: with_zk(world, acls=found)
+
+
+OPEN_READ = ZnodeAcl(1, "world", "anyone")
+
+
+def malformed(path: str, part: ZnodePart) -> Bend:
+    """A znode that is there and cannot be read."""
+
+    def bend(world: World) -> World:
+        view = replace(worlds.zk(world), malformed=(Malformed(path, "it is no JSON", part),))
+        return replace(world, zookeeper=whole_or_unknown(view))
+
+    return bend
+
+
 def then(*bends: Bend) -> Bend:
     """One bend after another."""
 
@@ -156,6 +188,9 @@ SECURED = then(
 FLAG = "zookeeper__metadata__migration__enable"
 LEDGER = Ledger((LedgerRow("t0", topic_id(0), 0, 1, ReplicaState.MIGRATING, "d", "m"),), 400, "pure")
 DIFF = DiffReport(400, 0, {}, (Difference("topic-config", "t0", "retention.ms", DifferenceClass.DIFFERS, "1", "2"),))
+IDLE = IdleAcceptance(
+    AcceptedDifference("DIFFERS", "topic-config", "t0", "retention.ms", "old", "CHG1", "2026-01-01"), IdleReason.EXPIRED
+)
 STRANGER = DirectoryId(uuid(4711))
 
 VERSIONS = (
@@ -163,6 +198,10 @@ VERSIONS = (
     Case("I-VER-14", ZK, "every broker", same),
     Case("B-VER-02", ZK, "broker 1", values(1, inter__broker__protocol__version="3.6")),
     Case("B-VER-03", ZK, "broker 2", values(2, inter__broker__protocol__version=None)),
+    Case("B-VER-05", ZK, "brokers [1]", answers("brokers", 1, NodeAnswer(False, {}, {1: 16}))),
+    Case("B-VER-06", ZK, "software", answers("brokers", 1, NodeAnswer(False, {}, {1: 17, 3: 13}))),
+    Case("I-VER-10", PREPARED, "KAFKA-19480", same),
+    Case("I-VER-11", ZK, "KAFKA-20960", same),
     Case("B-VER-04", HALF, "the brokers' files", values(1, inter__broker__protocol__version="3.8")),
 )
 CONFIG = (
@@ -205,6 +244,15 @@ CONFIG = (
     Case("B-CFG-12", KRAFT, "broker 2", values(2, **{FLAG: "true"})),
     Case("B-CFG-13", ZK, "node 1", values(1, zookeeper__connect="zk1:2181")),
 )
+OPERATIONS = (
+    Case("B-OPS-01", ZK, "broker 1", endpoints(1, "TLS://kafka-1.kafka-brokers.prod.svc:9093")),
+    Case("B-OPS-01", ZK, "broker 1", endpoints(1, "TLS://kafka-1.kafka.svc.cluster.local:9093"), "long name"),
+    Case("B-OPS-02", ZK, "broker 0", values(0, confluent__license__topic="_c")),
+    Case("B-OPS-02", ZK, "broker 0", values(0, metric__reporters="io.confluent.Reporter"), "class"),
+    Case("W-OPS-03", ZK, "1 topics", column("topic", 0, "_confluent-command")),
+    Case("I-OPS-04", ZK, "this tool", same),
+    Case("W-ZKN-20", ZK, "10.0.0.9", lambda w: with_zk(w, clients=(ZookeeperSession("10.0.0.9", 77),))),
+)
 ZOOKEEPER = (
     Case("B-ZKN-01", ZK, "/migration", lambda w: with_zk(w, migration=MigrationZnode(90, 1, 3000, 1, 1))),
     Case("B-ZKN-01", PRE, "/migration", lambda w: with_zk(w, migration=MigrationZnode(90, 1, 3000, 1, 1)), "fresh log"),
@@ -230,6 +278,19 @@ ZOOKEEPER = (
     ),
     Case(
         "B-ZKN-13", ZK, "/cluster/id", lambda w: replace(w, inventory=replace(w.inventory, expect_cluster_id=uuid(1)))
+    ),
+    Case("B-ZKN-16", ZK, "/brokers/topics/t0", malformed("/brokers/topics/t0", ZnodePart.TOPIC)),
+    Case("B-ZKN-12", ZK, "/config/clients/app", malformed("/config/clients/app", ZnodePart.QUOTA)),
+    Case("B-ZKN-17", ZK, "/config/users/u", malformed("/config/users/u", ZnodePart.SCRAM)),
+    Case("B-ZKN-18", ZK, "/config/brokers/one", malformed("/config/brokers/one", ZnodePart.BROKER_CONFIG)),
+    Case(
+        "B-ZKN-11",
+        ZK,
+        "topics a, b",
+        then(
+            lambda w: with_entity(w, "topic", "a", "topic_id", topic_id(77)),
+            lambda w: with_entity(w, "topic", "b", "topic_id", topic_id(77)),
+        ),
     ),
     Case("W-ZKN-14", ZK, "/log_dir_event_notification", pending(log_dir_events=("log_dir_event_0",))),
 )
@@ -266,6 +327,14 @@ DIRECTORIES = (
     Case("B-DIR-12", ZK, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "future"))),
     Case("W-DIR-19", ZK, "broker 0: /data", answers("log_dirs", 0, (LogDirAnswer("/data", 0, 1, ("t0-0",)),))),
     Case("B-DIR-13", ZK, "broker 0: t9-0", then(column("topic", 0, "t9"))),
+    Case("B-DIR-20", ZK, "broker 2", answers("log_dirs", 2, (LogDirAnswer("/data/b2/d0", 0, 2, ()),)), "too few"),
+    Case(
+        "B-DIR-20",
+        HYBRID,
+        "broker 1",
+        answers("log_dirs", 1, tuple(LogDirAnswer(f"/data/b1/d{n}", 0, 2, ()) for n in range(4))),
+        "too many",
+    ),
     Case("W-DIR-14", ZK, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "stray"))),
     Case("W-DIR-18", ZK, "/data/b0/d0", directory(0, 0, oddities=("link, not followed: x",))),
 )
@@ -307,6 +376,16 @@ SECURITY = (
         "controller 3000",
         lambda w: with_entity(w, "delegation-token", "hmac:1", "owner", "User:a"),
     ),
+    Case(
+        "B-SEC-05",
+        ZK,
+        "ZooKeeper's ACLs",
+        acls({"/brokers/topics": (ZnodeAcl(31, "sasl", "kafka"),), "/config": (ZnodeAcl(31, "sasl", "old"),)}),
+    ),
+    Case("B-SEC-05", ZK, "ZooKeeper's ACLs", acls({"/config": (ZnodeAcl(1, "world", "anyone"),)}), "nobody"),
+    Case("W-SEC-14", ZK, "ZooKeeper's ACLs", acls({"/config": (OPEN_READ, ZnodeAcl(31, "sasl", "kafka"))})),
+    Case("W-SEC-14", ZK, "ZooKeeper's ACLs", acls({"/config": (OPEN_READ, ZnodeAcl(14, "x509", "CN=k"))}), "added up"),
+    Case("B-SEC-15", ZK, "/config/brokers/1", lambda w: with_zk(w, undecodable=("/config/brokers/1 ssl.key",))),
     Case("W-SEC-11", PREPARED, "controller 3001", values(0, zookeeper__set__acl="true")),
     Case("W-SEC-12", ZK, "/config/users", values(0, zookeeper__set__acl="true")),
     Case(
@@ -402,6 +481,13 @@ MIGRATION = (
     Case("B-MIG-04", KRAFT, "broker 1", registration(1, migrating=True)),
     Case("B-MIG-05", KRAFT, "broker 1", registration(1, fenced=True)),
     Case("B-MIG-06", HYBRID, "topic-config t0", lambda w: replace(w, diff=DIFF)),
+    Case("W-MIG-11", HYBRID, "topic-config t0", lambda w: replace(w, diff=DiffReport(400, 0, {}, (), idle=(IDLE,)))),
+    Case(
+        "W-MIG-12",
+        HYBRID,
+        "topic-config t0",
+        lambda w: replace(w, diff=DiffReport(400, 0, {}, (), unsettled=DIFF.differences)),
+    ),
     Case("B-MIG-07", HYBRID, "controller 3001", answers("controllers", 3001, NodeAnswer(False, {}))),
     Case(
         "B-MIG-07",
@@ -447,6 +533,7 @@ ROLLBACK = (
 CASES = (
     *VERSIONS,
     *CONFIG,
+    *OPERATIONS,
     *ZOOKEEPER,
     *DIRECTORIES,
     *SECURITY,

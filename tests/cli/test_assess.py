@@ -13,7 +13,9 @@ import pytest
 from migrate.errors import ChrootMissing
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
+from migrate.model.views import whole_or_unknown
 from migrate.model.world import World
+from migrate.model.znodes import Malformed, ZnodePart
 from migrate.zookeeper.client import connect
 from tests.cli.commands import Ended, dead_port, inventory_in, kraft_migrate, tree
 from tests.steps.looks import whole
@@ -29,6 +31,7 @@ def assess(monkeypatch: pytest.MonkeyPatch) -> Assess:
 
     def run(world: World, *words: object) -> Ended:
         monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(world))
+        monkeypatch.setattr("migrate.zookeeper.sessions.sessions", lambda _: Unknown("no such server"))
         return kraft_migrate("assess", *words)
 
     return run
@@ -114,3 +117,29 @@ def test_what_is_no_connect_string_is_told_at_once(text: str) -> None:
     answer = kraft_migrate("assess", "--zookeeper", text)
     assert (answer.code, answer.out) == (1, "")
     assert answer.err.startswith("E-ZK-01: ")
+
+
+def test_reports_put_the_verdict_first_and_show_every_directory(assess: Assess, tmp_path: Path) -> None:
+    """HTML and Markdown, beside the answer; of mode 0600."""
+    path, html, markdown = inventory_in(tmp_path), tmp_path / "a.html", tmp_path / "a.md"
+    answer = assess(no_topic_id(whole(Stage.ASSESS)), "--inventory", path, "--html", html, "--markdown", markdown)
+    assert answer.code == 3
+    assert markdown.read_text().startswith("# BLOCKED (1)\n")
+    for text in (html.read_text(), markdown.read_text()):
+        assert text.index("BLOCKED (1)") < text.index("B-ZKN-03") < text.index("/data/b2/d2")
+        assert "checks were made and found no blocker" in text
+    assert html.stat().st_mode & 0o777 == 0o600
+    nowhere = assess(whole(Stage.ASSESS), "--inventory", path, "--html", tmp_path / "no" / "a.html")
+    assert nowhere.code == 64
+
+
+def test_one_malformed_znode_is_a_blocker_and_the_others_are_still_judged(assess: Assess) -> None:
+    """By a connect string alone too: the tree is not thrown away for one znode."""
+    bad = Malformed("/brokers/topics/t9", "it is no JSON", ZnodePart.TOPIC)
+    world = worlds.with_zk(whole(Stage.ASSESS), malformed=(bad,), topics_without_id=("orders",))
+    answer = assess(replace(world, zookeeper=whole_or_unknown(worlds.zk(world))), "--zookeeper", "zk1:2181/kafka")
+    assert answer.code == 3
+    assert "B-ZKN-16" in answer.out
+    assert "/brokers/topics/t9" in answer.out
+    assert "B-ZKN-03" in answer.out
+    assert "the malformed parts of ZooKeeper" in answer.out

@@ -47,7 +47,12 @@ def test_every_command_of_the_product_is_there() -> None:
         "down",
         "demo",
     }
-    assert {words[1] for words in ALL if words[0] == "directories" and len(words) == 2} == {"show", "verify", "assign"}
+    assert {words[1] for words in ALL if words[0] == "directories" and len(words) == 2} == {
+        "show",
+        "verify",
+        "assign",
+        "collector",
+    }
     assert ("metadata", "dump") in ALL
     assert {("playbook", "lint"), ("playbook", "schema")} <= set(ALL)
 

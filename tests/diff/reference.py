@@ -46,6 +46,8 @@ def entities_of(view: ZookeeperView | KraftView) -> dict[tuple[str, str, str], s
         for kind, key, name, value in zip(rows.kind, rows.key, rows.name, rows.value, strict=True)
         if kind != "broker"
     }
+    if isinstance(view, KraftView):
+        found |= {("feature", name, "level"): str(level) for name, level in view.features.items() if level > 0}
     return found | brokers_of(view)
 
 

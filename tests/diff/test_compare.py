@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from migrate.diff import compare as comparison
-from migrate.diff.compare import blind_configs, compare, current
+from migrate.diff.compare import blind_configs, compare, current, idle_acceptances
 from migrate.diff.tables import PARTITION_FIELDS
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
@@ -293,7 +293,7 @@ def test_all_planted_differences_are_found_and_no_other(spark: SparkSession, ran
     zookeeper = zookeeper_view(sides[0], bent_entities(random), [0, 1])
     brokers = [registration(0, []), replace(registration(1, []), rack="r")]
     kraft = kraft_view(sides[1], bent_entities(random), brokers)
-    expected, equal = reference(zookeeper, kraft)
+    expected, equal = reference(zookeeper, replace(kraft, features={}))
     report = compared(spark, zookeeper, kraft)
     assert shapes(report) == expected
     found = Counter({kind: classes.get("EQUAL", 0) for kind, classes in report.counts.items()})
@@ -309,3 +309,25 @@ def test_racks_are_part_of_a_broker(spark: SparkSession) -> None:
     zookeeper = replace(zookeeper, brokers={NodeId(0): racked})
     report = compared(spark, zookeeper, kraft_view(brokers=[registration(0, [])]))
     assert shapes(report) == {("broker", "0", "rack", "ONLY_ZK")}
+
+
+# -- acceptances without effect --------------------------------------------------------------------------------------
+def test_acceptances_that_excuse_nothing_are_told(spark: SparkSession) -> None:
+    """One is used, one names another field, one has expired; only the last two are told."""
+    row = Difference("topic-config", "audit", "retention.ms", DIFFERS, "1", "2")
+    views = (
+        zookeeper_view(entities=[(row.kind, row.key, row.field, "1")]),
+        kraft_view(entities=[(row.kind, row.key, row.field, "2")]),
+    )
+    used, unused = acceptance(row), acceptance(replace(row, field="segment.ms"))
+    expired = acceptance(replace(row, key="old"), expires="2026-11-21")
+    report = compared(spark, *views, (used, unused, expired))
+    assert [(idle.entry, idle.why.value) for idle in report.idle] == [(unused, "unused"), (expired, "expired")]
+
+
+def test_a_cut_list_calls_no_acceptance_unused() -> None:
+    """Excused rows are cut first: what is not listed may still be used."""
+    row = Difference("topic-config", "audit", "retention.ms", DIFFERS, "1", "2")
+    entries = (acceptance(row), acceptance(row, expires="2026-01-01"))
+    assert [idle.why.value for idle in idle_acceptances(entries, (), TODAY, whole=False)] == ["expired"]
+    assert [idle.why.value for idle in idle_acceptances(entries, (), TODAY, whole=True)] == ["unused", "expired"]

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from migrate.diff.expected import RULES, ExpectedRule, Situation, rule_of
+from migrate.diff.expected import RULES, ExpectedRule, rule_of
 from migrate.diff.frames import Column, frame
 from migrate.model.difference import Difference, DifferenceClass
 
 pytestmark = pytest.mark.spark
-SITUATION = Situation(pending_deletions=("doomed",))
+DOOMED = ("doomed",)
 TEXTS = ("kind", "key", "topic", "field", "cls", "zookeeper", "kraft")
-SHAPE = pa.schema([("number", pa.int32()), *((name, pa.string()) for name in TEXTS)])
+SHAPE = pa.schema([("number", pa.int32()), *((name, pa.string()) for name in TEXTS), ("deleting", pa.bool_())])
 OTHER_CLASSES = {
     DifferenceClass.ONLY_ZK: DifferenceClass.ONLY_KRAFT,
     DifferenceClass.ONLY_KRAFT: DifferenceClass.ONLY_ZK,
@@ -23,13 +23,14 @@ OTHER_CLASSES = {
 }
 
 
-def verdicts(spark: SparkSession, rows: list[Difference], situation: Situation = SITUATION) -> list[str | None]:
+def verdicts(spark: SparkSession, rows: list[Difference], deletions: tuple[str, ...] = DOOMED) -> list[str | None]:
     """The rule that excuses each row, in their order."""
     table = Column.of(SHAPE)
     for number, row in enumerate(rows):
         topic = row.key.rpartition("-")[0] if row.kind == "partition" else row.key
-        table.add(number, row.kind, row.key, topic, row.field, row.cls.value, row.zookeeper, row.kraft)
-    found = frame(spark, table.table()).select("number", rule_of(RULES, situation).alias("rule")).orderBy("number")
+        values = (row.kind, row.key, topic, row.field, row.cls.value, row.zookeeper, row.kraft)
+        table.add(number, *values, topic in deletions)
+    found = frame(spark, table.table()).select("number", rule_of(RULES).alias("rule")).orderBy("number")
     return [row["rule"] for row in found.collect()]
 
 
@@ -72,7 +73,7 @@ def test_producer_ids_may_be_ahead_by_exactly_one_block(spark: SparkSession) -> 
 def test_without_pending_deletions_no_missing_topic_is_excused(spark: SparkSession) -> None:
     """A topic that the copy lost is exactly what the comparison is for."""
     rows = [rule.example for rule in RULES if rule.id == "X-TOPIC-01"]
-    assert verdicts(spark, rows, Situation()) == [None]
+    assert verdicts(spark, rows, ()) == [None]
 
 
 def test_everything_of_a_topic_that_is_being_deleted_is_excused(spark: SparkSession) -> None:

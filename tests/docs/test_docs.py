@@ -145,3 +145,17 @@ def test_states_that_pages_name_are_states() -> None:
     for word in ("VERIFIED", "MISMATCH", "MOVING", "MIGRATING"):
         assert word in text
         assert word in {state.value for state in ReplicaState}
+
+
+def test_the_page_on_the_comparison_knows_every_rule_and_every_kind() -> None:
+    """And each test that it names exists."""
+    page = (DOCS / "comparison.md").read_text()
+    rules = re.findall(r'id="(X-[A-Z]+-\d+)"', (ROOT / "migrate" / "diff" / "expected.py").read_text())
+
+    assert rules
+    assert set(re.findall(r"^\| (X-[A-Z]+-\d+) ", page, re.MULTILINE)) == set(rules)
+    kinds = ("partition", "topic", "topic-config", "broker-config", "client-quota", "scram", "acl")
+    assert all(f"`{kind}`" in page for kind in (*kinds, "delegation-token", "producer-ids", "broker", "feature"))
+    tests = "".join(path.read_text() for path in (ROOT / "tests" / "observe").glob("test_*.py"))
+    assert all(f"def {name}(" in tests for name in re.findall(r"`(test_\w+)`", page))
+    assert all((ROOT / path).exists() for path in re.findall(r"`((?:tests|migrate)/[\w/.]+)`", page))

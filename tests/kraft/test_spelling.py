@@ -102,3 +102,9 @@ class TestQuotas:
 def test_scram_mechanisms_have_kafkas_names(code: int, name: str) -> None:
     """As in ZooKeeper's user znodes; an unknown one stays visible."""
     assert spelling.scram_mechanism(code) == name
+
+
+def test_a_quota_that_names_a_type_twice_is_still_spelled() -> None:
+    """Kafka never writes it; damage does, and a name beside null must not break the sorting."""
+    twice = [{"entityType": "user", "entityName": "a"}, {"entityType": "user", "entityName": None}]
+    assert spelling.quota_key(twice) == "user=<default>/user=a"

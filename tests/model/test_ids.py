@@ -6,7 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.model.ids import LOST, METADATA_TOPIC_ID, MIGRATING, UNASSIGNED, DirectoryId, KafkaUuid, NodeId
+from migrate.model.ids import (
+    LOST,
+    METADATA_TOPIC_ID,
+    MIGRATING,
+    UNASSIGNED,
+    DirectoryId,
+    KafkaUuid,
+    NodeId,
+    directory_name,
+)
 from migrate.model.ledger import RESERVED_STATES
 
 
@@ -60,3 +69,13 @@ def test_the_reserved_ids_have_kafkas_numbers() -> None:
         "LOST",
     ]
     assert int.from_bytes(METADATA_TOPIC_ID.raw, "big") == 1
+
+
+def test_reserved_directories_have_names() -> None:
+    """As people and Kafka's source call them; any other id stands for itself."""
+    assert [directory_name(entry) for entry in (MIGRATING, UNASSIGNED, LOST)] == [
+        "MIGRATING",
+        "UNASSIGNED",
+        "LOST",
+    ]
+    assert directory_name("KTrqWH4lRM-UvsdWOyCZfw") == "KTrqWH4lRM-UvsdWOyCZfw"

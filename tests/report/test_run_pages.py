@@ -115,12 +115,31 @@ def test_a_big_cluster_folds() -> None:
     assert page.words.index("Broker 17 ·") < page.words.index("59 brokers, each")
 
 
+def test_differences_stand_in_the_page_with_their_cause() -> None:
+    """Both values with their places; a comparison without one has no such table."""
+    sample = {
+        "about": "DIFFERS topic-config orders retention.ms",
+        "zookeeper": "1 (/config/topics/orders, mzxid 7)",
+        "kraft": "2 (image at metadata offset 500)",
+        "cause": "the znode was written past Kafka",
+        "what_to_do": "repeat the change",
+    }
+    data = {"step": "hybrid/compare", "counts": {"topic-config": {"DIFFERS": 1}}, "unexcused": 1}
+    with_one = Event(0, story.START, "diff", {**data, "samples": [sample]})
+    words = pages.read(run_html(build(story.plan(), [with_one]))).words
+
+    assert all(text in words for text in (*sample.values(), "Likely cause"))
+    assert "Likely cause" not in pages.read(run_html(_whole())).words
+
+
 def test_hostile_names_stay_text_in_every_form() -> None:
     """A cluster may name things as it likes; it adds no element, no markup and no control character."""
     plan = story.plan(cluster=HOSTILE, cluster_id=HOSTILE, change=HOSTILE)
     path = "kraft-mode/roll-to-kraft/1"
     cell = {"broker": HOSTILE, "directory": HOSTILE, "path": HOSTILE, "states": {HOSTILE: 1, "LOST": 2}}
+    sample = dict.fromkeys(("about", "zookeeper", "kraft", "cause", "what_to_do"), HOSTILE)
     diff = {"counts": {HOSTILE: {"DIFFERS": 3}}, "unexcused": 3, "expected": {HOSTILE: 1}, "blind_spots": [HOSTILE]}
+    diff["samples"] = [sample]
     waiting: dict[str, object] = {"what": HOSTILE, "owner": HOSTILE, "next": HOSTILE}
     data: list[tuple[str, dict[str, object]]] = [
         ("run", {"host": HOSTILE}),

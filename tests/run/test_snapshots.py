@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from migrate.model.causes import REPEAT
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -88,6 +89,15 @@ def test_the_comparison_is_kept_as_counts_and_rules() -> None:
         "unexcused": 1,
         "expected": {"MIGRATION-ZNODES": 2},
         "blind_spots": ["a blind spot"],
+        "samples": [
+            {
+                "about": "DIFFERS topic-config orders retention.ms",
+                "zookeeper": "1",
+                "kraft": "2",
+                "cause": "the znode was written past Kafka, or dual write of it failed",
+                "what_to_do": REPEAT,
+            }
+        ],
     }
 
 

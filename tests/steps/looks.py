@@ -71,6 +71,11 @@ def different(world: World) -> World:
     return replace(world, diff=DiffReport(OFFSET, 0, {"topic-config": {"DIFFERS": 1}}, (WRONG,)))
 
 
+def unsettled(world: World) -> World:
+    """One field that moved in every look, everything else equal."""
+    return replace(world, diff=DiffReport(OFFSET, 0, {"topic": {"EQUAL": 6}}, (), unsettled=(WRONG,), looks=6))
+
+
 def row_in(state: ReplicaState, row: int = 0) -> Bend:
     """One row of the ledger in that state."""
 

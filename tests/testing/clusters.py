@@ -21,6 +21,7 @@ from migrate.model.views import (
     ZkBroker,
     ZookeeperView,
 )
+from migrate.model.znodes import ZnodeAcl
 
 CLUSTER_ID = "REh233dFSJKhrlnVHSnalQ"
 
@@ -93,6 +94,9 @@ def entities_of(rows: Iterable[tuple[str, str, str, str]]) -> EntityColumns:
     return columns
 
 
+OPEN_ACLS = {"/brokers/topics": (ZnodeAcl(31, "world", "anyone"),)}
+
+
 def zookeeper_view(
     partitions: Iterable[Partition] = (),
     entities: Iterable[tuple[str, str, str, str]] = (),
@@ -113,6 +117,7 @@ def zookeeper_view(
         topics_without_id=(),
         partitions_without_state=(),
         pending=PendingWork(),
+        acls=OPEN_ACLS,
     )
 
 

@@ -18,6 +18,8 @@ from migrate.observe.sources import Configs
 class KeptSources:
     """Stands in for `migrate.observe.sources.Sources`; `asked` lists what was looked at, in order."""
 
+    moves = True
+
     def __init__(self, world: World, unreachable: MigrateError | None = None) -> None:
         self.world = world
         self.inventory = world.inventory

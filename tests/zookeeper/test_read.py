@@ -11,8 +11,10 @@ from urllib.parse import quote
 import pytest
 
 from migrate.errors import MalformedZnode, NotKafkasTree, ZookeeperDenied
+from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode, NullZnode, ZookeeperView
+from migrate.model.znodes import ZnodePart
 from migrate.zookeeper.backup import BackupTree
 from migrate.zookeeper.read import Takeover, read_migration, view_of
 from migrate.zookeeper.znode import Absent
@@ -229,9 +231,11 @@ def test_no_znode_null_znode_and_a_value_are_three_things() -> None:
     assert view(tree_of(minimal() | {"/migration": None})).migration == NullZnode(version=0)
     assert view(tree_of(minimal())).controller == NoZnode()
     assert view(tree_of(minimal())).controller_epoch == NoZnode()
-    with pytest.raises(MalformedZnode) as caught:
-        view(tree_of(minimal() | {"/controller": None}))
-    assert caught.value.where == "/controller"
+    bent = view(tree_of(minimal() | {"/controller": None}))
+    assert isinstance(bent.controller, Unknown)
+    assert [(entry.path, entry.part) for entry in bent.malformed] == [("/controller", ZnodePart.TAKEOVER)]
+    with pytest.raises(MalformedZnode):
+        read_migration(tree_of(minimal() | {"/controller": None}))
 
 
 @pytest.mark.parametrize("gone", ["/cluster/id", "/brokers/ids", "/brokers/topics"])

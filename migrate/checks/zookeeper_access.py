@@ -1,0 +1,111 @@
+"""SEC: who may do what in ZooKeeper, by the ACLs of the znodes that KRaft controllers write in dual write."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+from migrate.checks.registry import BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
+from migrate.checks.sight import readable_zookeeper
+from migrate.checks.zookeeper import sample
+from migrate.model.findings import CodeDoc
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.views import ZookeeperView
+from migrate.model.world import World
+from migrate.model.znodes import ZnodeAcl
+
+READ, WRITE, CREATE, DELETE, ADMIN = 1, 2, 4, 8, 16
+NEEDED: Final = READ | WRITE | CREATE | DELETE
+ANYONE: Final = "world:anyone"
+
+
+def writers(acl: tuple[ZnodeAcl, ...]) -> frozenset[str]:
+    """The identities (scheme:name) that may read, write, create and delete there; several entries add up."""
+    rights: dict[str, int] = {}
+    for entry in acl:
+        who = f"{entry.scheme}:{entry.identity}"
+        rights[who] = rights.get(who, 0) | entry.permissions
+    everybody = rights.get(ANYONE, 0)
+    return frozenset(who for who, bits in rights.items() if (bits | everybody) & NEEDED == NEEDED)
+
+
+def closed(acls: Mapping[str, tuple[ZnodeAcl, ...]]) -> dict[str, frozenset[str]]:
+    """Znode -> who may write it, of those that not everybody may write."""
+    found = {path: writers(acl) for path, acl in acls.items()}
+    return {path: who for path, who in found.items() if ANYONE not in who}
+
+
+@check(
+    CodeDoc(
+        "B-SEC-05",
+        "no one identity may write every znode that the controllers write",
+        "The KRaft controllers log in to ZooKeeper as one identity. What it may not write stops the copy or the dual"
+        " write with NoAuth.",
+        "zookeeper.set.acl was switched on or off, or the brokers' identity changed, and old znodes kept their ACLs.",
+        "Run zookeeper-security-migration.sh with the brokers' identity (with --enable.path.check), so that all znodes"
+        " have the same ACLs; then check again.",
+        "ZkSecurityMigrator; ZkData.defaultAcls; KAFKA-19480 for /migration",
+    ),
+    sees=readable_zookeeper,
+    blocks_from=Stage.CONTROLLERS,
+    when=UNTIL_FINALIZED,
+)
+def no_common_writer(view: ZookeeperView, world: World) -> Result:
+    """The identities of the closed znodes must have one in common."""
+    if isinstance(view.acls, Unknown):
+        yield Blind("the ACLs of ZooKeeper's znodes", view.acls.reason)
+        return
+    found = closed(view.acls)
+    if found and not frozenset.intersection(*found.values()):
+        told = [f"{path} ({', '.join(sorted(who)) or 'nobody'})" for path, who in sorted(found.items())]
+        yield Hit("ZooKeeper's ACLs", f"no identity may write all of: {sample(told)}", "; ".join(told))
+
+
+@check(
+    CodeDoc(
+        "W-SEC-14",
+        "only one identity may write ZooKeeper's znodes",
+        "The controllers must log in to ZooKeeper as that identity. A properties file does not show how: the login"
+        " stands in a JAAS file or in a TLS certificate.",
+        "zookeeper.set.acl=true on the brokers.",
+        "Give each controller's process the brokers' ZooKeeper login (java.security.auth.login.config with the section"
+        " Client, or the zookeeper.ssl.* keys with that certificate) before it is started.",
+        "zookeeper.set.acl; ZkData.defaultAcls",
+    ),
+    sees=readable_zookeeper,
+    when=BEFORE_COPY,
+)
+def one_writer(view: ZookeeperView, world: World) -> Result:
+    """Said once, with the identity."""
+    if isinstance(view.acls, Unknown):
+        yield Blind("the ACLs of ZooKeeper's znodes", view.acls.reason)
+        return
+    found = closed(view.acls)
+    common = frozenset.intersection(*found.values()) if found else frozenset()
+    if common:
+        who = ", ".join(sorted(common))
+        yield Hit("ZooKeeper's ACLs", f"{len(found)} of the controllers' znodes may be written by {who} alone", who)
+
+
+@check(
+    CodeDoc(
+        "B-SEC-15",
+        "an encoded password is not opened by password.encoder.secret",
+        "Controllers with this secret would copy that configuration as garbage, and the broker cannot read it after"
+        " its second restart.",
+        "The secret in the inventory is not the brokers', or it was changed and password.encoder.old.secret is still"
+        " in use.",
+        "Compare the inventory's password_encoder_secret with the brokers' files; set the configuration anew where it"
+        " was encoded with a lost secret.",
+        "KAFKA-14801; PasswordEncoder.decode",
+    ),
+    sees=readable_zookeeper,
+    blocks_from=Stage.CONTROLLERS,
+    when=UNTIL_FINALIZED,
+)
+def password_not_opened(view: ZookeeperView, world: World) -> Result:
+    """As the reader tried them; without a secret nothing was tried, and that is W-ZKN-15."""
+    for where in view.undecodable:
+        path, _, name = where.partition(" ")
+        yield Hit(path, f"{name} cannot be decoded with the given secret")

@@ -1,0 +1,104 @@
+"""`bundle create|show`: everything that was seen in one file, to be handed on and looked at elsewhere."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import time
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from migrate.cli.errors import EXIT_OK
+from migrate.cli.options import Evidence, cluster_options, load_target, observing, output_option
+
+if TYPE_CHECKING:
+    from migrate.observe.bundle import Bundle
+
+FILE = click.Path(path_type=pathlib.Path)
+
+
+@click.group()
+def bundle() -> None:
+    """Everything that was seen in one file, without secrets: create, show.
+
+    `assess`, `plan`, `diff` and `directories show|verify` answer from it with --from-bundle FILE.
+    """
+
+
+@bundle.command()
+@click.argument("file", type=FILE)
+@cluster_options
+@click.option(
+    "--disks", type=FILE, metavar="FILE", multiple=True, help="Log directories from the collector's file; repeatable."
+)
+@output_option
+def create(
+    file: pathlib.Path,
+    playbook: pathlib.Path | None,
+    inventory: pathlib.Path | None,
+    disks: tuple[pathlib.Path, ...],
+    output: str,
+) -> int:
+    """Look at the cluster and keep all of it in FILE (tar.gz, mode 0600); nothing that is there is overwritten.
+
+    Secrets are replaced by digests under a key that is thrown away: the file can be handed on.
+    """
+    from migrate.observe.bundle import refuse_existing, write_bundle
+    from migrate.observe.bundled import look_for_bundle
+
+    refuse_existing(str(file))
+    found, loaded = load_target(playbook, inventory)
+    with observing(found, loaded, evidence=Evidence(disks)) as observer:
+        world = look_for_bundle(observer)
+    _say(write_bundle(str(file), world, int(time.time())), output)
+    return EXIT_OK
+
+
+@bundle.command()
+@click.argument("file", type=FILE)
+@output_option
+def show(file: pathlib.Path, output: str) -> int:
+    """What FILE holds, what of the cluster was not seen, and when it was made; every hash in it is checked."""
+    from migrate.observe.bundle import read_bundle
+
+    _say(read_bundle(str(file)), output)
+    return EXIT_OK
+
+
+def _say(found: Bundle, output: str) -> None:
+    answer = _described(found)
+    if output == "json":
+        click.echo(json.dumps({"schema": 1, **answer}, indent=1))
+        return
+    made = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.created))
+    click.echo(f"cluster {answer['cluster']}, seen {made} by kraft-migrate {found.tool}")
+    for part, row in answer["parts"].items():
+        click.echo(f"  {part:<10} {row['bytes']:>12} bytes  {row['seen']}")
+
+
+def _described(found: Bundle) -> dict[str, Any]:
+    parts = {
+        part: {"bytes": size, "seen": _seen(getattr(found.world, part), part)} for part, size in found.sizes.items()
+    }
+    return {
+        "file": found.path,
+        "cluster": found.world.inventory.name,
+        "created": found.created,
+        "tool": found.tool,
+        "parts": parts,
+    }
+
+
+def _seen(value: Any, part: str) -> str:
+    """In a few words: how much of a part is there, and what is unknown."""
+    from migrate.model.outcome import Unknown
+
+    if isinstance(value, Unknown):
+        return f"unknown: {value.reason}"
+    if part in ("zookeeper", "kraft"):
+        return f"{len(value.partitions)} partitions, {len(value.entities)} settings"
+    if part in ("disks", "configs", "services"):
+        unknown = sorted(int(node) for node, entry in value.items() if isinstance(entry, Unknown))
+        return f"{len(value)} nodes" + (f", unknown: {', '.join(map(str, unknown))}" if unknown else "")
+    return "here"

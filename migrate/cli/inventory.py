@@ -1,0 +1,49 @@
+"""`inventory`: write one from the cluster's own answers."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+
+import click
+
+from migrate.cli.errors import EXIT_OK
+from migrate.errors import NotVisible, UsageWrong
+
+
+@click.group()
+def inventory() -> None:
+    """Inventories: init."""
+
+
+@inventory.command()
+@click.option("--zookeeper", metavar="CONNECT", required=True, help="A connect string, with the chroot.")
+@click.option("--name", metavar="NAME", help="What to call the cluster.  [default: its id]")
+@click.option("--output", "output", type=click.Path(path_type=pathlib.Path), help="Write there instead of to stdout.")
+def init(zookeeper: str, name: str | None, output: pathlib.Path | None) -> int:
+    """Write an inventory from what the cluster says of itself, with gaps to fill in.  Nothing is changed there.
+
+    A file that exists is never overwritten.
+    """
+    from migrate.model.secrets import Digester
+    from migrate.playbook.proposal import propose_inventory
+    from migrate.zookeeper.client import connect
+    from migrate.zookeeper.read import read_view
+
+    with connect(zookeeper) as client:
+        view = read_view(client, Digester())
+    for part in view.malformed:
+        raise NotVisible(f"an inventory cannot be written from a damaged tree: {part.problem}", where=part.path)
+    text = propose_inventory(view, name or view.cluster_id)
+    if output is None:
+        click.echo(text, nl=False)
+        return EXIT_OK
+    try:
+        handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    except OSError as error:
+        raise UsageWrong(f"the inventory cannot be written: {error.strerror}", where=str(output)) from error
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(text)
+    click.echo(f"{output}: {len(view.brokers)} brokers; fill in what begins with <fill in, then run")
+    click.echo(f"  kraft-migrate assess --inventory {output}")
+    return EXIT_OK

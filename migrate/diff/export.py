@@ -1,0 +1,181 @@
+"""A KRaft view as Parquet files, a table a kind: for pandas, DuckDB, Spark, or whoever comes later."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from migrate.errors import ExportRefused
+from migrate.model.ids import directory_name
+from migrate.model.outcome import Unknown
+from migrate.model.views import KraftView
+
+INT: Final = pa.int32()
+LONG: Final = pa.int64()
+TEXT: Final = pa.string()
+SCHEMAS: Final[Mapping[str, pa.Schema]] = {
+    "metadata": pa.schema(
+        [
+            ("cluster_id", TEXT),
+            ("offset", LONG),
+            ("epoch", INT),
+            ("high_watermark", LONG),  # null: unproven says why
+            ("unproven", TEXT),
+            ("migration_state", TEXT),
+            ("source", TEXT),
+        ]
+    ),
+    "brokers": pa.schema(
+        [
+            ("broker", INT),
+            ("epoch", LONG),
+            ("incarnation", TEXT),
+            ("migrating", pa.bool_()),
+            ("fenced", pa.bool_()),
+            ("in_controlled_shutdown", pa.bool_()),
+            ("rack", TEXT),
+            ("endpoints", pa.list_(TEXT)),
+            ("log_dirs", pa.list_(TEXT)),
+        ]
+    ),
+    "controllers": pa.schema([("controller", INT), ("incarnation", TEXT), ("migration_ready", pa.bool_())]),
+    "features": pa.schema([("feature", TEXT), ("level", INT)]),
+    "partitions": pa.schema(
+        [
+            ("topic", TEXT),
+            ("topic_id", TEXT),
+            ("partition", INT),
+            ("replicas", pa.list_(INT)),
+            ("isr", pa.list_(INT)),
+            ("adding", pa.list_(INT)),
+            ("removing", pa.list_(INT)),
+            ("leader", INT),
+            ("leader_epoch", INT),
+            ("recovery_state", INT),
+            ("partition_epoch", INT),
+        ]
+    ),
+    "replicas": pa.schema(
+        [
+            ("topic", TEXT),
+            ("partition", INT),
+            ("broker", INT),
+            ("in_sync", pa.bool_()),
+            ("directory", TEXT),  # an id, or MIGRATING, UNASSIGNED, LOST
+        ]
+    ),
+}
+ENTITY: Final = pa.schema([("key", TEXT), ("name", TEXT), ("value", TEXT), ("where", TEXT)])
+
+
+def tables(view: KraftView) -> Iterator[tuple[str, pa.Table]]:
+    """Every table of the view by name: the fixed ones, and one a kind of entity (`topic-config`, `acl`, ...)."""
+    rows = _rows(view)
+    for name, schema in SCHEMAS.items():
+        yield name, pa.Table.from_pylist(rows[name], schema=schema) if name in rows else _partition_table(view, name)
+    entities = view.entities
+    kinds: dict[str, dict[str, list[str]]] = {}
+    for kind, *row in zip(entities.kind, entities.key, entities.name, entities.value, entities.where, strict=True):
+        columns = kinds.setdefault(kind, {name: [] for name in ENTITY.names})
+        for column, value in zip(columns.values(), row, strict=True):
+            column.append(value)
+    kinds.pop("broker", None)  # the table of registrations says more
+    for kind in sorted(kinds):
+        yield kind, pa.table(kinds[kind], schema=ENTITY)
+
+
+def _rows(view: KraftView) -> dict[str, list[dict[str, Any]]]:
+    watermark = view.high_watermark
+    unknown = isinstance(watermark, Unknown)
+    return {
+        "metadata": [
+            {
+                "cluster_id": view.cluster_id,
+                "offset": view.offset,
+                "epoch": view.epoch,
+                "high_watermark": None if unknown else watermark,
+                "unproven": watermark.reason if isinstance(watermark, Unknown) else None,
+                "migration_state": view.migration_state.name,
+                "source": view.source,
+            }
+        ],
+        "brokers": [
+            {
+                "broker": int(found.id),
+                "epoch": found.epoch,
+                "incarnation": found.incarnation,
+                "migrating": found.migrating,
+                "fenced": found.fenced,
+                "in_controlled_shutdown": found.in_controlled_shutdown,
+                "rack": found.rack,
+                "endpoints": list(found.endpoints),
+                "log_dirs": sorted(map(directory_name, found.log_dirs)),
+            }
+            for _, found in sorted(view.brokers.items())
+        ],
+        "controllers": [
+            {
+                "controller": int(found.id),
+                "incarnation": found.incarnation,
+                "migration_ready": found.migration_ready,
+            }
+            for _, found in sorted(view.controllers.items())
+        ],
+        "features": [{"feature": name, "level": level} for name, level in sorted(view.features.items())],
+    }
+
+
+def _partition_table(view: KraftView, name: str) -> pa.Table:
+    """The table of partitions, or that of replicas: columns, never a dict a row."""
+    columns = view.partitions
+    schema = SCHEMAS[name]
+    if name == "partitions":
+        named = {"partition_epoch": columns.revision}
+        values = {entry: named[entry] if entry in named else getattr(columns, entry) for entry in schema.names}
+        return pa.table(values, schema=schema)
+    sizes = [len(replicas) for replicas in columns.replicas]
+    values = {
+        "topic": [topic for topic, size in zip(columns.topic, sizes, strict=True) for _ in range(size)],
+        "partition": [number for number, size in zip(columns.partition, sizes, strict=True) for _ in range(size)],
+        "broker": [broker for replicas in columns.replicas for broker in replicas],
+        "in_sync": [
+            broker in isr for replicas, isr in zip(columns.replicas, columns.isr, strict=True) for broker in replicas
+        ],
+        "directory": [directory_name(entry) for listed in columns.directories for entry in listed],
+    }
+    return pa.table(values, schema=schema)
+
+
+def export(view: KraftView, folder: Path) -> Mapping[str, int]:
+    """Write each table to `<folder>/<name>.parquet`; rows by table.
+
+    The folder appears with everything in it, or not at all; it must not exist, or be empty.  Raises ExportRefused.
+    """
+    partial = folder.with_name(folder.name + ".part")
+    try:
+        if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+            raise ExportRefused("there is something in that place already", where=str(folder))
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        partial.mkdir()
+    except FileExistsError as error:
+        raise ExportRefused("another export is under way, or was broken off", where=str(partial)) from error
+    except OSError as error:
+        raise ExportRefused(f"the folder cannot be made: {error.strerror}", where=str(folder)) from error
+    counts: dict[str, int] = {}
+    try:
+        for name, table in tables(view):
+            pq.write_table(table, partial / f"{name}.parquet")
+            counts[name] = table.num_rows
+        if folder.exists():
+            folder.rmdir()
+        partial.rename(folder)
+    except OSError as error:
+        raise ExportRefused(f"the tables cannot be written: {error}", where=str(folder)) from error
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+    return counts

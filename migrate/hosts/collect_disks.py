@@ -1,0 +1,422 @@
+#!/usr/bin/env python3
+# ruff: noqa: UP006, UP031, UP035, UP045, PTH100, PTH114, PTH116, PTH117, PTH123, PTH208, EXE001
+"""Tell what a Kafka node's log directories hold, as JSON on stdout.  Changes nothing; opens no network connection.
+
+    python3 collect_disks.py --properties /etc/kafka/server.properties > node-1.json
+    python3 collect_disks.py --node 1 /data/d0 /data/d1 > node-1.json
+
+One file, standard library only, Python 3.6 or newer: copy it to the host, read it, run it as Kafka's own user.
+What it reads: the properties file; of each log directory the names in it, `meta.properties`, and of each folder
+`partition.metadata` and the sizes of `*.log`.  It never opens a segment, and never follows a link.
+With --probe it writes a file of six bytes into each directory, fsyncs it and removes it: the one honest test of a disk.
+Without --probe the answer says that the health was not tested.
+Secrets of the properties file never leave the host: they are left out, or, with --key-file, replaced by HMAC-SHA-256
+under that file's bytes, so that files of several hosts made with one key can be compared.
+"""
+
+import argparse
+import base64
+import errno
+import hashlib
+import hmac
+import json
+import os
+import re
+import secrets
+import socket
+import stat
+import sys
+import threading
+import time
+from typing import Any, Callable, Dict, List, Optional, Tuple
+
+FORMAT = "kraft-migrate-disks"
+VERSION = 1
+PROBE_SECONDS = 10.0
+SMALL_FILE = 64 * 1024
+CONFIG_LIMIT = 8 * 1024 * 1024
+DEFAULT_LOG_DIR = "/tmp/kafka-logs"  # noqa: S108 - Kafka's own default
+NOT_REPLICAS = ("remote-log-index-cache",)
+
+
+# -- secrets of a properties file ----------------------------------------------------------------------------------
+HIDDEN = "${kraft-migrate:hidden}"  # stands where a secret was left out; spelled like a configuration provider's
+SUSPECT = re.compile(
+    r"passw|passphrase|pwd|secret|credential|jaas|token|license|api.?key|(^|[._-])key$|auth.?info", re.IGNORECASE
+)
+PUBLIC = re.compile(  # Kafka's names that only sound like secrets
+    r"(.*\.)?(password\.encoder\.(cipher\.algorithm|iterations|key\.length|keyfactory\.algorithm)"
+    r"|delegation\.token\.(max\.lifetime|expiry\.time|expiry\.check\.interval)\.ms"
+    r"|sasl\.oauthbearer\.token\.endpoint\.url)"
+)
+ALSO_SECRET = re.compile(r"(.*\.)?ssl\.(keystore\.certificate\.chain|truststore\.certificates)")
+SECRET_INSIDE = re.compile(
+    r"(passw|pwd|secret|token|credential)[\w.-]*\s*=|://[^/\s]*:[^/\s]*@|-----BEGIN", re.IGNORECASE
+)
+REFERENCE = re.compile(r"\$\{[^${}]*\}")
+DIGEST = re.compile(r"hmac-[0-9a-f]{8}:[0-9a-f]{32}")
+JAAS = re.compile(
+    r"\s*[\w.$]+\s+(?:required|requisite|sufficient|optional)(?:\s+[\w.-]+\s*=\s*(?:\"[^\"]*\"|[^\s;\"]+))*\s*;\s*"
+)
+JAAS_OPTION = re.compile(r"([\w.-]+)(\s*=\s*)(\"[^\"]*\"|[^\s;\"]+)")
+JAAS_PUBLIC = ("username", "serviceName", "principal", "useKeyTab", "storeKey", "keyTab", "useTicketCache", "debug")
+
+Digest = Callable[[str], str]
+
+
+def keyed(key: bytes) -> Digest:
+    """Secret -> its digest under that key; the eight digits in front name the key."""
+    name = hmac.new(key, b"name of this key", hashlib.sha256).hexdigest()[:8]
+
+    def digest(value: str) -> str:
+        found = hmac.new(key, value.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
+        return "hmac-" + name + ":" + found
+
+    return digest
+
+
+def is_sensitive(name: str) -> bool:
+    """May the value of that configuration key be a secret?"""
+    if PUBLIC.fullmatch(name):
+        return False
+    return SUSPECT.search(name) is not None or ALSO_SECRET.fullmatch(name) is not None
+
+
+def redacted_value(name: str, value: str, digest: Digest) -> str:
+    """The value as it may leave the host: of a JAAS login the names, of other secrets the digest, the rest as it is."""
+    if not value.strip() or REFERENCE.fullmatch(value.strip()) or DIGEST.fullmatch(value.strip()):
+        return value
+    if name.endswith("sasl.jaas.config") and JAAS.fullmatch(value):
+        return JAAS_OPTION.sub(lambda found: _jaas_option(found, digest), value)
+    return digest(value.strip()) if is_sensitive(name) or SECRET_INSIDE.search(value) else value
+
+
+def _jaas_option(found: Any, digest: Digest) -> str:
+    if found.group(1) in JAAS_PUBLIC or DIGEST.fullmatch(found.group(3).strip('"')):
+        return str(found.group(0))
+    return str(found.group(1) + found.group(2) + '"' + digest(found.group(3).strip('"')) + '"')
+
+
+def redact(raw: bytes, digest: Digest) -> bytes:
+    """A properties file without its secrets and comments; all other lines stay byte by byte."""
+    return "".join(_redacted(line, digest) for line in logical_lines(raw.decode("latin-1"))).encode("latin-1")
+
+
+def is_comment(line: str) -> bool:
+    """Is it a comment, or blank?"""
+    return line.lstrip(" \t\f")[:1] in ("#", "!", "")
+
+
+def logical_lines(text: str) -> List[str]:
+    """Lines as java.util.Properties joins them: one goes on after an odd number of backslashes; ends are kept."""
+    found = []  # type: List[str]
+    going_on = False
+    for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text):
+        if going_on:
+            found[-1] += line
+        else:
+            found.append(line)
+        body = line.rstrip("\r\n")
+        comment = not going_on and is_comment(body)
+        going_on = not comment and (len(body) - len(body.rstrip("\\"))) % 2 == 1
+    return found
+
+
+def _redacted(line: str, digest: Digest) -> str:
+    body = line.rstrip("\r\n")
+    end = line[len(body) :]
+    if is_comment(body):
+        return "# (left out)" + end if body.strip() else line
+    name, value = key_and_value(body)
+    shown = redacted_value(name, value, digest)
+    if shown == value:
+        return line
+    return escaped(name, key=True) + "=" + escaped(shown) + end
+
+
+def joined(body: str) -> str:
+    """A logical line in one piece: without the backslashes at line ends, the last one too where nothing follows it."""
+    text = re.sub(r"\\(?:\r\n|\r|\n)[ \t\f]*", "", body.lstrip(" \t\f"))
+    return text[:-1] if (len(text) - len(text.rstrip("\\"))) % 2 else text
+
+
+def key_and_value(body: str) -> Tuple[str, str]:
+    """Key and value of one logical line, unescaped by java.util.Properties' rules."""
+    found = re.match(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", joined(body), re.DOTALL)
+    assert found is not None  # every part of the pattern may be empty
+    return unescaped(found.group(1)), unescaped(found.group(2))
+
+
+def unescaped(text: str) -> str:
+    """Backslash sequences resolved."""
+
+    def one(found: Any) -> str:
+        escape = str(found.group(1))
+        if len(escape) == 5:
+            return chr(int(escape[1:], 16))
+        return {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}.get(escape, escape)
+
+    return re.sub(r"\\(u[0-9a-fA-F]{4}|.|$)", one, text, flags=re.DOTALL)
+
+
+def escaped(text: str, key: bool = False) -> str:
+    """The opposite, for what is written anew."""
+    special = "\\=: #!" if key else "\\"
+    named = {"\t": "\\t", "\n": "\\n", "\r": "\\r", "\f": "\\f"}
+    written = [named.get(char) or ("\\" + char if char in special else char) for char in text]
+    if written and written[0] == " ":
+        written[0] = "\\ "
+    return "".join(map(_latin, written))
+
+
+def _latin(part: str) -> str:
+    return part if all(ord(char) < 256 for char in part) else "".join("\\u%04x" % ord(char) for char in part)
+
+
+# -- files ---------------------------------------------------------------------------------------------------------
+def read_small(name: str, folder: Optional[int] = None, limit: int = SMALL_FILE) -> bytes:
+    """A regular file's bytes; OSError for a link, for what is no regular file, and above the limit."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
+    descriptor = os.open(name, flags, dir_fd=folder)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file", name)
+        raw = b""
+        while len(raw) <= limit:
+            part = os.read(descriptor, limit + 1 - len(raw))
+            if not part:
+                return raw
+            raw += part
+        raise OSError(errno.EFBIG, "larger than %d bytes" % limit, name)
+    finally:
+        os.close(descriptor)
+
+
+def read_or_problem(name: str, folder: int) -> Dict[str, Any]:
+    """{"raw": base64} or {"error": [number, text]} or {} where there is no such file."""
+    try:
+        return {"raw": base64.b64encode(read_small(name, folder)).decode()}
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        return {"error": problem_of(error)}
+
+
+def problem_of(error: OSError) -> List[Any]:
+    """[errno, text]."""
+    return [error.errno or 0, error.strerror or str(error)]
+
+
+# -- one log directory ---------------------------------------------------------------------------------------------
+def probe(folder: int) -> None:
+    """Write, fsync and remove a tiny file; OSError says what the disk will not do."""
+    name = ".kraft-migrate-probe-" + secrets.token_hex(6)
+    descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
+    try:
+        os.write(descriptor, b"probe\n")
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+        os.unlink(name, dir_fd=folder)
+
+
+def look(path: str, with_probe: bool, tried: Callable[[], None]) -> Dict[str, Any]:
+    """One directory: what it is, what it holds, and, when asked, whether it stores a block."""
+    found = {"path": path, "absolute": os.path.isabs(path), "link": None, "own": False}  # type: Dict[str, Any]
+    found.update(mount_of(path))
+    try:
+        here = os.stat(path)
+        found["own"] = here.st_uid == os.geteuid()
+        found["is_folder"] = stat.S_ISDIR(here.st_mode)
+        if os.path.islink(path):
+            found["link"] = os.path.realpath(path)
+        space = os.statvfs(path)
+        found["free_bytes"] = space.f_bavail * space.f_frsize
+        if not found["absolute"] or not found["is_folder"]:
+            return found
+        folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        found["unreachable"] = problem_of(error)
+        return found
+    try:
+        if with_probe:
+            try:
+                probe(folder)
+            except OSError as error:
+                found["not_written"] = problem_of(error)
+        tried()
+        found["meta"] = read_or_problem("meta.properties", folder)
+        found["entries"] = entries(folder)
+    except OSError as error:
+        found["not_read"] = problem_of(error)
+    finally:
+        os.close(folder)
+    return found
+
+
+def entries(folder: int) -> List[Dict[str, Any]]:
+    """Links and folders in a log directory, by name; plain files are Kafka's checkpoints and are not listed."""
+    owner = os.fstat(folder).st_uid
+    found = []
+    for name in sorted(os.listdir(folder)):
+        try:
+            mode = os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+            if stat.S_ISLNK(mode):
+                found.append({"name": name, "link": True})
+            elif stat.S_ISDIR(mode) and name not in NOT_REPLICAS:
+                found.append(replica(name, folder, owner))
+        except FileNotFoundError:
+            continue  # renamed or deleted since the listing: a living broker does that
+    return found
+
+
+def replica(name: str, parent: int, owner: int) -> Dict[str, Any]:
+    """One folder: bytes of its segments, its partition.metadata, links in it."""
+    found = {"name": name}  # type: Dict[str, Any]
+    try:
+        folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)
+    except FileNotFoundError:
+        raise
+    except OSError as error:
+        found["error"] = problem_of(error)
+        return found
+    try:
+        found["other_owner"] = os.fstat(folder).st_uid != owner
+        total, links = 0, []
+        for inner in os.listdir(folder):
+            try:
+                entry = os.stat(inner, dir_fd=folder, follow_symlinks=False)
+            except FileNotFoundError:
+                continue  # retention removes segments as we look
+            if stat.S_ISLNK(entry.st_mode):
+                links.append(inner)
+            elif inner.endswith(".log"):
+                total += entry.st_size
+        found.update(bytes=total, links=links, metadata=read_or_problem("partition.metadata", folder))
+    except OSError as error:
+        found["error"] = problem_of(error)
+    finally:
+        os.close(folder)
+    return found
+
+
+def mount_of(path: str) -> Dict[str, str]:
+    """Mount point and file system, from /proc/self/mountinfo; both "" where not known."""
+    real, point, kind = os.path.realpath(path), "", ""
+    try:
+        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+            for line in lines:
+                before, dash, after = line.partition(" - ")
+                fields, kinds = before.split(), after.split()
+                if not dash or len(fields) < 5 or not kinds:
+                    continue
+                here = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), fields[4])
+                if (real == here or real.startswith(here.rstrip("/") + "/")) and len(here) >= len(point):
+                    point, kind = here, kinds[0]
+    except OSError:
+        pass
+    return {"mount": point, "filesystem": kind}
+
+
+def look_at_all(paths: List[str], with_probe: bool) -> List[Dict[str, Any]]:
+    """All directories at once, each in a thread: a dead disk answers never, and the others must not wait for it."""
+    found = {}  # type: Dict[str, Dict[str, Any]]
+    events, threads = {}, {}
+    for path in paths:
+        events[path] = threading.Event()
+
+        def work(path: str = path) -> None:
+            try:
+                found[path] = look(path, with_probe, events[path].set)
+            finally:
+                events[path].set()
+
+        threads[path] = threading.Thread(target=work, daemon=True)
+        threads[path].start()
+    deadline = time.monotonic() + PROBE_SECONDS
+    answers = []
+    for path in paths:
+        if events[path].wait(max(0.001, deadline - time.monotonic())):
+            threads[path].join()
+        answers.append(found.get(path) or {"path": path, "late": True})
+    return answers
+
+
+# -- the answer ----------------------------------------------------------------------------------------------------
+def properties_of(raw: bytes) -> Dict[str, str]:
+    """Key to value; the last of duplicate keys wins, as in Kafka."""
+    lines = (line.rstrip("\r\n") for line in logical_lines(raw.decode("latin-1")))
+    return dict(key_and_value(line) for line in lines if not is_comment(line) and joined(line))
+
+
+def collect(
+    properties: Optional[str], directories: List[str], node: Optional[int], with_probe: bool, key: Optional[bytes]
+) -> Dict[str, Any]:
+    """The body of the answer."""
+    raw, values = b"", {}  # type: bytes, Dict[str, str]
+    if properties is not None:
+        raw = read_small(properties, limit=CONFIG_LIMIT)
+        values = properties_of(raw)
+    listed = values.get("log.dirs") or values.get("log.dir") or DEFAULT_LOG_DIR
+    log_dirs = directories or [part.strip() for part in listed.split(",") if part.strip()]
+    metadata_dir = values.get("metadata.log.dir", "").strip() or None
+    known = [os.path.normpath(path) for path in log_dirs]
+    apart = metadata_dir if metadata_dir and os.path.normpath(metadata_dir) not in known else None
+    if node is None:
+        text = (values.get("node.id") or values.get("broker.id") or "").strip()
+        node = int(text) if text.isdigit() else None
+    config = None
+    if properties is not None:
+        digest = keyed(key) if key is not None else lambda _value: HIDDEN
+        shown = base64.b64encode(redact(raw, digest)).decode()
+        config = {"path": os.path.abspath(properties), "raw": shown, "keyed": key is not None}
+    return {
+        "host": socket.gethostname(),
+        "taken": int(time.time()),
+        "python": sys.version.split()[0],
+        "node": node,
+        "probed": with_probe,
+        "config": config,
+        "log_dirs": log_dirs,
+        "metadata_dir": apart,
+        "directories": look_at_all(list(dict.fromkeys(log_dirs + ([apart] if apart else []))), with_probe),
+    }
+
+
+def body_sha256(body: Any) -> str:
+    """SHA-256 (hex) over the body's canonical JSON."""
+    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def document(body: Dict[str, Any]) -> str:
+    """The whole answer as text."""
+    whole = {"format": FORMAT, "version": VERSION, "sha256": body_sha256(body), "body": body}
+    return json.dumps(whole, indent=1, sort_keys=True) + "\n"
+
+
+def main(words: Optional[List[str]] = None) -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description="Tell what a Kafka node's log directories hold, as JSON.")
+    parser.add_argument("--properties", metavar="FILE", help="the node's properties file: its log.dirs are looked at")
+    parser.add_argument("--node", type=int, help="the node's id, where no properties file says it")
+    parser.add_argument("--probe", action="store_true", help="write, fsync and remove a tiny file in each directory")
+    parser.add_argument("--key-file", metavar="FILE", help="secrets become digests under the bytes of this file")
+    parser.add_argument("directories", metavar="DIR", nargs="*", help="log directories, instead of those of the file")
+    given = parser.parse_args(words)
+    if given.properties is None and not given.directories:
+        parser.error("give --properties FILE, or the directories")
+    try:
+        key = None if given.key_file is None else read_small(given.key_file)
+        if key is not None and len(key.strip()) < 16:
+            parser.error("--key-file: the key must have 16 bytes or more")
+        body = collect(given.properties, given.directories, given.node, given.probe, key)
+    except OSError as error:
+        sys.stderr.write("collect_disks: %s: %s\n" % (error.filename, error.strerror or error))
+        return 1
+    sys.stdout.write(document(body))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

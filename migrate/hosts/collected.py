@@ -1,0 +1,278 @@
+"""The collector's answers (`collect_disks.py`) as disks and configuration files: decoding without a look at the host.
+
+The collector tells raw facts; what they mean is decided here, by the rules that `LocalDisks` uses on this host.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import errno
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from migrate.errors import BadProperties, CollectedDamaged, CollectedForNobody, CollectedOtherVersion
+from migrate.hosts import folders, meta_properties, properties
+from migrate.hosts.collect_disks import FORMAT, VERSION, body_sha256
+from migrate.hosts.directories import METADATA_FOLDER, capped, oddities_of_place
+from migrate.hosts.files import read_no_follow
+from migrate.model.columns import ReplicaColumns
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.views import BrokerDisks, ConfigFile, Directory, MetaBroken, MetaMissing, MetaProperties
+
+SIZE_LIMIT: Final = 256 * 2**20  # bytes; a folder takes about 400, so half a million replicas fit
+NOT_PROBED: Final = "the collector ran without --probe, so nobody tried whether it stores a block"
+_DENIED: Final = (errno.EACCES, errno.EPERM)
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """One node as its collector saw it.  `taken` is the host's clock, in seconds since 1970."""
+
+    path: str
+    node: NodeId
+    host: str
+    taken: int
+    disks: BrokerDisks | Unknown
+    config: ConfigFile | Unknown | None  # None: the collector was given no properties file
+
+
+class _DeniedError(Exception):
+    """The collector's user may not look where the broker may: says nothing of the disk."""
+
+
+def read_collected(path: str) -> Collected:
+    """One file of the collector.
+
+    Raises:
+        CollectedDamaged: it cannot be read, or is not what the collector wrote.
+        CollectedOtherVersion: another format's version.
+        CollectedForNobody: it does not say of which node it is.
+    """
+    try:
+        raw = read_no_follow(path, limit=SIZE_LIMIT)
+    except OSError as error:
+        raise CollectedDamaged(f"cannot be read: {error.strerror or error}", where=path) from error
+    body = _body(raw, path)
+    try:
+        return _collected(body, path)
+    except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
+        raise CollectedDamaged(
+            f"its content is not what the collector writes: {type(error).__name__} {error}", where=path
+        ) from error
+
+
+def read_all(paths: Iterable[str], known: Iterable[NodeId]) -> dict[NodeId, Collected]:
+    """The collector's files by node, each of another node of the inventory (`known`); a folder stands for its *.json.
+
+    Raises:
+        CollectedForNobody: a node that is not in the inventory, or two files of one node.
+    """
+    found: dict[NodeId, Collected] = {}
+    nodes = frozenset(known)
+    for path in _files(paths):
+        entry = read_collected(path)
+        if entry.node not in nodes:
+            raise CollectedForNobody(f"it is of node {int(entry.node)}, which the inventory does not have", where=path)
+        if entry.node in found:
+            raise CollectedForNobody(f"{found[entry.node].path} is of node {int(entry.node)}, too", where=path)
+        found[entry.node] = entry
+    return found
+
+
+def _files(paths: Iterable[str]) -> Iterable[str]:
+    for path in paths:
+        if not Path(path).is_dir():
+            yield path
+            continue
+        inside = sorted(map(str, Path(path).glob("*.json")))
+        if not inside:
+            raise CollectedDamaged("a folder without a *.json file", where=path)
+        yield from inside
+
+
+def _body(raw: bytes, path: str) -> Mapping[str, Any]:
+    try:
+        document = json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise CollectedDamaged(f"no JSON: {error}", where=path) from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT or "body" not in document:
+        raise CollectedDamaged("no answer of the collector", where=path)
+    if document.get("version") != VERSION:
+        raise CollectedOtherVersion(f"version {document.get('version')!r}, this release reads {VERSION}", where=path)
+    try:
+        sum_ = body_sha256(document["body"])
+    except (ValueError, RecursionError) as error:
+        raise CollectedDamaged(f"no sum can be made of its body: {error}", where=path) from error
+    if document.get("sha256") != sum_:
+        raise CollectedDamaged("its SHA-256 is not that of its body: it was cut, damaged or edited", where=path)
+    if not isinstance(document["body"], dict):
+        raise CollectedDamaged("its body is no object", where=path)
+    return document["body"]
+
+
+def _collected(body: Mapping[str, Any], path: str) -> Collected:
+    looks = {_text(entry["path"]): entry for entry in body["directories"]}
+    found: dict[str, Directory] = {}
+    denied = ""
+    for place, entry in looks.items():
+        try:
+            found[place] = _directory(entry, place, probed=body["probed"] is True)
+        except _DeniedError as error:
+            denied = denied or str(error)
+    node = _node(body, found.values(), path)
+    log_dirs = [_text(entry) for entry in body["log_dirs"]]
+    apart = body["metadata_dir"]
+    disks: BrokerDisks | Unknown = Unknown(denied)
+    if not denied:
+        whole = tuple(found[entry] for entry in log_dirs)
+        disks = BrokerDisks(node, whole, None if apart is None else found[apart])
+    return Collected(path, node, _text(body["host"]), _number(body["taken"]), disks, _config(body["config"], node))
+
+
+def _node(body: Mapping[str, Any], found: Iterable[Directory], path: str) -> NodeId:
+    if body["node"] is not None:
+        return NodeId(_number(body["node"]))
+    ids = {entry.meta.node_id for entry in found if isinstance(entry.meta, MetaProperties)} - {None}
+    if len(ids) != 1:
+        said = "no meta.properties does either" if not ids else f"its meta.properties name {sorted(map(str, ids))}"
+        raise CollectedForNobody(f"it does not say of which node it is, and {said}", where=path)
+    return NodeId(ids.pop() or 0)
+
+
+def _config(entry: Mapping[str, Any] | None, node: NodeId) -> ConfigFile | Unknown | None:
+    if entry is None:
+        return None
+    raw, path = base64.b64decode(entry["raw"], validate=True), _text(entry["path"])
+    try:
+        values = properties.parse(raw, path)
+    except BadProperties as error:
+        return Unknown(f"{error.id} {error}")
+    return ConfigFile(node, path, raw, hashlib.sha256(raw).hexdigest(), values)
+
+
+# -- one directory -------------------------------------------------------------------------------------------------
+def _directory(entry: Mapping[str, Any], path: str, *, probed: bool) -> Directory:
+    """What `hosts.directories.look_at` would have said there."""
+    if entry.get("late"):
+        late = "did not store one block in time" if probed else "did not answer in time"
+        return Directory(path, late, MetaMissing(), ReplicaColumns(), False)
+    own = entry["own"] is True
+    replicas, oddities = ReplicaColumns(), list[str]()
+    meta: MetaProperties | MetaMissing | MetaBroken = MetaMissing()
+    problem, metadata_log = _unusable(entry, own, path), False
+    if not problem:
+        if "not_written" in entry:
+            problem = f"cannot be written: {_why(entry['not_written'], own, path)}"
+        try:
+            meta = _meta(entry.get("meta", {}), own, path)
+            metadata_log = _scan(_entries(entry, own, path), (replicas, oddities), own, path)
+        except _UnreadableError as error:
+            problem = problem or f"cannot be read: {error}"
+    oddities_of_place(entry["link"], entry["filesystem"], oddities)
+    return Directory(
+        path=path,
+        problem=problem,
+        meta=meta,
+        replicas=replicas,
+        holds_metadata_log=metadata_log,
+        oddities=capped(oddities),
+        mount=_text(entry["mount"]),
+        filesystem=_text(entry["filesystem"]),
+        free_bytes=_number(entry.get("free_bytes", -1)),
+        unproven="" if probed or problem else NOT_PROBED,
+    )
+
+
+class _UnreadableError(Exception):
+    """Why a directory's content could not be read (never leaves this module)."""
+
+
+def _why(error: list[Any], own: bool, path: str) -> str:
+    """The reason; a denial tells of the user who looked, not of the disk, unless the folder is that user's own."""
+    number, text = error
+    if number in _DENIED and not own:
+        raise _DeniedError(f"{path}: the collector's user may not look into it ({text})")
+    return _text(text)
+
+
+def _unusable(entry: Mapping[str, Any], own: bool, path: str) -> str:
+    if not entry["absolute"]:
+        return "is no absolute path: which folder it names depends on where Kafka was started"
+    if "unreachable" in entry:
+        if entry["unreachable"][0] == errno.ENOENT:
+            return "does not exist"
+        return f"cannot be reached: {_why(entry['unreachable'], own, path)}"
+    return "" if entry["is_folder"] is True else "is no folder"
+
+
+def _meta(entry: Mapping[str, Any], own: bool, path: str) -> MetaProperties | MetaMissing | MetaBroken:
+    if "error" in entry:
+        return MetaBroken(f"cannot be read: {_why(entry['error'], own, path)}")
+    return meta_properties.decode(base64.b64decode(entry["raw"], validate=True)) if "raw" in entry else MetaMissing()
+
+
+def _entries(entry: Mapping[str, Any], own: bool, path: str) -> list[Any]:
+    if "not_read" in entry:
+        raise _UnreadableError(_why(entry["not_read"], own, path))
+    found: list[Any] = entry["entries"]
+    return found
+
+
+def _scan(entries: list[Any], into: tuple[ReplicaColumns, list[str]], own: bool, path: str) -> bool:
+    """Add replicas and oddities; is the metadata log there?"""
+    columns, oddities = into
+    metadata_log = False
+    for entry in entries:
+        name = _text(entry["name"])
+        replica = folders.decode_folder(name)
+        if entry.get("link"):
+            oddities.append(f"link, not followed: {name}")
+            continue
+        if replica is None:
+            oddities.append(f"folder of no replica, Kafka refuses to start on it: {name}")
+            continue
+        if "error" in entry:
+            raise _UnreadableError(_why(entry["error"], own, path))
+        if entry["other_owner"]:
+            oddities.append(f"another owner than the log directory's: {name}")
+        if name == METADATA_FOLDER:
+            metadata_log = True
+            continue
+        oddities.extend(f"link, not followed: {name}/{link}" for link in entry["links"])
+        columns.topic.append(replica.topic)
+        columns.partition.append(replica.partition)
+        columns.topic_id.append(_topic_id(entry["metadata"], own, f"{path}/{name}"))
+        columns.kind.append(replica.kind)
+        columns.folder.append(name)
+        columns.size.append(_number(entry["bytes"]))
+    return metadata_log
+
+
+def _topic_id(entry: Mapping[str, Any], own: bool, path: str) -> str:
+    if "error" in entry:
+        _why(entry["error"], own, path)
+        return folders.UNREADABLE_ID
+    if "raw" not in entry:
+        return ""
+    return folders.decode_partition_metadata(base64.b64decode(entry["raw"], validate=True))
+
+
+# -- values --------------------------------------------------------------------------------------------------------
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        message = f"{value!r} is no text"
+        raise TypeError(message)
+    return value
+
+
+def _number(value: Any) -> int:
+    if type(value) is not int:
+        message = f"{value!r} is no number"
+        raise TypeError(message)
+    return value

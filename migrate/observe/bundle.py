@@ -1,0 +1,181 @@
+"""Bundles: everything that the views hold, in one archive with hashes, to be looked at where there is no cluster.
+
+A tar.gz of `manifest.json` and one JSON file a part of the World.  The views are kept, not raw znodes: they are what
+checks and comparison work on, and have no secrets.  An archive is read in memory, piece by piece against the manifest;
+nothing of it is ever written to disk.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import io
+import json
+import os
+import secrets
+import tarfile
+import typing
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from migrate import __version__
+from migrate.errors import BundleDamaged, BundleExists, BundleOtherVersion
+from migrate.hosts.files import read_no_follow, replace_file
+from migrate.model.world import World
+from migrate.observe.codec import NotDecodable, decode, encode
+from migrate.observe.handed_on import without_secrets
+
+FORMAT: Final = "kraft-migrate-bundle"
+VERSION: Final = 1
+MANIFEST: Final = "manifest.json"
+PARTS: Final = ("inventory", "playbook", "zookeeper", "kraft", "disks", "live", "configs", "services")
+SIZE_LIMIT: Final = 512 * 2**20  # bytes of the archive
+UNPACKED_LIMIT: Final = 2**30  # bytes of what is in it: 400,000 partitions take about a quarter of it
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """A world as it was seen; `created` is our clock then, in seconds since 1970; `sizes` are bytes a part."""
+
+    path: str
+    tool: str
+    created: int
+    world: World
+    sizes: Mapping[str, int]
+
+
+# -- writing -------------------------------------------------------------------------------------------------------
+def write_bundle(path: str, world: World, created: int) -> Bundle:
+    """Keep the world, secrets replaced, whole or not at all, with mode 0600.
+
+    Raises:
+        BundleExists: there is something at that path.
+        FileNotReplaced: the folder does not take it.
+    """
+    refuse_existing(path)
+    handed_on = without_secrets(world, secrets.token_bytes(32))
+    parts = {name: _bytes(encode(getattr(handed_on, name))) for name in PARTS}
+    replace_file(path, _archive(parts, world.inventory.name, created))
+    return Bundle(path, __version__, created, handed_on, {name: len(content) for name, content in parts.items()})
+
+
+def refuse_existing(path: str) -> None:
+    """BundleExists where there is something at that path."""
+    if os.path.lexists(path):
+        raise BundleExists("there is something already", where=path)
+
+
+def _archive(parts: Mapping[str, bytes], cluster: str, created: int) -> bytes:
+    body = {
+        "tool": __version__,
+        "created": created,
+        "cluster": cluster,
+        "parts": {name: {"sha256": _sum(content), "bytes": len(content)} for name, content in parts.items()},
+    }
+    manifest = {"format": FORMAT, "version": VERSION, "sha256": _sum(_bytes(body)), "body": body}
+    packed = io.BytesIO()
+    with (
+        gzip.GzipFile(fileobj=packed, mode="wb", mtime=created) as stream,
+        tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive,
+    ):
+        for name, content in {
+            MANIFEST: _bytes(manifest),
+            **{f"{part}.json": raw for part, raw in parts.items()},
+        }.items():
+            member = tarfile.TarInfo(name)
+            member.size, member.mtime, member.mode = len(content), created, 0o600
+            archive.addfile(member, io.BytesIO(content))
+    return packed.getvalue()
+
+
+def _bytes(value: Any) -> bytes:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False).encode()
+
+
+def _sum(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+# -- reading -------------------------------------------------------------------------------------------------------
+def read_bundle(path: str) -> Bundle:
+    """The bundle in that file.
+
+    Raises:
+        BundleDamaged: it cannot be read, is none, or is not what its manifest says.
+        BundleOtherVersion: another format's version.
+    """
+    files = _members(_unpacked(path), path)
+    body = _manifest(files.pop(MANIFEST, b""), path)
+    try:
+        stated = {f"{name}.json": part["sha256"] for name, part in body["parts"].items()}
+        tool, created = str(body["tool"]), int(body["created"])
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise BundleDamaged("its manifest is not one of ours", where=path) from error
+    if files.keys() != stated.keys() or files.keys() != {f"{name}.json" for name in PARTS}:
+        raise BundleDamaged("it does not hold the parts that its manifest names", where=path)
+    for name, content in files.items():
+        if _sum(content) != stated[name]:
+            raise BundleDamaged(f"the SHA-256 of {name} is not the one of its manifest", where=path)
+    hints = typing.get_type_hints(World)
+    try:
+        found = {part: decode(hints[part], _json(files[f"{part}.json"]), part) for part in PARTS}
+    except (NotDecodable, RecursionError) as error:
+        raise BundleDamaged(f"a part is not what this release writes: {error}", where=path) from error
+    sizes = {part: len(files[f"{part}.json"]) for part in PARTS}
+    return Bundle(path, tool, created, World(**found), sizes)
+
+
+def _unpacked(path: str) -> bytes:
+    try:
+        packed = read_no_follow(path, limit=SIZE_LIMIT)
+        with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
+            content = stream.read(UNPACKED_LIMIT + 1)
+    except (OSError, EOFError, zlib.error) as error:
+        reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
+        raise BundleDamaged(f"cannot be read: {reason}", where=path) from error
+    if len(content) > UNPACKED_LIMIT:
+        raise BundleDamaged(f"holds more than {UNPACKED_LIMIT} bytes", where=path)
+    return content
+
+
+def _members(content: bytes, path: str) -> dict[str, bytes]:
+    """Name to content.  Only plain files with our own names are taken: no folder, no link, no other path."""
+    known = {MANIFEST, *(f"{name}.json" for name in PARTS)}
+    found: dict[str, bytes] = {}
+    try:
+        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
+            for member in archive:
+                if member.name not in known or member.name in found or member.type != tarfile.REGTYPE:
+                    raise BundleDamaged(f"holds {member.name!r}, which no bundle does", where=path)
+                stream = archive.extractfile(member)
+                found[member.name] = b"" if stream is None else stream.read()
+    except (tarfile.TarError, ValueError, EOFError, OSError) as error:
+        raise BundleDamaged(f"no archive of ours: {error}", where=path) from error
+    return found
+
+
+def _manifest(raw: bytes, path: str) -> Mapping[str, Any]:
+    try:
+        found = _json(raw)
+    except NotDecodable as error:
+        raise BundleDamaged(f"no bundle: its manifest is missing or damaged ({error})", where=path) from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT or not isinstance(found.get("body"), dict):
+        raise BundleDamaged("no bundle: it has another manifest", where=path)
+    body: Mapping[str, Any] = found["body"]
+    if found.get("version") != VERSION:
+        raise BundleOtherVersion(
+            f"version {found.get('version')!r} by release {body.get('tool')!r}, this release reads {VERSION}",
+            where=path,
+        )
+    if found.get("sha256") != _sum(_bytes(body)):
+        raise BundleDamaged("the SHA-256 of its manifest is not that of its content", where=path)
+    return body
+
+
+def _json(raw: bytes) -> Any:
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        raise NotDecodable(f"no JSON: {error}") from error

@@ -1,0 +1,106 @@
+"""Sources that answer from a bundle, and the look that a bundle is made of."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final, TypeVar
+
+from migrate.errors import MigrateError, NotVisible
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Inventory, Playbook
+from migrate.model.outcome import Unknown
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import (
+    BrokerDisks,
+    KraftView,
+    LiveView,
+    MigrationZnode,
+    PartlyRead,
+    ServiceState,
+    ZookeeperView,
+)
+from migrate.model.world import Need, World
+from migrate.observe.analysis import await_dual_write
+from migrate.observe.bundle import Bundle
+from migrate.observe.sources import Configs, Sources
+from migrate.observe.world import ClusterObserver
+from migrate.zookeeper.client import ZookeeperClient
+from migrate.zookeeper.sessions import sessions
+
+T = TypeVar("T")
+LOOKED_AT: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
+NOT_IN_IT: Final = Unknown("the bundle does not have that node")
+
+
+def look_for_bundle(observer: ClusterObserver) -> World:
+    """Everything, with ZooKeeper read after dual write has passed the metadata: then the two can be compared later."""
+    world = observer.observe(LOOKED_AT, {})
+    view = world.kraft
+    if not isinstance(view, Unknown) and view.migration_state is ZkMigrationState.MIGRATION:
+        try:
+            passed = await_dual_write(observer.sources, view.offset)
+        except MigrateError as error:
+            passed = Unknown(f"{error.id} {error}")
+        later = passed if isinstance(passed, Unknown) else observer.sources.zookeeper()
+        world = replace(world, zookeeper=later)
+    return replace(world, zookeeper=_with_sessions(world.zookeeper))
+
+
+def _with_sessions(view: ZookeeperView | Unknown) -> ZookeeperView | Unknown:
+    """The tree with the sessions of its servers, which are asked without a session of ours."""
+    if isinstance(view, PartlyRead):
+        return replace(view, view=replace(view.view, clients=sessions(view.view.connect)))
+    return view if isinstance(view, Unknown) else replace(view, clients=sessions(view.connect))
+
+
+class BundledSources(Sources):
+    """What a bundle holds, in the place of a cluster.  Nothing is opened but Spark, where that is asked for."""
+
+    moves = False
+
+    def __init__(
+        self, inventory: Inventory, playbook: Playbook | Unknown, spark_folder: pathlib.Path | None, bundle: Bundle
+    ) -> None:
+        super().__init__(inventory, playbook, spark_folder)
+        self._kept = bundle.world
+        self._where = bundle.path
+
+    def zookeeper_client(self) -> ZookeeperClient:
+        """There is no session."""
+        raise NotVisible("a bundle has no session with ZooKeeper", where=self._where)
+
+    def zookeeper(self) -> ZookeeperView | Unknown:
+        """The tree as it was."""
+        return self._kept.zookeeper
+
+    def dual_write_offset(self) -> int:
+        """/migration's offset as it was, -1 where it had none."""
+        view = self._kept.zookeeper
+        znode = None if isinstance(view, Unknown) else view.migration
+        return znode.offset if isinstance(znode, MigrationZnode) else -1
+
+    def kraft(self) -> KraftView | Unknown:
+        """The image as it was."""
+        return self._kept.kraft
+
+    def live(self, *, controller_samples: int = 1) -> LiveView | Unknown:  # noqa: ARG002 - they were asked then
+        """Who answered."""
+        return self._kept.live
+
+    def configs(self) -> Configs:
+        """The files as they were, without their secrets."""
+        return self._of_nodes(self._kept.configs)
+
+    def service_states(self) -> Mapping[NodeId, ServiceState]:
+        """The processes as they were."""
+        return self._of_nodes(self._kept.services)
+
+    def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:  # noqa: ARG002 - looked at by then
+        """The directories as they were."""
+        return self._of_nodes(self._kept.disks)
+
+    def _of_nodes(self, kept: Mapping[NodeId, T] | Unknown) -> dict[NodeId, T | Unknown]:
+        ids: Iterable[NodeId] = (node.id for node in self.inventory.nodes)
+        return {node: kept if isinstance(kept, Unknown) else kept.get(node, NOT_IN_IT) for node in ids}

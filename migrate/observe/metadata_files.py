@@ -1,0 +1,84 @@
+"""The KRaft view from metadata directories, with the identity that their meta.properties tell; and its export."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from migrate.errors import InputError, MetadataDiverges, WorldError
+from migrate.hosts import meta_properties
+from migrate.hosts.meta_properties import META_PROPERTIES
+from migrate.kraft.files import PARTITION_DIRECTORY
+from migrate.kraft.lineage import MetadataDirectory, read_directory
+from migrate.kraft.quorum_files import judge, view_of
+from migrate.model.secrets import Digester
+from migrate.model.views import KraftView, MetaBroken, MetaMissing, MetaProperties
+
+LOG: Final = logging.getLogger("migrate.observe")
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataRead:
+    """A view from files, the end of what could be read (exclusive), and what was left out, and why."""
+
+    view: KraftView
+    end: int
+    notes: tuple[str, ...]
+
+
+def read_metadata(
+    paths: Sequence[Path], digester: Digester, *, at: int | None = None, high_watermark: int | None = None
+) -> MetadataRead:
+    """The image in these directories at what they prove to be committed, or at the offset `at`.
+
+    The cluster id is "" where no directory tells it.  With several directories a damaged one is left out, and noted: it
+    does not count for a majority.  Raises what `read_directory`, `judge` and `view_of` raise.
+    """
+    found: list[MetadataDirectory] = []
+    notes: list[str] = []
+    clusters: dict[str, Path] = {}
+    for path in dict.fromkeys(path.resolve() for path in paths):
+        meta = _identity(path)
+        if isinstance(meta, MetaBroken):
+            notes.append(f"{path}: {META_PROPERTIES} is not trusted: {meta.reason}")
+        if isinstance(meta, MetaProperties) and meta.cluster_id is not None:
+            clusters.setdefault(meta.cluster_id, path)
+        try:
+            found.append(read_directory(path, meta.node_id if isinstance(meta, MetaProperties) else None))
+        except InputError as error:
+            if len(paths) == 1:
+                raise
+            notes.append(f"{path}: left out: {error.id} {error}")
+            damaged = error
+    if len(clusters) > 1:
+        what = f"the directories belong to different clusters: {', '.join(sorted(clusters))}"
+        raise MetadataDiverges(what, where=", ".join(map(str, clusters.values())))
+    if not found:
+        raise damaged
+    tail = judge(found, high_watermark)
+    view = view_of(tail, digester, cluster_id=next(iter(clusters), ""), at=at)
+    if at is not None and view.offset < at:
+        notes.append(f"offset {at} lies inside a transaction: the image stands before it, at offset {view.offset}")
+    for note in (*notes, *tail.notes):
+        LOG.info("%s", note)
+    return MetadataRead(view, tail.end, (*notes, *tail.notes))
+
+
+def _identity(path: Path) -> MetaProperties | MetaBroken | MetaMissing:
+    home = path.parent if path.name == PARTITION_DIRECTORY else path
+    try:
+        return meta_properties.decode((home / META_PROPERTIES).read_bytes())
+    except (FileNotFoundError, NotADirectoryError):
+        return MetaMissing()
+    except OSError as error:
+        raise WorldError(f"the file cannot be read: {error.strerror}", where=str(home / META_PROPERTIES)) from error
+
+
+def export_metadata(view: KraftView, folder: Path) -> Mapping[str, int]:
+    """Write the view as Parquet, a table a kind; rows by table.  Raises ExportRefused."""
+    from migrate.diff.export import export  # pyarrow loads when somebody exports
+
+    return export(view, folder)

@@ -1,0 +1,131 @@
+"""An inventory from the cluster's own answers (pure): what ZooKeeper tells is written, what it cannot tell is a gap.
+
+A gap is a value that begins with `<fill in`; `inventory_of` refuses a file that has one.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
+
+from migrate.model.views import ZkBroker, ZookeeperView
+from migrate.playbook.fields import API_VERSION
+from migrate.playbook.gaps import gap
+
+SPOKEN: Final = ("PLAINTEXT", "SASL_PLAINTEXT")  # protocols that this release speaks
+CONTROLLERS: Final = 3
+FIRST_CONTROLLER: Final = 3000
+HEADER: Final = (
+    "# Where the cluster is: written from ZooKeeper's own answers.  Values that begin with <fill in stand for what",
+    "# ZooKeeper does not know; every command refuses this file until each of them is replaced.",
+    "# Relative paths are relative to this file; secrets are files of mode 0600.",
+)
+
+
+def propose_inventory(view: ZookeeperView, name: str) -> str:
+    """The YAML text.  Addresses are of the one listener that all brokers have and that can be spoken, else a gap."""
+    brokers = [view.brokers[node] for node in sorted(view.brokers)]
+    listener = common_listener(brokers)
+    protocol = "" if listener is None else brokers[0].protocols[listener]
+    lines = [
+        *HEADER,
+        f"apiVersion: {API_VERSION}",
+        "kind: Inventory",
+        f"metadata: {{ name: {_text(name)} }}",
+        "spec:",
+        f"  zookeeper: {_text(view.connect)}",
+        f"  controller_listener: {_gap('a new listener name for the controllers, unlike every broker listener')}",
+        "  executor:",
+        "    kind: supervisor",
+        f"    state: {_gap('folder of the supervisor that starts and stops the processes')}",
+        "  # password_encoder_secret: { file: ... }   # if password.encoder.secret is in the brokers' files",
+        "  brokers:",
+        *_access(protocol, listener, brokers),
+        "    nodes:" if brokers else "    nodes: []  # no broker is registered now: start them and write this anew",
+    ]
+    for broker in brokers:
+        lines += _broker(broker, listener)
+    lines += ["  controllers:", *_controller_access(), "    nodes:"]
+    for number in controller_ids(view):
+        lines += _controller(number)
+    lines += ["  runs: runs", "  expect:", f"    cluster_id: {_text(view.cluster_id)}"]
+    return "\n".join(lines) + "\n"
+
+
+def common_listener(brokers: Sequence[ZkBroker]) -> str | None:
+    """The listener that every broker has, with one protocol that we speak; None for none or several."""
+    shared = [set(_endpoints(broker)) for broker in brokers]
+    names = set.intersection(*shared) if shared else set()
+    spoken = [
+        name
+        for name in sorted(names)
+        if len({broker.protocols.get(name) for broker in brokers}) == 1 and brokers[0].protocols.get(name) in SPOKEN
+    ]
+    return spoken[0] if len(spoken) == 1 else None
+
+
+def controller_ids(view: ZookeeperView) -> list[int]:
+    """Three ids that no broker has: a proposal, to be changed before anything is formatted."""
+    taken = {int(node) for node in view.brokers}
+    taken |= {replica for replicas in view.partitions.replicas for replica in replicas}
+    free = (number for number in range(FIRST_CONTROLLER, FIRST_CONTROLLER + len(taken) + CONTROLLERS))
+    return [number for number in free if number not in taken][:CONTROLLERS]
+
+
+def _endpoints(broker: ZkBroker) -> dict[str, str]:
+    """Listener -> host:port."""
+    return {name: address for name, _, address in (entry.partition("://") for entry in broker.endpoints)}
+
+
+def _access(protocol: str, listener: str | None, brokers: Sequence[ZkBroker]) -> Iterator[str]:
+    if listener is not None:
+        yield f"    # listener {listener}"
+    else:
+        known: Mapping[str, str] = {name: entry for broker in brokers for name, entry in broker.protocols.items()}
+        told = ", ".join(f"{name} ({entry})" for name, entry in sorted(known.items())) or "none are told"
+        yield f"    # choose one listener for all brokers; theirs are: {told.encode('unicode_escape').decode()}"
+    yield "    access:"
+    yield f"      protocol: {protocol or _gap('PLAINTEXT or SASL_PLAINTEXT')}"
+    if protocol.startswith("SASL"):
+        yield "      mechanism: PLAIN"
+        yield f"      username: {_gap('a user that may DESCRIBE and ALTER the cluster')}"
+        yield f"      password: {{ file: {_gap('its password, a file of mode 0600')} }}"
+
+
+def _broker(broker: ZkBroker, listener: str | None) -> Iterator[str]:
+    found = _endpoints(broker)
+    address = found.get(listener or "", "")
+    hosts = {entry.rpartition(":")[0] for entry in found.values()}
+    host = address.rpartition(":")[0] or (hosts.pop() if len(hosts) == 1 else "")
+    yield f"      - id: {int(broker.id)}"
+    yield f"        host: {_text(host.strip('[]')) if host else _gap('its host')}"
+    if address and not address.startswith(":"):
+        yield f"        address: {_text(address)}"
+    else:
+        yield f"        address: {_gap('host:port, one of ' + ', '.join(broker.endpoints))}"
+    yield f"        config: {_gap('path of its server.properties on its host')}"
+    if broker.rack:
+        yield f"        rack: {_text(broker.rack)}"
+
+
+def _controller_access() -> Iterator[str]:
+    yield "    access:"
+    yield f"      protocol: {_gap('PLAINTEXT or SASL_PLAINTEXT, of the controllers new listener')}"
+
+
+def _controller(number: int) -> Iterator[str]:
+    yield f"      - id: {number}   # a proposal: free now; never changed after the controller is formatted"
+    yield f"        host: {_gap('where this controller shall run')}"
+    yield f"        address: {_gap('host:port of its controller listener')}"
+    yield f"        config: {_gap('path at which its properties file shall be written')}"
+    yield f"        metadata_directory: {_gap('its metadata.log.dir, on a disk of its own at best')}"
+
+
+def _gap(what: str) -> str:
+    return _text(gap(what))
+
+
+def _text(text: str) -> str:
+    """A double-quoted YAML scalar: JSON's spelling is one."""
+    return json.dumps(text, ensure_ascii=True)

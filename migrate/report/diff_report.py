@@ -1,0 +1,100 @@
+"""The comparison for people and for machines: counts, then each row with its values, places, cause and fix."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from migrate.model.causes import cause_of
+from migrate.model.difference import Difference, DiffReport, IdleAcceptance
+
+SHOWN: Final = 40
+LONGEST: Final = 160
+
+
+def diff_json(report: DiffReport) -> dict[str, Any]:
+    """Everything in the report, schema 1."""
+    return {
+        "schema": 1,
+        "offset": report.offset,
+        "lag": report.lag,
+        "looks": report.looks,
+        "counts": {kind: dict(classes) for kind, classes in report.counts.items()},
+        "differences": [_row(entry) for entry in report.differences],
+        "unexcused": len(report.unexcused),
+        "unsettled": [_row(entry) for entry in report.unsettled],
+        "idle_acceptances": [
+            {
+                "class": idle.entry.rule,
+                "kind": idle.entry.kind,
+                "key": idle.entry.name,
+                "field": idle.entry.field,
+                "ticket": idle.entry.ticket,
+                "expires": idle.entry.expires,
+                "why": str(idle.why),
+            }
+            for idle in report.idle
+        ],
+        "blind_spots": list(report.blind_spots),
+    }
+
+
+def diff_lines(report: DiffReport) -> Iterator[str]:
+    """Counts by kind and class, then the rows that nothing excuses, at most forty."""
+    again = f", read {report.looks} times" if report.looks > 1 else ""
+    yield f"compared at metadata offset {report.offset} (dual write was {report.lag} records behind{again})"
+    for kind, classes in report.counts.items():
+        yield f"  {kind:<18} " + "  ".join(f"{name} {number}" for name, number in sorted(classes.items()))
+    before = None
+    for row in report.unexcused[:SHOWN]:
+        yield from _sample(row)
+        cause = cause_of(row)
+        if cause is not before:
+            yield f"      likely: {cause.cause}"
+            yield f"      to do:  {cause.what_to_do}"
+        before = cause
+    if len(report.unexcused) > SHOWN:
+        yield f"  and {len(report.unexcused) - SHOWN} more: see --output json or --parquet FOLDER"
+    for row in report.unsettled:
+        yield f"  unsettled: {row.kind} {row.key} {row.field} changed in every one of {report.looks} looks"
+    for idle in report.idle:
+        yield f"  {idle_text(idle)}"
+    for spot in report.blind_spots:
+        yield f"  not compared: {spot}"
+    yield f"{len(report.unexcused)} differences outside EXPECTED"
+
+
+def idle_text(idle: IdleAcceptance) -> str:
+    """An acceptance without effect, in one line."""
+    entry = idle.entry
+    about = f"{entry.rule} {entry.kind} {entry.name} {entry.field}".rstrip()
+    return f"acceptance {entry.ticket} ({about}) is {idle.why}" + (
+        f" since {entry.expires}" if idle.why == "expired" else ": nothing differs there"
+    )
+
+
+def _sample(row: Difference) -> Iterator[str]:
+    yield f"  {row.cls} {row.kind} {row.key} {row.field}: {_clipped(row.zookeeper)} / {_clipped(row.kraft)}"
+    if row.zookeeper_where or row.kraft_where:
+        yield f"      ZooKeeper: {row.zookeeper_where}"
+        yield f"      KRaft:     {row.kraft_where}"
+
+
+def _clipped(value: str | None) -> str:
+    return "nothing" if value is None else value if len(value) <= LONGEST else f"{value[:LONGEST]}..."
+
+
+def _row(entry: Difference) -> dict[str, Any]:
+    cause = cause_of(entry)
+    return {
+        "kind": entry.kind,
+        "key": entry.key,
+        "field": entry.field,
+        "class": str(entry.cls),
+        "zookeeper": entry.zookeeper,
+        "kraft": entry.kraft,
+        "zookeeper_where": entry.zookeeper_where,
+        "kraft_where": entry.kraft_where,
+        "rule": entry.rule,
+        **({} if entry.rule else {"cause": cause.cause, "what_to_do": cause.what_to_do}),
+    }

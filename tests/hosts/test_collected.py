@@ -1,0 +1,342 @@
+"""The collector tells what a look at this host tells, never a secret; its answer is believed only when it is whole."""
+
+from __future__ import annotations
+
+import ast
+import base64
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import javaproperties
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.errors import CollectedDamaged, CollectedForNobody, CollectedOtherVersion
+from migrate.hosts import collect_disks, properties
+from migrate.hosts.collect_disks import DIGEST, HIDDEN, body_sha256, is_sensitive, key_and_value, keyed, redact
+from migrate.hosts.collected import NOT_PROBED, Collected, read_all, read_collected
+from migrate.hosts.directories import LocalDisks
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.secrets import PASSWORD_CONFIGS
+from migrate.model.views import BrokerDisks, ConfigFile, Directory
+from tests.hosts.test_directories import UNIQUE, log_dir, replica
+
+SOURCE = Path(collect_disks.__file__)
+CANARY = "canary-Xy7"
+SECRETS = f"""\
+# the admin's password is {CANARY}0
+#ssl.keystore.key={CANARY}1
+broker.id=4
+password.encoder.secret={CANARY}2
+ssl.keystore.pass\\u0077ord : {CANARY}3
+listener.name.client.scram-sha-256.sasl.jaas.config=org.apache.kafka.common.security.scram.ScramLoginModule required \\
+   username="admin" \\
+   password="{CANARY}4" user_admin="{CANARY}5";
+listener.name.x.plain.sasl.jaas.config={CANARY}6 what is this
+metric.reporter.url=https://user:{CANARY}7@host/
+schema.registry.api.key {CANARY}8
+some.client=a=b;password={CANARY}9
+delegation.token.secret.key=
+ssl.key.password=${{file:/etc/secrets:key}}
+delegation.token.max.lifetime.ms=1000
+listeners=PLAINTEXT://b4:9092
+ssl.truststore.certificates=-----BEGIN {CANARY}10
+"""
+
+
+def run(*words: object, text: bool = True) -> subprocess.CompletedProcess[str]:
+    """The collector as an operator runs it: by itself, outside of the package."""
+    return subprocess.run(
+        [sys.executable, "-I", "-S", str(SOURCE), *map(str, words)], capture_output=True, check=False, text=text
+    )
+
+
+@pytest.fixture
+def disks(tmp_path: Path) -> Path:
+    """A broker's properties file, and two directories with most of what can lie in one."""
+    first, second = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
+    (second / "meta.properties").write_text("version=0\n")
+    replica(first, "orders-0", size=300)
+    replica(first, "with-dash-11", topic_id=None)
+    (replica(first, "torn-1") / "partition.metadata").write_text("version: 0\n")
+    replica(first, f"orders-1.{UNIQUE}-future", size=10)
+    replica(second, f"old-2.{UNIQUE}-delete", size=0)
+    replica(second, "__cluster_metadata-0")
+    (second / "lost+found").mkdir()
+    (second / "remote-log-index-cache").mkdir()
+    (second / "elsewhere-0").symlink_to(first)
+    (replica(second, "linked-0") / "0.log").symlink_to(first / "meta.properties")
+    (tmp_path / "d2").symlink_to(first)
+    paths = ",".join(str(tmp_path / name) for name in ("d0", "d1", "d2", "gone"))
+    file = tmp_path / "server.properties"
+    file.write_text(f"{SECRETS}log.dirs={paths}\nmetadata.log.dir={tmp_path / 'apart'}\n")
+    (tmp_path / "apart").mkdir()
+    return file
+
+
+def collected(folder: Path, *words: object) -> Collected:
+    """What its reader makes of the collector's answer."""
+    ended = run(*words)
+    assert (ended.returncode, ended.stderr) == (0, "")
+    path = folder / "answer.json"
+    path.write_text(ended.stdout)
+    return read_collected(str(path))
+
+
+def at_rest(found: BrokerDisks) -> list[Directory | None]:
+    """Its directories without their free space, which others use while we look."""
+    whole = (*found.directories, found.metadata_directory)
+    return [entry and replace(entry, free_bytes=0) for entry in whole]
+
+
+# -- one file for any host -----------------------------------------------------------------------------------------
+def test_it_is_one_file_for_python_3_6_with_the_standard_library_alone() -> None:
+    """No newer syntax, no import of ours, and short enough to be read before it is run."""
+    text = SOURCE.read_text()
+    tree = ast.parse(text, feature_version=(3, 6))
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
+    names |= {node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert names <= sys.stdlib_module_names - {"subprocess", "__future__"}
+    attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    assert not attributes & {"isascii", "removeprefix", "removesuffix", "fromisoformat", "connect", "system"}
+    assert len(text.splitlines()) < 450
+
+
+def test_it_answers_what_a_look_at_this_host_answers(disks: Path, tmp_path: Path) -> None:
+    """Every field of every directory, healthy, odd and missing ones."""
+    found = collected(tmp_path, "--properties", disks, "--probe")
+    values = properties.parse(disks.read_bytes())
+    here = LocalDisks().look(NodeId(4), values["log.dirs"].split(","), values["metadata.log.dir"])
+    assert isinstance(here, BrokerDisks)
+    assert isinstance(found.disks, BrokerDisks)
+    assert all(entry.free_bytes > 0 for entry in found.disks.directories[:3])
+    assert at_rest(found.disks) == at_rest(here)
+    assert [entry.problem for entry in here.directories] == ["", "", "", "does not exist"]
+    assert any("link, not followed" in oddity for oddity in here.directories[1].oddities)
+    assert not list(tmp_path.glob("**/.kraft-migrate*"))
+
+
+def test_without_a_probe_no_health_is_claimed(disks: Path, tmp_path: Path) -> None:
+    """Neither healthy nor broken; what is known to be broken stays broken, and nothing was written."""
+    before = {path: path.stat().st_mtime_ns for path in tmp_path.iterdir()}
+    found = collected(tmp_path, "--properties", disks)
+    assert {path: path.stat().st_mtime_ns for path in before} == before
+    assert isinstance(found.disks, BrokerDisks)
+    assert [entry.healthy for entry in found.disks.directories] == [False] * 4
+    assert [entry.unproven for entry in found.disks.directories] == [NOT_PROBED, NOT_PROBED, NOT_PROBED, ""]
+    assert found.disks.directories[0].health.startswith("unknown: ")
+    assert NOT_PROBED in found.disks.unproven
+    assert len(found.disks.directories[0].replicas) == 4
+
+
+def test_directories_may_be_named_and_the_node_is_found_in_them(tmp_path: Path) -> None:
+    """By meta.properties; where nothing says it, the operator must."""
+    path = log_dir(tmp_path)
+    found = collected(tmp_path, path)
+    assert (found.node, found.config) == (4, None)
+    (path / "meta.properties").unlink()
+    with pytest.raises(CollectedForNobody, match="of which node"):
+        collected(tmp_path, path)
+    assert collected(tmp_path, "--node", "7", path).node == 7
+
+
+def test_it_says_what_it_needs(tmp_path: Path) -> None:
+    """No words, no such file, a key that is none: an error, and nothing on stdout."""
+    short = tmp_path / "key"
+    short.write_text("short")
+    for words in ((), ("--properties", tmp_path / "none"), ("--key-file", short, tmp_path)):
+        ended = run(*words)
+        assert ended.returncode != 0
+        assert (ended.stdout, "Traceback" in ended.stderr) == ("", False)
+
+
+# -- secrets -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("with_key", [True, False])
+def test_no_secret_is_in_its_answer(disks: Path, tmp_path: Path, with_key: bool) -> None:
+    """Values, comments, logins, URLs: none of them, not even in base64; what is no secret stays."""
+    key = tmp_path / "key"
+    key.write_bytes(os.urandom(32))
+    ended = run("--properties", disks, *(["--key-file", key] if with_key else []))
+    body = json.loads(ended.stdout)["body"]
+    raw = base64.b64decode(body["config"]["raw"]).decode("latin-1")
+    assert CANARY not in ended.stdout
+    assert CANARY not in raw
+    values = properties.parse(raw.encode("latin-1"))
+    secret = values["password.encoder.secret"]
+    assert DIGEST.fullmatch(secret) if with_key else secret == HIDDEN
+    assert (values["broker.id"], values["listeners"]) == ("4", "PLAINTEXT://b4:9092")
+    assert values["delegation.token.max.lifetime.ms"] == "1000"
+    assert values["delegation.token.secret.key"] == ""
+    assert values["ssl.key.password"] == "${file:/etc/secrets:key}"
+    assert 'username="admin"' in values["listener.name.client.scram-sha-256.sasl.jaas.config"]
+    assert set(values) == set(properties.parse(disks.read_bytes()))
+
+
+def test_equal_secrets_of_one_key_are_equal_and_no_others() -> None:
+    """So parity is checked without the secret; another key says so in its name."""
+    one, other = keyed(b"k" * 32), keyed(b"l" * 32)
+    assert one("a") == one("a") != one("b")
+    assert one("a").partition(":")[0] == one("b").partition(":")[0] != other("a").partition(":")[0]
+    again = redact(redact(b"ssl.key.password=x", one), other)
+    assert again == redact(b"ssl.key.password=x", one)
+
+
+def test_every_password_of_kafka_is_sensitive() -> None:
+    """With any prefix; and the parameters that only sound like it are not."""
+    for name in PASSWORD_CONFIGS:
+        assert is_sensitive(name)
+        assert is_sensitive(f"listener.name.x.{name}")
+    for name in ("password.encoder.iterations", "delegation.token.expiry.time.ms", "ssl.keystore.location", "log.dirs"):
+        assert not is_sensitive(name)
+
+
+TEXT = st.text(st.characters(min_codepoint=9, max_codepoint=255), max_size=12)
+
+
+@given(st.lists(st.tuples(TEXT, TEXT), max_size=5), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_lines_are_read_as_java_reads_them(pairs: list[tuple[str, str]], end: str) -> None:
+    """Whatever stands in keys and values: the collector's own small parser agrees with the package's."""
+    text = "".join(javaproperties.join_key_value(name, value) + end for name, value in pairs)
+    raw = text.encode("latin-1")
+    assert collect_disks.properties_of(raw) == properties.parse(raw)
+
+
+@given(st.text(st.sampled_from("ab=: \t\\#!\r\n"), max_size=30))
+def test_odd_files_are_read_as_java_reads_them(text: str) -> None:
+    """Continuations, empty keys, comments in the middle, a backslash at the end."""
+    raw = text.encode("latin-1")
+    assert collect_disks.properties_of(raw) == properties.parse(raw)
+
+
+@given(TEXT, TEXT.filter(str.strip), TEXT)
+def test_a_redacted_line_keeps_its_key_and_loses_its_value(before: str, value: str, after: str) -> None:
+    """Read back by the package's parser; the other lines are untouched."""
+    pairs = [("before", before), ("ssl.key.password", value), ("zafter", after)]
+    raw = "".join(javaproperties.join_key_value(*pair) + "\n" for pair in pairs).encode("latin-1")
+    found = properties.parse(redact(raw, lambda _value: HIDDEN))
+    assert found["ssl.key.password"] == HIDDEN
+    assert list(found) == ["before", "ssl.key.password", "zafter"]
+
+
+def test_a_key_is_unescaped_before_it_is_judged() -> None:
+    """Kafka would read it as a password, too."""
+    assert key_and_value("ssl.key.pass\\u0077ord=x") == ("ssl.key.password", "x")
+    assert key_and_value("  a\\ b \\\n   : c\\\n  d") == ("a b", "cd")
+
+
+# -- damage --------------------------------------------------------------------------------------------------------
+def changed(folder: Path, answer: Collected, change: Callable[[Any], object], *, resum: bool) -> str:
+    """The answer with something changed in it, its hash made anew or left."""
+    document = json.loads(Path(answer.path).read_text())
+    change(document)
+    if resum:
+        document["sha256"] = body_sha256(document["body"])
+    path = folder / "changed.json"
+    path.write_text(json.dumps(document))
+    return str(path)
+
+
+def test_damage_is_a_typed_error_that_names_the_file(disks: Path, tmp_path: Path) -> None:
+    """Cut, edited, another format, another version, no file, a link."""
+    answer = collected(tmp_path, "--properties", disks)
+    whole = Path(answer.path).read_bytes()
+    for number in range(0, len(whole) - 2, 97):
+        Path(answer.path).write_bytes(whole[:number])
+        with pytest.raises(CollectedDamaged):
+            read_collected(answer.path)
+    Path(answer.path).write_bytes(whole)
+    edited = changed(tmp_path, answer, lambda document: document["body"].update(probed=True), resum=False)
+    with pytest.raises(CollectedDamaged, match="SHA-256"):
+        read_collected(edited)
+    newer = changed(tmp_path, answer, lambda document: document.update(version=2), resum=False)
+    with pytest.raises(CollectedOtherVersion, match="version 2"):
+        read_collected(newer)
+    (tmp_path / "link.json").symlink_to(answer.path)
+    for path in (tmp_path / "none.json", tmp_path / "link.json"):
+        with pytest.raises(CollectedDamaged) as caught:
+            read_collected(str(path))
+        assert caught.value.where == str(path)
+
+
+def test_a_well_hashed_answer_of_another_shape_is_a_typed_error_too(disks: Path, tmp_path: Path) -> None:
+    """Each key of the body and of a directory, taken out or of another type."""
+    answer = collected(tmp_path, "--properties", disks, "--probe")
+    body = json.loads(Path(answer.path).read_text())["body"]
+    for key in body.keys() - {"python", "probed"}:
+        for change in (lambda doc, key=key: doc["body"].pop(key), lambda doc, key=key: doc["body"].update({key: 1.5})):
+            with pytest.raises(CollectedDamaged):
+                read_collected(changed(tmp_path, answer, change, resum=True))
+    for key in body["directories"][0]:
+        for wrong in (1.5, [None], {"raw": "?"}):
+            with_wrong = changed(
+                tmp_path,
+                answer,
+                lambda doc, key=key, wrong=wrong: doc["body"]["directories"][0].update({key: wrong}),
+                resum=True,
+            )
+            try:
+                read_collected(with_wrong)
+            except CollectedDamaged:
+                continue
+            assert key in ("own", "is_folder", "meta", "link", "absolute")
+
+
+def test_each_node_has_one_file_and_is_of_the_inventory(disks: Path, tmp_path: Path) -> None:
+    """Two of one node, and a stranger's, are refused; a folder stands for the files in it."""
+    answers = tmp_path / "answers"
+    answers.mkdir()
+    collected(answers, "--properties", disks)
+    found = read_all([str(answers)], [NodeId(4)])
+    assert set(found) == {4}
+    with pytest.raises(CollectedForNobody, match="does not have"):
+        read_all([str(answers)], [NodeId(5)])
+    with pytest.raises(CollectedForNobody, match="too"):
+        read_all([str(answers), str(answers)], [NodeId(4)])
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(CollectedDamaged, match="without"):
+        read_all([str(tmp_path / "empty")], [NodeId(4)])
+
+
+def test_what_the_collectors_user_may_not_see_is_unknown(disks: Path, tmp_path: Path) -> None:
+    """A denial tells of the user, not of the disk."""
+    answer = collected(tmp_path, "--properties", disks, "--probe")
+
+    def denied(document: Any) -> None:
+        document["body"]["directories"][1].update(own=False, not_read=[13, "Permission denied"])
+
+    found = read_collected(changed(tmp_path, answer, denied, resum=True))
+    assert isinstance(found.disks, Unknown)
+    assert "may not look" in found.disks.reason
+
+    def dead(document: Any) -> None:
+        document["body"]["directories"][1].update(not_written=[5, "Input/output error"])
+        document["body"]["directories"][0] = {"path": document["body"]["log_dirs"][0], "late": True}
+
+    found = read_collected(changed(tmp_path, answer, dead, resum=True))
+    assert isinstance(found.disks, BrokerDisks)
+    assert [entry.problem for entry in found.disks.directories[:2]] == [
+        "did not store one block in time",
+        "cannot be written: Input/output error",
+    ]
+
+
+def test_a_file_that_kafka_would_not_load_is_unknown(tmp_path: Path) -> None:
+    r"""A malformed \u: the directories are told all the same."""
+    path = log_dir(tmp_path)
+    file = tmp_path / "broken.properties"
+    file.write_text(f"broker.id=4\nlog.dirs={path}\nx=\\u12\n")
+    found = collected(tmp_path, "--properties", file)
+    assert isinstance(found.config, Unknown)
+    assert isinstance(found.disks, BrokerDisks)
+    file.write_text(f"broker.id=4\nlog.dirs={path}\n")
+    config = collected(tmp_path, "--properties", file).config
+    assert isinstance(config, ConfigFile)
+    assert config.raw == file.read_bytes()

@@ -1,0 +1,251 @@
+"""What several controllers' directories prove: a majority's prefix, or nothing; histories that part are never mixed."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import BatchError, MetadataDiverges, OffsetNotThere, SnapshotError
+from migrate.kraft.files import PARTITION_DIRECTORY
+from migrate.kraft.lineage import common_end, read_directory
+from migrate.kraft.quorum_files import Tail, judge, view_of
+from migrate.model.outcome import Unknown
+from migrate.model.secrets import Digester
+from migrate.model.views import KraftView
+from tests.kraft.logs import D1, STAGES, T1, T2, captured_log, change, leader_change, log, partition, snapshot, topic
+
+DIGESTER = Digester(b"k" * 32)
+VOTERS = (3000, 3001, 3002)
+SEGMENT = "00000000000000000000.log"
+BASE = leader_change(0, 1) + log(
+    topic("a", T1), partition(T1, 0, [1], [D1]), change(T1, 0, isr=[]), base=1
+)  # ends at 4
+
+
+def directory(folder: Path, node: int, raw: bytes, epoch: int | None = 1, **files: bytes) -> tuple[Path, int]:
+    """A controller's metadata directory with that log; `epoch` is its quorum-state's, None for no such file."""
+    part = folder / str(node) / PARTITION_DIRECTORY
+    part.mkdir(parents=True)
+    if raw:
+        (part / SEGMENT).write_bytes(raw)
+    if epoch is not None:
+        voters = [{"voterId": voter} for voter in VOTERS]
+        state = {"leaderId": 3000, "leaderEpoch": epoch, "votedId": -1, "currentVoters": voters, "data_version": 0}
+        (part / "quorum-state").write_text(json.dumps(state), encoding="utf-8")
+    for name, content in files.items():
+        (part / f"{name}.checkpoint").write_bytes(content)
+    return part.parent, node
+
+
+def tail(*made: tuple[Path, int], high_watermark: int | None = None) -> Tail:
+    """What these directories prove."""
+    return judge([read_directory(*entry) for entry in made], high_watermark)
+
+
+def view(found: Tail, at: int | None = None) -> KraftView:
+    """The image of that."""
+    return view_of(found, DIGESTER, cluster_id="cluster", at=at)
+
+
+class TestMajority:
+    """What a majority holds is committed."""
+
+    def test_the_end_that_two_of_three_hold_is_committed(self, tmp_path: Path) -> None:
+        """The third's own tail is not read, wherever it stands in the list."""
+        ahead = BASE + log(topic("b", T2), base=4)
+        made = [directory(tmp_path, 3000, ahead), directory(tmp_path, 3001, BASE), directory(tmp_path, 3002, BASE)]
+        for order in (made, made[::-1], made[1:] + made[:1]):
+            found = tail(*order)
+            assert (found.end, found.high_watermark) == (4, 4)
+            assert view(found).committed
+            assert view(found).entities.key == ["a"]
+
+    def test_a_majority_of_an_incomplete_set_proves_as_much(self, tmp_path: Path) -> None:
+        """Two of three at hand, neither has heard of a newer epoch."""
+        short = BASE[: -len(log(change(T1, 0, isr=[]), base=3))]
+        assert tail(directory(tmp_path, 3000, BASE), directory(tmp_path, 3002, short)).high_watermark == 3
+
+    def test_a_newer_epoch_heard_of_leaves_the_tail_unproven(self, tmp_path: Path) -> None:
+        """The voter that is not at hand may lead in it, with another log."""
+        found = tail(directory(tmp_path, 3000, BASE), directory(tmp_path, 3001, BASE, epoch=2))
+        assert isinstance(found.high_watermark, Unknown)
+        assert "heard of 2" in found.high_watermark.reason
+        assert not view(found).committed
+
+    def test_with_all_voters_at_hand_an_election_without_end_does_not_matter(self, tmp_path: Path) -> None:
+        """The last to be stopped stands for election again and again."""
+        made = [directory(tmp_path, node, BASE, epoch) for node, epoch in zip(VOTERS, (1, 1, 9), strict=True)]
+        assert tail(*made).high_watermark == 4
+
+    def test_no_quorum_state_is_no_proof_unless_all_are_at_hand(self, tmp_path: Path) -> None:
+        """Voters are told by the others, or by the log's leader change."""
+        first, second = directory(tmp_path, 3000, BASE), directory(tmp_path, 3001, BASE, epoch=None)
+        found = tail(first, second)
+        assert isinstance(found.high_watermark, Unknown)
+        third = directory(tmp_path, 3002, BASE)
+        (second[0] / PARTITION_DIRECTORY / SEGMENT).write_bytes(b"")
+        assert tail(first, second, third).high_watermark == 4
+
+    def test_one_directory_alone_proves_nothing(self, tmp_path: Path) -> None:
+        """It is read to its end, for looking only."""
+        found = tail(directory(tmp_path, 3000, BASE))
+        assert found.high_watermark == Unknown("tail unproven: 1 of 3 voters at hand, 2 make a majority")
+        assert (view(found).offset, view(found).committed) == (3, False)
+
+    def test_a_single_voter_is_its_own_majority(self, tmp_path: Path) -> None:
+        """A quorum of one, named by its leader change."""
+        path, _ = directory(tmp_path, 3000, BASE, epoch=None)
+        found = judge([read_directory(path, 3000)])
+        assert found.high_watermark == 4
+
+    def test_copies_brokers_and_unknown_nodes_do_not_count(self, tmp_path: Path) -> None:
+        """Two copies of one log are one voice; a broker's copy is none."""
+        first = directory(tmp_path, 3000, BASE)
+        copy = directory(tmp_path / "copy", 3000, BASE)
+        broker = directory(tmp_path, 7, BASE)
+        nobody = directory(tmp_path, 3001, BASE)[0]
+        found = judge([*(read_directory(*entry) for entry in (first, copy, broker)), read_directory(nobody)])
+        assert isinstance(found.high_watermark, Unknown)
+        assert [("counts once" in note, "does not count" in note) for note in found.notes] == [
+            (True, False),
+            (False, True),
+            (False, True),
+        ]
+
+    def test_directories_with_different_voters_prove_nothing(self, tmp_path: Path) -> None:
+        """Two quorums, or a change of voters under way."""
+        made = [directory(tmp_path, node, BASE) for node in VOTERS]
+        state = made[0][0] / PARTITION_DIRECTORY / "quorum-state"
+        state.write_text(state.read_text("utf-8").replace("3002", "3003"), "utf-8")
+        assert tail(*made).high_watermark == Unknown("tail unproven: the directories name different voters")
+
+
+class TestDivergence:
+    """Logs that part."""
+
+    OLD = BASE + log(topic("old", T2), base=4)
+    NEW = BASE + leader_change(4, 2) + log(topic("new", T2), base=5, epoch=2)
+
+    def test_the_majoritys_log_is_read_and_never_mixed(self, tmp_path: Path) -> None:
+        """The old leader's tail is left out, and said so."""
+        made = [directory(tmp_path, 3000, self.OLD), *(directory(tmp_path, n, self.NEW, 2) for n in VOTERS[1:])]
+        found = tail(*made)
+        assert (found.end, found.high_watermark) == (6, 6)
+        assert view(found).entities.key == ["a", "new"]
+        (note,) = found.notes
+        assert note.startswith(str(made[0][0]))
+        assert "at offset 4" in note
+
+    def test_what_a_newer_leader_would_cut_off_is_not_committed(self, tmp_path: Path) -> None:
+        """Two hold the old tail, and the third can win an election against both (KIP-595, Raft's figure 8)."""
+        made = [*(directory(tmp_path, n, self.OLD) for n in VOTERS[:2]), directory(tmp_path, 3002, self.NEW, 2)]
+        found = tail(*made)
+        assert (found.end, found.high_watermark) == (4, 4)
+        assert view(found).entities.key == ["a"]
+
+    def test_without_a_majority_it_is_an_error(self, tmp_path: Path) -> None:
+        """Nobody can say which of the two is right."""
+        made = directory(tmp_path, 3000, self.OLD), directory(tmp_path, 7, self.NEW, 2)
+        with pytest.raises(MetadataDiverges, match="part at offset 4") as caught:
+            tail(*made)
+        assert "epoch 1 there, and epoch 2" in caught.value.why
+
+    def test_same_epochs_and_other_records_part_too(self, tmp_path: Path) -> None:
+        """Controllers that were formatted anew begin with epoch 1 again."""
+        other = leader_change(0, 1) + log(topic("b", T1), base=1)
+        made = directory(tmp_path, 3000, BASE), directory(tmp_path, 7, other)
+        with pytest.raises(MetadataDiverges, match="part at offset 1"):
+            tail(*made)
+        one, two = (read_directory(*entry).lineage for entry in made)
+        assert common_end(one, two) == common_end(two, one) == 1
+
+    def test_a_snapshot_contradicts_a_log(self, tmp_path: Path) -> None:
+        """Its epoch is that of the record before its end, in every log that reaches there."""
+        name = "00000000000000000004-0000000003"
+        with pytest.raises(SnapshotError, match="says epoch 3; the log wrote its last offset in epoch 1"):
+            read_directory(*directory(tmp_path, 3000, BASE, **{name: snapshot()}))
+        fetched = directory(tmp_path, 3001, b"", 3, **{name: snapshot()})
+        with pytest.raises(MetadataDiverges):
+            tail(directory(tmp_path, 3002, BASE), (fetched[0], 7))
+
+    def test_a_snapshot_above_the_majoritys_end_means_that_logs_were_lost(self, tmp_path: Path) -> None:
+        """Snapshots hold committed records only."""
+        late = directory(tmp_path, 7, b"", 1, **{"00000000000000000009-0000000001": snapshot(epoch=1)})
+        with pytest.raises(MetadataDiverges, match="logs were lost"):
+            tail(directory(tmp_path, 3000, BASE), directory(tmp_path, 3001, BASE), late)
+
+
+class TestRules:
+    """What a log must be before it counts."""
+
+    @pytest.mark.parametrize(
+        ("raw", "says"),
+        [
+            (log(topic("a", T1)) + log(topic("b", T2), base=1, epoch=2), "begins after epoch 1 without its leader"),
+            (leader_change(0, 1) + leader_change(1, 1), "a leader change within epoch 1"),
+            (leader_change(0, 2) + log(topic("a", T1), base=1, epoch=1), "epoch 1 follows one of epoch 2"),
+            (leader_change(0, 7), "ends in epoch 7, and quorum-state knows 1 only"),
+        ],
+    )
+    def test_each_rule_on_epochs_is_held(self, tmp_path: Path, raw: bytes, says: str) -> None:
+        """No CRC covers an epoch."""
+        with pytest.raises(BatchError, match=says):
+            read_directory(*directory(tmp_path, 3000, raw))
+
+    def test_segments_follow_each_other(self, tmp_path: Path) -> None:
+        """A segment that is missing in between is noticed."""
+        path, node = directory(tmp_path, 3000, BASE)
+        (path / PARTITION_DIRECTORY / "00000000000000000005.log").write_bytes(log(topic("b", T2), base=5))
+        with pytest.raises(BatchError, match="offset 5; 4 was due"):
+            read_directory(path, node)
+
+
+class TestOffsets:
+    """`at`, and a high watermark that was told."""
+
+    def test_every_offset_up_to_the_end_can_be_asked_for(self, tmp_path: Path) -> None:
+        """And none behind it."""
+        found = tail(directory(tmp_path, 3000, BASE))
+        assert [view(found, at).offset for at in range(4)] == [0, 1, 2, 3]
+        assert [len(view(found, at).partitions) for at in range(4)] == [0, 0, 1, 1]
+        with pytest.raises(OffsetNotThere, match="offset 4 is not there: what may be read ends with offset 3"):
+            view(found, 4)
+
+    def test_before_the_oldest_snapshot_nothing_can_be_told(self, tmp_path: Path) -> None:
+        """The log below it was deleted; at its end the snapshot speaks."""
+        path, node = directory(tmp_path, 3000, b"", 3)
+        part = path / PARTITION_DIRECTORY
+        data = (topic("a", T1), partition(T1, 0, [1], [D1]))
+        (part / "00000000000000000050-0000000003.checkpoint").write_bytes(snapshot(*data))
+        (part / "00000000000000000050.log").write_bytes(log(change(T1, 0, isr=[]), base=50, epoch=3))
+        found = tail((path, node))
+        assert (view(found).offset, view(found, 49).offset, view(found, 49).partitions.isr) == (50, 49, [[1]])
+        with pytest.raises(OffsetNotThere, match="the oldest snapshot ends with offset 49"):
+            view(found, 48)
+
+    def test_a_told_high_watermark_cuts_and_proves(self, tmp_path: Path) -> None:
+        """By one directory that reaches it; divergence below it is still an error."""
+        one = directory(tmp_path, 3000, BASE)
+        assert (view(tail(one, high_watermark=2)).offset, view(tail(one, high_watermark=2)).committed) == (1, True)
+        with pytest.raises(OffsetNotThere, match="ends before offset 4; the high watermark 5"):
+            tail(one, high_watermark=5)
+        other = directory(tmp_path, 3001, TestDivergence.OLD)
+        third = directory(tmp_path, 3002, TestDivergence.NEW, 2)
+        assert view(tail(other, third, high_watermark=4)).committed
+        with pytest.raises(MetadataDiverges):
+            tail(other, third, high_watermark=5)
+
+    @pytest.mark.parametrize("stage", STAGES)
+    def test_every_captured_stage_is_proven_by_its_controllers(self, tmp_path: Path, stage: str) -> None:
+        """Real logs: what the majority holds is the stage's whole log, though one controller went on to the end."""
+        size, _ = STAGES[stage]
+        raw, epoch = captured_log(), 2 if stage == "finalized" else 1
+        parts = [raw[:size], raw[:size], raw]
+        made = [directory(tmp_path, n, part, 2) for n, part in zip(VOTERS, parts, strict=True)]
+        found = tail(*made)
+        assert view(found).committed
+        if epoch == 1 and size < len(raw):  # the third leads in epoch 2, on the same history
+            assert found.end == read_directory(*made[0]).lineage.end
+        assert (len(view(found).partitions), not found.notes) == (0 if stage == "controllers-up" else 212, True)

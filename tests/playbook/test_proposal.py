@@ -1,0 +1,139 @@
+"""An inventory written from a cluster: what it told stands there, what it did not is a gap that no command takes."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import DocumentInvalid
+from migrate.model.ids import NodeId
+from migrate.model.secrets import Digester
+from migrate.model.views import ZkBroker, ZookeeperView
+from migrate.playbook.load import load_inventory
+from migrate.playbook.proposal import common_listener, controller_ids, propose_inventory
+from migrate.zookeeper.read import view_of
+from tests.testing.clusters import zookeeper_view
+from tests.testing.golden_trees import golden
+
+ANSWERS = {
+    "controller_listener": "CTRL",
+    "state": "state",
+    "protocol": "PLAINTEXT",
+    "config": "b.properties",
+    "metadata_directory": "/kafka/metadata",
+    "username": "admin",
+}
+
+
+def real() -> ZookeeperView:
+    """A captured cluster of three brokers."""
+    return view_of(golden("zk-before"), "zk1:2181,zk2:2181/a/b", Digester(b"k" * 32))
+
+
+def broker(number: int, endpoints: dict[str, str], protocols: dict[str, str], rack: str | None = None) -> ZkBroker:
+    """A registration."""
+    return ZkBroker(NodeId(number), 1, tuple(f"{name}://{at}" for name, at in endpoints.items()), rack, 7, protocols)
+
+
+def with_brokers(*brokers: ZkBroker) -> ZookeeperView:
+    """A cluster of these."""
+    return replace(zookeeper_view(), brokers={entry.id: entry for entry in brokers})
+
+
+def filled(text: str, free_port: int = 7000) -> str:
+    """The file with every gap filled in by its key."""
+    lines = []
+    for number, line in enumerate(text.splitlines()):
+        key = re.match(r" *(?:- )?([a-z_]+):", line)
+        value = ANSWERS.get(key[1] if key else "", f"host{number}")
+        if key and key[1] == "address":
+            value = f"host{number}:{free_port + number}"
+        lines.append(re.sub(r'"<fill in.*>"', value, line))
+    return "\n".join(lines)
+
+
+def test_a_real_cluster_gives_its_brokers_chroot_and_id(tmp_path: Path) -> None:
+    """Nothing of it is assumed; filled in, it loads."""
+    view = real()
+    path = tmp_path / "inventory.yaml"
+    path.write_text(filled(propose_inventory(view, "payments")))
+    found = load_inventory(path)
+    assert found.zookeeper == "zk1:2181,zk2:2181/a/b"
+    assert found.expect_cluster_id == view.cluster_id
+    assert [node.id for node in found.brokers] == sorted(view.brokers)
+    assert len(found.controllers) == 3
+    assert not {node.id for node in found.brokers} & {node.id for node in found.controllers}
+
+
+def test_each_gap_that_is_left_is_told_with_its_line(tmp_path: Path) -> None:
+    """All of them at once, and what belongs there."""
+    path = tmp_path / "inventory.yaml"
+    text = propose_inventory(real(), "payments")
+    path.write_text(text)
+    with pytest.raises(DocumentInvalid) as caught:
+        load_inventory(path)
+    assert len(caught.value.problems) == text.count('"<fill in') > 10
+    told = [problem.what for problem in caught.value.problems]
+    assert any("server.properties" in what for what in told)
+    assert all(str(path) in problem.where for problem in caught.value.problems)
+
+
+def test_one_gap_left_is_one_problem(tmp_path: Path) -> None:
+    """The rest of the file may be right."""
+    path = tmp_path / "inventory.yaml"
+    whole = filled(propose_inventory(real(), "payments"))
+    path.write_text(whole.replace("state: state", 'state: "<fill in: the folder>"'))
+    with pytest.raises(DocumentInvalid, match=r"spec\.executor\.state is not filled in: the folder"):
+        load_inventory(path)
+
+
+@pytest.mark.parametrize(
+    ("protocols", "expected"),
+    [
+        ({"IN": "PLAINTEXT"}, "IN"),
+        ({"IN": "SASL_PLAINTEXT", "OUT": "SSL"}, "IN"),
+        ({"IN": "PLAINTEXT", "OUT": "SASL_PLAINTEXT"}, None),
+        ({"IN": "SSL"}, None),
+        ({}, None),
+    ],
+)
+def test_a_listener_is_taken_only_where_there_is_no_choice(protocols: dict[str, str], expected: str | None) -> None:
+    """Its name says nothing; its protocol in the registration does."""
+    ends = {name: f"h1:{9000 + index}" for index, name in enumerate(protocols)}
+    assert common_listener([broker(1, ends, protocols), broker(2, ends, protocols)]) == expected
+
+
+def test_brokers_that_differ_in_a_listener_have_none_in_common() -> None:
+    """By name, and by protocol."""
+    one = broker(1, {"A": "h:1"}, {"A": "PLAINTEXT"})
+    assert common_listener([one, broker(2, {"B": "h:2"}, {"B": "PLAINTEXT"})]) is None
+    assert common_listener([one, broker(2, {"A": "h:2"}, {"A": "SASL_PLAINTEXT"})]) is None
+    assert common_listener([]) is None
+
+
+def test_where_there_is_a_choice_the_listeners_are_named_beside_the_gap() -> None:
+    """So that a person can choose."""
+    both = broker(1, {"IN": "h1:9092", "OUT": "h1:9093"}, {"IN": "PLAINTEXT", "OUT": "SASL_PLAINTEXT"}, 'r"1\n')
+    text = propose_inventory(with_brokers(both), "x")
+    assert "IN (PLAINTEXT), OUT (SASL_PLAINTEXT)" in text
+    assert "one of IN://h1:9092, OUT://h1:9093" in text
+    assert 'host: "h1"' in text
+    assert 'rack: "r\\"1\\n"' in text
+
+
+def test_sasl_asks_for_a_user() -> None:
+    """And for the file of its password, never the password."""
+    text = propose_inventory(with_brokers(broker(1, {"A": "h:1"}, {"A": "SASL_PLAINTEXT"})), "x")
+    assert "mechanism: PLAIN" in text
+    assert "username:" in text
+    assert "password: { file:" in text
+
+
+def test_proposed_ids_are_nobodys() -> None:
+    """Neither a broker's nor an id in a replica list."""
+    view = with_brokers(*(broker(number, {"A": "h:1"}, {"A": "PLAINTEXT"}) for number in (3000, 3002)))
+    view.partitions.replicas.append([3001])
+    assert controller_ids(view) == [3003, 3004, 3005]

@@ -1,0 +1,81 @@
+"""An assessment as a file: verdict first, readiness that blind spots lower, a row a directory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from migrate.model.findings import Finding, Severity
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.views import MetaBroken, MetaMissing
+from migrate.report.assessment import HEAD, Assessment, assessment_html, assessment_markdown, directory_rows
+from tests.report import pages
+from tests.testing.worlds import with_directory, world_at
+
+BLOCKER = Finding("B-ZKN-03", Severity.BLOCKER, "/brokers/topics/<b>|t", "no topic_id", "seen", "cure", 4)
+WARNING = Finding("W-DIR-09", Severity.WARNING, "broker 1", "tmpfs")
+BLIND = Finding("B-DIR-01", Severity.BLIND_SPOT, "the brokers' disks", "not checked", "not asked for", "", 1)
+INFO = Finding("I-VER-01", Severity.INFO, "x", "y")
+ASKED = ("B-DIR-01", "B-ZKN-03", "I-VER-01", "W-DIR-09")
+
+
+@pytest.mark.parametrize(
+    ("found", "word", "share"),
+    [
+        ((BLOCKER, WARNING, BLIND), "BLOCKED (1)", "50% (2 of 4"),
+        ((WARNING, BLIND), "READY WITH WARNINGS (2)", "75% (3 of 4"),
+        ((BLIND,), "READY WITH WARNINGS (1)", "75% (3 of 4"),
+        ((INFO,), "READY", "100% (4 of 4"),
+        ((), "READY", "100% (4 of 4"),
+    ],
+)
+def test_the_verdict_and_the_readiness(found: tuple[Finding, ...], word: str, share: str) -> None:
+    """What was not seen is no pass; a warning lowers no readiness."""
+    told = Assessment("c", found, ASKED, ())
+    assert str(told.verdict) == word
+    assert told.readiness.startswith(share)
+
+
+def test_no_check_at_all_is_no_readiness() -> None:
+    """0 of 0 is not 100%."""
+    assert Assessment("c", (), (), ()).readiness.startswith("0% (0 of 0")
+
+
+def test_every_directory_has_a_row_and_an_unseen_broker_says_why() -> None:
+    """In the order of inventory and file."""
+    world = world_at(Stage.ASSESS)
+    table = directory_rows(world)
+    assert [row[0] for row in table] == ["0"] * 3 + ["1"] * 3 + ["2"] * 3
+    assert {len(row) for row in table} == {len(HEAD)}
+    assert table[0][2] == "ok"
+    assert not isinstance(world.disks, Unknown)
+    blind = directory_rows(replace(world, disks={**world.disks, NodeId(1): Unknown("no route")}))
+    assert [row[2] for row in blind if row[0] == "1"] == ["unknown: no route"]
+    assert {row[2] for row in directory_rows(replace(world, disks=Unknown("not asked")))} == {"unknown: not asked"}
+
+
+def test_what_is_wrong_with_a_directory_stands_in_its_row() -> None:
+    """Health and identity."""
+    sick = with_directory(
+        world_at(Stage.ASSESS), 1, 1, lambda one: replace(one, problem="I/O error", meta=MetaMissing())
+    )
+    assert directory_rows(sick)[4][2:4] == ("I/O error", "missing")
+    broken = with_directory(world_at(Stage.ASSESS), 1, 1, lambda one: replace(one, meta=MetaBroken("no number")))
+    assert directory_rows(broken)[4][3] == "broken: no number"
+
+
+def test_the_pages_are_whole_and_nothing_in_them_is_markup_of_the_clusters() -> None:
+    """Names of topics are whatever somebody typed."""
+    told = Assessment("pay<ments>", (BLOCKER, BLIND), ASKED, directory_rows(world_at(Stage.ASSESS)))
+    page = pages.read(assessment_html(told))
+    assert page.faults == []
+    assert "BLOCKED (1)" in page.words
+    assert "/data/b2/d2" in page.words
+    text = assessment_markdown(told)
+    assert text.startswith("# BLOCKED (1)")
+    assert "<b>" not in text.replace("\\<b\\>", "")
+    assert "| `2` | `/data/b2/d2` |" in text
+    assert pages.read(assessment_html(Assessment("c", (), (), ()))).faults == []
