@@ -66,6 +66,7 @@ def _because_down(finding: Finding, node: int | None) -> bool:
             f"the Metadata answer of broker {node}",
             f"the DescribeLogDirs answer of broker {node}",
             f"what controller {node} says of itself",
+            f"what broker {node} says of itself",
         )
     match finding.code:
         case "B-ZKN-05":  # its replicas are assigned to a broker that is not alive

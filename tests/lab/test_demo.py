@@ -7,6 +7,7 @@ log, by the meta.properties files and by the folders on the disks.
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -106,7 +107,7 @@ def alive(lab: Lab) -> list[str]:
 @pytest.fixture(scope="module")
 def on_the_way(directory: Path) -> OnTheWay:
     """Ctrl-C after the first broker; killed with the second one stopped; killed again; refused without a topic id."""
-    words = ("lab", "demo", "--dir", str(directory), "--until", "hybrid")
+    words = ("lab", "demo", "--dir", os.path.relpath(directory), "--until", "hybrid")  # as README's default: relative
     code = interrupted(words, "migration-mode/0: Verified")
     lab = Lab.open(directory)
     left = alive(lab)
