@@ -46,7 +46,8 @@ from migrate.protocol.messages.api import Api
 from migrate.steps import configuration
 from tests.testing.kraft_cluster import wait_for
 
-pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+# long: it starts a Spark session of its own, and one process has only one
+pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
 
 REASSIGN = Api(
     "AlterPartitionReassignments",

@@ -11,7 +11,7 @@ import pytest
 from migrate.errors import BatchCutError, ExportRefused, MetadataDiverges, MetadataFileError
 from migrate.kraft.fetch import MetadataReader
 from migrate.kraft.files import PARTITION_DIRECTORY
-from migrate.model.ids import NodeId
+from migrate.model.ids import UNASSIGNED, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.observe.metadata_files import MetadataRead, export_metadata, read_metadata
@@ -163,6 +163,8 @@ def test_real_directories_give_the_image_that_fetch_gives(kraft_cluster: KraftCl
     assert found.cluster_id == live.cluster_id == CLUSTER_ID
     assert found.features == live.features
     assert found.partitions.topic_id == live.partitions.topic_id
-    assert found.partitions.directories == live.partitions.directories
+    # a broker assigns the directories of a new topic a moment after it is made: the later look may know more
+    both = zip(found.partitions.directories, live.partitions.directories, strict=True)
+    assert [(then, now) for then, now in both if then != now and str(UNASSIGNED) not in then] == []
     assert sorted(found.brokers) == sorted(live.brokers)
     assert any(home.rglob("*-*.checkpoint") for home in homes)
