@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from migrate.checks.phase import FLAG
 from migrate.hosts.properties import edit, parse
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
-from migrate.steps.facts import FLAG
 
 ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from migrate.checks.phase import FLAG
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
@@ -175,7 +176,7 @@ def _all_flagged(world: World) -> Readiness:
         if not isinstance(file, ConfigFile):
             return Unknown(f"the file of controller {int(node.id)} cannot be read")
         if facts.mode_of(file.values) != "controller":
-            return Refused(f"{file.path} lacks {facts.FLAG}=true: such a controller would finalize by being elected")
+            return Refused(f"{file.path} lacks {FLAG}=true: such a controller would finalize by being elected")
     return Ready()
 
 

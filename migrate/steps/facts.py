@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from migrate.checks.phase import FLAG, roles_of, truth
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -19,7 +20,6 @@ from migrate.model.world import World
 
 ABSENT: Final = "absent"
 UNKNOWN: Final = "unknown"
-FLAG: Final = "zookeeper.metadata.migration.enable"
 
 
 def sha256(content: bytes) -> str:
@@ -29,8 +29,7 @@ def sha256(content: bytes) -> str:
 
 def mode_of(values: Mapping[str, str]) -> str:
     """What a node is by its file: `zookeeper`, `migration`, `kraft`, `controller` (with the flag) or `finalized`."""
-    roles = {role.strip() for role in values.get("process.roles", "").split(",") if role.strip()}
-    flag = values.get(FLAG, "false").strip().lower() == "true"
+    roles, flag = roles_of(values), truth(values, FLAG)
     if roles == {"controller"}:
         return "controller" if flag else "finalized"
     if roles == {"broker"}:

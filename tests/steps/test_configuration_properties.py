@@ -5,9 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrate.checks.phase import FLAG
 from migrate.hosts.properties import parse
 from migrate.steps import configuration
-from migrate.steps.facts import FLAG, mode_of
+from migrate.steps.facts import mode_of
 from tests.testing.worlds import inventory
 
 KNOWN = inventory()
