@@ -59,6 +59,7 @@ class Sources:
         self.local_disks = LocalDisks()
         self._spark_folder = spark_folder
         self._spark: SparkHandle | None = None
+        self._spark_is_lent = False
         self._zookeeper: ZookeeperClient | None = None
         self._offline: OfflineTree | None = None
         self._reader: MetadataReader | None = None
@@ -89,6 +90,10 @@ class Sources:
         if client is not None:
             client.close()
 
+    def use_spark(self, handle: SparkHandle) -> None:
+        """Take a session that another owns: `close` leaves it running."""
+        self._spark, self._spark_is_lent = handle, True
+
     def start_spark(self) -> None:
         """Begin to start Spark in the background."""
         if self._spark is None and self._spark_folder is not None:
@@ -104,7 +109,7 @@ class Sources:
 
     def close(self) -> None:
         """Close all that is open."""
-        if self._spark is not None:
+        if self._spark is not None and not self._spark_is_lent:
             self._spark.stop()
         if self._reader is not None:
             self._reader.close()

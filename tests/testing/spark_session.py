@@ -1,13 +1,16 @@
-"""One Spark session for all tests of this area: started when a test first asks for it."""
+"""The one Spark session of all tests: started when a test first asks for it, since a process has only one."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
-from pyspark.sql import SparkSession
 
 from migrate.diff.session import SparkHandle
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession  # importing it costs a second, which most tests need not pay
 
 
 @pytest.fixture(scope="session")
