@@ -18,7 +18,7 @@ from migrate.cli.planning import load_plan, make_plan, save_plan, write_text
 from migrate.cli.progress import ProgressLines
 from migrate.cli.run_report import read_report, write_reports
 from migrate.errors import MigrateError, PlanIsStale
-from migrate.lab import proofs
+from migrate.lab import proofs, tokens
 from migrate.lab.cluster import Lab
 from migrate.lab.faults import StaleEpochOnce
 from migrate.lab.load import find_load, start_load, stop_load
@@ -162,7 +162,7 @@ class Demo:
 
     # -- the end -----------------------------------------------------------------------------------------------------
     def _finish(self, plan: Plan, folder: RunFolder, playbook: Playbook) -> int:
-        claims = [self._without_zookeeper()]
+        claims = [self._without_zookeeper(), self._tokens()]
         load, judged = self._judge_load(folder)
         claims += judged
         claims += self._folders_and_log(playbook)
@@ -192,6 +192,16 @@ class Demo:
         said = proofs.works_without_zookeeper(self._lab)
         self._remember(last_restart=[began, time.time()])
         return Claim("The cluster works with ZooKeeper stopped.", Holds.YES, said)
+
+    def _tokens(self) -> Claim:
+        """By the brokers' own answer, which holds what each token's password is."""
+        due, against = tokens.compared(self._lab.topology, int(time.time() * 1000))
+        if not due and not against:
+            holds, said = Holds.NOT_DUE, "the lab's tokens have ended, or it was seeded without any"
+        else:
+            holds = Holds.NO if against else Holds.YES
+            said = against or f"{due} tokens: owner, requester, renewers, times, password"
+        return Claim("Every delegation token is the one that ZooKeeper had.", holds, said)
 
     def _judge_load(self, folder: RunFolder) -> tuple[LoadSummary | None, list[Claim]]:
         if not self._options.load:

@@ -66,7 +66,7 @@ admin.enableServer=false
 
 
 def broker_file(topology: Topology, broker: LabBroker, passwords: dict[str, str]) -> str:
-    """A ZooKeeper-mode broker's server.properties (pure).  `passwords` holds `encoder` and one of each user."""
+    """A ZooKeeper-mode broker's server.properties (pure).  `passwords`: `encoder`, `tokens`, one of each user."""
     users = " ".join(f'user_{name}="{passwords[name]}"' for name in (ADMIN, *USERS))
     return f"""\
 # Broker {broker.id} of the lab, in ZooKeeper mode.
@@ -90,6 +90,9 @@ authorizer.class.name=kafka.security.authorizer.AclAuthorizer
 super.users=User:ANONYMOUS;User:{ADMIN}
 allow.everyone.if.no.acl.found=false
 password.encoder.secret={passwords["encoder"]}
+delegation.token.secret.key={passwords["tokens"]}
+# a lab may stand parked for days
+delegation.token.expiry.time.ms=604800000
 
 # -- several log directories (JBOD)
 log.dirs={",".join(broker.log_dirs)}

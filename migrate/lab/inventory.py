@@ -15,7 +15,8 @@ from migrate.playbook.inventory import dump_inventory
 
 ENCODER: Final = "encoder"  # password.encoder.secret
 KEYSTORE: Final = "keystore"  # the password that the seed sets as a dynamic configuration
-SECRETS: Final = (ENCODER, KEYSTORE, ADMIN, *USERS)
+TOKENS: Final = "tokens"  # delegation.token.secret.key
+SECRETS: Final = (ENCODER, KEYSTORE, TOKENS, ADMIN, *USERS)
 
 
 def secret_path(topology: Topology, name: str) -> Path:

@@ -1,4 +1,4 @@
-"""Fills a lab: topics, configurations, quotas, users, ACLs, records, a transaction, consumer groups.
+"""Fills a lab: topics, configurations, quotas, users, ACLs, tokens, records, a transaction, consumer groups.
 
 Ordinary clients do what they can, over the CLIENT listener with a password; client quotas go by our own codec, since
 confluent-kafka has no call for them.
@@ -39,6 +39,7 @@ from migrate.kafka.secret_files import read_secret
 from migrate.lab import seed_data as data
 from migrate.lab.inventory import KEYSTORE, inventory_of, secret_path
 from migrate.lab.ready import PLAIN, brokers_agree, wait_until
+from migrate.lab.tokens import create_tokens
 from migrate.lab.topology import HOST, Topology
 from migrate.model.inventory import SecretFile
 from migrate.protocol.messages import ALTER_CLIENT_QUOTAS, INCREMENTAL_ALTER_CONFIGS
@@ -63,6 +64,7 @@ class Seeded:
     acls: int
     records: int
     groups: int
+    tokens: int = 0  # of delegation
 
 
 def seeded(topology: Topology) -> Seeded | None:
@@ -98,6 +100,8 @@ def seed_cluster(topology: Topology, progress: Progress) -> Seeded:
     progress(
         f"configurations, {len(data.QUOTAS)} quotas, {len(data.SCRAM_USERS)} SCRAM credentials, {len(data.ACLS)} ACLs"
     )
+    tokens = create_tokens(topology)
+    progress(f"{tokens} delegation tokens")
     records = produce(settings)
     commit_transaction(settings)
     for group, topics in data.GROUPS.items():
@@ -114,6 +118,7 @@ def seed_cluster(topology: Topology, progress: Progress) -> Seeded:
         acls=len(data.ACLS),
         records=records,
         groups=len(data.GROUPS),
+        tokens=tokens,
     )
     replace_file(str(topology.folder(SEEDED_FILE)), (json.dumps(asdict(found), indent=1) + "\n").encode())
     return found

@@ -48,6 +48,14 @@ class SeedAcl:
     permission: str
 
 
+@dataclass(frozen=True, slots=True)
+class SeedToken:
+    """A delegation token: users, without `User:`."""
+
+    owner: str
+    renewers: tuple[str, ...]
+
+
 DURABLE: Final = {"min.insync.replicas": "2"}
 # the load of the demo writes these
 LOAD_TOPICS: Final = ("load-orders", "load-clicks")
@@ -106,6 +114,9 @@ ACLS: Final = (
     SeedAcl("group", "*", "literal", "User:carol", "10.0.0.1", "read", "deny"),
     SeedAcl("cluster", "kafka-cluster", "literal", "User:carol", "*", "describe", "allow"),
 )
+
+# asked for by the administrator: an owner is another user than the requester, and has to be quoted in ZooKeeper
+TOKENS: Final = (SeedToken("bob@example.org", ("alice", "carol")), SeedToken("admin", ()))
 
 RECORDS_PER_PARTITION: Final = 5
 RECORD_BYTES: Final = 1000

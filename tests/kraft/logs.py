@@ -5,11 +5,11 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from migrate.protocol.batches import build
+from migrate.protocol.batches import build, split
 from migrate.protocol.fields import Struct, Values
 from migrate.protocol.records import brokers, topics
-from migrate.protocol.records.control import encode_control
-from migrate.protocol.records.frame import encode_record
+from migrate.protocol.records.control import decode_control, encode_control
+from migrate.protocol.records.frame import decode_record, encode_record
 
 DATA = Path(__file__).parents[1] / "data" / "metadata"
 
@@ -113,3 +113,18 @@ def register(broker: int, epoch: int, log_dirs: list[str], **fields: object) -> 
             **fields,
         },
     )
+
+
+def rewritten(raw: bytes, where: str) -> bytes:
+    """All batches decoded and encoded again: control records, metadata records, frames, batches."""
+    rebuilt = bytearray()
+    for found in split(raw, where=where):
+        records: list[tuple[bytes | None, bytes | None]] = []
+        for _, key, value in found.records():
+            if found.control:
+                name, _, _, values = decode_control(key, value)
+                records.append(encode_control(name, values))
+            else:
+                records.append((None, encode_record(*decode_record(value))))
+        rebuilt += build(found.base_offset, found.epoch, records, control=found.control, timestamp=found.timestamp)
+    return bytes(rebuilt)

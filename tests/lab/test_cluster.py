@@ -29,9 +29,10 @@ from migrate.kafka.connection import Connection
 from migrate.lab import ready, saved
 from migrate.lab import seed_data as data
 from migrate.lab.cluster import Lab
-from migrate.lab.inventory import KEYSTORE, secret_path
+from migrate.lab.inventory import KEYSTORE, TOKENS, secret_path
 from migrate.lab.seed import Seeded, settings_for
 from migrate.lab.status import LabStatus
+from migrate.lab.tokens import compared
 from migrate.lab.topology import HOST
 from migrate.model.views import Running, Stopped
 from migrate.protocol.messages import DESCRIBE_CLIENT_QUOTAS
@@ -139,6 +140,7 @@ def look(lab: Lab) -> dict[str, Any]:
         },
         "groups": {group.group_id for group in admin.list_consumer_groups().result(30).valid},
         "records": watermarks(lab),
+        "tokens": compared(lab.topology, 0),
     }
 
 
@@ -276,6 +278,12 @@ def test_scram_users_acls_and_groups_are_there(story: Story) -> None:
     assert set(data.GROUPS) <= story.facts["groups"]
 
 
+def test_delegation_tokens_are_there_and_in_a_restored_lab_the_same(story: Story) -> None:
+    """As many as the seed names, each as it was when it was made; none is made twice."""
+    assert [seed.tokens for seed in story.seeds] == [len(data.TOKENS)] * 2
+    assert story.facts["tokens"] == story.elsewhere["tokens"] == (len(data.TOKENS), "")
+
+
 def test_acls_let_in_and_keep_out(story: Story) -> None:
     """Alice reads what her ACL names, and nothing else."""
     assert story.facts["alice"]
@@ -327,5 +335,5 @@ def test_a_lab_restored_elsewhere_holds_the_same_cluster(story: Story) -> None:
 def test_no_secret_reaches_a_log(story: Story) -> None:
     """Neither the users' passwords nor the encoder's secret nor the dynamic keystore password."""
     logs = "".join(path.read_text(errors="replace") for path in story.lab.topology.folder("logs").iterdir())
-    for name in ("admin", "alice", "encoder", KEYSTORE):
+    for name in ("admin", "alice", "encoder", KEYSTORE, TOKENS):
         assert secret_path(story.lab.topology, name).read_text().strip() not in logs

@@ -17,7 +17,7 @@ from migrate.playbook.load import load_inventory
 
 JAVA = Java("/opt/java/bin/java", 17, "PATH")
 JARS = KafkaJars(("/jars/a.jar", "/jars/b.jar"), "3.9.2")
-PASSWORDS = {"encoder": "enc", "admin": "adm", **{name: name + "-pw" for name in USERS}}
+PASSWORDS = {"encoder": "enc", "tokens": "tok", "admin": "adm", **{name: name + "-pw" for name in USERS}}
 
 
 @pytest.fixture

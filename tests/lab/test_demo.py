@@ -6,6 +6,7 @@ log, by the meta.properties files and by the folders on the disks.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import signal
@@ -23,9 +24,13 @@ from kazoo.client import KazooClient
 from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
 from migrate.java.run import run_tool
+from migrate.kafka.connection import Connection
 from migrate.lab.cluster import Lab
 from migrate.lab.load import find_load
+from migrate.lab.seed_data import TOKENS
 from migrate.model.views import Running, Stopped
+from migrate.protocol.messages import DESCRIBE_DELEGATION_TOKEN
+from tests.kraft.logs import rewritten
 from tests.lab.commands import SECONDS, environment, kraft_migrate
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -51,6 +56,7 @@ class Parked:
     """The cluster in hybrid, reached by a run that was killed in the first roll."""
 
     directory: Path
+    tokens: tuple[dict[str, Any], ...]  # of delegation, as a broker tells them
 
     def ask(self, *words: str) -> tuple[int, Any]:
         """A command's exit code and its JSON answer."""
@@ -125,7 +131,10 @@ def parked(directory: Path, on_the_way: OnTheWay) -> Parked:
     assert on_the_way.refused.returncode != 0
     ended = kraft_migrate("lab", "demo", "--dir", str(directory), "--until", "hybrid")
     assert ended.returncode == 0, ended.stderr[-3000:]
-    return Parked(directory)
+    inventory = Lab.open(directory).inventory
+    with Connection(inventory.brokers[1].address, inventory.broker_access) as connection:
+        told = connection.call(DESCRIBE_DELEGATION_TOKEN, {"owners": None}, seconds=30)
+    return Parked(directory, tuple(told["tokens"]))
 
 
 def test_ctrl_c_stops_the_cluster_and_says_130(on_the_way: OnTheWay) -> None:
@@ -155,9 +164,9 @@ def test_zookeeper_and_kraft_are_equal_in_hybrid(parked: Parked) -> None:
     """Field by field, with no difference outside EXPECTED; all kinds that were seeded are among them."""
     code, answer = parked.ask("diff")
     assert (code, answer["unexcused"]) == (0, 0)
-    assert {"partition", "topic", "topic-config", "broker-config", "client-quota", "scram", "acl"} <= set(
-        answer["counts"]
-    )
+    seeded = {"partition", "topic", "topic-config", "broker-config", "client-quota", "scram", "acl", "delegation-token"}
+    assert seeded <= set(answer["counts"])
+    assert answer["counts"]["delegation-token"] == {"EQUAL": 6 * len(TOKENS)}
     assert answer["counts"]["partition"]["EQUAL"] >= 8 * 100
 
 
@@ -239,6 +248,18 @@ def test_the_demo_ends_proven(finished: Finished) -> None:
         assert (finished.run_folder() / name).stat().st_size > 1000
 
 
+def test_delegation_tokens_are_among_the_proofs(finished: Finished, parked: Parked) -> None:
+    """Asked of KRaft brokers at the end, held against what ZooKeeper's brokers told when they were made."""
+    assert {(token["principalName"], token["tokenRequesterPrincipalName"]) for token in parked.tokens} == {
+        ("bob@example.org", "admin"),
+        ("admin", "admin"),
+    }
+    claims = {claim["text"]: claim for claim in finished.report()["claims"]}
+    assert claims["Every delegation token is the one that ZooKeeper had."]["evidence"].startswith(
+        f"{len(TOKENS)} tokens"
+    )
+
+
 def test_nothing_of_the_lab_lives_on(finished: Finished) -> None:
     """`lab demo` without --keep ends with the lab down."""
     assert alive(Lab.open(finished.directory)) == []
@@ -313,10 +334,27 @@ def test_our_dump_of_the_log_is_kafkas(finished: Finished) -> None:
     assert plain == dumped_by_kafka(folder)
 
 
-def test_no_secret_stands_in_what_the_run_wrote(finished: Finished) -> None:
-    """Plans, journals, reports, the load's files, process descriptions: none holds a password of the lab."""
+def test_every_batch_of_the_controllers_is_written_again_byte_for_byte(finished: Finished) -> None:
+    """Decoded and encoded, logs and snapshots: no byte of a whole migration is without meaning to us."""
+    files = [
+        path
+        for controller in Lab.open(finished.directory).topology.controllers
+        for pattern in ("*.checkpoint", "__cluster_metadata-0/*.checkpoint", "__cluster_metadata-0/*.log")
+        for path in Path(controller.metadata_directory).glob(pattern)
+    ]
+    assert {path.suffix for path in files} == {".checkpoint", ".log"}
+    for path in files:
+        raw = path.read_bytes()
+        assert rewritten(raw, str(path)) == raw
+
+
+def test_no_secret_stands_in_what_the_run_wrote(finished: Finished, parked: Parked) -> None:
+    """Plans, journals, reports, the load's files, process descriptions: none holds a password or token of the lab."""
     secrets = {path.read_text().strip() for path in (finished.directory / "secrets").iterdir()}
     assert secrets
+    for token in parked.tokens:
+        hmac = bytes(token["hmac"])
+        secrets |= {token["tokenId"], hmac.hex(), base64.b64encode(hmac).decode()}
     written = [
         path
         for name in ("runs", "load", "processes", "spark")
@@ -324,7 +362,8 @@ def test_no_secret_stands_in_what_the_run_wrote(finished: Finished) -> None:
         if path.is_file() and "backup" not in path.parts
     ]
     assert any(path.name == "journal.jsonl" for path in written)
-    for path in [*written, finished.directory / "demo.json", finished.directory / "inventory.yaml"]:
+    ours = ("demo.json", "inventory.yaml", "seeded.json", "tokens.json")
+    for path in [*written, *(finished.directory / name for name in ours)]:
         raw = path.read_bytes()
         assert not [secret for secret in secrets if secret.encode() in raw], path
 

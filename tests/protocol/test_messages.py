@@ -42,6 +42,8 @@ class TestLookups:
             "ApiVersions": (18, 0, 4, 3),
             "DescribeLogDirs": (35, 1, 4, 2),
             "SaslAuthenticate": (36, 0, 2, 2),
+            "CreateDelegationToken": (38, 0, 3, 2),
+            "DescribeDelegationToken": (41, 0, 3, 2),
             "ElectLeaders": (43, 0, 2, 2),
             "IncrementalAlterConfigs": (44, 0, 1, 1),
             "ListPartitionReassignments": (46, 0, 0, 0),

@@ -20,6 +20,7 @@ from migrate.protocol.messages.directories import ASSIGN_REPLICAS_TO_DIRS, DESCR
 from migrate.protocol.messages.fetch import FETCH, FETCH_SNAPSHOT
 from migrate.protocol.messages.quorum import DESCRIBE_QUORUM
 from migrate.protocol.messages.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
+from migrate.protocol.messages.tokens import CREATE_DELEGATION_TOKEN, DESCRIBE_DELEGATION_TOKEN
 
 API: Final[Mapping[str, Api]] = MappingProxyType(
     {
@@ -31,6 +32,8 @@ API: Final[Mapping[str, Api]] = MappingProxyType(
             API_VERSIONS,
             DESCRIBE_LOG_DIRS,
             SASL_AUTHENTICATE,
+            CREATE_DELEGATION_TOKEN,
+            DESCRIBE_DELEGATION_TOKEN,
             ELECT_LEADERS,
             INCREMENTAL_ALTER_CONFIGS,
             LIST_PARTITION_REASSIGNMENTS,
@@ -57,8 +60,10 @@ __all__ = [
     "ALTER_CLIENT_QUOTAS",
     "API_VERSIONS",
     "ASSIGN_REPLICAS_TO_DIRS",
+    "CREATE_DELEGATION_TOKEN",
     "DESCRIBE_CLIENT_QUOTAS",
     "DESCRIBE_CLUSTER",
+    "DESCRIBE_DELEGATION_TOKEN",
     "DESCRIBE_LOG_DIRS",
     "DESCRIBE_QUORUM",
     "ELECT_LEADERS",
