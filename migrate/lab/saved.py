@@ -18,7 +18,18 @@ from migrate.model.views import Stopped
 FOLDER: Final = "saved"
 STAGE: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
 # what a cluster is; logs, process records and the jars' list belong to the moment
-KEPT: Final = ("conf", "data", "secrets", "runs", "load", "inventory.yaml", "seeded.json", "demo.json", "playbook.yaml")
+KEPT: Final = (
+    "conf",
+    "data",
+    "secrets",
+    "runs",
+    "load",
+    "inventory.yaml",
+    "seeded.json",
+    "tokens.json",
+    "demo.json",
+    "playbook.yaml",
+)
 
 
 def archive_of(topology: Topology, stage: str) -> Path:
