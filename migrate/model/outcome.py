@@ -7,7 +7,10 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """We could not see it.  Never read as empty, as no, or as yes."""
+    """We could not see it.  Never read as empty, as no, or as yes.
+
+    The engine looks again for a while (`migrate.run.waits`), and then refuses by this reason.
+    """
 
     reason: str
 
@@ -44,6 +47,7 @@ class NotYet:
     owner: str
     next_step: str
     progress: str = ""
+    pace: float = 0.0  # seconds that may pass before the next look, where a look is dear; 0: the engine's own
 
 
 Readiness = Ready | AlreadyDone | NotYet | Refused | Unknown

@@ -1,6 +1,7 @@
 """The engine: observe, check, intend, do, verify, conclude - for one step after the other.  The only part that acts.
 
 After a kill, an intent without a conclusion is observed (done, half done, not begun, unknown), never simply redone.
+What cannot be seen is looked for again for a while, then refused by name; what is seen to be wrong is refused at once.
 """
 
 from __future__ import annotations
@@ -9,20 +10,19 @@ import os
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol
 
-from migrate.errors import JournalUnwritable, MigrateError, NoProgress, PlanStopped
+from migrate.errors import JournalUnwritable, MigrateError, PlanStopped
 from migrate.model.history import Event
-from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
+from migrate.model.outcome import AlreadyDone, Failed, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Effects, Lock, Observer
-from migrate.model.step import HalfDone, NotBegun, Predicted, Step
+from migrate.model.step import HalfDone, NotBegun, Predicted, Progress, Step
 from migrate.model.world import World
+from migrate.run import guards, snapshots, staleness
 from migrate.run import journal as journals
-from migrate.run import snapshots, staleness
 from migrate.run.journal import Journal
-
-POLL: Final = 0.3  # seconds between two looks while waiting
+from migrate.run.waits import Wait
 
 
 class StepEffects(Effects, Protocol):
@@ -53,6 +53,7 @@ class Engine:
     def __init__(self, plan: Plan, machinery: Machinery) -> None:
         self._plan = plan
         self._with = machinery
+        self._done: set[str] = set()
 
     def run(self) -> None:
         """All steps that are not concluded yet.
@@ -60,21 +61,21 @@ class Engine:
         Raises PlanStopped, PlanIsStale, PredictionFailed, NoProgress, lock errors; the journal says why.
         """
         events = self._with.journal.events
-        done, begun = journals.concluded(events), journals.begun(events)
+        self._done, begun = set(journals.concluded(events)), journals.begun(events)
         resumed = any(event.name == "session" for event in events)
         self._write("session", pid=os.getpid(), host=socket.gethostname(), resumed=resumed)
         try:
-            self._steps(done, begun)
+            self._steps(begun)
         except MigrateError as error:
             if self._with.journal.events[-1].name != "stop" and not isinstance(error, JournalUnwritable):
                 self._write("stop", reason=str(error), code=error.id)
             raise
         self._write("end", target=self._plan.target.label)
 
-    def _steps(self, done: frozenset[str], begun: frozenset[str]) -> None:
+    def _steps(self, begun: frozenset[str]) -> None:
         stage = ""
         for planned in self._plan.steps:
-            if planned.id in done:
+            if planned.id in self._done:
                 continue
             if planned.stage.label != stage:
                 stage = planned.stage.label
@@ -83,19 +84,9 @@ class Engine:
 
     def _one(self, planned: PlannedStep, step: Step, *, begun: bool) -> None:
         self._with.effects.step = planned.id
-        world = self._observe(step.needs)
-        progress = step.progress(world) if begun else NotBegun()
-        readiness: Readiness
-        match progress:
-            case NotBegun():
-                world, readiness = self._wait_until_ready(planned, step, step.check, world)
-            case HalfDone():
-                world, readiness = self._wait_until_ready(planned, step, step.resume, world)
-            case found:
-                readiness = found
+        world, progress, readiness = self._wait_until_ready(planned, step, begun=begun)
         match readiness:
             case Ready():
-                staleness.check_cluster(self._plan, planned, world)
                 if isinstance(progress, NotBegun):
                     staleness.check_binds(planned, world)
                 staleness.check_files(planned, step.expects(world, Predicted()))
@@ -109,26 +100,28 @@ class Engine:
                 self._stop(planned, readiness)
         self._prove(planned, step)
 
-    def _wait_until_ready(
-        self, planned: PlannedStep, step: Step, gate: Callable[[World], Readiness], world: World
-    ) -> tuple[World, Readiness]:
-        waiting = _Wait(self, planned)
+    def _wait_until_ready(self, planned: PlannedStep, step: Step, *, begun: bool) -> tuple[World, Progress, Readiness]:
+        """Look until the answer is one to act on: guards first, then how far the step got, then its own gates."""
+        now = guards.Situation(self._plan, planned, frozenset(self._done), begun)
+        needs = step.needs | guards.needs(planned) if step.needs else step.needs
+        waiting = self._wait(planned)
         while True:
-            readiness = gate(world)
-            if not isinstance(readiness, NotYet):
-                return world, readiness
-            waiting.look(readiness)
-            world = self._observe(step.needs)
+            world = self._observe(needs)
+            progress = step.progress(world) if begun else NotBegun()
+            readiness = guards.hold(now, world) if step.needs else Ready()
+            if isinstance(readiness, Ready):
+                readiness = _gate(step, world, progress)
+            if waiting.is_over(readiness):
+                return world, progress, readiness
 
     def _prove(self, planned: PlannedStep, step: Step) -> None:
         self._with.effects.crash_point(f"proof:{planned.id}")
-        waiting = _Wait(self, planned)
+        waiting = self._wait(planned)
         while True:
             world = self._observe(step.proof_needs)
             outcome = step.verify(world)
-            if not isinstance(outcome, NotYet):
+            if waiting.is_over(outcome):
                 break
-            waiting.look(outcome)
         snapshots.write(self._write, planned, world)
         if not isinstance(outcome, Verified | AlreadyDone):
             self._stop(planned, outcome)
@@ -138,6 +131,10 @@ class Engine:
             staleness.check_expectations(planned, seen)
         evidence = list(outcome.evidence) if isinstance(outcome, Verified) else [outcome.how]
         self._conclude(planned, outcome, evidence=evidence, reason="")
+        self._done.add(planned.id)
+
+    def _wait(self, planned: PlannedStep) -> Wait:
+        return Wait(planned.id, self._with.clock, self._with.no_progress_seconds, self._write)
 
     def _stop(self, planned: PlannedStep, outcome: Outcome | Readiness) -> NoReturn:
         reason = _reason(outcome)
@@ -169,59 +166,16 @@ class Engine:
     def _write(self, name: str, **data: Any) -> None:
         self._with.listen(self._with.journal.append(self._with.clock.now(), name, data))
 
-    def pause(self, planned: PlannedStep, reason: NotYet, *, changed: bool) -> None:
-        """One turn of a wait: said when it begins and whenever it moves."""
-        if changed:
-            self._write(
-                "waiting",
-                step=planned.id,
-                what=reason.what,
-                owner=reason.owner,
-                next=reason.next_step,
-                progress=reason.progress,
-            )
-        self._with.clock.sleep(POLL)
 
-    def gave_up(self, planned: PlannedStep, reason: NotYet, seconds: float) -> NoProgress:
-        """The end of a wait without progress."""
-        self._write("stop", reason=f"no progress for {seconds:.0f} s: {reason.what}", code="")
-        return NoProgress(
-            f"no progress for {seconds:.0f} s while waiting for {reason.what}",
-            where=f"step {planned.id}",
-            why=f"{reason.owner} did not move",
-            next_step=reason.next_step,
-        )
-
-    @property
-    def clock(self) -> Clock:
-        """The run's clock."""
-        return self._with.clock
-
-    @property
-    def patience(self) -> float:
-        """Seconds without progress after which a wait ends."""
-        return self._with.no_progress_seconds
-
-
-class _Wait:
-    """One wait: ends by lack of progress, never by elapsed time."""
-
-    def __init__(self, engine: Engine, planned: PlannedStep) -> None:
-        self._engine = engine
-        self._planned = planned
-        self._last: tuple[str, str] | None = None
-        self._since = engine.clock.monotonic()
-
-    def look(self, reason: NotYet) -> None:
-        """Note what is waited for; NoProgress when it stood still too long."""
-        now = self._engine.clock.monotonic()
-        seen = (reason.what, reason.progress)
-        changed = seen != self._last
-        if changed:
-            self._last, self._since = seen, now
-        elif now - self._since > self._engine.patience:
-            raise self._engine.gave_up(self._planned, reason, now - self._since)
-        self._engine.pause(self._planned, reason, changed=changed)
+def _gate(step: Step, world: World, progress: Progress) -> Readiness:
+    """What a step asks for: everything at its beginning, what its own half has left afterwards."""
+    match progress:
+        case NotBegun():
+            return step.check(world)
+        case HalfDone():
+            return step.resume(world)
+        case found:
+            return found
 
 
 def _reason(outcome: object) -> str:

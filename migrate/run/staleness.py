@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from migrate.errors import PlanIsStale, PlanUnreadable, PredictionFailed
-from migrate.model.plan import Plan, PlannedStep
+from migrate.model.plan import PlannedStep
 from migrate.model.step import Step
 from migrate.model.world import World
 from migrate.steps import facts
@@ -24,13 +24,6 @@ def own_step(planned: PlannedStep) -> Step:
             f"the plan calls a step {planned.id} of stage {planned.stage.label}, it is {step.id} of {step.stage.label}"
         )
     return step
-
-
-def check_cluster(plan: Plan, planned: PlannedStep, world: World) -> None:
-    """Raise PlanIsStale where the cluster that is seen is another than the plan's."""
-    seen = facts.observed(world, ("cluster_id:",))["cluster_id:"]
-    if seen not in (facts.UNKNOWN, plan.cluster_id):
-        raise PlanIsStale(f"the plan is for cluster {plan.cluster_id}, this is {seen}", where=planned.id)
 
 
 def check_files(planned: PlannedStep, would: Mapping[str, str]) -> None:

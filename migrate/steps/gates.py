@@ -39,7 +39,7 @@ def as_outcome(readiness: Readiness, *evidence: str) -> Outcome:
 
 
 def no_blockers(world: World, stage: Stage, *, down: int | None = None) -> Readiness:
-    """No finding blocks that stage; a blind spot that the stage cannot do without blocks it, too.
+    """No finding blocks that stage: a blocker refuses it, a blind spot that it cannot do without is Unknown.
 
     `down` is a node that the interrupted step itself has stopped: what is found only because of that is no blocker.
     """
@@ -52,8 +52,12 @@ def no_blockers(world: World, stage: Stage, *, down: int | None = None) -> Readi
     ]
     if not found:
         return Ready()
-    text = "; ".join(f"{finding.code} {finding.about}: {finding.message}" for finding in found[:5])
+    definite = [finding for finding in found if finding.severity is Severity.BLOCKER]
+    shown = definite or found  # checks.run has the blockers first: what is seen to be wrong is not waited for
+    text = "; ".join(f"{finding.code} {finding.about}: {finding.message}" for finding in shown[:5])
     more = f" (and {len(found) - 5} more)" if len(found) > 5 else ""
+    if not definite:
+        return Unknown(f"{text}{more}: {shown[0].evidence}")
     return Refused(text + more, tuple(finding.code for finding in found))
 
 

@@ -241,10 +241,20 @@ def test_a_blocker_of_a_later_stage_does_not_hold_an_earlier_one() -> None:
 
 
 def test_a_blind_spot_that_the_stage_cannot_do_without_blocks_it() -> None:
-    """Unseen disks are no healthy disks."""
+    """Unseen disks are no healthy disks; the engine looks again for them before it refuses."""
     found = gates.no_blockers(without("disks")(whole(Stage.CONTROLLERS)), Stage.MIGRATION_MODE)
+    assert isinstance(found, Unknown)
+    assert "B-DIR" in found.reason
+    assert "disks hidden" in found.reason
+
+
+def test_what_is_seen_to_be_wrong_is_not_waited_for_beside_what_is_unseen() -> None:
+    """A definite blocker refuses at once, and is told first."""
+    world = worlds.with_zk(without("disks")(whole(Stage.CONTROLLERS)), topics_without_id=("orders",))
+    found = gates.no_blockers(world, Stage.MIGRATION_MODE)
     assert isinstance(found, Refused)
-    assert any(code.startswith("B-DIR") for code in found.codes)
+    assert found.reason.startswith("B-ZKN-03")
+    assert "B-ZKN-03" in found.codes
 
 
 def test_what_is_found_because_a_step_stopped_a_node_counts_for_everybody_else() -> None:
@@ -259,7 +269,7 @@ def test_what_is_found_because_a_step_stopped_a_node_counts_for_everybody_else()
 def test_many_blockers_are_shown_as_five_and_a_number() -> None:
     """The rest stands in the report."""
     found = gates.no_blockers(without("configs")(whole(Stage.ASSESS)), Stage.FINALIZE)
-    assert isinstance(found, Refused)
+    assert isinstance(found, Unknown)
     assert f"(and {len(found.codes) - 5} more)" in found.reason
     assert found.reason.count("; ") == 4
 

@@ -1,0 +1,211 @@
+"""What must hold of the whole cluster before any step acts, whatever that step asks for itself (pure).
+
+A step looks at its own part.  A guard looks for what somebody else did meanwhile: another cluster behind the same
+address, a file that was put back, a controller without the flag, a `/controller` that was cleaned, replicas that move.
+Each stands in `GUARDS` under its name, and has a test in which the cluster comes to harm without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from migrate.checks.phase import FLAG, truth
+from migrate.errors import PlanIsStale
+from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown
+from migrate.model.plan import Plan, PlannedStep
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.views import ConfigFile, ControllerZnode
+from migrate.model.world import Need, World
+from migrate.steps import facts, gates
+
+IN_DUAL_WRITE: Final = ("assign-directories", "roll-to-kraft", "finalize-controller")
+BEFORE_FINALIZE: Final = ("roll-to-migration-mode", "assign-directories", "roll-to-kraft")
+ROLL_FORWARD: Final = (
+    "the way back is gone; restart no ZooKeeper-mode broker. `kraft-migrate plan` makes the plan that rolls every "
+    "remaining broker forward to KRaft: carry it out without delay"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """Where the run stands: the step that is about to act, and the steps that were concluded before it."""
+
+    plan: Plan
+    planned: PlannedStep
+    done: frozenset[str]
+    begun: bool
+
+
+Guard = Callable[[Situation, World], Readiness]
+
+
+def needs(planned: PlannedStep) -> frozenset[Need]:
+    """What the guards look at before that step, besides what the step asks for (it asks for who answers)."""
+    if planned.stage <= Stage.CONTROLLERS:
+        return frozenset({Need.ZOOKEEPER, Need.CONFIGS})
+    if planned.stage < Stage.FINALIZE:
+        return frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS})
+    return frozenset({Need.KRAFT, Need.CONFIGS})
+
+
+def same_cluster(now: Situation, world: World) -> Readiness:
+    """The cluster's id is asked again: an address, a chroot or a tunnel may lead elsewhere by now."""
+    seen = {}
+    if not isinstance(world.zookeeper, Unknown):
+        seen["ZooKeeper"] = world.zookeeper.cluster_id
+    if not isinstance(world.kraft, Unknown):
+        seen["the controllers"] = world.kraft.cluster_id
+    others = [f"{found} by {who}" for who, found in seen.items() if found and found != now.plan.cluster_id]
+    if others:
+        text = ", ".join(others)
+        raise PlanIsStale(
+            f"the plan is for cluster {now.plan.cluster_id}, this is {text}",
+            where=now.planned.id,
+            why="an address, a chroot or a tunnel leads to another cluster than the one that was planned for",
+            next_step="compare the inventory's addresses and chroot with the brokers' own files",
+        )
+    return Ready() if any(seen.values()) else Unknown("which cluster this is cannot be asked: no store answers")
+
+
+def no_early_finalize(now: Situation, world: World) -> Readiness:
+    """No controller without the flag while a broker needs ZooKeeper: its election would end the migration.
+
+    Read are every controller's file (it decides the next start) and its own answer, where the tag is absent, not false.
+    """
+    if now.planned.kind not in BEFORE_FINALIZE:
+        return Ready()
+    if isinstance(world.kraft, Unknown):
+        return world.kraft
+    over = world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
+    if over and now.planned.params.get("forward", "no") == "no":
+        return Refused(
+            f"the metadata says POST_MIGRATION: a controller without the flag was elected; {ROLL_FORWARD}",
+            ("B-MIG-07",),
+        )
+    return Ready() if over else _all_flagged(world)
+
+
+def _all_flagged(world: World) -> Readiness:
+    unflagged = []
+    for node in world.inventory.controllers:
+        file = facts.config(world, node.id)
+        if not isinstance(file, ConfigFile):
+            return Unknown(f"the file of controller {int(node.id)} cannot be read, and with it its flag")
+        if not truth(file.values, FLAG):
+            unflagged.append(f"controller {int(node.id)}: {file.path} has no {FLAG}=true")
+    if not isinstance(world.live, Unknown):
+        unflagged += [
+            f"controller {int(node)} runs without the flag"
+            for node, answer in world.live.controllers.items()
+            if not isinstance(answer, Unknown) and not answer.migration_flag
+        ]
+    if not unflagged:
+        return Ready()
+    return Refused(
+        f"{'; '.join(unflagged)}: by being elected it would finalize the migration. Put the flag back into its file, "
+        "and restart that controller alone (the active one never before it)",
+        ("B-MIG-07",),
+    )
+
+
+def controller_is_krafts(now: Situation, world: World) -> Readiness:
+    """In dual write `/controller` is a KRaft controller's, persistent.
+
+    Cleaned while controllers run, a ZooKeeper-mode broker takes it; KRaft claims it again at its next failover and
+    deletes what that broker created meanwhile (seen on 3.9.2).
+    """
+    if now.planned.kind not in IN_DUAL_WRITE or _finalized(world) or now.planned.params.get("position", "1") != "1":
+        return Ready()
+    if isinstance(world.zookeeper, Unknown):
+        return world.zookeeper
+    owner = world.zookeeper.controller
+    if isinstance(owner, Unknown):
+        return owner
+    if isinstance(owner, ControllerZnode) and not owner.ephemeral and owner.kraft_epoch >= 0:
+        return Ready()
+    return Refused(
+        f"/controller is not a KRaft controller's ({owner}): it was cleaned while the controllers run. Create and "
+        "delete no topics; what was made since then is deleted when KRaft claims it again. Restart the active "
+        "controller, so that the next one claims it, compare with `kraft-migrate diff`, then run the same command",
+        ("B-MIG-13",),
+    )
+
+
+def _finalized(world: World) -> bool:
+    return not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
+
+
+def nothing_moves(now: Situation, world: World) -> Readiness:
+    """In dual write no replica is being moved by another tool (`kafka-reassign-partitions`, Cruise Control)."""
+    if now.planned.kind not in IN_DUAL_WRITE:
+        return Ready()
+    if isinstance(world.kraft, Unknown):
+        return world.kraft
+    columns = world.kraft.partitions
+    rows = zip(columns.topic, columns.partition, columns.adding, columns.removing, strict=True)
+    moving = [f"{topic}-{number}" for topic, number, adding, removing in rows if adding or removing]
+    if not moving:
+        return Ready()
+    return NotYet(
+        f"{len(moving)} partitions to end their reassignment, {moving[0]} among them",
+        "another tool that moves replicas (kafka-reassign-partitions, Cruise Control)",
+        "let it end, or cancel it; keep such tools stopped until finalize",
+        progress=str(len(moving)),
+    )
+
+
+def files_as_left(now: Situation, world: World) -> Readiness:
+    """Every node's file is the one that this plan has seen or written last: no other hand is at work on them."""
+    wanted = left_by(now)
+    seen = facts.observed(world, wanted)
+    wrong = [f"{key} is {seen[key][:12]}, not {want[:12]}" for key, want in wanted.items() if seen[key] != want]
+    unseen = [key for key in wanted if seen[key] == facts.UNKNOWN]
+    if unseen:
+        return Unknown(f"files cannot be read: {', '.join(unseen)}")
+    if not wrong:
+        return Ready()
+    raise PlanIsStale(
+        f"configuration files are not as this plan left them: {'; '.join(wrong)}",
+        where=now.planned.id,
+        why="another hand writes them (configuration management?), and a process may start with what it wrote",
+        next_step="stop that hand, put back what this plan's steps wrote (diff-file in the journal), or plan anew",
+    )
+
+
+def left_by(now: Situation) -> Mapping[str, str]:
+    """`config:N` -> SHA-256 as the concluded steps left it, else as the next step that names it was planned on.
+
+    What the step at hand is about to write, or has written in part, is its own matter.
+    """
+    own = {key for key in (*now.planned.binds, *now.planned.expects) if key.startswith("config:")}
+    if now.planned.stage is Stage.FINALIZE:  # controllers change one by one, in an order that is chosen when it is time
+        own |= {key for step in now.plan.steps if step.stage is Stage.FINALIZE for key in _files(step.binds)}
+    left: dict[str, str] = {}
+    for step in now.plan.steps:
+        if step.id in now.done:
+            left.update(_files(step.binds))
+            left.update(_files(step.expects))
+        else:
+            for key, value in _files(step.binds).items():
+                left.setdefault(key, value)
+    return {key: value for key, value in left.items() if key not in own and value != facts.UNKNOWN}
+
+
+def _files(entries: Mapping[str, str]) -> dict[str, str]:
+    return {key: value for key, value in entries.items() if key.startswith("config:")}
+
+
+GUARDS: Final[dict[str, Guard]] = {
+    "same-cluster": same_cluster,
+    "early-finalize": no_early_finalize,
+    "controller-is-krafts": controller_is_krafts,
+    "nothing-moves": nothing_moves,
+    "files-as-left": files_as_left,
+}
+
+
+def hold(now: Situation, world: World) -> Readiness:
+    """The first guard that does not hold, else Ready; PlanIsStale for another cluster or another hand's files."""
+    return gates.first(*(guard(now, world) for guard in GUARDS.values()))
