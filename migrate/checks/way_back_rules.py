@@ -1,0 +1,301 @@
+"""The rules of rollback readiness: each looks at one thing and answers reasons, or nothing (pure).
+
+A rule is asked only where the way back needs what it looks at; what it then cannot see is a bar.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from migrate.checks.phase import FLAG, roles_of, truth
+from migrate.checks.versions import METADATA_VERSION_3_9
+from migrate.checks.way_back_origin import Origin, Start
+from migrate.model.difference import DiffReport
+from migrate.model.outcome import Unknown
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import (
+    ConfigFile,
+    ControllerZnode,
+    KraftView,
+    MetaBroken,
+    MetaProperties,
+    MigrationZnode,
+    Quorum,
+    Running,
+    Stopped,
+    ZookeeperView,
+)
+from migrate.model.way_back import Reason, WayBackFacts, Weight
+from migrate.model.world import World
+
+LAG_MOST: Final = 100  # records: at rest the dual write is a NoOp or two behind
+Rule = Callable[[World, WayBackFacts, Origin], Iterator[Reason]]
+
+
+def bar(name: str, about: str, what: str, next_step: str) -> Reason:
+    """A reason that forbids."""
+    return Reason(Weight.BAR, name, about, what, next_step)
+
+
+def work(name: str, about: str, what: str, next_step: str) -> Reason:
+    """A reason that asks for more than the ordinary steps."""
+    return Reason(Weight.WORK, name, about, what, next_step)
+
+
+def sources(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+    """ZooKeeper is what the way leads back to; without the files nobody knows what to take back."""
+    if isinstance(world.zookeeper, Unknown):
+        yield bar("zookeeper-unknown", "ZooKeeper", world.zookeeper.reason, "bring ZooKeeper back, then look again")
+    for node in origin.unknown:
+        yield bar(
+            "broker-unknown",
+            f"broker {int(node)}",
+            "neither its file nor a registration says what mode it is in",
+            "make its configuration file readable for us",
+        )
+
+
+def controllers_without_flag(world: World, facts: WayBackFacts, _origin: Origin) -> Iterator[Reason]:
+    """The first start of a controller without the flag is the point of no return: elected, it finalizes."""
+    for node in facts.unflagged:
+        yield _unflagged(node, "a run started it without the migration flag")
+    if not isinstance(world.live, Unknown):
+        for identity, answer in sorted(world.live.controllers.items()):
+            if not isinstance(answer, Unknown) and not answer.migration_flag and int(identity) not in facts.unflagged:
+                yield _unflagged(int(identity), "it answers without the migration flag")
+    if isinstance(world.configs, Unknown):
+        return
+    for controller in world.inventory.controllers:
+        file = world.configs.get(controller.id)
+        if isinstance(file, ConfigFile) and roles_of(file.values) and not truth(file.values, FLAG):
+            yield work(
+                "flag-not-in-file",
+                f"controller {int(controller.id)}",
+                f"{file.path} lacks {FLAG}: started with it, the controller would finalize by being elected",
+                "put the file back from its backup before anything restarts that controller",
+            )
+
+
+def _unflagged(node: int, what: str) -> Reason:
+    return bar(
+        "controller-without-flag",
+        f"controller {node}",
+        f"{what}: as soon as it is elected the migration is finalized",
+        "if the metadata still says MIGRATION: stop it at once, put the flag back into its file, look again",
+    )
+
+
+def backups(_world: World, facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+    """Files are restored from backups, never made anew: each changed broker needs its own."""
+    for node in origin.changed:
+        kept, about = facts.configs.get(node, Unknown("it was not looked for")), f"broker {int(node)}"
+        if isinstance(kept, Unknown):
+            yield bar("backup-unknown", about, f"its backup is not known: {kept.reason}", "find the run's folder")
+        elif kept.problem:
+            yield bar(
+                "backup-unusable",
+                about,
+                f"{kept.path}: {kept.problem}",
+                "put a true copy of the ZooKeeper-mode file there: a rollback restores files, and makes none up",
+            )
+    tree = facts.zookeeper
+    if origin.start >= Start.CONTROLLERS and (isinstance(tree, Unknown) or tree.problem):
+        said = tree.reason if isinstance(tree, Unknown) else f"{tree.path}: {tree.problem}"
+        yield work(
+            "no-zookeeper-backup",
+            "ZooKeeper",
+            f"there is no whole backup of the tree ({said})",
+            "make one now: kraft-migrate backup create FILE --inventory INVENTORY",
+        )
+
+
+def disks(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+    """A restarted broker must find every directory healthy, and ZooKeeper mode takes meta.properties of version 0."""
+    for node in origin.changed:
+        about = f"broker {int(node)}"
+        found = world.disks if isinstance(world.disks, Unknown) else world.disks.get(node, Unknown("not looked at"))
+        if isinstance(found, Unknown):
+            yield bar("disks-unknown", about, f"its disks: {found.reason}", "make its log directories readable for us")
+            continue
+        for entry in found.directories:
+            place = f"{about} {entry.path}"
+            if not entry.healthy:
+                yield bar("disk", place, entry.health, "mend the disk first: one disk is one broker in migration mode")
+            if isinstance(entry.meta, MetaBroken):
+                yield bar("meta-broken", place, entry.meta.reason, "mend meta.properties: see explain B-RBK-03")
+            elif isinstance(entry.meta, MetaProperties) and entry.meta.version != 0:
+                yield work(
+                    "meta-version",
+                    place,
+                    f"meta.properties has version {entry.meta.version}, ZooKeeper mode takes 0 only (KAFKA-20762)",
+                    "the rollback writes version 0 with the same ids, after a backup",
+                )
+
+
+def dual_write(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+    """What KRaft has and ZooKeeper lacks is lost by a rollback."""
+    if not origin.copied or isinstance(world.zookeeper, Unknown):
+        return
+    znode = world.zookeeper.migration
+    if isinstance(znode, Unknown):
+        yield bar("migration-unknown", "/migration", znode.reason, "make /migration readable for us")
+    elif not isinstance(znode, MigrationZnode) or znode.offset <= 0:
+        yield work(
+            "stuck-copy",
+            "/migration",
+            "the metadata says that the copy is done, ZooKeeper does not know of it: no controller goes on by itself",
+            "nothing was written to ZooKeeper since, so the way back keeps everything that was there before the copy",
+        )
+    elif isinstance(world.kraft, Unknown):
+        yield bar(
+            "lag-unknown",
+            "the KRaft metadata",
+            f"whether ZooKeeper has everything is unknown: {world.kraft.reason}",
+            "bring a majority of the controllers up; or compare what their files hold with ZooKeeper",
+        )
+    else:
+        yield from _lag(world.kraft, znode)
+    if isinstance(world.diff, DiffReport) and world.diff.unexcused:
+        count = len(world.diff.unexcused)
+        yield bar("different", "ZooKeeper", f"{count} differences that nothing excuses", "see kraft-migrate diff")
+
+
+def _lag(kraft: KraftView, znode: MigrationZnode) -> Iterator[Reason]:
+    lag = kraft.offset - znode.offset
+    if lag > LAG_MOST:
+        yield bar(
+            "lag",
+            "/migration",
+            f"ZooKeeper is {lag} records behind the metadata: what they say would be lost",
+            "wait until the dual write has caught up; if it stands still, look at the active controller's log",
+        )
+
+
+def brokers_down(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+    """One broker may be down: it comes back in its turn.  With two, partitions are without their minimum ISR."""
+    if origin.start < Start.MIGRATION:
+        return
+    if isinstance(world.services, Unknown):
+        yield bar("services-unknown", "the brokers", world.services.reason, "make their processes visible for us")
+        return
+    down = []
+    for node in world.inventory.brokers:
+        state = world.services.get(node.id, Unknown("it was not looked at"))
+        if isinstance(state, Unknown):
+            yield bar("service-unknown", f"broker {int(node.id)}", state.reason, "make its process visible for us")
+        elif isinstance(state, Stopped):
+            down.append(int(node.id))
+    if len(down) > 1:
+        yield bar("brokers-down", f"brokers {down}", "more than one is down", "start all but one of them first")
+    elif down:
+        yield work("broker-down", f"broker {down[0]}", "it is down", "start it first, or let the rollback start it")
+    yield from _not_whole(world, down)
+
+
+def _not_whole(world: World, down: list[int]) -> Iterator[Reason]:
+    if isinstance(world.live, Unknown):
+        yield bar("live-unknown", "the brokers", world.live.reason, "make the brokers' listeners reachable for us")
+        return
+    worst = 0
+    for node in world.inventory.brokers:
+        answer = world.live.metadata.get(node.id, Unknown("it was not asked"))
+        if not isinstance(answer, Unknown):
+            worst = max(worst, len(answer.unhealthy))
+        elif int(node.id) not in down:
+            yield bar("no-answer", f"broker {int(node.id)}", answer.reason, "see that it serves its clients")
+    if worst:
+        yield work(
+            "not-whole",
+            f"{worst} partitions",
+            "they lack a leader or a member of their ISR",
+            "no broker is stopped before every partition is whole, but for the one that is down",
+        )
+
+
+def quorum(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+    """A KRaft broker goes back to migration mode with the controllers up: they need a leader and a majority."""
+    if origin.start is not Start.KRAFT:
+        return
+    found = world.live if isinstance(world.live, Unknown) else world.live.quorum
+    if isinstance(found, Unknown):
+        yield bar("no-quorum", "the controllers", found.reason, "bring a majority of the controllers up")
+    else:
+        yield from _majority(world, found)
+    if isinstance(world.kraft, Unknown):
+        return  # said by `dual_write`
+    level = world.kraft.features.get("metadata.version")
+    if level is not None and level != METADATA_VERSION_3_9:
+        yield bar(
+            "metadata-version",
+            "the KRaft metadata",
+            f"metadata.version is {level}, the brokers' protocol version is {METADATA_VERSION_3_9} (3.9): brokers in "
+            "migration mode would be refused",
+            "none is known: metadata.version cannot be lowered",
+        )
+
+
+def _majority(world: World, found: Quorum) -> Iterator[Reason]:
+    assert not isinstance(world.live, Unknown)
+    voters = [voter.id for voter in found.voters]
+    answering = [
+        node for node in voters if not isinstance(world.live.controllers.get(node, Unknown("not asked")), Unknown)
+    ]
+    silent = sorted(int(node) for node in voters if node not in answering)
+    if 2 * len(answering) <= len(voters):
+        yield bar("no-majority", f"controllers {silent}", "they do not answer", "bring them up first")
+    elif silent:
+        yield work("controller-down", f"controllers {silent}", "they do not answer", "start them before the first roll")
+
+
+def znodes(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+    """What the rollback does to /controller and /controller_epoch, and what must not be under way meanwhile."""
+    if origin.start < Start.CONTROLLERS or isinstance(world.zookeeper, Unknown):
+        return
+    view = world.zookeeper
+    owner, epoch = view.controller, view.controller_epoch
+    if isinstance(owner, Unknown) or isinstance(epoch, Unknown):
+        yield bar("controller-unknown", "/controller", "it cannot be read", "make /controller readable for us")
+    elif isinstance(owner, ControllerZnode) and isinstance(epoch, int) and owner.kraft_epoch > epoch:
+        yield Reason(
+            Weight.NOTE,
+            "epoch-rule",
+            "/controller_epoch",
+            f"it is {epoch}, the KRaft controllers are at {owner.kraft_epoch}: the rollback raises it before it "
+            "deletes /controller (KAFKA-20488)",
+        )
+    yield from _pending(view)
+
+
+def _pending(view: ZookeeperView) -> Iterator[Reason]:
+    found = {"reassignments": view.pending.reassignments, "log directory failures": view.pending.log_dir_events}
+    for name, entries in found.items():
+        if entries:
+            yield work("pending", entries[0], f"{len(entries)} {name} are under way", "wait until they are done")
+
+
+def running_controllers(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+    """Which controllers are stopped first; one whose process cannot be seen must not be left running by mistake."""
+    if origin.start < Start.CONTROLLERS or isinstance(world.services, Unknown):
+        return
+    for node in world.inventory.controllers:
+        state = world.services.get(node.id, Unknown("it was not looked at"))
+        if not isinstance(state, Running | Stopped):
+            what = "a controller that runs on claims /controller again and deletes what ZooKeeper's made meanwhile"
+            about = f"controller {int(node.id)}"
+            yield bar("service-unknown", about, f"{state.reason}; {what}", "make its process visible for us")
+    if not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.NONE:
+        yield Reason(Weight.NOTE, "state-none", "the KRaft metadata", "controllers were started without the flag")
+
+
+RULES: Final[tuple[Rule, ...]] = (
+    sources,
+    controllers_without_flag,
+    dual_write,
+    backups,
+    disks,
+    brokers_down,
+    quorum,
+    running_controllers,
+    znodes,
+)

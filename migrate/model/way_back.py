@@ -1,0 +1,114 @@
+"""The way back to ZooKeeper mode as it is now: is it open, what bars it, what does it cost (rollback readiness).
+
+`Readiness` in `migrate.model.outcome` answers for one step; this answers for the whole way back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
+
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+
+RESTART_SECONDS: Final = 120.0  # of one broker, until its ISRs are full: said to be a default wherever it is used
+GAP_SECONDS: Final = 30.0  # from the order to stop the last controller to the deletion of /controller: a default, too
+NOT_LOOKED_AT: Final = Unknown("backups were not looked at")
+
+
+class WayBackWord(StrEnum):
+    """The three answers.  READY: a rollback could begin now as planned.
+
+    READY WITH WORK: it could begin, and something beside its ordinary steps has to be done.
+    NOT READY: it cannot begin now, or it is not known that it can.
+    """
+
+    READY = "READY"
+    READY_WITH_WORK = "READY WITH WORK"
+    NOT_READY = "NOT READY"
+
+
+class Weight(StrEnum):
+    """What a reason does to the answer: a bar forbids, work has to be done, a note is only told."""
+
+    BAR = "bar"
+    WORK = "work"
+    NOTE = "note"
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason: `name` is stable (`backup-differs`), `about` the object, `next_step` what an operator does."""
+
+    weight: Weight
+    name: str
+    about: str
+    what: str
+    next_step: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A duration in seconds from the journals of runs on this cluster, and of how many it is the middle."""
+
+    seconds: float
+    samples: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFile:
+    """A backup as it was looked at just now: `problem` is "" where it is whole and the one that was kept."""
+
+    path: str
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class WayBackFacts:
+    """What journals and backups say, beside the world.
+
+    `configs`: the ZooKeeper-mode file of each broker that was changed.  `unflagged`: controllers that a run started
+    without the migration flag.
+    """
+
+    configs: Mapping[NodeId, KeptFile | Unknown] = field(default_factory=dict)
+    zookeeper: KeptFile | Unknown = NOT_LOOKED_AT
+    restart: Measured | None = None
+    gap: Measured | None = None
+    unflagged: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """What the way back would take: `rolls` over the brokers, `restarts` of brokers in all, minutes, and the gap.
+
+    `gap_seconds` is the time in which nobody is controller (no leader is elected then; leaders that live go on).
+    `basis` says which of the durations were measured and which are defaults.
+    """
+
+    rolls: int
+    restarts: int
+    minutes: float
+    gap_seconds: float
+    basis: str
+
+
+@dataclass(frozen=True, slots=True)
+class WayBack:
+    """The answer.
+
+    `origin` is where the way back would start; `gone` says that no waiting and no work opens it again.
+    """
+
+    word: WayBackWord
+    origin: str
+    procedure: str
+    reasons: tuple[Reason, ...]
+    cost: Cost
+    gone: bool = False
+
+    def of(self, weight: Weight) -> tuple[Reason, ...]:
+        """The reasons of that weight."""
+        return tuple(reason for reason in self.reasons if reason.weight is weight)

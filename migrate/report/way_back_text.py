@@ -1,0 +1,65 @@
+"""Rollback readiness for people and machines: the same answer as plain values and in lines (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from migrate.model.way_back import WayBack
+from migrate.report.wording import duration, plural, printable
+
+
+def as_values(found: WayBack) -> dict[str, Any]:
+    """Plain values: readiness, gone, from, procedure, reasons, cost."""
+    return {
+        "readiness": found.word.value,
+        "gone": found.gone,
+        "from": found.origin,
+        "procedure": found.procedure,
+        "reasons": [
+            {
+                "weight": reason.weight.value,
+                "name": reason.name,
+                "about": reason.about,
+                "what": reason.what,
+                "next_step": reason.next_step,
+            }
+            for reason in found.reasons
+        ],
+        "cost": {
+            "rolls": found.cost.rolls,
+            "restarts": found.cost.restarts,
+            "minutes": round(found.cost.minutes, 1),
+            "gap_seconds": round(found.cost.gap_seconds, 1),
+            "basis": found.cost.basis,
+        },
+    }
+
+
+def cost_text(cost: Mapping[str, Any]) -> str:
+    """One line: `2 rolls (6 restarts), about 3 min 10 s, 12 s without a controller`."""
+    seconds = cost["gap_seconds"]
+    gap = f"{duration(seconds)} without a controller" if seconds else "never without a controller"
+    if not cost["restarts"]:
+        return f"no broker is restarted, {gap}"
+    rolls = f"{plural(cost['rolls'], 'roll')} ({plural(cost['restarts'], 'restart')})"
+    return f"{rolls}, about {duration(cost['minutes'] * 60)}, {gap}"
+
+
+def headline(found: WayBack) -> str:
+    """The answer in one line, as journals and tables keep it: the word, the first reason, the cost."""
+    why = [f"{entry.about}: {entry.what}" for entry in found.reasons if entry.next_step][:1]
+    cost = [] if found.gone else [cost_text(as_values(found)["cost"])]
+    return printable("; ".join([f"{found.word.value} from {found.origin}", *why, *cost]))
+
+
+def lines(values: Mapping[str, Any]) -> Iterator[str]:
+    """The plain values for a person; the first line is the word."""
+    yield printable(f"{values['readiness']}, from: {values['from']}")
+    yield printable(values["procedure"])
+    if not values["gone"]:
+        yield f"{cost_text(values['cost'])} [{values['cost']['basis']}]"
+    for reason in values["reasons"]:
+        yield printable(f"{reason['weight']}: {reason['about']}: {reason['what']}")
+        if reason["next_step"]:
+            yield printable(f"  do: {reason['next_step']}")

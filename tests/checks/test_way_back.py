@@ -1,0 +1,311 @@
+"""Rollback readiness: READY only where everything that the way back needs is known to be there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+import pytest
+
+from migrate.checks.way_back import way_back
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.views import (
+    ControllerZnode,
+    MetaBroken,
+    MetaProperties,
+    MigrationZnode,
+    NodeAnswer,
+    NoZnode,
+    NullZnode,
+    PendingWork,
+    Stopped,
+)
+from migrate.model.way_back import KeptFile, Measured, WayBack, WayBackFacts, WayBackWord, Weight
+from migrate.model.world import World
+from tests.steps.looks import (
+    broken_disk,
+    different,
+    no_leader,
+    registration,
+    service,
+    silent_broker,
+    unhealthy,
+    whole,
+    without,
+)
+from tests.testing import worlds
+from tests.testing.worlds import BROKERS, CONTROLLERS, kraft, live, zk
+
+Bend = Callable[[World], World]
+KEPT = {node: KeptFile(f"/conf/b{node}.properties.kraft-migrate-backup") for node in BROKERS}
+GOOD = WayBackFacts(
+    configs=KEPT, zookeeper=KeptFile("zookeeper.jsonl.gz"), restart=Measured(6.0, 3), gap=Measured(4.0, 1)
+)
+READY, WORK, NOT = WayBackWord.READY, WayBackWord.READY_WITH_WORK, WayBackWord.NOT_READY
+
+
+def asked(world: World, facts: WayBackFacts = GOOD) -> WayBack:
+    """The answer."""
+    return way_back(world, facts)
+
+
+def names(found: WayBack, weight: Weight) -> set[str]:
+    """The reasons of that weight, by name."""
+    return {reason.name for reason in found.of(weight)}
+
+
+@pytest.mark.parametrize(
+    ("stage", "origin", "rolls", "restarts"),
+    [
+        (Stage.ASSESS, "nothing was begun", 0, 0),
+        (Stage.PREPARE, "nothing was begun", 0, 0),
+        (Stage.CONTROLLERS, "controllers", 0, 0),
+        (Stage.MIGRATION_MODE, "half of migration-mode", 1, 2),
+        (Stage.COPY, "hybrid", 1, 3),
+        (Stage.KRAFT_MODE, "kraft-mode", 2, 6),
+        (Stage.SOAK, "kraft-mode", 2, 6),
+    ],
+)
+def test_from_each_stage_of_a_healthy_cluster_the_way_back_is_open(
+    stage: Stage, origin: str, rolls: int, restarts: int
+) -> None:
+    """With what it costs there."""
+    found = asked(whole(stage))
+    assert (found.word, found.origin) == (READY, origin), found.reasons
+    assert (found.cost.rolls, found.cost.restarts) == (rolls, restarts)
+    assert not found.of(Weight.BAR)
+    assert not found.of(Weight.WORK)
+
+
+def test_half_of_the_second_roll_costs_two_restarts_for_each_broker_in_kraft_mode() -> None:
+    """And one for each of the others."""
+    found = asked(registration(0, migrating=False)(whole(Stage.COPY)))
+    assert (found.word, found.origin, found.cost.rolls, found.cost.restarts) == (READY, "half of kraft-mode", 2, 4)
+
+
+def test_minutes_and_gap_are_measured_or_said_to_be_defaults() -> None:
+    """Six seconds a restart, four without a controller; without a journal the defaults, by name."""
+    cost = asked(whole(Stage.SOAK)).cost
+    assert cost.minutes == pytest.approx((6 * 6 + 4) / 60)
+    assert cost.gap_seconds == 4
+    assert "the middle of 3 measured here" in cost.basis
+    plain = asked(whole(Stage.SOAK), replace(GOOD, restart=None, gap=None)).cost
+    assert plain.minutes == pytest.approx((6 * 120 + 30) / 60)
+    assert plain.basis.count("a default, none was measured") == 2
+
+
+def test_before_the_copy_nobody_takes_the_controller_away() -> None:
+    """/controller is a ZooKeeper broker's: there is no gap."""
+    assert asked(whole(Stage.MIGRATION_MODE)).cost.gap_seconds == 0
+    assert asked(whole(Stage.CONTROLLERS)).cost.gap_seconds == 0
+
+
+@pytest.mark.parametrize("stage", [Stage.FINALIZE, Stage.CLEANUP])
+def test_after_finalize_the_way_is_gone(stage: Stage) -> None:
+    """For ever, and nothing else is told."""
+    found = asked(whole(stage))
+    assert (found.word, found.gone) == (NOT, True)
+    assert names(found, Weight.BAR) == {"finalized"}
+
+
+def test_accidentally_finalized_with_brokers_in_zookeeper_mode_is_gone_too() -> None:
+    """Whatever the brokers are: the metadata says POST_MIGRATION."""
+    world = worlds.with_kraft(whole(Stage.COPY), migration_state=ZkMigrationState.POST_MIGRATION)
+    found = asked(world)
+    assert found.gone
+    assert "roll forward" in found.reasons[0].next_step
+
+
+def unflagged(node: int) -> Bend:
+    """A controller answers without the flag."""
+
+    def bend(world: World) -> World:
+        answer = NodeAnswer(migration_flag=False, finalized_features={})
+        return worlds.with_live(world, controllers={**live(world).controllers, NodeId(node): answer})
+
+    return bend
+
+
+def meta(version: int) -> Bend:
+    """A disk that was formatted with kafka-storage."""
+    return lambda world: worlds.with_directory(
+        world, 1, 2, lambda entry: replace(entry, meta=MetaProperties(version, "c", 1, entry.id))
+    )
+
+
+def broken_meta(world: World) -> World:
+    """A meta.properties that does not parse."""
+    return worlds.with_directory(world, 1, 2, lambda entry: replace(entry, meta=MetaBroken("version is no number")))
+
+
+def behind(records: int) -> Bend:
+    """/migration that many records behind."""
+
+    def bend(world: World) -> World:
+        znode = zk(world).migration
+        assert isinstance(znode, MigrationZnode)
+        return worlds.with_zk(world, migration=replace(znode, offset=kraft(world).offset - records))
+
+    return bend
+
+
+def controllers_silent(*nodes: int) -> Bend:
+    """Controllers that do not answer."""
+
+    def bend(world: World) -> World:
+        gone = {NodeId(node): Unknown("connection refused") for node in nodes}
+        return worlds.with_live(world, controllers={**live(world).controllers, **gone})
+
+    return bend
+
+
+def both_down(world: World) -> World:
+    """Two brokers stopped."""
+    return service(0, Stopped())(service(1, Stopped())(world))
+
+
+def file_without_flag(world: World) -> World:
+    """The file of a running controller lost its flag."""
+    return worlds.with_values(world, 3001, zookeeper__metadata__migration__enable=None)
+
+
+@pytest.mark.parametrize(
+    ("stage", "bend", "bars"),
+    [
+        (Stage.COPY, without("zookeeper"), {"zookeeper-unknown"}),
+        (Stage.SOAK, unflagged(3002), {"controller-without-flag"}),
+        (Stage.SOAK, without("disks"), {"disks-unknown"}),
+        (Stage.COPY, broken_disk(1), {"disk"}),
+        (Stage.COPY, broken_meta, {"meta-broken"}),
+        (Stage.COPY, behind(101), {"lag"}),
+        (Stage.COPY, without("kraft"), {"lag-unknown"}),
+        (Stage.COPY, different, {"different"}),
+        (Stage.COPY, both_down, {"brokers-down"}),
+        (Stage.COPY, silent_broker, {"no-answer"}),
+        (Stage.COPY, without("services"), {"services-unknown"}),
+        (Stage.COPY, service(0, Unknown("no pid file")), {"service-unknown"}),
+        (Stage.COPY, service(3000, Unknown("no pid file")), {"service-unknown"}),
+        (Stage.SOAK, no_leader, {"no-quorum"}),
+        (Stage.SOAK, controllers_silent(3001, 3002), {"no-majority"}),
+        (Stage.SOAK, lambda world: worlds.with_kraft(world, features={"metadata.version": 25}), {"metadata-version"}),
+        (Stage.COPY, lambda world: worlds.with_zk(world, controller=Unknown("denied")), {"controller-unknown"}),
+        (Stage.COPY, lambda world: worlds.with_zk(world, migration=Unknown("denied")), {"migration-unknown"}),
+    ],
+)
+def test_what_bars_the_way_is_named(stage: Stage, bend: Bend, bars: set[str]) -> None:
+    """One fault, one bar; each says what to do."""
+    found = asked(bend(whole(stage)))
+    assert found.word is NOT
+    assert names(found, Weight.BAR) >= bars
+    assert all(reason.next_step for reason in found.of(Weight.BAR))
+    assert not found.gone
+
+
+@pytest.mark.parametrize(
+    ("stage", "bend", "work"),
+    [
+        (Stage.SOAK, meta(1), "meta-version"),
+        (Stage.COPY, service(1, Stopped()), "broker-down"),
+        (Stage.COPY, unhealthy, "not-whole"),
+        (Stage.SOAK, controllers_silent(3001), "controller-down"),
+        (Stage.SOAK, file_without_flag, "flag-not-in-file"),
+        (Stage.COPY, lambda world: worlds.with_zk(world, migration=MigrationZnode(-1, -1, 3000, 1, 0)), "stuck-copy"),
+        (Stage.COPY, lambda world: worlds.with_zk(world, migration=NullZnode(0)), "stuck-copy"),
+        (Stage.COPY, lambda world: worlds.with_zk(world, pending=PendingWork(reassignments=("t-0",))), "pending"),
+        (Stage.COPY, lambda world: worlds.with_zk(world, pending=PendingWork(log_dir_events=("e",))), "pending"),
+    ],
+)
+def test_what_has_to_be_done_first_is_work(stage: Stage, bend: Bend, work: str) -> None:
+    """The way is open, and more than its ordinary steps is needed."""
+    found = asked(bend(whole(stage)))
+    assert found.word is WORK, found.reasons
+    assert names(found, Weight.WORK) == {work}
+
+
+def test_a_broker_that_is_down_need_not_answer() -> None:
+    """It is told once."""
+    found = asked(service(1, Stopped())(silent_broker(whole(Stage.COPY))))
+    assert (found.word, names(found, Weight.WORK), names(found, Weight.BAR)) == (WORK, {"broker-down"}, set())
+
+
+def test_controllers_need_no_majority_where_they_are_only_stopped() -> None:
+    """From hybrid the first act is to stop them all."""
+    found = asked(controllers_silent(*map(int, CONTROLLERS[1:]))(whole(Stage.COPY)))
+    assert found.word is READY
+
+
+@pytest.mark.parametrize(
+    ("kept", "reason"),
+    [
+        (KeptFile("/b", "there is no backup"), "backup-unusable"),
+        (KeptFile("/b", "it is not what was kept: its SHA-256 is another"), "backup-unusable"),
+        (Unknown("permission denied"), "backup-unknown"),
+    ],
+)
+def test_without_a_true_backup_of_each_changed_broker_nothing_is_ready(kept: KeptFile | Unknown, reason: str) -> None:
+    """Files are restored, and never made anew; a broker that was not changed needs none."""
+    for node in (0, 2):
+        found = asked(whole(Stage.COPY), replace(GOOD, configs={**KEPT, NodeId(node): kept}))
+        assert (found.word, names(found, Weight.BAR)) == (NOT, {reason})
+    untouched = asked(whole(Stage.MIGRATION_MODE), replace(GOOD, configs={**KEPT, NodeId(2): kept}))
+    assert untouched.word is READY
+
+
+def test_backups_that_nobody_looked_for_are_unknown() -> None:
+    """No facts, no READY; where no broker was changed none is needed."""
+    assert names(way_back(whole(Stage.COPY)), Weight.BAR) == {"backup-unknown"}
+    assert way_back(whole(Stage.CONTROLLERS)).word is WORK  # of the tree
+    assert way_back(whole(Stage.ASSESS)).word is READY
+
+
+def test_the_tree_without_a_backup_is_work() -> None:
+    """The way back needs none, and nobody should go it without one."""
+    for tree in (Unknown("no journal names one"), KeptFile("t", "it cannot be read")):
+        found = asked(whole(Stage.COPY), replace(GOOD, zookeeper=tree))
+        assert (found.word, names(found, Weight.WORK)) == (WORK, {"no-zookeeper-backup"})
+
+
+def test_a_run_that_started_a_controller_without_the_flag_counts_though_nobody_answers() -> None:
+    """From the first such start on: by the journal."""
+    world = worlds.with_live(whole(Stage.SOAK), controllers={node: Unknown("refused") for node in CONTROLLERS})
+    found = asked(world, replace(GOOD, unflagged=(3000,)))
+    assert "controller-without-flag" in names(found, Weight.BAR)
+
+
+def test_the_epoch_rule_is_told_and_changes_nothing() -> None:
+    """KAFKA-20488: raising /controller_epoch is one of the ordinary steps."""
+    znode = ControllerZnode(3000, 9, ephemeral=False, version=0)
+    found = asked(worlds.with_zk(whole(Stage.COPY), controller=znode))
+    assert (found.word, names(found, Weight.NOTE)) == (READY, {"epoch-rule"})
+    assert not names(asked(whole(Stage.COPY)), Weight.NOTE)
+
+
+def test_a_cluster_of_which_nothing_can_be_seen_is_not_ready() -> None:
+    """Unknown is never nothing."""
+    world = World(inventory=worlds.inventory())
+    found = asked(world)
+    assert found.word is NOT
+    assert {"zookeeper-unknown", "broker-unknown"} <= names(found, Weight.BAR)
+
+
+def test_controllers_that_are_gone_and_left_the_znode_are_still_the_beginning() -> None:
+    """/migration is there: something began; without it, and without metadata, nothing did."""
+    left = replace(whole(Stage.CONTROLLERS), kraft=Unknown("no controller answers"))
+    assert asked(left).origin == "controllers"
+    assert asked(worlds.with_zk(left, migration=NoZnode())).origin == "nothing was begun"
+
+
+def test_by_the_files_a_finalized_cluster_is_told_where_nobody_answers() -> None:
+    """Every controller's file without the flag, every broker's in KRaft mode: there is no way back to offer."""
+    world = replace(whole(Stage.CLEANUP), kraft=Unknown("no controller answers"))
+    assert asked(world).gone
+
+
+def test_without_registrations_the_files_say_what_has_to_be_taken_back() -> None:
+    """The metadata cannot be read: a broker in KRaft mode is still one."""
+    world = replace(whole(Stage.SOAK), kraft=Unknown("no controller answers"))
+    found = asked(world)
+    assert (found.origin, found.cost.restarts) == ("kraft-mode", 6)
+    assert found.word is NOT

@@ -1,0 +1,69 @@
+"""Rollback readiness in lines and as values: the word first, then the cost, then every reason with what to do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+from migrate.checks.way_back import way_back
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.views import Stopped
+from migrate.model.way_back import Reason, WayBack, Weight
+from migrate.report.way_back_text import as_values, headline, lines
+from tests.checks.test_way_back import GOOD, KEPT
+from tests.steps.looks import service, whole
+
+
+def answers(stage: Stage) -> WayBack:
+    """A healthy cluster's answer."""
+    return way_back(whole(stage), GOOD)
+
+
+def test_the_word_comes_first_then_how_then_what_it_costs() -> None:
+    """With the basis of every duration."""
+    said = list(lines(as_values(answers(Stage.SOAK))))
+    assert said[0] == "READY, from: kraft-mode"
+    assert said[1].startswith("roll the KRaft brokers to migration mode")
+    assert said[2].startswith("2 rolls (6 restarts), about 42 s, 4.0 s without a controller [6 s a restart")
+    assert len(said) == 3
+
+
+def test_where_no_broker_is_restarted_that_is_said() -> None:
+    """From stage controllers on only znodes and controllers are touched."""
+    said = list(lines(as_values(answers(Stage.CONTROLLERS))))
+    assert said[2] == "no broker is restarted, never without a controller [nothing is restarted]"
+
+
+def test_each_reason_stands_with_its_next_step() -> None:
+    """The bars before the work."""
+    bent = service(1, Stopped())(whole(Stage.COPY))
+    found = way_back(bent, replace(GOOD, configs={**KEPT, NodeId(2): Unknown("permission denied")}))
+    said = list(lines(as_values(found)))
+    assert said[0].startswith("NOT READY")
+    assert said[3] == "bar: broker 2: its backup is not known: permission denied"
+    assert said[4] == "  do: find the run's folder"
+    assert said[5] == "work: broker 1: it is down"
+
+
+def test_a_way_that_is_gone_has_no_price() -> None:
+    """And says so in one line, too."""
+    found = answers(Stage.FINALIZE)
+    assert not any("roll (" in line or "rolls (" in line for line in lines(as_values(found)))
+    assert headline(found).startswith("NOT READY from finalize; the KRaft metadata: the migration is finalized")
+
+
+def test_values_are_plain() -> None:
+    """Through JSON and back they are the same, at every stage."""
+    for stage in Stage:
+        values = as_values(answers(stage))
+        assert json.loads(json.dumps(values)) == values
+        assert values["readiness"] in ("READY", "READY WITH WORK", "NOT READY")
+
+
+def test_text_from_the_cluster_is_made_safe() -> None:
+    """A path may hold anything."""
+    found = answers(Stage.COPY)
+    hostile = replace(found, reasons=(Reason(Weight.BAR, "disk", "/d\x1b[2J", "x\u202ey", "do"),))
+    assert not any("\x1b" in line or "\u202e" in line for line in (*lines(as_values(hostile)), headline(hostile)))
