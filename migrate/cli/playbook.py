@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import pathlib
+from collections.abc import Sequence
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -14,6 +16,7 @@ from migrate.errors import DocumentInvalid, InputError, MigrateError
 
 if TYPE_CHECKING:
     from migrate.model.inventory import Inventory, Playbook
+    from migrate.playbook.shown import Shown
 
 FILE = click.Path(path_type=pathlib.Path)
 
@@ -87,19 +90,24 @@ def schema(kind: str) -> int:
 @click.argument("file", type=FILE)
 @output_option
 def show(file: pathlib.Path, output: str) -> int:
-    """What FILE comes to: every default written out, every path resolved."""
+    """What FILE comes to: every default written out with where each value comes from, every path resolved."""
     from migrate.playbook.load import kind_of, load_inventory, load_playbook
+    from migrate.playbook.shown import shown
 
     found: Playbook | Inventory
     if (kind := kind_of(file)) == "MigrationPlaybook":
         found = load_playbook(file)
+        if output == "text":
+            click.echo("\n".join(_table(shown(file))))
+            return EXIT_OK
     elif kind == "Inventory":
         found = load_inventory(file)
     else:
         raise click.UsageError(f"{file} is of kind {kind}: show takes a playbook or an inventory")
     resolved = _resolved(found)
     if output == "json":
-        click.echo(json.dumps({"kind": kind, **resolved}, indent=2))
+        values = [asdict(entry) for entry in shown(file)] if kind == "MigrationPlaybook" else []
+        click.echo(json.dumps({"kind": kind, **resolved, "values": values}, indent=2))
     else:
         click.echo("\n".join(_lines(resolved)))
     return EXIT_OK
@@ -107,16 +115,22 @@ def show(file: pathlib.Path, output: str) -> int:
 
 def _resolved(found: Playbook | Inventory) -> dict[str, Any]:
     """The value as plain data: stages and policies by name.  Secrets are paths, so nothing is hidden."""
-    from dataclasses import asdict
-
     from migrate.model.inventory import Playbook
 
     plain = asdict(found)
     if isinstance(found, Playbook):
+        plain["stage_windows"] = {stage.label: name for stage, name in found.stage_windows.items()}
         plain["stages"] = [stage.label for stage in found.stages]
         plain["default_policy"] = found.default_policy.name.lower()
         plain["broker_policies"] = {str(int(node)): p.name.lower() for node, p in found.broker_policies.items()}
     return plain
+
+
+def _table(rows: Sequence[Shown]) -> list[str]:
+    """Key, value, origin in columns."""
+    wide = max(len(row.key) for row in rows)
+    long = min(60, max(len(row.value) for row in rows))
+    return [f"{row.key:<{wide}}  {row.value:<{long}}  ({row.origin})" for row in rows]
 
 
 def _lines(value: Any, indent: int = 0) -> list[str]:

@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
-from migrate.model.stage import DirectoryPolicy, Stage
+from migrate.model.policies import ErrorBudget, HealthPolicy, Pace
+from migrate.model.stage import ACTING, DirectoryPolicy, Stage
+from migrate.model.windows import Window
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +68,7 @@ class Inventory:
     executor_options: Mapping[str, str] = field(default_factory=dict)
     expect_cluster_id: str | None = None
     runs: str = "runs"
+    zookeeper_rate: int | None = None  # operations a second that we may ask of ZooKeeper; None: no limit
 
     @property
     def voters(self) -> str:
@@ -105,10 +109,27 @@ class Playbook:
     expect_cluster_id: str | None
     expect_brokers: tuple[NodeId, ...] | None
     inventory: str = ""  # path of the inventory it names
+    windows: Mapping[str, Window] = field(default_factory=dict)
+    stage_windows: Mapping[Stage, str] = field(default_factory=dict)  # stages that name a window of their own
+    rollback_window: str = ""  # empty: a rollback keeps no hours
+    approvals: ApprovalPolicy = field(default_factory=ApprovalPolicy)
+    health: HealthPolicy = field(default_factory=HealthPolicy)
+    budget: ErrorBudget | None = None
+    pace: Pace = field(default_factory=Pace)
+    accept_volatile: tuple[str, ...] = ()  # types of file systems that may hold log directories although they vanish
 
     def policy(self, broker: int) -> DirectoryPolicy:
         """The directory policy of a broker."""
         return self.broker_policies.get(NodeId(broker), self.default_policy)
+
+    def window_of(self, stage: Stage) -> Window | None:
+        """The window that binds a stage; None where none does.
+
+        A window called `default` binds every stage that acts, unless the stage names another one; a stage that only
+        looks is bound where it names one.
+        """
+        name = self.stage_windows.get(stage, "default" if stage in ACTING else "")
+        return self.windows.get(name)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from enum import IntEnum
+from typing import Final
 
 
 class Stage(IntEnum):
@@ -34,6 +35,18 @@ class Stage(IntEnum):
     def reversible(self) -> bool:
         """Is there a way back once the stage has begun?"""
         return self < Stage.FINALIZE
+
+
+ACTING: Final = frozenset(  # stages that change something; the others look, watch and prove
+    {
+        Stage.PREPARE,
+        Stage.CONTROLLERS,
+        Stage.MIGRATION_MODE,
+        Stage.KRAFT_MODE,
+        Stage.FINALIZE,
+        Stage.CLEANUP,
+    }
+)
 
 
 class ZkMigrationState(IntEnum):

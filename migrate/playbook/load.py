@@ -11,12 +11,14 @@ from migrate.errors import DocumentInvalid
 from migrate.kafka.secret_files import read_secret
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AcceptedDifference, Inventory, Playbook
+from migrate.model.policies import ErrorBudget, HealthPolicy, Pace
 from migrate.model.stage import DirectoryPolicy, Stage
+from migrate.playbook.acting import acting_faults, approval_policy
 from migrate.playbook.document import Document, Mapping, Scalar, position_of, read_document
 from migrate.playbook.fields import Section
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
 from migrate.playbook.problems import Fault, refuse, validate
-from migrate.playbook.schema import STAGE_KEYS, AcceptedDifferences, MigrationPlaybook, Spec, StageSection
+from migrate.playbook.schema import STAGE_KEYS, AcceptedDifferences, MigrationPlaybook, Spec, StageSection, budget_of
 
 __all__ = [
     "KINDS",
@@ -121,6 +123,7 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
             NodeId(number): DirectoryPolicy[policy.upper()]
             for number, policy in spec.policy.directories.brokers.items()
         },
+        accept_volatile=tuple(spec.policy.directories.accept_volatile),
         accept_unavailable=tuple(spec.policy.availability.accept_unavailable),
         accepted_differences=load_accepted(near / accepted) if accepted else (),
         no_progress_seconds=(copy and copy.no_progress_timeout) or spec.policy.no_progress_timeout,
@@ -130,12 +133,27 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
         expect_cluster_id=expect.cluster_id,
         expect_brokers=tuple(NodeId(number) for number in expect.brokers) if expect.brokers else None,
         inventory=os.path.normpath(near / spec.cluster.inventory),
+        windows={name: section.window(name) for name, section in spec.windows.items()},
+        stage_windows={section.stage: section.window for section in spec.stages if section.window is not None},
+        rollback_window=spec.rollback.window or "",
+        approvals=approval_policy(spec),
+        health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
+        budget=_budget(spec, near),
+        pace=Pace(spec.policy.rollout.node_estimate, spec.policy.hybrid_max_age),
     )
+
+
+def _budget(spec: Spec, near: Path) -> ErrorBudget | None:
+    probes = spec.policy.probes
+    if probes is None:
+        return None
+    return ErrorBudget(os.path.normpath(near / probes.history), *budget_of(probes.error_budget))
 
 
 def _faults(spec: Spec) -> Iterator[Fault]:
     for index, (before, section) in enumerate(zip([None, *spec.stages], spec.stages, strict=False)):
         yield from _stage_faults(index, before, section)
+    yield from acting_faults(spec)
     brokers = spec.policy.directories.brokers
     for text in brokers:
         if not text.isascii() or not text.isdigit() or (text[0] == "0" and text != "0") or int(text[:11]) >= 2**31:

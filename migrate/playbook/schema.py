@@ -6,25 +6,30 @@ refused by name, because a promise that is read and not kept is worse than one t
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, Field
 
 from migrate.model.stage import Stage
+from migrate.playbook.approvals import ApprovalSection, ApprovalsSection
 from migrate.playbook.fields import (
+    SECONDS,
     ClusterId,
     Day,
     Duration,
     DurationText,
     FilePath,
     Metadata,
+    Name,
     NodeNumber,
     Section,
     Text,
     TopicPattern,
     Whole,
 )
+from migrate.playbook.windows import WindowSection
 
 INVENTORY_HAS_IT: Final = "it stands in the inventory that `inventory` names"
 KAFKAS_OWN: Final = ("admin", "brokers", "cluster", "config", "controller", "controller_epoch", "migration")
@@ -43,6 +48,7 @@ StageName = Literal[
 ]
 Policy = Literal["observe", "drive"]
 DifferenceClass = Literal["ONLY_ZK", "ONLY_KRAFT", "DIFFERS"]
+BUDGET: Final = re.compile(r"(\d{1,3}(?:\.\d{1,4})?)%/([1-9]\d{0,5})([smhd])")
 
 
 def _lock_path(path: str) -> str:
@@ -61,6 +67,19 @@ def _lock_path(path: str) -> str:
     ):
         raise ValueError("this path belongs to Kafka: choose one of your own, such as /kraft-migrate/lock")
     return path
+
+
+def budget_of(text: str) -> tuple[float, float]:
+    """`0.1%/5m` as (share, seconds); ValueError for anything else."""
+    match = BUDGET.fullmatch(text)
+    if match is None or not 0 < float(match[1]) <= 100:
+        raise ValueError("a share of failed requests in a time is expected, such as 0.1%/5m")
+    return float(match[1]) / 100, float(int(match[2]) * SECONDS[match[3]])
+
+
+def _budget(text: str) -> str:
+    budget_of(text)
+    return text
 
 
 class Expect(Section):
@@ -92,6 +111,7 @@ class Directories(Section):
 
     default: Policy = "observe"
     brokers: dict[Text, Policy] = Field(default_factory=dict)
+    accept_volatile: list[Literal["tmpfs", "ramfs", "overlay"]] = Field(default_factory=list)  # B-DIR-09
 
 
 class Availability(Section):
@@ -118,24 +138,43 @@ class Rollout(Section):
     """How brokers are rolled: always one at a time, and the first failure stops."""
 
     later: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("order", "canary_soak", "batches"), "the plan shows the order; apply a single stage to pause after it"
+        ("order", "canary_soak", "batches"), "the plan shows the order; `control hold-after` parks behind a stage"
     )
     max_fail: Annotated[Whole, Field(le=0)] = 0
+    node_estimate: Annotated[Duration, Field(ge=1)] = 900.0  # a node's p90, until this run has measured one
+
+
+class Health(Section):
+    """Before each restart: `samples` looks in a row, `interval` apart, find no partition without its full ISR."""
+
+    later: ClassVar[Mapping[str, str]] = {
+        "unhealthy_limit": "a wait ends when nothing advances: no_progress_timeout",
+    }
+    samples: Annotated[Whole, Field(ge=1, le=1000)] = 3
+    interval: Annotated[Duration, Field(ge=1, le=600)] = 5.0
+    max_urp: Annotated[Whole, Field(le=0)] = 0  # there is no other value
+    max_offline: Annotated[Whole, Field(le=0)] = 0  # there is no other value
+
+
+class Probes(Section):
+    """An error budget: the share of a probe's requests that may fail; where it is spent, nothing more is restarted."""
+
+    later: ClassVar[Mapping[str, str]] = {"topic": "run a probe of your own; `history` names the file that it writes"}
+    history: FilePath
+    error_budget: Annotated[Text, AfterValidator(_budget)]
 
 
 class Policies(Section):
     """Policies over all stages."""
 
-    later: ClassVar[Mapping[str, str]] = {
-        "health": "every restart already waits for full in-sync replica sets",
-        "probes": "the lab's load shows what clients see",
-        "hybrid_max_age": "apply the stages after hybrid in the same window",
-    }
     directories: Directories = Directories()
     availability: Availability = Availability()
     rollout: Rollout = Rollout()
     backup: Backup = Backup()
     lock: Lock = Lock()
+    health: Health = Health()
+    probes: Probes | None = None
+    hybrid_max_age: Annotated[Duration, Field(ge=60)] = 86400.0  # half rolled or hybrid; KAFKA-19622
     no_progress_timeout: Annotated[Duration, Field(ge=10)] = 600.0
 
 
@@ -152,8 +191,6 @@ class StageSection(Section):
     """One stage.  Which keys a stage takes is in `STAGE_KEYS`."""
 
     later: ClassVar[Mapping[str, str]] = {
-        "window": "start `apply` inside the window; it parks between stages",
-        "approval": "plans with finalize ask for --confirm FINGERPRINT",
         "on_failure": "the first failure always stops the run",
         "pause_when": "the first failure always stops the run",
         "rollout": "brokers always restart one at a time",
@@ -164,6 +201,8 @@ class StageSection(Section):
     }
     name: StageName
     needs: list[StageName] | None = None
+    window: Name | None = None
+    approval: ApprovalSection | None = None
     fail_on: Annotated[list[Literal["blocker"]], Field(min_length=1, max_length=1)] | None = None
     no_progress_timeout: Annotated[Duration, Field(ge=10)] | None = None
     diff: Diff | None = None
@@ -185,12 +224,21 @@ STAGE_KEYS: Final[Mapping[str, Stage]] = {
 }
 
 
+class Rollback(Section):
+    """The way back: no window binds it unless one is named here, because an emergency keeps no hours."""
+
+    later: ClassVar[Mapping[str, str]] = {
+        "allow_from": "every stage before finalize has its way back; `rollback plan` shows it",
+        "rehearsed_within": "rehearse with `lab demo --rollback-from STAGE`",
+    }
+    window: Name | None = None
+    approval: ApprovalSection | None = None
+
+
 class Spec(Section):
     """The whole intent."""
 
     later: ClassVar[Mapping[str, str]] = {
-        "windows": "start `apply` inside the window; it parks between stages",
-        "rollback": "the plan shows the way back of each stage",
         "reports": "reports lie in the run's folder, which the inventory names as `runs`",
         "notifications": "wrap the command: its exit code says how it ended",
         "hooks": "wrap the command: its exit code says how it ended",
@@ -198,6 +246,9 @@ class Spec(Section):
     cluster: Cluster
     controllers: Controllers | None = None
     policy: Policies = Policies()
+    windows: dict[Name, WindowSection] = Field(default_factory=dict)
+    approvals: ApprovalsSection = ApprovalsSection()
+    rollback: Rollback = Rollback()
     stages: Annotated[list[StageSection], Field(min_length=1)] = Field(
         default_factory=lambda: [StageSection(name="assess")]
     )

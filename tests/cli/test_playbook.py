@@ -35,7 +35,7 @@ def test_lint_says_ok_for_each_file_that_is_right(tmp_path: Path) -> None:
 def test_lint_tells_every_problem_with_place_and_next_step(tmp_path: Path) -> None:
     """Exit code 1; the right file among them is told as such."""
     good = write(tmp_path, "inventory.yaml", INVENTORY)
-    bad = write(tmp_path, "p.yaml", SPEC + "  polcy: {}\n  windows: {}\n")
+    bad = write(tmp_path, "p.yaml", SPEC + "  polcy: {}\n  hooks: []\n")
     result = run("lint", good, bad, str(tmp_path / "missing.yaml"))
     assert result.return_value == 1
     for part in (f"{good}: ok", f"{bad}:6:3", f"{bad}:7:3", "did you mean `policy`?", "E-PLAY-01", "missing.yaml"):
@@ -74,15 +74,40 @@ def test_schema_of_an_unknown_kind_is_a_usage_error() -> None:
         run("schema", "Deployment")
 
 
-def test_show_writes_every_default_out(tmp_path: Path) -> None:
-    """What an empty playbook comes to, and the stages by name."""
+def test_show_writes_every_default_out_and_where_each_value_comes_from(tmp_path: Path) -> None:
+    """A line of the file, a default, or what it follows from; nothing is left to guess."""
+    text = SPEC + (
+        "  policy:\n    health: {samples: 12}\n"
+        "  windows:\n    default: {timezone: Europe/Berlin, allow: [Mon-Thu 21:00-05:00]}\n"
+        "  stages: [{name: assess}, {name: prepare}]\n"
+    )
+    path = write(tmp_path, "p.yaml", text)
+    lines = {tuple(part.strip() for part in line.split("  ") if part) for line in run("show", path).output.splitlines()}
+    for wanted in (
+        ("spec.policy.health.samples", "12", "(line 7)"),
+        ("spec.policy.health.interval", "5s", "(default)"),
+        ("spec.policy.lock.path", "/kraft-migrate/lock", "(default)"),
+        ("spec.policy.directories.default", "observe", "(default)"),
+        ("spec.windows.default.reserve", "45m", "(default)"),
+        ("spec.stages[1].name", "prepare", "(line 10)"),
+        ("stage assess: window", "at any time", "(no window binds it)"),
+        ("a wait ends after", "10m without progress", "(stage copy's no_progress_timeout, else policy's)"),
+    ):
+        assert wanted in lines
+    bound = next(line for line in lines if line[0] == "stage prepare: window")
+    assert bound[1:] == (
+        "default: Mon-Thu 21:00-05:00 Europe/Berlin",
+        "(windows.default binds every stage that acts)",
+    )
+
+
+def test_show_as_json_has_the_values_and_their_origins(tmp_path: Path) -> None:
+    """The resolved playbook beside them, as before."""
     path = write(tmp_path, "p.yaml", SPEC)
-    text = run("show", path).output
-    for line in ("stages: assess", "default_policy: observe", "soak_seconds: 604800.0", "keep_zookeeper: 14d"):
-        assert line in text.splitlines()
     found = json.loads(run("show", path, "-o", "json").output)
     assert (found["kind"], found["stages"]) == ("MigrationPlaybook", ["assess"])
     assert found["inventory"] == str(tmp_path / "inventory.yaml")
+    assert {"key": "spec.policy.no_progress_timeout", "value": "10m", "origin": "default"} in found["values"]
 
 
 def test_show_of_an_inventory_lists_its_nodes(tmp_path: Path) -> None:

@@ -85,6 +85,93 @@ NO_YAML = (
     Bad("deep in blocks", "".join(" " * n + "- \n" for n in range(100)), YamlRefused, "", ""),
     Bad("deep mappings", "{a: " * 200, YamlRefused, "", "deeper"),
 )
+
+
+def windows(window: str) -> str:
+    """A playbook with that default window."""
+    return SPEC + f"  windows:\n    default: {{{window}}}\n"
+
+
+KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
+ACTING = (  # when, and by whose word, a run may act
+    Bad("no allow", windows("timezone: UTC"), DocumentInvalid, "7:5", "spec.windows.default.allow is missing"),
+    Bad("nothing allowed", windows("allow: []"), DocumentInvalid, "7:15", "at least 1"),
+    Bad("unknown zone", windows("allow: [always], timezone: Europe/Atlantis"), DocumentInvalid, "7:32", "IANA"),
+    Bad("a zone as a path", windows("allow: [always], timezone: ../../etc/passwd"), DocumentInvalid, "7:32", "IANA"),
+    Bad("an abbreviation", windows("allow: [always], timezone: XYZT"), DocumentInvalid, "7:32", "IANA"),
+    Bad("a day misspelled", windows("allow: [Mo-Thu 21:00-05:00]"), DocumentInvalid, "7:23", "Mon-Thu 21:00"),
+    Bad("an hour too many", windows("allow: ['Mon 21:00-25:00']"), DocumentInvalid, "7:23", "no time of a day"),
+    Bad("no length", windows("allow: ['Mon 21:00-21:00']"), DocumentInvalid, "7:23", "no length"),
+    Bad("a day twice", windows("allow: ['Mon,Mon-Tue 21:00-22:00']"), DocumentInvalid, "7:23", "twice"),
+    Bad("no such day", windows("allow: [always], deny: [2026-02-30]"), DocumentInvalid, "7:39", "no day"),
+    Bad(
+        "backwards", windows("allow: [always], deny: [2026-02-03..2026-02-01]"), DocumentInvalid, "7:39", "ends before"
+    ),
+    Bad("a moment alone", windows("allow: ['2026-02-03T10:00']"), DocumentInvalid, "7:23", "no end"),
+    Bad("always denied", windows("allow: [always], deny: [always]"), DocumentInvalid, "7:39", "never opens"),
+    Bad("only denies", windows("allow: [last-business-day-of-month]"), DocumentInvalid, "7:23", "only denies"),
+    Bad("another rule", windows("allow: [always], dst: longest"), DocumentInvalid, "7:32", "shortest"),
+    Bad("never opens", windows("allow: [Mon 21:00-22:00], deny: [Mon]"), DocumentInvalid, "7:5", "never opens"),
+    Bad(
+        "dated, all denied",
+        windows("allow: ['2026-12-20T10:00..2026-12-20T12:00'], deny: [2026-12-15..2027-01-04]"),
+        DocumentInvalid,
+        "7:5",
+        "never opens",
+    ),
+    Bad("calendar files", windows("allow: [always], calendar: x.ics"), DocumentInvalid, "7:32", "unknown key"),
+    Bad("no such window", stages("{name: prepare, window: night}"), DocumentInvalid, "7:23", "there is no window"),
+    Bad(
+        "rollback's window",
+        SPEC + "  rollback: {window: night}\n",
+        DocumentInvalid,
+        "6:14",
+        "there is no window 'night'",
+    ),
+    Bad("copy with approval", stages("{name: copy, approval: {reviewers: [a]}}"), DocumentInvalid, "7:20", "neither"),
+    Bad("nobody", stages("{name: prepare, approval: {min: 1}}"), DocumentInvalid, "7:23", "reviewers is missing"),
+    Bad(
+        "two of one",
+        stages("{name: prepare, approval: {reviewers: [a, a], min: 2}}"),
+        DocumentInvalid,
+        "7:53",
+        "2 approvals are asked of 1",
+    ),
+    Bad(
+        "unknown group",
+        stages("{name: prepare, approval: {reviewers: ['@x']}}"),
+        DocumentInvalid,
+        "7:46",
+        "no group @x",
+    ),
+    Bad(
+        "not distinct",
+        stages("{name: prepare, approval: {reviewers: [a], distinct: false}}"),
+        DocumentInvalid,
+        "7:50",
+        "true",
+    ),
+    Bad("no public key", SPEC + "  approvals: {keys: {a: ssh-rsa AAAA}}\n", DocumentInvalid, "6:22", "ssh-ed25519"),
+    Bad(
+        "one key, two names",
+        SPEC + f"  approvals: {{keys: {{a: {KEY}, b: {KEY} comment}}}}\n",
+        DocumentInvalid,
+        f"6:{27 + len(KEY)}",
+        "the key of a",
+    ),
+    Bad(
+        "signed without key",
+        SPEC + "  approvals: {signed: required}\n  rollback: {approval: {reviewers: [a]}}\n",
+        DocumentInvalid,
+        "7:25",
+        "reviewer a has no key",
+    ),
+    Bad("a group in a group", SPEC + "  approvals: {groups: {'@a': ['@b']}}\n", DocumentInvalid, "6:31", "no groups"),
+    Bad("a group's name", SPEC + "  approvals: {groups: {a: [b]}}\n", DocumentInvalid, "6:24", "begins with @"),
+    Bad("no budget", policy("probes: {history: h, error_budget: 5}"), DocumentInvalid, "7:26", "0.1%/5m"),
+    Bad("budget over all", policy("probes: {history: h, error_budget: 101%/5m}"), DocumentInvalid, "7:26", "share"),
+)
+
 NO_PLAYBOOK = (
     Bad("a list", "- 1\n", DocumentInvalid, "1:1", "kind is missing"),
     Bad("a word", "hello\n", DocumentInvalid, "1:1", "kind is missing"),
@@ -104,11 +191,17 @@ NO_PLAYBOOK = (
     Bad(
         "unknown key in a list", stages("{name: assess, colour: red}"), DocumentInvalid, "7:22", "spec.stages[0].colour"
     ),
-    Bad("windows", SPEC + "  windows: {default: {}}\n", NotSupportedYet, "6:3", "not supported yet"),
+    *ACTING,
     Bad("hooks", SPEC + "  hooks: []\n", NotSupportedYet, "6:3", "spec.hooks"),
     Bad("notifications", SPEC + "  notifications: []\n", NotSupportedYet, "6:3", "not supported yet"),
-    Bad("probes", policy("probes: {topic: x}"), NotSupportedYet, "7:5", "policy.probes"),
-    Bad("approval", stages("{name: assess, approval: {min: 1}}"), NotSupportedYet, "7:22", "approval"),
+    Bad(
+        "our own probe",
+        policy("probes: {topic: x, history: h.jsonl, error_budget: 1%/5m}"),
+        NotSupportedYet,
+        "7:14",
+        "policy.probes.topic",
+    ),
+    Bad("rehearsal", SPEC + "  rollback: {rehearsed_within: 14d}\n", NotSupportedYet, "6:14", "rehearse"),
     Bad("signing", SPEC + "  reports: {sign: {}}\n", NotSupportedYet, "6:3", "runs"),
     Bad("bootstrap", HEAD + "spec:\n  cluster: {inventory: i, bootstrap: [a]}\n", NotSupportedYet, "5:27", "bootstrap"),
     Bad("yes for text", HEAD.replace("name: p", "name: [p]") + "spec: {}\n", DocumentInvalid, "3:12", "text"),

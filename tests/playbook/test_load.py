@@ -63,7 +63,7 @@ def test_wrong_content_is_refused_with_line_and_column(tmp_path: Path, bad: Bad)
 
 def test_all_problems_of_a_file_are_told_at_once(tmp_path: Path) -> None:
     """Nobody wants to mend one line a run; what is only not supported yet does not come first."""
-    text = SPEC + "  windows: {}\n  polcy: {}\n  controllers: {ids: ['1']}\n"
+    text = SPEC + "  hooks: []\n  polcy: {}\n  controllers: {ids: ['1']}\n"
     with pytest.raises(DocumentInvalid) as caught:
         load_playbook(write(tmp_path, text))
     assert "(and 2 more)" in caught.value.what
@@ -211,6 +211,23 @@ def test_a_dumped_inventory_reads_back_equal(tmp_path: Path, rack: str, user: st
     file.write_text(text, encoding="utf-8")
     assert load_inventory(file) == wanted
     assert str(tmp_path) not in text, "paths below the file's folder are written relative to it"
+
+
+@pytest.mark.parametrize("rate", [None, 1, 500, 1_000_000])
+def test_an_inventory_limits_how_fast_zookeeper_is_read(rate: int | None, tmp_path: Path) -> None:
+    """Operations a second; without the key there is no limit; written back as it was."""
+    text = INVENTORY if rate is None else f"{INVENTORY}  zookeeper_rate: {rate}\n"
+    found = load_inventory(write(tmp_path, text, "inventory.yaml"))
+    assert found.zookeeper_rate == rate
+    assert load_inventory(write(tmp_path, dump_inventory(found), "inventory.yaml")) == found
+
+
+@pytest.mark.parametrize("rate", ["0", "-1", "1.5", "'500'", "1000001", "fast", "null", "[1]"])
+def test_a_rate_that_is_none_is_refused_at_its_line(rate: str, tmp_path: Path) -> None:
+    """Nothing is guessed: 0 could mean never, or without end."""
+    with pytest.raises(DocumentInvalid) as caught:
+        load_inventory(write(tmp_path, f"{INVENTORY}  zookeeper_rate: {rate}\n", "inventory.yaml"))
+    assert "zookeeper_rate" in caught.value.what
 
 
 def test_playbook_and_inventory_are_held_against_each_other(tmp_path: Path) -> None:

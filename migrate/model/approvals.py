@@ -1,0 +1,167 @@
+"""Approvals: who said yes to which plan, and whether that is enough for a stage (pure).
+
+An approval is bound to a plan's fingerprint, so approving plan A never approves plan B.  Names are recorded; proven is
+only a name whose public key stands in the playbook, by a signature that fits.  The playbook's hash is part of the
+fingerprint, so keys cannot be exchanged behind an approved plan.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+APPROVAL_FORMAT: Final = "kraft-migrate/approval/v1"
+DEFAULT_EXPIRY: Final = 86400.0
+CLOCKS_DIFFER: Final = 300.0  # seconds by which a reviewer's clock may be ahead of ours
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalRule:
+    """What a stage asks for: `minimum` of the reviewers (names, or @groups), none older than `expires` seconds."""
+
+    reviewers: tuple[str, ...]
+    minimum: int = 1
+    expires: float = DEFAULT_EXPIRY
+    distinct: bool = True
+    instructions: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalPolicy:
+    """The playbook's word on approvals: rules by stage label (and `rollback`), public keys, groups."""
+
+    rules: Mapping[str, ApprovalRule] = field(default_factory=dict)
+    keys: Mapping[str, str] = field(default_factory=dict)  # reviewer -> OpenSSH public key (ssh-ed25519 ...)
+    groups: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # @name -> reviewers
+    signed: bool = False  # do only signed approvals count?
+
+    def reviewers(self, rule: ApprovalRule) -> tuple[str, ...]:
+        """The persons that a rule names, groups replaced by their members."""
+        named = [person for entry in rule.reviewers for person in self.groups.get(entry, (entry,))]
+        return tuple(dict.fromkeys(named))
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One person's yes to one plan: the name given, the account and host it came from, when, for which stages.
+
+    `stages` empty: every stage that asks this reviewer.  `signature` is base64, empty where it is not signed.
+    """
+
+    plan: str
+    reviewer: str
+    account: str
+    host: str
+    time: float
+    stages: tuple[str, ...] = ()
+    comment: str = ""
+    signature: str = ""
+
+    def signed_bytes(self) -> bytes:
+        """What a signature is made over: everything but the signature."""
+        body = {
+            "format": APPROVAL_FORMAT,
+            "plan": self.plan,
+            "reviewer": self.reviewer,
+            "account": self.account,
+            "host": self.host,
+            "time": round(self.time, 3),
+            "stages": list(self.stages),
+            "comment": self.comment,
+        }
+        return json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True).encode()
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """An approval with what its signature is worth: `proven`, or `fault` says why it counts for nothing."""
+
+    approval: Approval
+    proven: bool
+    fault: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """Enough persons said yes; each with whether the name is proven, until when it holds (seconds since the epoch)."""
+
+    by: tuple[str, ...]
+    until: float
+
+
+@dataclass(frozen=True, slots=True)
+class NotApproved:
+    """What is missing, and why what is there does not count."""
+
+    missing: str
+    because: tuple[str, ...]
+
+
+def decide(
+    policy: ApprovalPolicy, stage: str, fingerprint: str, found: Sequence[Judged], now: float
+) -> Approved | NotApproved | None:
+    """Is the stage approved for that plan?  None where it asks for no approval."""
+    rule = policy.rules.get(stage)
+    if rule is None:
+        return None
+    reviewers = policy.reviewers(rule)
+    good: list[Judged] = []
+    because: list[str] = []
+    for judged in sorted(found, key=lambda entry: entry.approval.time):
+        reason = next(_against(policy, rule, stage, fingerprint, judged, reviewers, now), "")
+        if not reason and rule.distinct:
+            reason = _same_person(judged, good)
+        if reason:
+            because.append(f"{judged.approval.reviewer}: {reason}")
+        else:
+            good.append(judged)
+    if len(good) < rule.minimum:
+        missing = f"{len(good)} of {rule.minimum} approvals of {', '.join(rule.reviewers)}"
+        return NotApproved(missing, tuple(because))
+    until = sorted((entry.approval.time + rule.expires for entry in good), reverse=True)[rule.minimum - 1]
+    return Approved(tuple(f"{entry.approval.reviewer}{_worth(entry)}" for entry in good), until)
+
+
+def _against(
+    policy: ApprovalPolicy,
+    rule: ApprovalRule,
+    stage: str,
+    fingerprint: str,
+    judged: Judged,
+    reviewers: tuple[str, ...],
+    now: float,
+) -> Iterator[str]:
+    """Why an approval does not count, the first reason first."""
+    approval = judged.approval
+    if approval.plan != fingerprint:
+        yield f"it is of plan {approval.plan[:8]}, this is {fingerprint[:8]}"
+    if judged.fault:
+        yield judged.fault
+    if approval.reviewer not in reviewers:
+        yield f"no reviewer of stage {stage}"
+    if approval.stages and stage not in approval.stages:
+        yield f"given for {', '.join(approval.stages)} only"
+    if not judged.proven and (policy.signed or approval.reviewer in policy.keys):
+        yield "it is not signed, and the playbook has a key for that name or wants all signed"
+    if approval.time > now + CLOCKS_DIFFER:
+        yield f"it was given {approval.time - now:.0f} s in the future: one of the clocks is wrong"
+    if now - approval.time > rule.expires:
+        yield f"it expired {now - approval.time - rule.expires:.0f} s ago"
+
+
+def _same_person(judged: Judged, good: Sequence[Judged]) -> str:
+    """Is that the same person as one before?  Unproven names of one account on one host are one person."""
+    mine = judged.approval
+    for other in good:
+        if other.approval.reviewer == mine.reviewer:
+            return "the same person twice"
+        unproven = not (judged.proven and other.proven)
+        if unproven and (other.approval.account, other.approval.host) == (mine.account, mine.host):
+            return f"the same account as {other.approval.reviewer}'s ({mine.account} on {mine.host}): one person"
+    return ""
+
+
+def _worth(judged: Judged) -> str:
+    return " (signed)" if judged.proven else " (recorded, not proven)"

@@ -1,0 +1,97 @@
+"""What a playbook says about when and by whose word a run may act: windows and approvals, held against each other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from migrate.model.approvals import ApprovalPolicy
+from migrate.model.stage import Stage
+from migrate.model.windows import ever_opens
+from migrate.playbook.approvals import ApprovalSection
+from migrate.playbook.problems import Fault, Location
+from migrate.playbook.schema import Spec
+
+
+def approval_policy(spec: Spec) -> ApprovalPolicy:
+    """The approvals of a playbook as one value; rules by stage label, and `rollback`."""
+    rules = {section.name: section.approval.rule() for section in spec.stages if section.approval is not None}
+    if spec.rollback.approval is not None:
+        rules["rollback"] = spec.rollback.approval.rule()  # type: ignore[index] # no stage, but a rule
+    return ApprovalPolicy(
+        rules={str(name): rule for name, rule in rules.items()},
+        keys=dict(spec.approvals.keys),
+        groups={name: tuple(members) for name, members in spec.approvals.groups.items()},
+        signed=spec.approvals.signed == "required",
+    )
+
+
+def acting_faults(spec: Spec) -> Iterator[Fault]:
+    """Windows that are not there or never open, approvals that nobody could give."""
+    for name, section in spec.windows.items():
+        if not ever_opens(section.window(name)):
+            yield Fault(
+                ("spec", "windows", name),
+                f"window {name} never opens",
+                "what it denies covers all that it allows",
+                "take a blackout out, or allow more",
+            )
+    for index, stage in enumerate(spec.stages):
+        at: Location = ("spec", "stages", index)
+        if stage.stage is Stage.COPY and (stage.window or stage.approval):
+            yield Fault(
+                (*at, "window" if stage.window else "approval"),
+                "stage copy takes neither window nor approval",
+                "it begins by itself with the registration of the last broker, and is watched in the same run",
+                "put it on migration-mode",
+            )
+        yield from _window_faults(spec, at, stage.window)
+        yield from _approval_faults(spec, at, stage.approval)
+    yield from _window_faults(spec, ("spec", "rollback"), spec.rollback.window)
+    yield from _approval_faults(spec, ("spec", "rollback"), spec.rollback.approval)
+    yield from _key_faults(spec)
+
+
+def _window_faults(spec: Spec, at: Location, window: str | None) -> Iterator[Fault]:
+    if window is not None and window not in spec.windows:
+        known = ", ".join(spec.windows) or "none"
+        yield Fault((*at, "window"), f"there is no window {window!r}", f"`windows` has: {known}")
+
+
+def _approval_faults(spec: Spec, at: Location, approval: ApprovalSection | None) -> Iterator[Fault]:
+    if approval is None:
+        return
+    where = (*at, "approval", "reviewers")
+    groups = spec.approvals.groups
+    for index, name in enumerate(approval.reviewers):
+        if name.startswith("@") and name not in groups:
+            yield Fault(
+                (*where, index),
+                f"there is no group {name}",
+                "persons must be told apart, so a group is a list of names",
+                f"write its members under spec.approvals.groups: {{'{name}': [alice, bob]}}",
+            )
+    persons = {person for name in approval.reviewers for person in groups.get(name, [name])}
+    if spec.approvals.signed == "required":
+        for person in sorted(persons - set(spec.approvals.keys)):
+            yield Fault(where, f"reviewer {person} has no key", "all approvals must be signed", "add it to keys")
+    if len(persons) < approval.min:
+        yield Fault((*at, "approval", "min"), f"{approval.min} approvals are asked of {len(persons)} persons")
+
+
+def _key_faults(spec: Spec) -> Iterator[Fault]:
+    seen: dict[str, str] = {}
+    for person, key in spec.approvals.keys.items():
+        if key in seen:
+            yield Fault(
+                ("spec", "approvals", "keys", person),
+                f"{person} has the key of {seen[key]}",
+                "two names with one key would be one person who approves twice",
+            )
+        seen.setdefault(key, person)
+    for group, members in spec.approvals.groups.items():
+        at = ("spec", "approvals", "groups", group)
+        if not group.startswith("@"):
+            yield Fault(at, f"a group's name begins with @, not {group!r}")
+        for index, member in enumerate(members):
+            if member.startswith("@"):
+                yield Fault((*at, index), "a group has persons in it, no groups")

@@ -1,0 +1,115 @@
+"""A playbook as it is understood: every value with where it comes from, a line of the file or a default."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from migrate.model.inventory import Playbook
+from migrate.model.stage import Stage
+from migrate.model.windows import label
+from migrate.playbook.document import Mapping, Node, Sequence, read_document
+from migrate.playbook.fields import Section
+from migrate.playbook.load import load_playbook
+from migrate.playbook.problems import validate
+from migrate.playbook.schema import STAGE_KEYS, MigrationPlaybook, StageSection
+
+DEFAULT: Final = "default"
+UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"))
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """One value: its key (dotted), its text, and `line 12` or `default` or what it follows from."""
+
+    key: str
+    value: str
+    origin: str
+
+
+def shown(path: str | Path) -> list[Shown]:
+    """Every value of a playbook, in the order of the schema; raises as load_playbook does."""
+    document = read_document(Path(path))
+    found = list(_section(validate(document, MigrationPlaybook), document.root, ""))
+    return [*found, *_followed(load_playbook(path))]
+
+
+def _section(section: Section, node: Node | None, at: str) -> Iterator[Shown]:
+    entries = node.entries if isinstance(node, Mapping) else {}
+    for name, info in type(section).model_fields.items():
+        key = info.alias or name
+        entry = entries.get(key)
+        if isinstance(section, StageSection) and STAGE_KEYS.get(key, section.stage) is not section.stage:
+            continue  # this stage takes no such key
+        line = entry.at.line if entry is not None else None
+        yield from _value(getattr(section, name), entry.value if entry else None, f"{at}.{key}" if at else key, line)
+
+
+def _value(value: Any, node: Node | None, at: str, line: int | None) -> Iterator[Shown]:
+    origin = DEFAULT if line is None else f"line {line}"
+    if isinstance(value, Section):
+        yield from _section(value, node, at)
+    elif isinstance(value, dict) and value:
+        entries = node.entries if isinstance(node, Mapping) else {}
+        for key, entry in value.items():
+            found = entries.get(str(key))
+            yield from _value(entry, found.value if found else None, f"{at}.{key}", found.at.line if found else line)
+    elif isinstance(value, list) and value and isinstance(value[0], Section):
+        items = node.items if isinstance(node, Sequence) else []
+        for index, entry in enumerate(value):
+            own = items[index] if index < len(items) else None
+            yield from _value(entry, own, f"{at}[{index}]", own.at.line if own else line)
+    else:
+        yield Shown(at, _text(value), origin)
+
+
+def _text(value: Any) -> str:
+    """The value as the file would write it; `-` for nothing."""
+    match value:
+        case None | []:
+            return "-"
+        case dict():
+            return "-"
+        case float():
+            return seconds_text(value)
+        case list():
+            return ", ".join(map(str, value))
+        case _:
+            return str(value)
+
+
+def seconds_text(value: float) -> str:
+    """Seconds as a playbook writes them: `7d`, `90s`."""
+    for size, unit in UNITS:
+        if value and value % size == 0:
+            return f"{value / size:g}{unit}"
+    return f"{value:g}s"
+
+
+def _followed(playbook: Playbook) -> Iterator[Shown]:
+    """What follows from several keys: paths, the window and the approvals of each stage, waits of stages."""
+    yield Shown("inventory", playbook.inventory, "beside the playbook")
+    for stage in playbook.stages:
+        window = playbook.window_of(stage)
+        if window is not None:
+            own = stage in playbook.stage_windows
+            origin = "named by the stage" if own else "windows.default binds every stage that acts"
+            yield Shown(f"stage {stage.label}: window", f"{window.name}: {label(window)}", origin)
+        elif stage in playbook.stages:
+            yield Shown(f"stage {stage.label}: window", "at any time", "no window binds it")
+        rule = playbook.approvals.rules.get(stage.label)
+        if rule is not None:
+            persons = ", ".join(playbook.approvals.reviewers(rule))
+            yield Shown(f"stage {stage.label}: approval", f"{rule.minimum} of {persons}", "named by the stage")
+    if Stage.SOAK in playbook.stages:
+        yield Shown("stage soak: duration", seconds_text(playbook.soak_seconds), "the stage's duration, else 7d")
+    if Stage.CLEANUP in playbook.stages:
+        yield Shown("stage cleanup: keep_zookeeper", playbook.keep_zookeeper, "the stage's keep_zookeeper, else 14d")
+    timeout = seconds_text(playbook.no_progress_seconds)
+    yield Shown("a wait ends after", f"{timeout} without progress", "stage copy's no_progress_timeout, else policy's")
+    rollback = playbook.windows.get(playbook.rollback_window)
+    yield Shown(
+        "rollback: window", label(rollback) if rollback else "at any time", "rollback.window; none unless it is named"
+    )
