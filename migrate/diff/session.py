@@ -127,8 +127,13 @@ class SparkHandle:
         return None if self._jvm is None else self._jvm.pid
 
     def stop(self) -> None:
-        """End session and driver, and remove their folder.  Stopping twice, or before the start ended, is well."""
+        """End session and driver, and remove their folder.  Stopping twice, or before the start ended, is well.
+
+        A start that is under way is broken off: what was not comparable is not waited for.
+        """
         self._stopped = True
+        if not self._ready.is_set() and (starting := self._jvm) is not None:
+            starting.stop(0.0)
         self._thread.join()
         with self._lock:
             session, self._session = self._session, None
@@ -142,10 +147,12 @@ class SparkHandle:
     def _run(self) -> None:
         began = time.monotonic()
         try:
-            self._jvm = start_driver(self._request())
+            self._jvm = start_driver(self._request(), unwanted=lambda: self._stopped)
             if self._stopped:
                 return
             self._session = _connect(self._jvm)
+            if self._stopped:
+                return
             _warm(self._session)
             self.seconds = time.monotonic() - began
             LOG.info("the Spark session is warm after %.1f s", self.seconds)
@@ -208,8 +215,13 @@ def _connect(jvm: DriverJvm) -> SparkSession:
         gateway = launch_gateway()  # type: ignore[no-untyped-call]
     finally:
         del os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"]
-    SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as SparkContext(gateway=...) does
-    session: SparkSession = SparkSession.builder.getOrCreate()
+    try:
+        SparkContext._ensure_initialized(gateway=gateway)  # noqa: SLF001 - as SparkContext(gateway=...) does
+        session: SparkSession = SparkSession.builder.getOrCreate()
+    except BaseException:
+        gateway.shutdown()
+        _forget()
+        raise
     return session
 
 
@@ -226,7 +238,6 @@ def _warm(session: SparkSession) -> None:
 def _close(session: SparkSession, *, alive: bool) -> None:
     """Stop the session and forget the gateway, so that this process may have another session later."""
     from pyspark import SparkContext  # noqa: PLC0415 - see _spark_home
-    from pyspark.sql import SparkSession  # noqa: PLC0415
 
     gateway = SparkContext._gateway  # noqa: SLF001 - pyspark never gives a gateway back by itself
     try:
@@ -237,10 +248,18 @@ def _close(session: SparkSession, *, alive: bool) -> None:
     finally:
         if gateway is not None:
             gateway.shutdown()
-        SparkContext._gateway = None  # noqa: SLF001
-        SparkContext._jvm = None  # noqa: SLF001
-        SparkContext._active_spark_context = None  # noqa: SLF001
-        SparkSession._instantiatedSession = None  # noqa: SLF001
+        _forget()
+
+
+def _forget() -> None:
+    """Have pyspark forget its gateway and session, which it never does by itself."""
+    from pyspark import SparkContext  # noqa: PLC0415 - see _spark_home
+    from pyspark.sql import SparkSession  # noqa: PLC0415
+
+    SparkContext._gateway = None  # noqa: SLF001
+    SparkContext._jvm = None  # noqa: SLF001
+    SparkContext._active_spark_context = None  # noqa: SLF001
+    SparkSession._instantiatedSession = None  # noqa: SLF001
 
 
 def _short(error: Exception) -> str:

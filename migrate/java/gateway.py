@@ -13,7 +13,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Final
@@ -123,17 +123,19 @@ class DriverJvm:
         _end(self._process, timeout)
 
 
-def start_driver(request: DriverRequest, timeout: float = 90.0) -> DriverJvm:
-    """Start the JVM and wait for its gateway.
+def start_driver(
+    request: DriverRequest, timeout: float = 90.0, *, unwanted: Callable[[], bool] = lambda: False
+) -> DriverJvm:
+    """Start the JVM and wait for its gateway, or until nobody wants it any more.
 
     Raises:
-        SparkDidNotStart: it did not start, ended at once, or opened no gateway within `timeout` seconds.
+        SparkDidNotStart: it did not start, ended at once, opened no gateway within `timeout` seconds, or is unwanted.
     """
     with tempfile.TemporaryDirectory(prefix="gateway-", dir=request.folder) as private:
         door = Path(private) / "door"
         process = _launch(request, door)
         try:
-            found = _wait(process, door, request.log, time.monotonic() + timeout)
+            found = _wait(process, door, request.log, time.monotonic() + timeout, unwanted)
         except BaseException:
             _end(process, 0.0)
             raise
@@ -158,9 +160,13 @@ def _launch(request: DriverRequest, door: Path) -> subprocess.Popen[bytes]:
         raise SparkDidNotStart("Spark's driver did not start", where=request.java.path, why=str(error)) from error
 
 
-def _wait(process: subprocess.Popen[bytes], door: Path, log: Path, deadline: float) -> tuple[int, str]:
+def _wait(
+    process: subprocess.Popen[bytes], door: Path, log: Path, deadline: float, unwanted: Callable[[], bool]
+) -> tuple[int, str]:
     """Port and secret, once the JVM has written them (it renames a whole file into place)."""
     while True:
+        if unwanted():
+            raise SparkDidNotStart("Spark was stopped before it was there", where=str(log))
         if door.exists():
             return read_door(door.read_bytes())
         try:

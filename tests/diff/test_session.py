@@ -220,3 +220,54 @@ def test_the_driver_does_not_outlive_us(tmp_path: Path) -> None:
     lines, code, _ = child(tmp_path, "killed")
     assert code == -signal.SIGKILL
     assert ended(int(lines[0].split()[1]))
+
+
+BROKEN_OFF = """
+import os, sys, threading
+from pathlib import Path
+from migrate.diff import session
+from migrate.diff.session import SparkHandle
+from migrate.errors import MigrateError
+
+folder = Path(sys.argv[1])
+reached = threading.Event()
+def wait(name):
+    real = getattr(session, name)
+    def known(*args, **words):
+        reached.set()
+        return real(*args, **words)
+    setattr(session, name, known)
+    return real
+for name in ("start_driver", "_connect", "_warm"):
+    real = wait(name)
+    handle = SparkHandle.start(folder)
+    assert reached.wait(120), name
+    pid = handle.driver_pid
+    handle.stop()
+    setattr(session, name, real)
+    reached.clear()
+    try:
+        handle.get(1)
+    except MigrateError as error:
+        print(name, error.id, pid is None or not os.path.exists(f"/proc/{pid}"), os.listdir(folder), flush=True)
+again = SparkHandle.start(folder)
+print(again.get(120).range(6).count(), flush=True)
+again.stop()
+"""
+
+
+@pytest.mark.spark
+def test_a_start_that_is_not_wanted_any_more_is_broken_off_wherever_it_is(tmp_path: Path) -> None:
+    """While the JVM starts, while the session is made, in its first job: all is gone, and another one can follow."""
+    done = subprocess.run(
+        [sys.executable, "-c", BROKEN_OFF, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        cwd=ROOT,
+    )
+    *broken, last = done.stdout.splitlines()
+    assert [line.split()[0] for line in broken] == ["start_driver", "_connect", "_warm"], done.stderr
+    assert all(line.endswith("True []") for line in broken)
+    assert (last, done.returncode, done.stderr) == ("6", 0, "")

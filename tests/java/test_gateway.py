@@ -105,6 +105,16 @@ def test_a_driver_that_opens_no_door_in_time_is_ended(tmp_path: Path) -> None:
     assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
 
 
+def test_a_driver_that_nobody_wants_any_more_is_ended(tmp_path: Path) -> None:
+    """Before its door is open: who gives up does not wait for it."""
+    pid = tmp_path / "pid"
+    java = stand_in(tmp_path, f"echo $$ > {pid}.part; mv {pid}.part {pid}; exec tail -f /dev/null")
+    with pytest.raises(SparkDidNotStart, match="stopped before it was there"):
+        start_driver(request(tmp_path, java), unwanted=pid.exists)
+    assert not Path(f"/proc/{pid.read_text().strip()}").exists()
+    assert not list(tmp_path.glob("gateway-*"))
+
+
 def test_no_such_java_is_an_error(tmp_path: Path) -> None:
     """The path is named."""
     with pytest.raises(SparkDidNotStart) as caught:
