@@ -16,25 +16,17 @@ from migrate.cli.options import (
     load_target,
     observing,
     output_option,
+    paced,
 )
 from migrate.errors import NotVisible, UsageWrong
 
 if TYPE_CHECKING:
     from migrate.model.inventory import Inventory
-    from migrate.zookeeper.offline.reader import ZookeeperFiles
 
 
 @click.command()
 @cluster_options
 @click.option("--zookeeper", metavar="CONNECT", help="A connect string, with the chroot; nothing else is needed.")
-@click.option(
-    "--zookeeper-files",
-    "folders",
-    metavar="DIR",
-    multiple=True,
-    help="ZooKeeper's dataDir (once more for its dataLogDir): snapshots and logs are read, no server is asked.",
-)
-@click.option("--chroot", metavar="PATH", help="Kafka's chroot in the tree of --zookeeper-files.")
 @evidence_options
 @click.option("--html", metavar="FILE", type=click.Path(path_type=pathlib.Path), help="Write one HTML file too.")
 @click.option("--markdown", metavar="FILE", type=click.Path(path_type=pathlib.Path), help="Write Markdown too.")
@@ -43,8 +35,6 @@ def assess(
     playbook: pathlib.Path | None,
     inventory: pathlib.Path | None,
     zookeeper: str | None,
-    folders: tuple[str, ...],
-    chroot: str | None,
     evidence: Evidence,
     html: pathlib.Path | None,
     markdown: pathlib.Path | None,
@@ -62,49 +52,45 @@ def assess(
     from migrate.model.views import PartlyRead
     from migrate.model.world import Need
     from migrate.report.findings_text import findings_json, findings_text
-    from migrate.zookeeper.offline.reader import open_files
 
-    files = _files(folders, chroot)
-    alone = zookeeper if files is None else files.name
+    alone = _alone(zookeeper, evidence, named=playbook is not None or inventory is not None)
     if alone is not None:
-        named = playbook is not None or inventory is not None or evidence.given
-        if named or (zookeeper is not None and files is not None):
-            raise UsageWrong(
-                "give --zookeeper alone, or --zookeeper-files, or a playbook or an inventory: they name a ZooKeeper "
-                "themselves"
-            )
-        found = _nothing_but(alone)
+        found = paced(_nothing_but(alone))
         loaded, needs = NO_PLAYBOOK, frozenset({Need.ZOOKEEPER})
     else:
         found, loaded = load_target(playbook, inventory, evidence)  # type: ignore[assignment] # a playbook or its absence
         needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.DISKS, Need.CONFIGS, Need.SERVICES})
-    tree = None if files is None else open_files(files)
     with observing(found, loaded, evidence=evidence) as observer:
-        if tree is not None:
-            observer.sources.use_zookeeper_files(tree)
-        elif zookeeper is not None:
+        if zookeeper is not None:
             observer.sources.zookeeper_client()  # nothing else is looked at: what it raises is the answer
         world = observer.observe(needs, {})
-    if tree is None and evidence.bundle is None:
+        pace = observer.sources.pace
+    if evidence.live:
         world = with_sessions(world)
     if alone is not None and isinstance(world.zookeeper, Unknown) and not isinstance(world.zookeeper, PartlyRead):
         raise NotVisible(f"the cluster cannot be read: {world.zookeeper.reason}", where=alone)
     findings = checks.run(world, target=Stage.PREPARE)
     write_reports(world, findings, html, markdown)
-    click.echo(findings_json(findings, cluster=found.name) if output == "json" else findings_text(findings, found.name))
+    if output == "json":
+        asked = {"operations": pace.operations, "most_a_second": pace.rate}
+        click.echo(findings_json(findings, cluster=found.name, zookeeper_reads=asked))
+    else:
+        click.echo(findings_text(findings, found.name))
+        if evidence.live:
+            click.echo(f"ZooKeeper was read by {pace.operations:,} operations, {pace}")
     return EXIT_BLOCKED if any(finding.severity is Severity.BLOCKER for finding in findings) else EXIT_OK
 
 
-def _files(folders: tuple[str, ...], chroot: str | None) -> ZookeeperFiles | None:
-    from migrate.zookeeper.offline.reader import ZookeeperFiles
-
-    if not folders:
-        if chroot is not None:
-            raise UsageWrong("--chroot goes with --zookeeper-files; a connect string has its chroot at its end")
-        return None
-    if chroot is not None and not chroot.startswith("/"):
-        raise UsageWrong(f"a chroot begins with /, {chroot!r} does not")
-    return ZookeeperFiles(folders, (chroot or "").rstrip("/"))
+def _alone(zookeeper: str | None, evidence: Evidence, *, named: bool) -> str | None:
+    """What stands for the cluster's name where there is a ZooKeeper and no inventory; None where there is one."""
+    files = evidence.zookeeper
+    if zookeeper is not None and (named or files is not None or evidence.disks or evidence.bundle is not None):
+        raise UsageWrong("give --zookeeper alone: playbook, inventory, bundle and files name a ZooKeeper themselves")
+    if zookeeper is None and files is not None and not named:
+        if evidence.disks:
+            raise UsageWrong("--disks needs an inventory: it says which nodes there are")
+        return files.name
+    return zookeeper
 
 
 def _nothing_but(zookeeper: str) -> Inventory:

@@ -11,6 +11,8 @@ from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, observing, output_option
 from migrate.errors import NotVisible
 
+NOT_LIVE = "ZooKeeper was read from files: they keep up with the metadata only where a running server writes them"
+
 
 @click.command()
 @cluster_options
@@ -42,7 +44,11 @@ def diff(
         world = observer.observe(frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DIFF}), {})
     report = world.diff
     if isinstance(report, Unknown):
-        raise NotVisible(f"the two cannot be compared: {report.reason}", where=found.name)
+        raise NotVisible(
+            f"the two cannot be compared: {report.reason}",
+            where=found.name,
+            why="" if evidence.zookeeper is None else NOT_LIVE,
+        )
     if parquet is not None:
         write_differences(report, parquet)
     if output == "json":

@@ -17,7 +17,7 @@ import click
 
 from migrate.cli.errors import EXIT_ERROR, EXIT_OK
 from migrate.cli.lab import DEFAULT_DIRECTORY, kafka_home_option
-from migrate.cli.options import output_option
+from migrate.cli.options import load_target, output_option, rate_option
 from migrate.errors import MigrateError
 
 LAB_MEMORY_MB: Final = 2500  # seven processes, Spark's driver and we
@@ -47,11 +47,15 @@ class Item:
 
 @click.command()
 @kafka_home_option
+@click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="An inventory to check as well.")
+@rate_option
 @click.option("--dir", "directory", type=click.Path(path_type=pathlib.Path), default=DEFAULT_DIRECTORY, hidden=True)
 @output_option
-def doctor(kafka_home: str | None, directory: pathlib.Path, output: str) -> int:
+def doctor(kafka_home: str | None, inventory: pathlib.Path | None, directory: pathlib.Path, output: str) -> int:
     """What is here, what is missing, what to do.  Nothing is changed; exits with 1 if something is missing."""
     items = list(examine(kafka_home, directory))
+    if inventory is not None:
+        items += [_told("inventory", lambda: _inventory(inventory)), _told("zookeeper rate", lambda: _rate(inventory))]
     missing = [item for item in items if item.health is Health.MISSING]
     if output == "json":
         answer = {"schema": 1, "ready": not missing, "items": [asdict(item) for item in items]}
@@ -90,6 +94,18 @@ def _told(name: str, look: Callable[[], Item]) -> Item:
     except MigrateError as error:
         found = f"{error.id}: {error}" + (f" ({error.why})" if error.why else "")
         return Item(name, Health.MISSING, found, error.next_step)
+
+
+def _inventory(path: pathlib.Path) -> Item:
+    found, _ = load_target(None, path)
+    return Item("inventory", Health.GOOD, f"{found.name}: {len(found.brokers)} brokers, ZooKeeper {found.zookeeper}")
+
+
+def _rate(path: pathlib.Path) -> Item:
+    from migrate.zookeeper.pace import Pace
+
+    found, _ = load_target(None, path)
+    return Item("zookeeper rate", Health.GOOD, f"reads of its znodes: {Pace(found.zookeeper_rate)}")
 
 
 def _python() -> Item:

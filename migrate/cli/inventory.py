@@ -8,6 +8,7 @@ import pathlib
 import click
 
 from migrate.cli.errors import EXIT_OK
+from migrate.cli.options import rate_given, rate_option
 from migrate.errors import NotVisible, UsageWrong
 
 
@@ -18,6 +19,7 @@ def inventory() -> None:
 
 @inventory.command()
 @click.option("--zookeeper", metavar="CONNECT", required=True, help="A connect string, with the chroot.")
+@rate_option
 @click.option("--name", metavar="NAME", help="What to call the cluster.  [default: its id]")
 @click.option("--output", "output", type=click.Path(path_type=pathlib.Path), help="Write there instead of to stdout.")
 def init(zookeeper: str, name: str | None, output: pathlib.Path | None) -> int:
@@ -28,9 +30,10 @@ def init(zookeeper: str, name: str | None, output: pathlib.Path | None) -> int:
     from migrate.model.secrets import Digester
     from migrate.playbook.proposal import propose_inventory
     from migrate.zookeeper.client import connect
+    from migrate.zookeeper.pace import Pace
     from migrate.zookeeper.read import read_view
 
-    with connect(zookeeper) as client:
+    with connect(zookeeper, pace=Pace(rate_given())) as client:
         view = read_view(client, Digester())
     for part in view.malformed:
         raise NotVisible(f"an inventory cannot be written from a damaged tree: {part.problem}", where=part.path)

@@ -7,6 +7,7 @@ import pathlib
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
@@ -18,8 +19,11 @@ from migrate.model.outcome import Unknown
 if TYPE_CHECKING:
     from migrate.observe.bundle import Bundle
     from migrate.observe.world import ClusterObserver
+    from migrate.zookeeper.offline.reader import ZookeeperFiles
 
 F = TypeVar("F", bound=Callable[..., Any])
+RATE: Final = "migrate.cli.zookeeper_rate"
+MOST_A_SECOND: Final = 1_000_000
 NO_PLAYBOOK: Final = Unknown("no playbook was given")
 
 
@@ -30,28 +34,64 @@ def output_option(command: F) -> F:
     )(command)
 
 
+def rate_option(command: F) -> F:
+    """`--zookeeper-rate N`: kept in click's context, where `load_target` and `paced` find it."""
+
+    def keep(context: click.Context, _: click.Parameter, value: int | None) -> None:
+        context.meta[RATE] = value
+
+    return click.option(
+        "--zookeeper-rate",
+        metavar="N",
+        type=click.IntRange(1, MOST_A_SECOND),
+        expose_value=False,
+        callback=keep,
+        help="Ask ZooKeeper for at most N znodes a second; default: the inventory's zookeeper_rate, else no limit.",
+    )(command)
+
+
+def rate_given() -> int | None:
+    """The --zookeeper-rate of the command that runs; None where it was not given."""
+    context = click.get_current_context(silent=True)
+    return None if context is None else context.meta.get(RATE)
+
+
+def paced(inventory: Inventory) -> Inventory:
+    """The inventory with the rate that the command line asks for."""
+    rate = rate_given()
+    return inventory if rate is None else replace(inventory, zookeeper_rate=rate)
+
+
 def cluster_options(command: F) -> F:
     """A playbook as argument, or `--inventory FILE`."""
     command = click.option(
         "--inventory", "inventory", type=click.Path(path_type=pathlib.Path), help="Inventory of the cluster."
-    )(command)
+    )(rate_option(command))
     return click.argument("playbook", required=False, type=click.Path(path_type=pathlib.Path))(command)
 
 
 class Evidence:
-    """What is taken from files instead of looking: disks from the collector's, or everything from a bundle."""
+    """What is taken from files instead of looking: disks, ZooKeeper's tree, or everything from a bundle."""
 
-    def __init__(self, disks: tuple[pathlib.Path, ...] = (), bundle: pathlib.Path | None = None) -> None:
+    def __init__(
+        self,
+        disks: tuple[pathlib.Path, ...] = (),
+        bundle: pathlib.Path | None = None,
+        zookeeper: ZookeeperFiles | None = None,
+    ) -> None:
         if disks and bundle is not None:
             raise UsageWrong("a bundle has its disks in it: give --disks or --from-bundle")
+        if zookeeper is not None and bundle is not None:
+            raise UsageWrong("a bundle has its ZooKeeper in it: give --zookeeper-files or --from-bundle")
         self.disks = disks
         self.bundle = bundle
+        self.zookeeper = zookeeper
         self._read: Bundle | None = None
 
     @property
-    def given(self) -> bool:
-        """Is there any?"""
-        return bool(self.disks) or self.bundle is not None
+    def live(self) -> bool:
+        """Does what is seen hold for the cluster as it is now, so that what is planned on it may be done?"""
+        return self.bundle is None and self.zookeeper is None
 
     def read_bundle(self) -> Bundle | None:
         """The bundle, read once; None where none was given."""
@@ -63,28 +103,55 @@ class Evidence:
 
 
 NONE: Final = Evidence()
-
-
-def evidence_options(command: F) -> F:
-    """`--disks FILE` (more than once) and `--from-bundle FILE`, given to the command as one `evidence`."""
-
-    @functools.wraps(command)
-    def with_evidence(
-        *args: Any, disks: tuple[pathlib.Path, ...], from_bundle: pathlib.Path | None, **words: Any
-    ) -> Any:
-        return command(*args, evidence=Evidence(disks, from_bundle), **words)
-
-    file = click.Path(path_type=pathlib.Path)
-    with_bundle = click.option(
-        "--from-bundle", type=file, metavar="FILE", help="Look at nothing: take everything from that bundle."
-    )(with_evidence)
-    return click.option(
+FILE: Final = click.Path(path_type=pathlib.Path)
+EVIDENCE: Final = (
+    click.option(
         "--disks",
-        type=file,
+        type=FILE,
         metavar="FILE",
         multiple=True,
         help="Take log directories from the collector's file (or a folder of them) instead of looking; repeatable.",
-    )(with_bundle)  # type: ignore[return-value] # a wrapper of the same shape, but for what it takes away
+    ),
+    click.option(
+        "--zookeeper-files",
+        "folders",
+        metavar="DIR",
+        multiple=True,
+        help="ZooKeeper's dataDir (once more for its dataLogDir): snapshots and logs are read, no server is asked.",
+    ),
+    click.option("--chroot", metavar="PATH", help="Kafka's chroot in the tree of --zookeeper-files."),
+    click.option("--from-bundle", type=FILE, metavar="FILE", help="Look at nothing: take everything from that bundle."),
+)
+
+
+def evidence_options(command: F) -> F:
+    """`--disks`, `--zookeeper-files` with `--chroot`, `--from-bundle`: given to the command as one `evidence`."""
+
+    @functools.wraps(command)
+    def with_evidence(
+        *args: Any,
+        disks: tuple[pathlib.Path, ...],
+        folders: tuple[str, ...],
+        chroot: str | None,
+        from_bundle: pathlib.Path | None,
+        **words: Any,
+    ) -> Any:
+        return command(*args, evidence=Evidence(disks, from_bundle, zookeeper_files(folders, chroot)), **words)
+
+    return functools.reduce(lambda wrapped, option: option(wrapped), reversed(EVIDENCE), with_evidence)  # type: ignore[return-value] # a wrapper of the same shape, but for what it takes away
+
+
+def zookeeper_files(folders: tuple[str, ...], chroot: str | None) -> ZookeeperFiles | None:
+    """The folders that were named, and the chroot in their tree; UsageWrong where the words do not go together."""
+    from migrate.zookeeper.offline.reader import ZookeeperFiles
+
+    if not folders:
+        if chroot is not None:
+            raise UsageWrong("--chroot goes with --zookeeper-files; a connect string has its chroot at its end")
+        return None
+    if chroot is not None and not chroot.startswith("/"):
+        raise UsageWrong(f"a chroot begins with /, {chroot!r} does not")
+    return ZookeeperFiles(folders, (chroot or "").rstrip("/"))
 
 
 def load_target(
@@ -101,10 +168,10 @@ def load_target(
         return found, bundle.world.playbook if playbook is None else load_playbook(playbook)
     if playbook is not None and inventory is None:
         loaded, found = load_playbook_with_inventory(playbook)
-        return found, loaded
+        return paced(found), loaded
     if inventory is None:
         raise UsageWrong("name a playbook, or an inventory with --inventory FILE")
-    return load_inventory(inventory), NO_PLAYBOOK if playbook is None else load_playbook(playbook)
+    return paced(load_inventory(inventory)), NO_PLAYBOOK if playbook is None else load_playbook(playbook)
 
 
 @contextmanager
@@ -124,12 +191,21 @@ def observing(
             observer = ClusterObserver(BundledSources(inventory, playbook, folder, bundle))
         else:
             observer = ClusterObserver(Sources(inventory, playbook, folder))
-        if evidence.disks:
-            from migrate.hosts.collected import read_all
-
-            known = [node.id for node in inventory.nodes]
-            observer.sources.use_collected(read_all(map(str, evidence.disks), known))
         try:
+            _use(observer, evidence)
             yield observer
         finally:
             observer.close()
+
+
+def _use(observer: ClusterObserver, evidence: Evidence) -> None:
+    """Have the observer take what is in the files, instead of looking."""
+    if evidence.disks:
+        from migrate.hosts.collected import read_all
+
+        known = [node.id for node in observer.sources.inventory.nodes]
+        observer.sources.use_collected(read_all(map(str, evidence.disks), known))
+    if evidence.zookeeper is not None:
+        from migrate.zookeeper.offline.reader import open_files
+
+        observer.sources.use_zookeeper_files(open_files(evidence.zookeeper))

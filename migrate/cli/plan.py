@@ -8,7 +8,7 @@ import time
 import click
 
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import Evidence, evidence_options, observing, output_option
+from migrate.cli.options import Evidence, evidence_options, observing, output_option, rate_option
 from migrate.errors import UsageWrong
 
 
@@ -18,6 +18,7 @@ from migrate.errors import UsageWrong
 @click.option("--to", "to", help="Plan up to this stage.  Default: the last one of the playbook.")
 @click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="Instead of the one the playbook names.")
 @click.option("--out", type=click.Path(path_type=pathlib.Path), help="Save the plan there, too.")
+@rate_option
 @evidence_options
 @output_option
 def plan(
@@ -31,8 +32,9 @@ def plan(
 ) -> int:
     """Say exactly what would happen; change nothing.
 
-    From a bundle the plan is for reading: its files have no secrets, so its fingerprint is not that of a plan that
-    can be applied, and it is not saved but to --out.
+    From a bundle, or from ZooKeeper's files, the plan is for reading: it is made of what was seen at another time (in a
+    bundle without secrets, so that its fingerprint is not that of a plan that can be applied), and it is not saved but
+    to --out.
 
     Exit code 0: nothing to do; 2: changes are planned; 3: blocked by findings, or where the cluster stands is unknown.
     """
@@ -55,7 +57,7 @@ def plan(
     target = target_stage(loaded, stage or to)
     with observing(found, loaded, evidence=evidence) as observer:
         made = make_plan(observer, loaded, target=target, only=stage is not None, created=time.time())
-    saved = str(save_plan(found, made)) if evidence.bundle is None else "PLAN (made live: this one is not saved)"
+    saved = str(save_plan(found, made)) if evidence.live else "PLAN (made live: this one is not saved)"
     if out is not None:
         write_text(out, plan_to_json(made))
     click.echo(plan_to_json(made) if output == "json" else plan_text(made, saved))

@@ -18,6 +18,7 @@ from migrate.playbook.document import Quoted
 API_VERSION: Final = "kraft-migrate/v1"
 SECONDS: Final[Mapping[str, int]] = {"s": 1, "m": 60, "h": 3600, "d": 86400}
 DURATION: Final = re.compile(r"(0|[1-9][0-9]{0,5})([smhd])")
+MOST_A_SECOND: Final = 1_000_000
 WHOLE: Final = re.compile(r"0|[1-9][0-9]{0,9}")
 ADDRESS: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?):([1-9][0-9]{0,4})")
 CHROOT: Final = re.compile(r"(/[A-Za-z0-9._-]+)*")
@@ -44,6 +45,12 @@ def _whole(value: Any) -> int:
 def _node_id(number: int) -> int:
     if number >= 2**31:
         raise ValueError("a node id is 0 to 2147483647")
+    return number
+
+
+def _rate(number: int) -> int:
+    if not 1 <= number <= MOST_A_SECOND:
+        raise ValueError(f"operations a second are 1 to {MOST_A_SECOND}; without the key there is no limit")
     return number
 
 
@@ -116,6 +123,7 @@ def _day(text: str) -> str:
 Text = Annotated[str, BeforeValidator(_text, json_schema_input_type=str)]
 Whole = Annotated[int, BeforeValidator(_whole, json_schema_input_type=int)]
 NodeNumber = Annotated[Whole, AfterValidator(_node_id), Field(json_schema_extra={"minimum": 0, "maximum": 2**31 - 1})]
+Rate = Annotated[Whole, AfterValidator(_rate), Field(json_schema_extra={"minimum": 1, "maximum": MOST_A_SECOND})]
 Duration = Annotated[
     float, BeforeValidator(_duration), WithJsonSchema({"type": "string", "pattern": f"^{DURATION.pattern}$"})
 ]

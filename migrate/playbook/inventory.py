@@ -23,6 +23,7 @@ from migrate.playbook.fields import (
     ListenerName,
     Metadata,
     NodeNumber,
+    Rate,
     SecretReference,
     Section,
     Text,
@@ -95,6 +96,7 @@ class InventorySpec(Section):
     """The whole inventory."""
 
     zookeeper: ZookeeperConnect
+    zookeeper_rate: Rate | None = None  # operations a second that we may ask of it
     controller_listener: ListenerName
     executor: ExecutorSection
     password_encoder_secret: SecretReference | None = None
@@ -191,6 +193,7 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
         executor_options={"state": beside(spec.executor.state)},
         expect_cluster_id=spec.expect.cluster_id,
         runs=beside(spec.runs),
+        zookeeper_rate=spec.zookeeper_rate,
     )
 
 
@@ -224,6 +227,8 @@ def dump_inventory(inventory: Inventory) -> str:
             **{name: relative(value) for name, value in inventory.executor_options.items()},
         },
     }
+    if inventory.zookeeper_rate is not None:
+        spec["zookeeper_rate"] = inventory.zookeeper_rate
     if inventory.password_encoder_secret:
         spec["password_encoder_secret"] = secret(inventory.password_encoder_secret)
     spec["brokers"] = {

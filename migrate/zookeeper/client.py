@@ -34,7 +34,8 @@ from migrate.errors import (
     ZookeeperSessionLost,
     ZookeeperUnreachable,
 )
-from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, Answer, MultiRead, chunks, znode_of
+from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, MAX_OPERATIONS, Answer, MultiRead, chunks, znode_of
+from migrate.zookeeper.pace import Pace
 from migrate.zookeeper.znode import Absent, Znode
 
 LOG: Final = logging.getLogger("migrate.zookeeper")
@@ -122,8 +123,11 @@ def translated(where: str) -> Iterator[None]:
 class ZookeeperClient:
     """A session; all paths are relative to the chroot.  Use it as a context manager, or call `close`."""
 
-    def __init__(self, kazoo: KazooClient, connect_string: str, session_timeout: float) -> None:
+    def __init__(
+        self, kazoo: KazooClient, connect_string: str, session_timeout: float, pace: Pace | None = None
+    ) -> None:
         self.kazoo = kazoo
+        self.pace = pace or Pace()
         self.connect_string = connect_string
         self.session_timeout = session_timeout
         self.multiread = True  # until the server says that it has none
@@ -198,6 +202,7 @@ class ZookeeperClient:
     # -- reading ---------------------------------------------------------------------------------------------
     def sync(self, path: str = "/") -> None:
         """Let the server we speak to catch up with the leader: later reads see all writes completed before."""
+        self.pace.take(1)
         self._patiently(path, lambda: self.kazoo.sync_async(path).get(timeout=3 * self.session_timeout))
 
     def zxid(self) -> int:
@@ -234,7 +239,8 @@ class ZookeeperClient:
         """A window of MultiReads, or of single reads where the server has no MultiRead (before 3.6)."""
         if self.multiread:
             try:
-                found = self._windowed(list(chunks(paths)), IN_FLIGHT, lambda chunk: self._send_many(kind, chunk))
+                requests = list(chunks(paths, self.pace.at_once(MAX_OPERATIONS)))
+                found = self._windowed(requests, IN_FLIGHT, lambda chunk: self._send_many(kind, chunk))
                 return [answer for answers in found for answer in answers]
             except kazoo_errors.BadArgumentsError:
                 LOG.debug("an answer is too large for one MultiRead: reading one by one")
@@ -256,11 +262,13 @@ class ZookeeperClient:
         return answers
 
     def _send_many(self, kind: int, paths: Sequence[str]) -> Callable[[], list[Answer]]:
+        self.pace.take(len(paths))
         result = self.kazoo.handler.async_result()
         self.kazoo._call(MultiRead(kind, [self._absolute(path) for path in paths]), result)  # noqa: SLF001 - kazoo has no public seam for a request of one's own
         return lambda: cast("list[Answer]", result.get(timeout=3 * self.session_timeout))
 
     def _send_one(self, kind: int, path: str) -> Callable[[], Answer]:
+        self.pace.take(1)
         result = self.kazoo.get_async(path) if kind == GET_DATA else self.kazoo.get_children_async(path)
 
         def answer() -> Answer:
@@ -272,6 +280,7 @@ class ZookeeperClient:
         return answer
 
     def _send_acl(self, path: str) -> Callable[[], tuple[tuple[int, str, str], ...] | Absent]:
+        self.pace.take(1)
         result = self.kazoo.get_acls_async(path)
 
         def answer() -> tuple[tuple[int, str, str], ...] | Absent:
@@ -313,11 +322,12 @@ def connect(
     timeout: float = 10.0,
     session_timeout: float = 10.0,
     access: ZookeeperAccess | None = None,
+    pace: Pace | None = None,
 ) -> ZookeeperClient:
     """A session with the ensemble, below the chroot of the connect string, which must exist.
 
-    Waits at most `timeout` seconds for the session.  Raises ConnectStringWrong, ZookeeperUnreachable, ChrootMissing,
-    ZookeeperDenied.
+    Waits at most `timeout` seconds for the session; reads at that pace (None: as fast as it answers).  Raises
+    ConnectStringWrong, ZookeeperUnreachable, ChrootMissing, ZookeeperDenied.
     """
     hosts, chroot = parse_connect_string(connect_string)
     quiet = _quiet()
@@ -338,7 +348,7 @@ def connect(
         kazoo.stop()
         kazoo.close()
         raise ZookeeperDenied("authentication failed", where=hosts) from error
-    client = ZookeeperClient(kazoo, connect_string.strip(), float(session_timeout))
+    client = ZookeeperClient(kazoo, connect_string.strip(), float(session_timeout), pace)
     try:
         _require_chroot(client, hosts, chroot)
     except BaseException:

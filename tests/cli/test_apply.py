@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -183,7 +184,7 @@ def test_while_another_run_holds_the_lock_file_it_is_7(tmp_path: Path) -> None:
 
 def test_without_zookeeper_there_is_no_lock_and_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A port where nothing listens: said with its address; the report says that nothing was done."""
-    monkeypatch.setattr("migrate.observe.sources.connect", lambda text: connect(text, timeout=0.3))
+    monkeypatch.setattr("migrate.observe.sources.connect", functools.partial(connect, timeout=0.3))
     with dead_port() as port:
         playbook_in(tmp_path)
         inventory_in(tmp_path, zookeeper=f"127.0.0.1:{port}/kafka")

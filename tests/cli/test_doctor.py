@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from migrate.cli.doctor import LAB_MEMORY_MB, Health, doctor, memory
+from tests.cli.commands import inventory_in
 
 
 @pytest.fixture(autouse=True)
@@ -80,3 +81,17 @@ def test_a_person_gets_lines_and_a_sentence() -> None:
     assert "missing  kafka jars" in result.output
     assert "-> name the folder" in result.output
     assert result.output.endswith("missing: kafka jars\n")
+
+
+def test_an_inventory_is_checked_and_its_rate_told(tmp_path: Path) -> None:
+    """The command line's rate counts more than the file's; a wrong file is missing with its line."""
+    plain, limited = inventory_in(tmp_path), tmp_path / "limited.yaml"
+    limited.write_text(plain.read_text().replace("  zookeeper:", "  zookeeper_rate: 250\n  zookeeper:"))
+    assert ask("--inventory", str(plain))[1]["zookeeper rate"]["found"] == "reads of its znodes: as fast as it answers"
+    assert ask("--inventory", str(limited))[1]["zookeeper rate"]["found"].endswith("at most 250 operations a second")
+    words = ("--inventory", str(limited), "--zookeeper-rate", "1000")
+    assert ask(*words)[1]["zookeeper rate"]["found"].endswith("at most 1,000 operations a second")
+    limited.write_text(limited.read_text().replace("250", "0"))
+    code, found = ask("--inventory", str(limited))
+    assert code == 1
+    assert "zookeeper_rate" in found["inventory"]["found"]

@@ -88,5 +88,8 @@ def view_of_files(tree: OfflineTree, digester: Digester, secret: str | None = No
     Raises what `view_of` raises.
     """
     view = view_of(tree, tree.files.name, digester, secret)
-    age = f"{tree.files.name}: as it stood after zxid 0x{tree.zxid():x}, not as it is now"
+    age = (
+        f"{tree.files.name}: as it stood after zxid 0x{tree.zxid():x}, not as it is now; one server's log may end with "
+        "transactions that the ensemble did not agree on"
+    )
     return replace(view, acls=read_acls(tree), blind_spots=(*view.blind_spots, *tree.loaded.notes, age))

@@ -245,7 +245,9 @@ def test_files_without_a_kafka_in_them_are_not_kafkas_tree(tmp_path: Path) -> No
     "words",
     [
         ("--zookeeper", "zk:2181", "--zookeeper-files", "d"),
-        ("--inventory", "i.yaml", "--zookeeper-files", "d"),
+        ("--from-bundle", "b.tar.gz", "--zookeeper-files", "d"),
+        ("--disks", "d.json", "--zookeeper-files", "d"),
+        ("--inventory", "i.yaml", "--zookeeper", "zk:2181"),
         ("--zookeeper-files", "d", "--chroot", "kafka"),
         ("--zookeeper", "zk:2181", "--chroot", "/kafka"),
     ],
