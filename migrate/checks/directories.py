@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from migrate.checks.registry import AFTER_COPY, ALWAYS, Blind, Hit, Result, check
-from migrate.checks.sight import both, broker_configs, broker_disks, kraft, ledger, log_dir_answers
+from migrate.checks.sight import both, broker_configs, broker_disks, every_disk, kraft, ledger, log_dir_answers
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
@@ -236,25 +236,56 @@ def unproven_replica(found: Ledger, world: World) -> Result:
             yield Hit(f"{row.topic}-{row.partition} on broker {row.broker}", f"its row is {row.state.value}")
 
 
+def _on_volatile(disks: Disks, world: World, *, accepted: bool) -> Iterator[Hit]:
+    """A line a node, by the types of its file systems that the playbook accepts, or does not."""
+    known = () if isinstance(world.playbook, Unknown) else world.playbook.accept_volatile
+    brokers = {node.id for node in world.inventory.brokers}
+    for node, found in disks.items():
+        volatile = [
+            entry
+            for _, entry in every_directory({node: found})
+            if entry.filesystem in VOLATILE and (entry.filesystem in known) is accepted
+        ]
+        if volatile:
+            kinds = ", ".join(sorted({entry.filesystem for entry in volatile}))
+            what = "a directory lies" if len(volatile) == 1 else f"{len(volatile)} directories lie"
+            whose = "broker" if node in brokers else "controller"
+            yield Hit(f"{whose} {node}", f"{what} on {kinds}", volatile[0].path)
+
+
 @check(
     CodeDoc(
-        "W-DIR-09",
-        "a log directory does not outlive its host",
-        "Data on such a file system is gone with the host or the container.",
+        "B-DIR-09",
+        "a directory does not outlive its host",
+        "Data on such a file system is gone with the host or the container, and a migration restarts every broker.",
         "tmpfs, ramfs or a container's own layer.",
-        "Use a volume that stays. In a laboratory, ignore this.",
+        "Use a volume that stays. In a laboratory, name the type in policy.directories.accept_volatile.",
         "strimzi-kafka-operator #10187",
     ),
-    sees=broker_disks,
+    sees=every_disk,
+    blocks_from=Stage.CONTROLLERS,
     when=ALWAYS,
 )
 def volatile_directory(disks: Disks, world: World) -> Result:
-    """By the file system's type, a line a broker."""
-    for node, found in disks.items():
-        volatile = [entry for entry in found.directories if entry.filesystem in VOLATILE]
-        if volatile:
-            kinds = ", ".join(sorted({entry.filesystem for entry in volatile}))
-            yield Hit(f"broker {node}", f"{len(volatile)} log directories lie on {kinds}", volatile[0].path)
+    """Log directories of brokers, and the controllers' metadata directories, by their file systems' types."""
+    yield from _on_volatile(disks, world, accepted=False)
+
+
+@check(
+    CodeDoc(
+        "W-DIR-09",
+        "a directory does not outlive its host, as was accepted",
+        "Data on such a file system is gone with the host or the container.",
+        "tmpfs, ramfs or a container's own layer, named in policy.directories.accept_volatile.",
+        "Use a volume that stays. In a laboratory, ignore this.",
+        "strimzi-kafka-operator #10187",
+    ),
+    sees=every_disk,
+    when=ALWAYS,
+)
+def accepted_volatile(disks: Disks, world: World) -> Result:
+    """Those that the playbook accepts by type."""
+    yield from _on_volatile(disks, world, accepted=True)
 
 
 @check(

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from migrate.checks.acceptance import STRAY as STRAY_RULE
+from migrate.checks.acceptance import accepted, entries, holds
 from migrate.checks.directories import Disks
 from migrate.checks.registry import ALWAYS, Hit, Result, check
 from migrate.checks.sight import both, broker_disks, log_dir_answers, zookeeper
@@ -139,23 +141,76 @@ def no_partition_metadata(seen: tuple[ZookeeperView, Disks], world: World) -> Re
             yield Hit(at(broker, folder), message, f"{folder.size} bytes")
 
 
+def strays(seen: tuple[ZookeeperView, Disks]) -> Iterator[tuple[NodeId, Folder, str]]:
+    """Current folders that nothing assigns to their broker, with their paths."""
+    for broker, folder, topic_id in out_of_place(*seen):
+        if topic_id is None:
+            yield broker, folder, f"{folder.directory}/{folder.name}"
+
+
+@check(
+    CodeDoc(
+        "B-DIR-21",
+        "a folder on disk would be renamed -stray, and nobody accepted it",
+        "A KRaft broker renames what is not assigned to it; the data stays on disk and is not served.",
+        "A reassignment or a deletion happened while the broker was away; or a topic was made or deleted while we"
+        " looked.",
+        "Look again; then see whether anybody needs the data, and delete the folder while the broker is stopped, or"
+        " accept it as W-DIR-07 in an AcceptedDifferences file (kind: broker, name: the id, field: the folder's path).",
+        "KAFKA-15605; isStrayKraftReplica in LogManager.scala",
+    ),
+    sees=both(zookeeper, broker_disks),
+    blocks_from=Stage.KRAFT_MODE,
+)
+def would_be_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
+    """Those that no acceptance names; without a playbook nothing is accepted."""
+    for broker, folder, path in strays(seen):
+        if not accepted(world, STRAY_RULE, broker, path):
+            message = f"{folder.topic}-{folder.partition} is not assigned to this broker: it would become -stray"
+            yield Hit(at(broker, folder), message, f"{folder.size} bytes")
+
+
 @check(
     CodeDoc(
         "W-DIR-07",
-        "a folder on disk is no replica of this broker and would be renamed -stray",
+        "a folder on disk would be renamed -stray, as was accepted",
         "A KRaft broker renames what is not assigned to it; the data stays on disk and is not served.",
         "A reassignment or a deletion happened while the broker was away.",
-        "Look whether anybody needs the data, then delete the folder while the broker is stopped.",
+        "Nothing, if the acceptance is right; the folder can be deleted while the broker is stopped.",
         "KAFKA-15605; isStrayKraftReplica in LogManager.scala",
     ),
     sees=both(zookeeper, broker_disks),
 )
-def would_be_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
-    """Current folders without an assignment."""
-    for broker, folder, topic_id in out_of_place(*seen):
-        if topic_id is None:
-            message = f"{folder.topic}-{folder.partition} is not assigned to this broker: it would become -stray"
-            yield Hit(at(broker, folder), message, f"{folder.size} bytes")
+def accepted_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
+    """Those that an acceptance names."""
+    for broker, folder, path in strays(seen):
+        if accepted(world, STRAY_RULE, broker, path):
+            message = f"{folder.topic}-{folder.partition} is not assigned to this broker: it will become -stray"
+            yield Hit(at(broker, folder), message, "accepted by the playbook")
+
+
+@check(
+    CodeDoc(
+        "W-DIR-22",
+        "an accepted stray folder is not there, or its acceptance has expired",
+        "An entry that has expired protects nobody any more, and one that nothing needs would hide what comes later.",
+        "The folder was deleted, the entry names another path, or its day has come.",
+        "Delete the entry, or agree on a new `expires` with whoever owns the ticket.",
+        "kind: AcceptedDifferences",
+    ),
+    sees=both(zookeeper, broker_disks),
+)
+def idle_acceptance(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
+    """Only of brokers whose disks were seen."""
+    _, disks = seen
+    there = {(str(int(broker)), path) for broker, _, path in strays(seen)}
+    for entry in entries(world, STRAY_RULE):
+        if not entry.name.isdecimal() or int(entry.name) not in disks:
+            continue
+        if not holds(entry, world):
+            yield Hit(f"broker {entry.name}: {entry.field}", f"the acceptance {entry.ticket} expired {entry.expires}")
+        elif (entry.name, entry.field) not in there:
+            yield Hit(f"broker {entry.name}: {entry.field}", f"the acceptance {entry.ticket} excuses nothing")
 
 
 @check(

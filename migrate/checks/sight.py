@@ -138,6 +138,16 @@ def broker_disks(world: World) -> Sight[dict[NodeId, BrokerDisks]]:
     )
 
 
+def every_disk(world: World) -> Sight[dict[NodeId, BrokerDisks]]:
+    """Each node's directories: controllers' metadata directories too, where there is a quorum already."""
+    brokers = broker_disks(world)
+    if no_quorum_yet(world):
+        return brokers
+    ids = [node.id for node in world.inventory.controllers]
+    others = _by_node(world.disks, ids, ("the disks of controller {}", "the controllers' disks"))
+    return Sight({**(brokers.value or {}), **(others.value or {})} or None, (*brokers.missing, *others.missing))
+
+
 def broker_configs(world: World) -> Sight[dict[NodeId, ConfigFile]]:
     """Each broker's configuration file; one that does not exist is missing."""
     return _files(

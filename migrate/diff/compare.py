@@ -30,6 +30,7 @@ from migrate.model.views import KraftView, ZookeeperView
 LOG = logging.getLogger("migrate.diff")
 EQUAL: Final = DifferenceClass.EQUAL.value
 MOST_ROWS: Final = 10_000
+RULES_OF_ROWS: Final = frozenset(entry.value for entry in DifferenceClass)
 BLIND_CONFIG: Final = re.compile(r"/config/brokers/(?P<key>[^\s:/]+):? (?P<name>[a-zA-Z0-9._-]+)")
 
 ACCEPTED_KEYS: Final = ("cluster", "cls", "kind", "key", "field")
@@ -156,6 +157,8 @@ def idle_acceptances(
     used = {(row.side.value, row.kind, row.key, row.field) for row in rows}
     idle = []
     for entry in accepted:
+        if entry.rule not in RULES_OF_ROWS:
+            continue  # it excuses a finding
         if today >= date.fromisoformat(entry.expires):
             idle.append(IdleAcceptance(entry, IdleReason.EXPIRED))
         elif whole and (entry.rule, entry.kind, entry.name, entry.field) not in used:

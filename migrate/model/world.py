@@ -45,4 +45,5 @@ class World:
     services: Mapping[NodeId, ServiceState] | Unknown = NOT_ASKED
     ledger: Ledger | Unknown = NOT_ASKED
     diff: DiffReport | Unknown = NOT_ASKED
+    today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

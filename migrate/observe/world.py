@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 from migrate.model.ids import NodeId
@@ -47,6 +48,7 @@ class ClusterObserver:
             disks=_result(disks),
             configs=configs,
             services=self.sources.service_states() if Need.SERVICES in wanted else NOT_ASKED,
+            today=datetime.now(UTC).date().isoformat(),
             facts=facts,
         )
         world = self._analyse(world, needs)

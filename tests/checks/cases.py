@@ -148,6 +148,27 @@ def then(*bends: Bend) -> Bend:
     return bend
 
 
+def volatile(*kinds: str) -> Bend:
+    """The playbook accepts directories on file systems of these types."""
+
+    def bend(world: World) -> World:
+        assert not isinstance(world.playbook, Unknown)
+        return replace(world, playbook=replace(world.playbook, accept_volatile=kinds))
+
+    return bend
+
+
+def accepting(broker: str, path: str, day: str = "2026-06-30") -> Bend:
+    """On that day the playbook accepts that folder of that broker as stray, until 2027."""
+
+    def bend(world: World) -> World:
+        assert not isinstance(world.playbook, Unknown)
+        entry = AcceptedDifference("W-DIR-07", "broker", broker, path, "known", "CHG1", "2027-01-01")
+        return replace(world, today=day, playbook=replace(world.playbook, accepted_differences=(entry,)))
+
+    return bend
+
+
 def registration(node: int, **changed: object) -> Bend:
     """Fields of a broker's registration."""
 
@@ -191,6 +212,7 @@ DIFF = DiffReport(400, 0, {}, (Difference("topic-config", "t0", "retention.ms", 
 IDLE = IdleAcceptance(
     AcceptedDifference("DIFFERS", "topic-config", "t0", "retention.ms", "old", "CHG1", "2026-01-01"), IdleReason.EXPIRED
 )
+STRAYED: Bend = lambda w: with_folder(w, 1, 2, ("gone", 4, uuid(98), "current"))  # noqa: E731 - a case's bend
 STRANGER = DirectoryId(uuid(4711))
 
 VERSIONS = (
@@ -319,9 +341,19 @@ DIRECTORIES = (
     Case("B-DIR-05", HYBRID, "/data/b1/d1", directory(1, 1, holds_metadata_log=True)),
     Case("B-DIR-06", HALF, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, uuid(99), "current"))),
     Case("B-DIR-07", HALF, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, "", "current"))),
-    Case("W-DIR-07", ZK, "/gone-4", lambda w: with_folder(w, 1, 2, ("gone", 4, uuid(98), "current"))),
+    Case("B-DIR-21", ZK, "/gone-4", STRAYED),
+    Case("B-DIR-21", ZK, "/gone-4", then(STRAYED, accepting("1", "/data/b1/d2/gone-4", day="")), "no day"),
+    Case("B-DIR-21", ZK, "/gone-4", then(STRAYED, accepting("1", "/data/b1/d2/gone-4", day="2027-01-01")), "expired"),
+    Case("B-DIR-21", ZK, "/gone-4", then(STRAYED, accepting("2", "/data/b1/d2/gone-4")), "another broker"),
+    Case("B-DIR-21", ZK, "/gone-4", then(STRAYED, accepting("1", "/data/b1/d2/gone-5")), "another folder"),
+    Case("W-DIR-07", ZK, "/gone-4", then(STRAYED, accepting("1", "/data/b1/d2/gone-4"))),
+    Case("W-DIR-22", ZK, "/data/b1/d2/gone-5", accepting("1", "/data/b1/d2/gone-5"), "unused"),
+    Case("W-DIR-22", ZK, "/gone-4", then(STRAYED, accepting("1", "/data/b1/d2/gone-4", day="2027-01-01")), "expired"),
     Case("B-DIR-08", KRAFT, "t0-0 on broker 1", lambda w: replace(w, ledger=LEDGER)),
-    Case("W-DIR-09", ZK, "broker 1", directory(1, 0, filesystem="tmpfs")),
+    Case("B-DIR-09", ZK, "broker 1", directory(1, 0, filesystem="tmpfs")),
+    Case("B-DIR-09", HYBRID, "controller 3000", directory(3000, 0, filesystem="overlay"), "metadata"),
+    Case("B-DIR-09", ZK, "broker 1", then(directory(1, 0, filesystem="tmpfs"), volatile("overlay")), "another type"),
+    Case("W-DIR-09", ZK, "broker 1", then(directory(1, 0, filesystem="tmpfs"), volatile("tmpfs"))),
     Case("B-DIR-10", HYBRID, "broker 1", registration(1, log_dirs=frozenset({STRANGER}))),
     Case("B-DIR-11", ZK, "broker 0: t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "current"))),
     Case("B-DIR-12", ZK, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "future"))),

@@ -139,7 +139,7 @@ def test_a_stale_migration_znode_under_a_kraft_owner_needs_the_log_to_judge() ->
 def test_findings_that_block_the_target_come_first() -> None:
     """Blockers of the target, its blind spots, then the rest by severity."""
     world = with_values(world_at(Stage.PREPARE), 3001, zookeeper__metadata__migration__enable=None)
-    world = worlds.with_directory(world, 1, 0, lambda entry: replace(entry, filesystem="tmpfs"))
+    world = worlds.with_directory(world, 1, 0, lambda entry: replace(entry, oddities=("lost+found",)))
     found = checks.run(replace(world, live=Unknown("down")), target=Stage.CONTROLLERS)
     assert found[0].code == "B-QRM-03"
     order = [entry.severity for entry in found[1:]]
