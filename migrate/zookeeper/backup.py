@@ -28,6 +28,7 @@ BATCH: Final = 5_000
 OWN_TREE: Final = "/zookeeper"  # ZooKeeper's own quotas and configuration, at the root of an ensemble
 
 Line = dict[str, Any]
+Acl = tuple[tuple[int, str, str], ...]
 
 
 def write_backup(client: ZookeeperClient, destination: str) -> Mapping[str, str]:
@@ -123,9 +124,12 @@ def _sha256(path: Path) -> str:
 class BackupTree:
     """A backup file as a tree that can be read like a live one (a TreeReader)."""
 
-    def __init__(self, connect: str, znodes: Mapping[str, Znode | Absent]) -> None:
+    def __init__(
+        self, connect: str, znodes: Mapping[str, Znode | Absent], acls: Mapping[str, Acl] | None = None
+    ) -> None:
         self.connect = connect
         self.znodes = znodes
+        self.acls: Mapping[str, Acl] = acls or {}  # (permissions, scheme, id) of each znode that could be read
         below: dict[str, list[str]] = {path: [] for path in znodes}
         for path in znodes:
             if path != "/":
@@ -163,7 +167,8 @@ def load_backup(path: str) -> BackupTree:
         znodes = dict(_read_line(line) for line in middle)
         if len(znodes) != len(middle):
             raise BackupUnreadable("a znode stands twice", where=path)
-        return BackupTree(str(head["connect"]), znodes)
+        acls = {str(line["path"]): _read_acl(line["acl"]) for line in middle if not line.get("denied")}
+        return BackupTree(str(head["connect"]), znodes, acls)
     except (OSError, EOFError, zlib.error, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise BackupUnreadable(f"the file cannot be read ({type(error).__name__})", where=path) from error
 
@@ -180,4 +185,8 @@ def _read_line(line: Line) -> tuple[str, Znode | Absent]:
     return str(line["path"]), Znode(data, *map(int, numbers))
 
 
-__all__ = ["BackupTree", "load_backup", "write_backup"]
+def _read_acl(entries: Sequence[Sequence[Any]]) -> Acl:
+    return tuple((int(permissions), str(scheme), str(identity)) for permissions, scheme, identity in entries)
+
+
+__all__ = ["Acl", "BackupTree", "load_backup", "write_backup"]

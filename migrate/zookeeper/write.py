@@ -11,9 +11,10 @@ from typing import Any
 
 from kazoo import exceptions as kazoo_errors
 from kazoo.client import TransactionRequest
+from kazoo.security import ACL, Id
 
 from migrate.errors import LockLost, WorldError, ZnodeChanged, ZookeeperDenied
-from migrate.zookeeper.backup import write_backup
+from migrate.zookeeper.backup import Acl, write_backup
 from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.lock import Fence
 from migrate.zookeeper.znode import Absent, Znode
@@ -26,10 +27,13 @@ class ZookeeperWriter:
         self.client = client
         self.fence = fence
 
-    def create(self, path: str, data: bytes) -> None:
-        """Create a persistent znode; ZnodeChanged if there is one, or if its parent is missing."""
+    def create(self, path: str, data: bytes, acl: Acl = ()) -> None:
+        """Create a persistent znode; ZnodeChanged if there is one, or if its parent is missing.
+
+        `acl` are (permissions, scheme, id); without any it is the session's default.
+        """
         transaction = self._transaction()
-        transaction.create(path, data)
+        transaction.create(path, data, acl=[ACL(bits, Id(scheme, identity)) for bits, scheme, identity in acl] or None)
         self._commit(transaction, path)
         now = self._read_back(path)
         if isinstance(now, Absent) or (now.version == 0 and now.data != data):
