@@ -14,6 +14,7 @@ from migrate.errors import UsageWrong
 if TYPE_CHECKING:
     from migrate.checks.pages import ErrorDoc
     from migrate.model.findings import CodeDoc
+    from migrate.model.waiting import WaitDoc
 
 
 @click.command()
@@ -23,16 +24,17 @@ if TYPE_CHECKING:
     "--pages",
     type=click.Path(path_type=pathlib.Path, file_okay=False, exists=True),
     metavar="DIR",
-    help="Write errors.md and findings.md, the pages of every code, into DIR.",
+    help="Write errors.md, findings.md and stuck.md, the pages of every code, into DIR.",
 )
 @output_option
 def explain(codes: tuple[str, ...], every: bool, pages: pathlib.Path | None, output: str) -> int:
-    """What CODE means (B-ZKN-01, E-JAVA-01), why it matters, and what to do about it."""
+    """What CODE means (B-ZKN-01, E-JAVA-01, S-STUCK-33), why it matters, and what to do about it."""
     import json
     from dataclasses import asdict
 
     from migrate import checks
     from migrate.checks import pages as texts
+    from migrate.checks import stuck
 
     if pages is not None:
         for name, text in texts.pages().items():
@@ -41,7 +43,7 @@ def explain(codes: tuple[str, ...], every: bool, pages: pathlib.Path | None, out
         return EXIT_OK
     if not codes and not every:
         raise UsageWrong("name a code, such as B-ZKN-01, or give --all")
-    known = list({**texts.error_docs(), **checks.CODES})
+    known = list({**texts.error_docs(), **checks.CODES, **stuck.CODES})
     found = [texts.find(code) for code in (known if every else codes)]
     if output == "json":
         click.echo(json.dumps([{**asdict(doc), "blocks": _blocks(doc)} for doc in found], indent=2))
@@ -52,23 +54,34 @@ def explain(codes: tuple[str, ...], every: bool, pages: pathlib.Path | None, out
     return EXIT_OK
 
 
-def _blocks(doc: ErrorDoc | CodeDoc) -> str:
+def _blocks(doc: ErrorDoc | CodeDoc | WaitDoc) -> str:
     from migrate.checks.pages import blocks
     from migrate.model.findings import CodeDoc
 
     return blocks(doc.code) if isinstance(doc, CodeDoc) else ""
 
 
-def _title(doc: ErrorDoc | CodeDoc) -> str:
+def _title(doc: ErrorDoc | CodeDoc | WaitDoc) -> str:
+    from migrate.checks.pages import ErrorDoc
+
+    return doc.meaning if isinstance(doc, ErrorDoc) else doc.title
+
+
+def _text(doc: ErrorDoc | CodeDoc | WaitDoc) -> str:
     from migrate.model.findings import CodeDoc
+    from migrate.model.waiting import WaitDoc
 
-    return doc.title if isinstance(doc, CodeDoc) else doc.meaning
-
-
-def _text(doc: ErrorDoc | CodeDoc) -> str:
-    from migrate.model.findings import CodeDoc
-
-    if isinstance(doc, CodeDoc):
+    rows: tuple[tuple[str, str], ...]
+    if isinstance(doc, WaitDoc):
+        rows = (
+            ("state", doc.driver),
+            ("log", doc.line),
+            ("why", doc.why),
+            ("fix", doc.fix),
+            ("alone", doc.by_itself),
+            ("source", doc.source),
+        )
+    elif isinstance(doc, CodeDoc):
         rows = (
             ("blocks", _blocks(doc)),
             ("why", doc.why),

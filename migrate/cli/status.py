@@ -10,6 +10,7 @@ from typing import Any, Final
 
 import click
 
+from migrate.cli import status_stuck
 from migrate.cli.options import cluster_options, load_target, observing, output_option
 
 NEXT: Final = {
@@ -39,14 +40,15 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
     needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER})
     with observing(found, loaded) as observer:
         while True:
-            answer = describe(observer.observe(needs, {}))
+            world = observer.observe(needs, {})
+            answer = describe(world, status_stuck.clues_for(observer, world))
             click.echo(json.dumps(answer, indent=1) if output == "json" else as_text(answer))
             if not watch:
                 return 0
             SystemClock().sleep(2)
 
 
-def describe(world: Any) -> dict[str, Any]:
+def describe(world: Any, clues: Any = None) -> dict[str, Any]:
     """The answer as plain values (schema version 1)."""
     from migrate.model.detect import detect
     from migrate.model.outcome import Unknown
@@ -62,6 +64,7 @@ def describe(world: Any) -> dict[str, Any]:
         "quorum": _quorum(world),
         "ledger": _ledger(world),
         "unhealthy_partitions": _unhealthy(world),
+        "waiting": status_stuck.waiting(world, clues),
     }
 
 
@@ -156,6 +159,7 @@ def as_text(answer: Mapping[str, Any]) -> str:
             lines.append(f"ledger   broker {broker}: {text}")
     unhealthy = answer["unhealthy_partitions"]
     lines.append(f"partitions without full ISR or leader: {'unknown' if unhealthy is None else unhealthy}")
+    lines += status_stuck.lines(answer["waiting"])
     if "next" in answer:
         lines.append(f"next     kraft-migrate {answer['next']}")
     return "\n".join(lines)

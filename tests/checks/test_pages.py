@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from migrate import checks, errors
+from migrate.checks import stuck
 from migrate.checks.pages import COMMAND, error_docs, find, pages
 from migrate.errors import InputError, MigrateError, Retryable, UnknownCode, WorldError
 
@@ -60,5 +61,7 @@ def test_the_pages_name_every_code_once_as_a_heading() -> None:
     """Nothing is left out, nothing stands twice."""
     headings = [line.split()[1].rstrip(":") for line in pages()["findings.md"].splitlines() if line.startswith("### ")]
     assert sorted(headings) == sorted(checks.CODES)
+    waits = [line.split()[1].rstrip(":") for line in pages()["stuck.md"].splitlines() if line.startswith("### ")]
+    assert waits == list(stuck.CODES)
     rows = [line.split("`")[1] for line in pages()["errors.md"].splitlines() if line.startswith("| `")]
     assert rows == sorted(error_docs())

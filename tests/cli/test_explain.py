@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from migrate import checks
+from migrate.checks import stuck
 from migrate.checks.pages import error_docs
 from migrate.cli.explain import explain
 from migrate.errors import UnknownCode, UsageWrong
@@ -37,6 +38,16 @@ def test_an_error_is_explained_with_its_exit_code_and_next_step() -> None:
     assert "blocks  no stage" in text
 
 
+def test_a_wait_is_explained_with_the_drivers_state_its_line_and_what_comes_by_itself() -> None:
+    """So that a line of Kafka's log is found again."""
+    text = " ".join(run("s-stuck-33").split())
+    for part in ("S-STUCK-33: a broker's", "state WAIT_FOR_BROKERS", "log Still waiting for ZK brokers [N]", "alone"):
+        assert part in text
+    (wait,) = json.loads(run("S-STUCK-33", "--output", "json"))
+    assert wait["by_itself"] == stuck.CODES["S-STUCK-33"].by_itself
+    assert wait["blocks"] == ""
+
+
 def test_json_holds_every_field() -> None:
     """For tools that show our codes."""
     (finding, error) = json.loads(run("B-ZKN-01", "E-JAVA-01", "--output", "json"))
@@ -48,7 +59,7 @@ def test_json_holds_every_field() -> None:
 def test_all_lists_every_code_in_one_line_each() -> None:
     """The list that an unknown code's message points at."""
     lines = run("--all").splitlines()
-    assert [line.split()[0] for line in lines] == [*error_docs(), *checks.CODES]
+    assert [line.split()[0] for line in lines] == [*error_docs(), *checks.CODES, *stuck.CODES]
 
 
 def test_pages_are_written_where_asked(tmp_path: Path) -> None:
@@ -56,6 +67,7 @@ def test_pages_are_written_where_asked(tmp_path: Path) -> None:
     run("--pages", str(tmp_path))
     assert (tmp_path / "findings.md").read_text().startswith("# Findings\n")
     assert (tmp_path / "errors.md").read_text().startswith("# Errors\n")
+    assert (tmp_path / "stuck.md").read_text().startswith("# A migration that stands still\n")
 
 
 def test_unknown_codes_and_no_code_are_typed_errors() -> None:

@@ -1,0 +1,174 @@
+"""Why a migration stands still: from a World, and from what more was looked at, to explanations (pure).
+
+The order is the driver's own: what would empty ZooKeeper first, then the quorum, the controllers, the brokers, the
+assignments, the znodes of the takeover.  All that hold are told: mending the first would only show the next.
+An answer that is empty says that nothing waits, or that nothing has begun.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Final
+
+from migrate.checks.phase import kraft_holds_controller
+from migrate.checks.quorum import VOTERS, voters_of
+from migrate.checks.registry import shown
+from migrate.checks.stuck import brokers, controllers, znodes
+from migrate.checks.stuck.codes import CODES, DOCS
+from migrate.checks.stuck.logs import telling
+from migrate.checks.stuck.seen import explained, file_of, quorum_of, readable
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import ConfigFile, KraftView, NoZnode, Quorum, Running, ZookeeperView
+from migrate.model.waiting import NO_CLUES, Clues, Explanation, Wanted
+from migrate.model.world import World
+
+__all__ = ["CODES", "DOCS", "because", "begun", "explain", "telling", "wanted"]
+
+ADDRESSES: Final = 12  # addresses asked at most; a cluster in order has none to ask
+
+
+def explain(world: World, clues: Clues = NO_CLUES) -> tuple[Explanation, ...]:
+    """Every reason why the migration does not go on; () where it does, or where it has not begun or is finalized."""
+    return tuple(sorted((_fit(entry) for entry in _found(world, clues)), key=lambda entry: entry.code))
+
+
+def because(world: World, nodes: frozenset[int] | None = None) -> str:
+    """For the line of a wait: `; S-STUCK-33 its file gives ...`, of causes that are known; "" where none is.
+
+    `nodes`: only what is about one of these.
+    """
+    told = [
+        f"{entry.code}: {_about(entry)}{entry.cause}"
+        for entry in explain(world)
+        if not isinstance(entry.cause, Unknown)
+        and entry.code != "S-STUCK-69"
+        and (nodes is None or nodes & set(entry.nodes))
+    ]
+    return "".join(f"; {text}" for text in told)
+
+
+def wanted(world: World) -> Wanted:
+    """What to look at beyond the world: only where something waits."""
+    found = explain(world)
+    if not found:
+        return Wanted()
+    quorum = quorum_of(world)
+    nodes = dict.fromkeys(NodeId(node) for entry in found for node in entry.nodes)
+    if isinstance(quorum, Quorum):
+        nodes[quorum.leader] = None
+    known = {node.id for node in world.inventory.nodes}
+    return Wanted(tuple(_addresses(world, found))[:ADDRESSES], tuple(node for node in nodes if node in known))
+
+
+def begun(world: World) -> bool:
+    """Is it known that controllers were started for this cluster?"""
+    if not isinstance(world.kraft, Unknown) or kraft_holds_controller(world):
+        return True
+    view = readable(world)
+    if not isinstance(view, Unknown) and not isinstance(view.migration, NoZnode | Unknown):
+        return True
+    if isinstance(world.services, Unknown):
+        return False
+    return any(isinstance(world.services.get(node.id), Running) for node in world.inventory.controllers)
+
+
+def _found(world: World, clues: Clues) -> Iterator[Explanation]:
+    if not begun(world):
+        return
+    view, quorum = readable(world), quorum_of(world)
+    if not isinstance(view, Unknown):
+        yield from znodes.null_migration(view)
+    if isinstance(world.kraft, Unknown):
+        yield from controllers.no_leader(world, clues)
+        return
+    if isinstance(quorum, Quorum):
+        yield from controllers.nothing_committed(world, clues, quorum)
+    elif not isinstance(world.live, Unknown):
+        yield from controllers.no_leader(world, clues)
+    match world.kraft.migration_state:
+        case ZkMigrationState.PRE_MIGRATION:
+            yield from _before_copy(world, clues, world.kraft, view)
+        case ZkMigrationState.MIGRATION if not isinstance(view, Unknown):
+            yield from znodes.copy_not_noted(world, clues, world.kraft, view)
+            yield from znodes.claim(world, clues, view)
+        case ZkMigrationState.NONE if world.kraft.offset >= 0:
+            yield explained(
+                "S-STUCK-15",
+                "a migration that cannot begin",
+                "the operator",
+                f"ZkMigrationState is NONE at offset {world.kraft.offset}",
+                nodes=tuple(int(node.id) for node in world.inventory.controllers),
+            )
+        case _:
+            return
+
+
+def _before_copy(world: World, clues: Clues, kraft: KraftView, view: ZookeeperView | Unknown) -> Iterator[Explanation]:
+    ready = list(controllers.not_ready(world, clues, kraft))
+    yield from ready
+    if isinstance(view, Unknown):
+        return
+    found = [*znodes.stale_migration(world, clues, kraft, view)]
+    missing = sorted(znodes.missing_brokers(world, view, kraft))
+    listed = {int(node.id) for node in world.inventory.brokers}
+    alive = {int(node) for node in view.brokers}
+    found += brokers.not_registered(world, clues, kraft, [node for node in missing if node in listed])
+    found += _strangers(clues, [node for node in missing if node not in listed and node in alive])
+    found += znodes.dead_ids(world, clues, view, [node for node in missing if node not in listed | alive])
+    found += znodes.topics_without_id(world, clues, view)
+    found += znodes.malformed(world)
+    found += znodes.claim(world, clues, view)
+    yield from found
+    if not found and not ready:
+        yield explained(
+            "S-STUCK-69",
+            "the copy to begin",
+            "the active controller",
+            "every controller and every broker has registered, and no znode holds it",
+            evidence=znodes.leader_log(world, clues),
+        )
+
+
+def _strangers(clues: Clues, nodes: list[int]) -> Iterator[Explanation]:
+    """Brokers that live in ZooKeeper and are not in the inventory: nothing of them was looked at."""
+    for node in nodes:
+        yield explained(
+            "S-STUCK-40",
+            f"broker {node} to register",
+            f"broker {node}",
+            Unknown("it is in /brokers/ids and not in the inventory, so nothing of it was looked at"),
+            nodes=(node,),
+        )
+
+
+def _addresses(world: World, found: tuple[Explanation, ...]) -> Iterator[str]:
+    """Addresses in the voters of those brokers' files that the inventory does not have."""
+    known = {node.address for node in world.inventory.controllers}
+    nodes = {node for entry in found for node in entry.nodes}
+    for broker in world.inventory.brokers:
+        file = file_of(world, broker.id)
+        if int(broker.id) in nodes and isinstance(file, ConfigFile):
+            for address in voters_of(file.values.get(VOTERS, "")).values():
+                if address not in known:
+                    known.add(address)
+                    yield address
+
+
+def _about(entry: Explanation) -> str:
+    return f"{', '.join(map(str, entry.nodes))}: " if entry.nodes else ""
+
+
+def _fit(entry: Explanation) -> Explanation:
+    """Fit for a terminal: names and values come from files and znodes of others."""
+    cause = Unknown(shown(entry.cause.reason)) if isinstance(entry.cause, Unknown) else shown(entry.cause)
+    return replace(
+        entry,
+        cause=cause,
+        waits_for=shown(entry.waits_for),
+        owner=shown(entry.owner),
+        evidence=tuple(shown(line) for line in entry.evidence),
+        next_step="".join(letter if letter.isprintable() else "?" for letter in entry.next_step),
+    )

@@ -1,0 +1,261 @@
+"""Brokers of the inventory that have not registered: process, file, voters, version, cluster, directories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from migrate.checks.config import inter_broker_listener, protocols
+from migrate.checks.phase import FLAG, Mode, mode_of
+from migrate.checks.quorum import VOTERS, voters_of
+from migrate.checks.stuck.seen import (
+    NOT_LOOKED,
+    controller_answer,
+    explained,
+    file_of,
+    level_of,
+    listed,
+    metas_of,
+    quorum_of,
+    readable,
+    said,
+    state_of,
+)
+from migrate.checks.versions import IBP
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.views import ConfigFile, KraftView, NodeAnswer, NoFile, Quorum, Running, Stopped
+from migrate.model.waiting import Clues, Explanation
+from migrate.model.world import World
+
+REGISTER_BROKER: Final = 62  # BrokerRegistration: served by controllers alone
+DYNAMIC: Final = "controller.quorum.bootstrap.servers"
+NAMES: Final = "controller.listener.names"
+Cause = tuple[str, str, str]  # code, cause, evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one broker is judged by."""
+
+    world: World
+    clues: Clues
+    kraft: KraftView
+    node: int
+    values: Mapping[str, str]
+
+    @property
+    def leader(self) -> int | None:
+        """The active controller, where it is known."""
+        quorum = quorum_of(self.world)
+        return int(quorum.leader) if isinstance(quorum, Quorum) else None
+
+
+def not_registered(world: World, clues: Clues, kraft: KraftView, waiting: list[int]) -> Iterator[Explanation]:
+    """Every cause that can be seen, for each of these brokers; those that were not rolled yet are told together."""
+    unrolled = [node for node in waiting if _is_unrolled(world, node)]
+    if unrolled:
+        none = "" if kraft.brokers else " (none has registered yet)"
+        yield explained(
+            "S-STUCK-30",
+            f"{_brokers(unrolled)} to register{none}",
+            "the operator",
+            f"{FLAG} is not in {'their files' if len(unrolled) > 1 else 'its file'}: not rolled into migration mode",
+            evidence=tuple(line for node in unrolled for line in said(clues, node)),
+            nodes=tuple(unrolled),
+        )
+    for node in waiting:
+        if node not in unrolled or isinstance(state_of(world, node), Stopped):
+            yield from _one(world, clues, kraft, node, unrolled=node in unrolled)
+
+
+def _brokers(nodes: list[int]) -> str:
+    return f"broker{'s' if len(nodes) > 1 else ''} {listed(nodes)}"
+
+
+def _is_unrolled(world: World, node: int) -> bool:
+    file = file_of(world, node)
+    return isinstance(file, ConfigFile) and mode_of(file.values) is Mode.ZOOKEEPER
+
+
+def _one(world: World, clues: Clues, kraft: KraftView, node: int, *, unrolled: bool) -> Iterator[Explanation]:
+    file = file_of(world, node)
+    causes = list(_of_process(world, node, file))
+    if isinstance(file, ConfigFile) and not unrolled:
+        look = Look(world, clues, kraft, node, file.values)
+        for find in (_mode, _voters, _protocol, _silent_leader, _version, _cluster, _listener, _directories):
+            causes += find(look)
+    for code, cause, evidence in causes:
+        owner = f"whoever runs broker {node}"
+        if isinstance(file, ConfigFile) and code in ("S-STUCK-33", "S-STUCK-34", "S-STUCK-36", "S-STUCK-41"):
+            owner = f"whoever keeps {file.path}"
+        yield explained(
+            code,
+            f"broker {node} to register",
+            owner,
+            cause,
+            evidence=(evidence, *said(clues, node)),
+            nodes=(node,),
+        )
+    if not causes:
+        yield explained(
+            "S-STUCK-40",
+            f"broker {node} to register",
+            f"broker {node}",
+            Unknown(_untold(world, node, file)),
+            evidence=(_other_voters(world, file), *said(clues, node)),
+            nodes=(node,),
+        )
+
+
+def _of_process(world: World, node: int, file: ConfigFile | NoFile | Unknown) -> Iterator[Cause]:
+    state = state_of(world, node)
+    if isinstance(state, Stopped):
+        exit_code = "" if state.exit_code is None else f"it ended with code {state.exit_code}"
+        yield "S-STUCK-31", "its process is stopped", exit_code
+    if not isinstance(state, Running) or not isinstance(file, ConfigFile) or mode_of(file.values) is Mode.ZOOKEEPER:
+        return
+    if state.config_sha256 not in (None, file.sha256):
+        hashes = f"{file.path} is {file.sha256[:12]}, the process was started with {(state.config_sha256 or '')[:12]}"
+        yield "S-STUCK-32", "its process was started with another file than the one that lies there now", hashes
+    elif state.config_sha256 is None:
+        metas = metas_of(world, node)
+        if not isinstance(metas, Unknown) and metas and all(meta.directory_id is None for meta in metas):
+            told = "a start with the flag writes directory.id into every log directory, and none has one"
+            yield "S-STUCK-32", "its process was not started with the flag, or is only just starting", told
+
+
+def _mode(look: Look) -> Iterator[Cause]:
+    if mode_of(look.values) is Mode.KRAFT:
+        yield "S-STUCK-41", "its file has process.roles, and the copy was not made yet", ""
+
+
+def _voters(look: Look) -> Iterator[Cause]:
+    """The entry of the active controller decides: that one the broker calls.  Another name for it is no fault."""
+    text = look.values.get(VOTERS, "").strip()
+    if not text:
+        if not look.values.get(DYNAMIC, "").strip():
+            yield "S-STUCK-33", f"{VOTERS} is missing in its file", ""
+        return
+    here, there = voters_of(text), voters_of(look.world.inventory.voters)
+    called = there if look.leader is None else {look.leader: there.get(look.leader, "")}
+    for controller, address in called.items():
+        if not address or here.get(controller) == address:
+            continue
+        if controller not in here:
+            yield "S-STUCK-33", f"controller {controller} is missing in {VOTERS} of its file", f"{VOTERS}={text}"
+            continue
+        answer = look.clues.addresses.get(here[controller])
+        if isinstance(answer, NodeAnswer) and REGISTER_BROKER in answer.apis:
+            continue  # a controller answers there: another name of the same, for all that can be seen
+        active = "active " if look.leader is not None else ""
+        cause = f"its file gives the {active}controller {controller} as {here[controller]}, and it listens on {address}"
+        yield "S-STUCK-33", cause, _port(here[controller], answer)
+
+
+def _port(address: str, answer: NodeAnswer | Unknown | None) -> str:
+    if answer is None:
+        return f"{address} was not asked"
+    if isinstance(answer, Unknown):
+        return f"nobody answers at {address}: {answer.reason}"
+    return f"something else than a controller answers at {address}"
+
+
+def _protocol(look: Look) -> Iterator[Cause]:
+    names = [name.strip() for name in look.values.get(NAMES, "").split(",") if name.strip()]
+    if not names:
+        yield "S-STUCK-34", f"{NAMES} is missing in its file", ""
+        return
+    wanted = look.world.inventory.controller_access.protocol.upper()
+    found = protocols(look.values).get(names[0].upper())
+    if found != wanted:
+        yield (
+            "S-STUCK-34",
+            f"its file has {found or 'no protocol'} for {names[0]}, the controllers speak {wanted}",
+            f"{NAMES} and listener.security.protocol.map",
+        )
+
+
+def _silent_leader(look: Look) -> Iterator[Cause]:
+    leader = look.leader
+    if leader is None:
+        return
+    address = voters_of(look.world.inventory.voters).get(leader)
+    answer = controller_answer(look.world, leader)
+    same = voters_of(look.values.get(VOTERS, "")).get(leader) == address
+    if same and isinstance(answer, Unknown) and answer is not NOT_LOOKED and not isinstance(look.world.live, Unknown):
+        yield "S-STUCK-35", f"the active controller {leader} does not answer at {address}", answer.reason
+
+
+def _version(look: Look) -> Iterator[Cause]:
+    level = look.kraft.features.get("metadata.version")
+    text = look.values.get(IBP, "").strip()
+    if level is None or not text or level_of(text) == level:
+        return
+    here = level_of(text)
+    its = f"{IBP} is {text} in its file (metadata.version {'unknown' if here is None else here})"
+    yield "S-STUCK-36", f"{its}, the controllers have metadata.version {level}", ""
+
+
+def _cluster(look: Look) -> Iterator[Cause]:
+    metas = metas_of(look.world, look.node)
+    ids = set() if isinstance(metas, Unknown) else {meta.cluster_id for meta in metas if meta.cluster_id}
+    view = readable(look.world)
+    there = "" if isinstance(view, Unknown) else f"; /cluster/id in ZooKeeper is {view.cluster_id}"
+    for cluster_id in sorted(ids):
+        if look.kraft.cluster_id and cluster_id != look.kraft.cluster_id:
+            cause = f"its log directories belong to cluster {cluster_id}, the controllers to {look.kraft.cluster_id}"
+            yield "S-STUCK-37", cause, f"meta.properties{there}"
+
+
+def _listener(look: Look) -> Iterator[Cause]:
+    """By the endpoints in its znode, which are what it would register; by its file where it has no znode."""
+    view = readable(look.world)
+    live = None if isinstance(view, Unknown) else view.brokers.get(NodeId(look.node))
+    if live is not None:
+        endpoints = live.endpoints
+    else:
+        text = look.values.get("advertised.listeners") or look.values.get("listeners") or "PLAINTEXT://:9092"
+        endpoints = tuple(text.split(","))
+    names = {entry.strip().partition("://")[0].upper() for entry in endpoints}
+    for node in look.world.inventory.controllers:
+        file = file_of(look.world, node.id)
+        if isinstance(file, ConfigFile) and inter_broker_listener(file.values).upper() not in names:
+            wanted = inter_broker_listener(file.values)
+            cause = f"controller {int(node.id)} calls brokers on {wanted}, and it listens on {', '.join(sorted(names))}"
+            yield "S-STUCK-38", cause, f"inter.broker.listener.name in {file.path}"
+            return
+
+
+def _directories(look: Look) -> Iterator[Cause]:
+    metas = metas_of(look.world, look.node)
+    if isinstance(metas, Unknown):
+        return
+    for meta in metas:
+        for other, entry in look.kraft.brokers.items():
+            if meta.directory_id is not None and int(other) != look.node and meta.directory_id in entry.log_dirs:
+                cause = f"broker {int(other)} has registered directory.id {meta.directory_id}, which lies on its disk"
+                yield "S-STUCK-39", cause, ""
+
+
+def _other_voters(world: World, file: ConfigFile | NoFile | Unknown) -> str:
+    """Entries that differ from the inventory's and are no cause by themselves."""
+    text = file.values.get(VOTERS, "").strip() if isinstance(file, ConfigFile) else ""
+    differs = bool(text) and voters_of(text) != voters_of(world.inventory.voters)
+    return f"{VOTERS} in its file is {text}, the inventory gives {world.inventory.voters}" if differs else ""
+
+
+def _untold(world: World, node: int, file: ConfigFile | NoFile | Unknown) -> str:
+    if isinstance(file, NoFile):
+        return f"its file {file.path} does not exist"
+    parts = (
+        ("its file", file),
+        ("its process", state_of(world, node)),
+        ("its disks", metas_of(world, node)),
+        ("the quorum", quorum_of(world)),
+    )
+    unseen = [f"{what}: {part.reason}" for what, part in parts if isinstance(part, Unknown)]
+    if unseen:
+        return "not seen: " + "; ".join(unseen)
+    return "its process runs with a file of migration mode, and protocol, version, cluster and ids are right"

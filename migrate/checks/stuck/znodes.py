@@ -1,0 +1,221 @@
+"""What in ZooKeeper holds the driver: /migration, /controller, /controller_epoch, topics without id, dead ids."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Final
+
+from migrate.checks.stuck.seen import explained, quorum_of, said, sample
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.views import (
+    BrokerDisks,
+    ControllerZnode,
+    KraftView,
+    MigrationZnode,
+    NoZnode,
+    NullZnode,
+    PartlyRead,
+    Quorum,
+    ZookeeperView,
+)
+from migrate.model.waiting import Clues, Explanation
+from migrate.model.world import World
+
+OPERATOR: Final = "the operator"
+MOVED: Final = 5  # partitions in a proposed reassignment; more would be no line any more
+
+
+def leader_log(world: World, clues: Clues) -> tuple[str, ...]:
+    """What the active controller's log says."""
+    quorum = quorum_of(world)
+    return said(clues, quorum.leader) if isinstance(quorum, Quorum) else ()
+
+
+def null_migration(view: ZookeeperView) -> Iterator[Explanation]:
+    """KAFKA-19480."""
+    if isinstance(view.migration, NullZnode):
+        cause = "/migration exists and has no data"
+        yield explained(
+            "S-STUCK-03", "a readable /migration", OPERATOR, cause, evidence=(f"version {view.migration.version}",)
+        )
+
+
+def stale_migration(world: World, clues: Clues, kraft: KraftView, view: ZookeeperView) -> Iterator[Explanation]:
+    """An offset above 0 before this quorum's copy: the most dangerous wait there is."""
+    znode = view.migration
+    if not isinstance(znode, MigrationZnode) or znode.offset <= 0:
+        return
+    evidence = (
+        f"/migration: kraft_metadata_offset {znode.offset}, kraft_metadata_epoch {znode.epoch}",
+        f"the metadata: PRE_MIGRATION at offset {kraft.offset}, epoch {kraft.epoch}",
+        *leader_log(world, clues),
+    )
+    if znode.epoch > kraft.epoch:
+        yield explained(
+            "S-STUCK-01",
+            f"metadata of an epoch above {znode.epoch}, which each restart of a controller comes closer to",
+            OPERATOR,
+            "/migration remembers a copy that this quorum has not made, and of a higher epoch",
+            evidence=evidence,
+        )
+        return
+    left = sorted(missing_brokers(world, view, kraft))
+    waits = f"brokers {left} to register" if left else "nothing any more: every broker has registered"
+    yield explained(
+        "S-STUCK-02",
+        waits,
+        OPERATOR,
+        "/migration remembers a copy that this quorum has not made",
+        evidence=evidence,
+        nodes=tuple(left),
+    )
+
+
+def missing_brokers(world: World, view: ZookeeperView, kraft: KraftView) -> set[int]:
+    """All that the driver waits for: live, assigned (but for topics under deletion) or listed, and not registered."""
+    registered = {int(node) for node, entry in kraft.brokers.items() if entry.migrating}
+    wanted = {int(node) for node in view.brokers} | {int(node.id) for node in world.inventory.brokers}
+    pending, rows = set(view.pending.deletions), view.partitions
+    for topic, replicas in zip(rows.topic, rows.replicas, strict=True):
+        if topic not in pending:
+            wanted |= {int(replica) for replica in replicas}
+    return wanted - registered
+
+
+def copy_not_noted(world: World, clues: Clues, kraft: KraftView, view: ZookeeperView) -> Iterator[Explanation]:
+    """MIGRATION in the log, no offset in the znode.  For ever, where the leader is not the one that copied."""
+    znode = view.migration
+    if isinstance(znode, Unknown | NullZnode) or (isinstance(znode, MigrationZnode) and znode.offset > 0):
+        return
+    quorum = quorum_of(world)
+    epoch = max(kraft.epoch, quorum.leader_epoch if isinstance(quorum, Quorum) else -1)
+    claimed = znode.controller_epoch if isinstance(znode, MigrationZnode) else -1
+    has = "does not exist" if isinstance(znode, NoZnode) else f"has kraft_metadata_offset {znode.offset}"
+    evidence = (f"/migration {has}", f"the quorum is at epoch {epoch}", *leader_log(world, clues))
+    if epoch > claimed:
+        cause = f"the metadata says MIGRATION, /migration {has}, and the quorum has another leader since"
+        yield explained("S-STUCK-04", "a note in /migration that nobody will write", OPERATOR, cause, evidence=evidence)
+    else:
+        yield explained(
+            "S-STUCK-69",
+            "the controller that copied to note it in /migration",
+            "the active controller",
+            "the copy is made, and the leader that made it still leads",
+            evidence=evidence,
+        )
+
+
+def claim(world: World, clues: Clues, view: ZookeeperView) -> Iterator[Explanation]:
+    """Can the active controller take /controller?"""
+    if isinstance(view.controller_epoch, NoZnode):
+        yield explained(
+            "S-STUCK-60",
+            "the claim of /controller",
+            OPERATOR,
+            "/controller_epoch does not exist",
+            evidence=leader_log(world, clues),
+        )
+    owner, quorum = view.controller, quorum_of(world)
+    if not isinstance(owner, ControllerZnode) or owner.ephemeral or not isinstance(quorum, Quorum):
+        return
+    own = owner.id == quorum.leader and owner.kraft_epoch == quorum.leader_epoch
+    if owner.kraft_epoch >= quorum.leader_epoch and not own:
+        yield explained(
+            "S-STUCK-61",
+            "the claim of /controller",
+            OPERATOR,
+            f"/controller belongs to controller {owner.id} with kraftControllerEpoch {owner.kraft_epoch}, the leader "
+            f"{int(quorum.leader)} has epoch {quorum.leader_epoch}",
+            evidence=leader_log(world, clues),
+        )
+
+
+def dead_ids(world: World, clues: Clues, view: ZookeeperView, dead: list[int]) -> Iterator[Explanation]:
+    """Ids that stand in assignments alone: which partitions carry them, and where these could go."""
+    rows, pending, alive = view.partitions, set(view.pending.deletions), sorted(int(node) for node in view.brokers)
+    for node in dead:
+        found = [
+            (topic, int(partition), [int(replica) for replica in replicas])
+            for topic, partition, replicas in zip(rows.topic, rows.partition, rows.replicas, strict=True)
+            if node in replicas and topic not in pending
+        ]
+        names = [f"{topic}-{partition}" for topic, partition, _ in found]
+        alone = [f"{topic}-{partition}" for topic, partition, replicas in found if not set(replicas) & set(alive)]
+        lost = f"no living broker has a replica of {sample(alone)}" if alone else ""
+        yield explained(
+            "S-STUCK-50",
+            f"broker {node}, found in assignments, to register",
+            OPERATOR,
+            f"broker {node} is in no /brokers/ids and not in the inventory, and {len(names)} partitions are assigned "
+            f"to it: {sample(names)}",
+            evidence=(f"/brokers/ids has {alive}", lost, *leader_log(world, clues)),
+            nodes=(node,),
+            next_step=_move(found, node, alive),
+        )
+
+
+def _move(found: list[tuple[str, int, list[int]]], dead: int, alive: list[int]) -> str:
+    """The reassignment, ready to be used: a living broker takes the dead one's place, or it is left out."""
+    moved = []
+    for topic, partition, replicas in found[:MOVED]:
+        free = [node for node in alive if node not in replicas]
+        place = free[partition % len(free) : partition % len(free) + 1] if free else []
+        kept = [new for replica in replicas for new in (place if replica == dead else [replica])]
+        moved.append({"topic": topic, "partition": partition, "replicas": kept})
+    more = f" (the first {MOVED} of {len(found)}; the others in the same way)" if len(found) > MOVED else ""
+    file = json.dumps({"version": 1, "partitions": moved}, separators=(",", ":"))
+    return f"if it is gone for good, move its replicas with kafka-reassign-partitions{more}: {file}"
+
+
+def topics_without_id(world: World, clues: Clues, view: ZookeeperView) -> Iterator[Explanation]:
+    """Which topics, and which id their folders carry: that one, and no other, belongs into the znode."""
+    for topic in view.topics_without_id:
+        on_disk = _ids_on_disk(world, topic)
+        step, evidence = "", ""
+        if isinstance(on_disk, Unknown):
+            evidence = f"the id in its replicas' folders was not seen: {on_disk.reason}"
+        elif len(on_disk) == 1:
+            (topic_id,) = on_disk
+            evidence = f"its replicas' folders carry topic id {topic_id}"
+            step = (
+                f'write "topic_id":"{topic_id}" into /brokers/topics/{topic}, which its folders carry: a new id would '
+                "make strays of them"
+            )
+        elif on_disk:
+            evidence = f"its replicas' folders carry different topic ids: {', '.join(sorted(on_disk))}"
+        else:
+            evidence = "no folder of it carries a topic id"
+        yield explained(
+            "S-STUCK-51",
+            f"topic {topic} to get a topic_id",
+            OPERATOR,
+            f"/brokers/topics/{topic} has no topic_id",
+            evidence=(evidence, *leader_log(world, clues)),
+            next_step=step,
+        )
+
+
+def _ids_on_disk(world: World, topic: str) -> set[str] | Unknown:
+    if isinstance(world.disks, Unknown):
+        return world.disks
+    found: set[str] = set()
+    for node in world.inventory.brokers:
+        disks = world.disks.get(NodeId(node.id), Unknown(f"the disks of broker {int(node.id)} were not looked at"))
+        if not isinstance(disks, BrokerDisks):
+            return disks
+        for entry in disks.directories:
+            rows = entry.replicas
+            found |= {
+                topic_id for name, topic_id in zip(rows.topic, rows.topic_id, strict=True) if name == topic and topic_id
+            }
+    return found
+
+
+def malformed(world: World) -> Iterator[Explanation]:
+    """Znodes that do not parse: the driver reads them too."""
+    if isinstance(world.zookeeper, PartlyRead):
+        for entry in world.zookeeper.view.malformed:
+            cause = f"{entry.path}: {entry.problem}"
+            yield explained("S-STUCK-52", f"{entry.path} to be readable", OPERATOR, cause)

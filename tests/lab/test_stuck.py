@@ -1,0 +1,242 @@
+"""Four real clusters whose migration stands still: `status` says which node is missing, and why; mended, they go on.
+
+One of them a commit (`tests/testing/rotating.py`); `KRAFT_MIGRATE_ROTATE=stuck=all` for every one.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient, NewTopic
+from kazoo.client import KazooClient
+
+from migrate.checks.phase import FLAG
+from migrate.checks.quorum import VOTERS
+from migrate.hosts.properties import edit, parse
+from migrate.lab.cluster import Lab
+from migrate.lab.seed import settings_for
+from migrate.lab.topology import HOST
+from migrate.model.ids import NodeId
+from migrate.steps import configuration
+from tests.lab.commands import kraft_migrate
+from tests.testing.rotating import rotated
+
+pytestmark = pytest.mark.kafka
+
+TOPIC = "waits"
+PARTS = rotated("stuck", ("port", "dead-id", "topic-id", "flag"))
+STOP = 60.0
+
+
+@dataclass
+class Cluster:
+    """A lab at stage controllers, to be bent."""
+
+    lab: Lab
+    used: bool = False
+    dead: list[str] = field(default_factory=list)  # addresses where nobody listens
+
+    def status(self) -> Any:
+        """`status --output json`."""
+        ended = kraft_migrate("status", "--inventory", str(self.lab.inventory_path), "--output", "json")
+        assert ended.returncode == 0, ended.stderr
+        return json.loads(ended.stdout)
+
+    def text(self) -> str:
+        """`status` for a person, in one line."""
+        ended = kraft_migrate("status", "--inventory", str(self.lab.inventory_path))
+        assert ended.returncode == 0, ended.stderr
+        return " ".join(ended.stdout.split())
+
+    def until(self, reached: Callable[[Any], bool], seconds: float = 150) -> Any:
+        """Ask for the status until it is so; each question takes a second, and looks at everything anew."""
+        deadline = time.monotonic() + seconds
+        while not reached(found := self.status()):
+            assert time.monotonic() < deadline, json.dumps(found, indent=1)
+        return found
+
+    def restart(self, name: str, content: bytes | None = None) -> None:
+        """With another file, where one is given."""
+        self.lab.supervisor.stop(name, STOP)
+        if content is not None:
+            self.lab.topology.config(name).write_bytes(content)
+        self.lab.supervisor.start(name)
+
+    def migration_file(self, broker: int) -> bytes:
+        """The right file for the first roll."""
+        return configuration.migration_mode(
+            self.lab.topology.config(f"broker-{broker}").read_bytes(), self.lab.inventory
+        )
+
+    def roll(self, *brokers: int) -> None:
+        """Into migration mode, as the migration's first roll does."""
+        for broker in brokers:
+            self.restart(f"broker-{broker}", self.migration_file(broker))
+        self.until(lambda found: set(brokers) <= registered(found))
+
+    def zookeeper(self, stack: ExitStack) -> KazooClient:
+        """A client of its own, inside the chroot."""
+        client = KazooClient(self.lab.topology.zookeeper)
+        client.start()
+        stack.callback(client.close)
+        stack.callback(client.stop)
+        return client
+
+
+def registered(found: Any) -> set[int]:
+    """Brokers that are registered as migrating."""
+    return {row["node"] for row in found["processes"] if row["registered"] == "migration"}
+
+
+def codes(found: Any) -> list[tuple[str, list[int]]]:
+    """What holds, and of whom."""
+    return [(row["code"], row["nodes"]) for row in found["waiting"]]
+
+
+def copied(found: Any) -> bool:
+    """Has the copy been made, and does nothing wait any more?"""
+    return found.get("stage") == "copy" and not found["waiting"]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """Three brokers in ZooKeeper mode, one topic, three controllers that wait for brokers."""
+    lab = Lab.create(tmp_path_factory.mktemp("stuck") / "lab")
+    try:
+        lab.up()
+        admin = AdminClient({**settings_for(lab.topology), "log_level": 3})
+        for future in admin.create_topics([NewTopic(TOPIC, 3, 2)]).values():
+            future.result(30)
+        for stage in ("prepare", "controllers"):
+            planned = kraft_migrate("plan", str(lab.playbook_path), "--stage", stage, "--output", "json")
+            fingerprint = json.loads(planned.stdout)["fingerprint"]
+            ended = kraft_migrate("apply", str(Path(lab.inventory.runs) / fingerprint[:8] / "plan.json"))
+            assert ended.returncode == 0, ended.stderr
+        if len(PARTS) > 1:
+            lab.down()
+            lab.save("controllers")
+            lab.up()
+        yield Cluster(lab)
+    finally:
+        lab.down()
+
+
+@pytest.fixture
+def cluster(made: Cluster) -> Cluster:
+    """As it was made, for each part."""
+    if made.used:
+        made.lab.down()
+        made.lab.restore("controllers")
+        made.lab.up()
+    made.used = True
+    return made
+
+
+def bend_and_judge(part: str, cluster: Cluster, stack: ExitStack) -> None:
+    """The part of that name."""
+    {"port": wrong_port, "dead-id": dead_id, "topic-id": no_topic_id, "flag": no_flag}[part](cluster, stack)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_a_migration_that_stands_still_is_explained_and_goes_on_when_mended(part: str, cluster: Cluster) -> None:
+    """Before the first roll it says who has not been rolled; then the fault, and nothing else; mended, the copy."""
+    found = cluster.until(lambda found: bool(found["waiting"]))
+    assert codes(found) == [("S-STUCK-30", [0, 1, 2])]
+    with ExitStack() as stack:
+        bend_and_judge(part, cluster, stack)
+    cluster.until(copied)
+    assert "waits" not in cluster.text().replace(TOPIC, "")
+
+
+def wrong_port(cluster: Cluster, stack: ExitStack) -> None:
+    """Broker 1's file gives every controller a port where nobody listens; its log says 'started' all the same."""
+    sockets = [stack.enter_context(socket.socket()) for _ in range(3)]  # bound, and not listening: nobody else's
+    for entry in sockets:
+        entry.bind((HOST, 0))
+    right = cluster.migration_file(1)
+    addresses = [f"{HOST}:{entry.getsockname()[1]}" for entry in sockets]
+    ids = [controller.id for controller in cluster.lab.topology.controllers]
+    voters = ",".join(f"{node}@{address}" for node, address in zip(ids, addresses, strict=True))
+    cluster.roll(0, 2)
+    cluster.restart("broker-1", edit(right, {VOTERS: voters}, ()))
+    found = cluster.until(
+        lambda found: codes(found) == [("S-STUCK-33", [1])] and any("[1]" in e for e in found["waiting"][0]["evidence"])
+    )
+    (row,) = found["waiting"]
+    wrong = dict(zip(ids, addresses, strict=True))[found["quorum"]["leader"]]
+    assert wrong in row["cause"]
+    assert any(f"nobody answers at {wrong}" in line for line in row["evidence"])
+    assert str(cluster.lab.topology.config("broker-1")) in row["owner"]
+    assert "Still waiting for ZK brokers [1] to register with KRaft" in " ".join(row["evidence"])
+    assert f"because its file gives the active controller {found['quorum']['leader']} as {wrong}" in cluster.text()
+    cluster.restart("broker-1", right)
+
+
+def dead_id(cluster: Cluster, stack: ExitStack) -> None:
+    """A replica is assigned to broker 9, which does not exist; put back, the driver goes on at its next look."""
+    zookeeper = cluster.zookeeper(stack)
+    path = f"/brokers/topics/{TOPIC}"
+    original, _ = zookeeper.get(path)
+    value = json.loads(original)
+    value["partitions"]["1"][1] = 9
+    cluster.roll(0, 1)
+    zookeeper.set(path, json.dumps(value).encode())
+    cluster.restart("broker-2", cluster.migration_file(2))
+    found = cluster.until(lambda found: codes(found) == [("S-STUCK-50", [9])])
+    (row,) = found["waiting"]
+    assert f"1 partitions are assigned to it: {TOPIC}-1" in row["cause"]
+    moved = json.loads(row["next"][row["next"].index("{") :])
+    ((topic, partition, replicas),) = [tuple(entry.values()) for entry in moved["partitions"]]
+    assert (topic, partition) == (TOPIC, 1)
+    assert 9 not in replicas
+    assert len(set(replicas)) == 2
+    assert "for broker 9, found in assignments, to register because broker 9 is in no /brokers/ids" in cluster.text()
+    zookeeper.set(path, original)
+
+
+def no_topic_id(cluster: Cluster, stack: ExitStack) -> None:
+    """The id goes when no ZooKeeper controller will change any more; its folders know which one belongs there."""
+    zookeeper = cluster.zookeeper(stack)
+    path = f"/brokers/topics/{TOPIC}"
+    last = next(broker for broker in (2, 1, 0) if broker != json.loads(zookeeper.get("/controller")[0])["brokerid"])
+    cluster.roll(*({0, 1, 2} - {last}))
+    if json.loads(zookeeper.get("/controller")[0])["brokerid"] == last:
+        cluster.restart(f"broker-{last}")
+        cluster.until(lambda found: found["unhealthy_partitions"] == 0)
+    original, _ = zookeeper.get(path)
+    value = json.loads(original)
+    topic_id = value.pop("topic_id")
+    zookeeper.set(path, json.dumps(value).encode())
+    cluster.restart(f"broker-{last}", cluster.migration_file(last))
+    found = cluster.until(lambda found: codes(found) == [("S-STUCK-51", [])])
+    (row,) = found["waiting"]
+    assert row["cause"] == f"{path} has no topic_id"
+    assert f'write "topic_id":"{topic_id}" into {path}' in row["next"]
+    assert json.loads(zookeeper.get(path)[0]) == value  # still without: the driver does not mend it
+    zookeeper.set(path, original)
+
+
+def no_flag(cluster: Cluster, stack: ExitStack) -> None:
+    """A follower runs without the flag: the others wait for it, whatever the brokers do."""
+    leader = cluster.status()["quorum"]["leader"]
+    node = next(controller for controller in cluster.lab.topology.controllers if controller.id != leader)
+    right = cluster.lab.topology.config(node.name).read_bytes()
+    assert parse(right)[FLAG] == "true"
+    cluster.restart(node.name, edit(right, {}, [FLAG]))
+    cluster.until(lambda found: ("S-STUCK-20", [node.id]) in codes(found))
+    cluster.roll(0, 1, 2)
+    found = cluster.until(lambda found: codes(found) == [("S-STUCK-20", [node.id])])
+    (row,) = found["waiting"]
+    assert row["cause"] == f"{FLAG} is missing in its file"
+    assert f"Controller {node.id} has not enabled" in " ".join(row["evidence"])
+    assert row["waits_for"] == f"controller {node.id} to register with the migration flag"
+    assert cluster.lab.inventory.node(NodeId(node.id)).config in row["owner"]
+    cluster.restart(node.name, right)
