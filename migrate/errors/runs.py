@@ -99,3 +99,26 @@ class DriveStopped(WorldError):
 
     id = "E-DIR-02"
     hint = "wait until the cluster is whole and run the command again: what the metadata says is not sent again"
+
+
+class RestoreRefused(WorldError):
+    """A broker's file cannot be put back: no kept copy is proven to be the one."""
+
+    id = "E-PLAN-05"
+    exit_code = 3
+    hint = "put the file back to what the migration wrote, or the copy beside it, then plan the rollback again"
+
+
+class NoWayBack(WorldError):
+    """The migration is finalized, or may be at any moment: there is no way back to ZooKeeper mode."""
+
+    id = "E-PLAN-06"
+    exit_code = 3
+    hint = "roll every broker forward to KRaft mode: `kraft-migrate plan`"
+
+
+class NotSetAside(WorldError):
+    """A file or folder could not be given another name."""
+
+    id = "E-HOST-09"
+    hint = "a mount point cannot be renamed: move what is in it by hand, then run the same command again"

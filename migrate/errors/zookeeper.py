@@ -75,6 +75,14 @@ class BackupUnreadable(InputError):
     hint = "take another copy of the backup; its SHA-256 is in the run's journal"
 
 
+class ZnodesNotRestored(WorldError):
+    """Parts of a backup cannot be put back now: a KRaft controller runs, or may."""
+
+    id = "E-ZK-11"
+    exit_code = 3
+    hint = "stop every KRaft controller first, or go back with `kraft-migrate rollback`; nothing was written"
+
+
 class LockHeld(WorldError):
     """Another run holds the cluster's lock."""
 
