@@ -1,0 +1,249 @@
+"""`backup`: the ZooKeeper tree in a file: create, show, diff against the live tree, restore in part."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pathlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
+from migrate.cli.options import cluster_options, load_target, observing, output_option
+from migrate.errors import UsageWrong
+
+if TYPE_CHECKING:
+    from migrate.model.secrets import Digester
+    from migrate.observe.world import ClusterObserver
+    from migrate.zookeeper.backup import BackupTree
+    from migrate.zookeeper.compare_backup import ZnodeDifference
+
+F = TypeVar("F", bound=Callable[..., Any])
+SHOWN: Final = 200
+
+
+def file_argument(command: F) -> F:
+    """FILE: a backup."""
+    return click.argument("file", type=click.Path(path_type=pathlib.Path))(command)
+
+
+def path_option(command: F) -> F:
+    """`--path P`."""
+    return click.option(
+        "--path", "below", default="/", metavar="PATH", show_default=True, help="Only that znode and what is under it."
+    )(command)
+
+
+@click.group()
+def backup() -> None:
+    """The ZooKeeper tree in a file: create, show, diff, restore in part.
+
+    Each run keeps one in its folder (backup/zookeeper.jsonl.gz) before it changes anything.
+    """
+
+
+@contextmanager
+def _opened(playbook: pathlib.Path | None, inventory: pathlib.Path | None) -> Iterator[ClusterObserver]:
+    found, loaded = load_target(playbook, inventory)
+    with observing(found, loaded) as observer:
+        yield observer
+
+
+def _absolute(below: str) -> str:
+    """The path as ZooKeeper writes it; UsageWrong for one that is none."""
+    path = below.rstrip("/") or "/"
+    if not path.startswith("/") or "//" in path:
+        raise UsageWrong(f"--path: {below!r} is no path of a znode (it begins with / and is relative to the chroot)")
+    return path
+
+
+@backup.command()
+@file_argument
+@cluster_options
+@output_option
+def create(file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str) -> int:
+    """Write the whole live tree (data, versions, ACLs) to FILE, which must not exist.  Nothing in ZooKeeper changes.
+
+    The file holds credentials; it is made for its owner alone.  Exit code 2: some znodes could not be read.
+    """
+    from migrate.zookeeper.backup import write_backup
+
+    if file.exists():
+        raise UsageWrong(f"{file} exists: a backup never replaces another one")
+    if not file.absolute().parent.is_dir():
+        raise UsageWrong(f"there is no folder {file.absolute().parent}")
+    with _opened(playbook, inventory) as observer:
+        facts = write_backup(observer.sources.zookeeper_client(), str(file))
+    if output == "json":
+        click.echo(json.dumps({"schema": 1, **facts}, indent=1))
+    else:
+        click.echo(f"{facts['path']}: {facts['znodes']} znodes at zxid {facts['zxid']}, SHA-256 {facts['sha256']}")
+        if facts["denied"] != "0":
+            click.echo(f"{facts['denied']} znodes may not be read by this identity: they are not in it", err=True)
+    return EXIT_OK if facts["denied"] == "0" else EXIT_CHANGES
+
+
+@backup.command()
+@file_argument
+@path_option
+@output_option
+def show(file: pathlib.Path, below: str, output: str) -> int:
+    """What FILE holds: every znode with its version and ACL; with --path, its data too.  Secrets are never shown."""
+    from migrate.errors import BackupUnreadable
+    from migrate.model.secrets import Digester
+    from migrate.zookeeper.backup import load_backup
+    from migrate.zookeeper.compare_backup import inside
+
+    tree, root, digester = load_backup(str(file)), _absolute(below), Digester()
+    paths = sorted(path for path in tree.znodes if inside(path, root))
+    if not paths:
+        raise BackupUnreadable(f"the backup has no znode {root}", where=str(file))
+    rows = [_row(tree, path, digester) for path in paths]
+    if output == "json":
+        click.echo(json.dumps({"schema": 1, "connect": tree.connect, "zxid": tree.zxid(), "znodes": rows}, indent=1))
+        return EXIT_OK
+    click.echo(f"{len(paths)} znodes of {tree.connect} at zxid {tree.zxid()}")
+    for row in rows:
+        said = "could not be read" if row["version"] is None else f"version {row['version']}, {row['bytes']} bytes"
+        click.echo(f"{row['path']}  {said}{', ephemeral' if row['ephemeral'] else ''}  {row['acl']}")
+        if root != "/":
+            for line in row["data"] or ():
+                click.echo(f"      {line}")
+    return EXIT_OK
+
+
+def _row(tree: BackupTree, path: str, digester: Digester) -> dict[str, Any]:
+    from migrate.report.backup_text import acl_text, content
+    from migrate.zookeeper.znode import Znode
+
+    znode = tree.znodes[path]
+    if not isinstance(znode, Znode):
+        nothing = dict.fromkeys(("version", "bytes", "data"))
+        return {"path": path, "ephemeral": False, "acl": "denied", **nothing}
+    return {
+        "path": path,
+        "version": znode.version,
+        "ephemeral": bool(znode.ephemeral_owner),
+        "bytes": len(znode.data or b""),
+        "acl": acl_text(tree.acls.get(path, ())),
+        "data": list(content(znode.data, digester)),
+    }
+
+
+@backup.command()
+@file_argument
+@cluster_options
+@path_option
+@click.option("--all", "everything", is_flag=True, help="Also list what is the same, and what is never put back.")
+@output_option
+def diff(
+    file: pathlib.Path,
+    playbook: pathlib.Path | None,
+    inventory: pathlib.Path | None,
+    below: str,
+    everything: bool,
+    output: str,
+) -> int:
+    """Hold FILE against the live tree: what a restore would create (+) and set (~), with its fingerprint.
+
+    Exit code 0: a restore would write nothing; 2: it would.
+    """
+    from migrate.zookeeper.backup import load_backup
+    from migrate.zookeeper.compare_backup import compare
+
+    tree, root = load_backup(str(file)), _absolute(below)
+    with _opened(playbook, inventory) as observer:
+        found = compare(tree, observer.sources.zookeeper_client(), root)
+    if output == "json":
+        click.echo(json.dumps(_values(found), indent=1))
+    else:
+        _say(found, everything=everything)
+        if any(entry.restorable for entry in found):
+            target = f"--inventory {inventory}" if inventory is not None else str(playbook)
+            confirm = _values(found)["fingerprint"]
+            click.echo(f"next: kraft-migrate backup restore {file} {target} --path {root} --confirm {confirm}")
+    return EXIT_CHANGES if any(entry.restorable for entry in found) else EXIT_OK
+
+
+def _values(found: tuple[ZnodeDifference, ...]) -> dict[str, Any]:
+    from migrate.model.secrets import Digester
+    from migrate.report.backup_text import values
+    from migrate.zookeeper.compare_backup import Standing, fingerprint
+
+    digester = Digester()
+    return {
+        "schema": 1,
+        "fingerprint": fingerprint(found),
+        "restorable": sum(entry.restorable for entry in found),
+        "counts": {one.value: sum(entry.standing is one for entry in found) for one in Standing},
+        "znodes": [values(entry, digester) for entry in found if entry.standing.value != "same"],
+    }
+
+
+def _say(found: tuple[ZnodeDifference, ...], *, everything: bool) -> None:
+    from migrate.model.secrets import Digester
+    from migrate.report.backup_text import difference
+    from migrate.zookeeper.compare_backup import Standing
+
+    digester = Digester()
+    quiet = () if everything else (Standing.SAME, Standing.LIVE_ONLY, Standing.NEVER)
+    listed = [entry for entry in found if entry.standing not in quiet]
+    for entry in listed[:SHOWN]:
+        for line in difference(entry, digester):
+            click.echo(line)
+    if len(listed) > SHOWN:
+        click.echo(f"... and {len(listed) - SHOWN} more (--output json has them all)")
+    counts = {one: sum(entry.standing is one for entry in found) for one in Standing}
+    click.echo(", ".join(f"{count} {one.value}" for one, count in counts.items() if count))
+
+
+@backup.command()
+@file_argument
+@cluster_options
+@click.option("--path", "below", required=True, metavar="PATH", help="That znode and what is under it is put back.")
+@click.option("--confirm", default="", metavar="FINGERPRINT", help="Of the difference, as `backup diff` showed it.")
+def restore(
+    file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib.Path | None, below: str, confirm: str
+) -> int:
+    """Put the znodes at and under PATH back to what FILE holds; without --confirm only the difference is shown.
+
+    Nothing is ever deleted.  Ephemeral znodes, /controller, /controller_epoch, /migration, /brokers/ids, counters of
+    ids, notifications and pending work are never put back, nor are the states of partitions that live.  Each write is
+    conditional on the version that the difference showed; what was there before is kept in a backup of its own first.
+    Refused while a KRaft controller runs.  Brokers in ZooKeeper mode see a configuration that was put back when they
+    start, or when that entity is changed again.
+
+    Exit code 0: put back, or nothing to do; 2: shown, not confirmed; 3: refused, a controller runs; 6: the tree changed
+    since it was shown; 7: another run holds the lock.
+    """
+    from migrate.run.carry_out import acting_alone
+    from migrate.run.clock import SystemClock
+    from migrate.run.restore_znodes import Restore, put_back, require_no_controller
+    from migrate.zookeeper.backup import load_backup
+    from migrate.zookeeper.compare_backup import compare
+    from migrate.zookeeper.lock import LOCK_PATH
+
+    tree, root = load_backup(str(file)), _absolute(below)
+    with _opened(playbook, inventory) as observer:
+        sources = observer.sources
+        found = compare(tree, sources.zookeeper_client(), root)
+        _say(found, everything=False)
+        if not any(entry.restorable for entry in found):
+            click.echo("nothing to put back")
+            return EXIT_OK
+        require_no_controller(sources.inventory, sources)
+        if not confirm:
+            click.echo(f"nothing was written: give --confirm {_values(found)['fingerprint']}")
+            return EXIT_CHANGES
+        lock_path = getattr(sources.playbook, "lock_path", LOCK_PATH)
+        with acting_alone(sources, f"backup restore {root}") as lock:
+            require_no_controller(sources.inventory, sources)
+            what = Restore(tree, root, confirm, hashlib.sha256(file.read_bytes()).hexdigest())
+            done = put_back(what, sources.zookeeper_client(), lock, lock_path, sources.inventory, SystemClock())
+    click.echo(
+        f"{len(done.paths)} znodes were put back; the journal, and the tree as it was before, lie in {done.folder}"
+    )
+    return EXIT_OK
