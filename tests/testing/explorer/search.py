@@ -1,0 +1,85 @@
+"""The breadth-first visit of the whole bounded model, and the shortest way to a breach as a readable trace."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from tests.testing.explorer.cluster import told
+from tests.testing.explorer.system import System
+
+
+@dataclass(frozen=True, slots=True)
+class Visit:
+    """What a visit met: states, transitions, the longest shortest way, seconds, and the first breach with its trace."""
+
+    states: int
+    transitions: int
+    depth: int
+    clusters: int
+    seconds: float
+    whole: bool  # False: it was stopped by its bound
+    breach: str
+    trace: tuple[str, ...]
+
+    @property
+    def rate(self) -> float:
+        """Transitions a second."""
+        return self.transitions / max(self.seconds, 1e-9)
+
+
+def visit(system: System, *, most: int = 1 << 40, wanted: str = "") -> Visit:
+    """Visit breadth first until everything is seen, a breach is found, or `most` transitions were made.
+
+    With `wanted`, only a breach that begins with it counts: what the earlier ones lead to.
+    """
+    began = time.monotonic()
+    first = system.start()
+    parents: dict[int, int] = {first: -1}
+    level, depth, transitions, breach = [first], 0, 0, ""
+    trace: tuple[str, ...] = ()
+    steps, twins = system.steps, system.folded if system.bounds.engines > 1 else int
+    while level and not breach and transitions < most:
+        following: list[int] = []
+        for state in level:
+            for _, after, wrong in steps(state):
+                transitions += 1
+                if wrong and wrong.startswith(wanted):
+                    breach, trace = wrong, _trace(system, parents, state, after)
+                    break
+                if after not in parents:
+                    after = twins(after)  # noqa: PLW2901 - the same state under one name
+                    if after not in parents:
+                        parents[after] = state
+                        following.append(after)
+            if breach or transitions >= most:
+                break
+        depth += 1
+        level = following if not (breach or transitions >= most) else level
+    return Visit(
+        states=len(parents),
+        transitions=transitions,
+        depth=depth,
+        clusters=len(system.clusters),
+        seconds=time.monotonic() - began,
+        whole=not breach and transitions < most,
+        breach=breach,
+        trace=trace,
+    )
+
+
+def _trace(system: System, parents: dict[int, int], state: int, last: int) -> tuple[str, ...]:
+    """One line an event, from the start to the breach."""
+    path = [last, state]
+    while parents[path[-1]] != -1:
+        path.append(parents[path[-1]])
+    path.reverse()
+    here, lines = path[0], [f"  0  {told(system.cluster(path[0]))}"]
+    for number, wanted in enumerate(path[1:], 1):
+        # engines keep their names: of each state met, the one of the two twins that follows the line before
+        text, here, wrong = next(
+            step for step in system.steps(here) if wanted in (step[1], system.folded(step[1]))
+        )
+        lines.append(f"{number:3}  {text}" + (f"   <- BREACH {wrong}" if wrong else ""))
+    lines.append(f"     {told(system.cluster(here))}")
+    return tuple(lines)
