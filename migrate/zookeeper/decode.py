@@ -47,7 +47,7 @@ def cluster_id(path: str, data: bytes | None) -> str:
     """The cluster's id; the version is a string there."""
     znode = JsonZnode.parse(path, data)
     if znode.text("version") != "1":
-        refuse(path, f"version {znode.text('version')!r} is not known (known: '1')")
+        refuse(path, "its version is not known (known: '1')")
     found = znode.text("id")
     if not found:
         refuse(path, "the id is empty")
@@ -66,7 +66,7 @@ def broker(path: str, znode: Znode) -> ZkBroker:
         endpoints = fields.texts("endpoints")
     for endpoint in endpoints:
         if not ENDPOINT.fullmatch(endpoint):
-            refuse(path, f"the endpoint {endpoint!r} is not NAME://host:port")
+            refuse(path, "an endpoint is not NAME://host:port")
     return ZkBroker(
         id=NodeId(name),
         epoch=znode.czxid,

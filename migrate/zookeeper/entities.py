@@ -66,11 +66,11 @@ class Secrets:
 def desanitize(path: str, name: str) -> str:
     """The name behind a znode's name, as `Sanitizer.desanitize` (URL decoding); `<default>` stays what it is."""
     if ESCAPE.search(name):
-        refuse(path, f"the name {name!r} is not URL-encoded")
+        refuse(path, "a name is not URL-encoded")
     try:
         return unquote_plus(name, errors="strict")
     except UnicodeDecodeError:
-        refuse(path, f"the name {name!r} is not URL-encoded UTF-8")
+        refuse(path, "a name is not URL-encoded UTF-8")
 
 
 def config(path: str, data: bytes | None) -> dict[str, str]:

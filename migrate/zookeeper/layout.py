@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
+from migrate.model.secrets import Digester
+
 CLUSTER_ID: Final = "/cluster/id"
 BROKER_IDS: Final = "/brokers/ids"
 TOPICS: Final = "/brokers/topics"
@@ -77,6 +79,15 @@ def name_of(path: str) -> str:
 def partition_state(topic: str, partition: int) -> str:
     """The state znode of a partition."""
     return f"{TOPICS}/{topic}/partitions/{partition}/state"
+
+
+def shown(path: str, digester: Digester) -> str:
+    """The path as it may be told: the id of a delegation token is half of a credential, and stands in its znode's name.
+
+    Its first letters stay, so that who may read the znodes can find it.
+    """
+    directory, _, name = path.rpartition("/")
+    return f"{directory}/{name[:4]}...{digester.digest(name)[5:13]}" if directory == TOKENS else path
 
 
 def topic_of(path: str) -> str:

@@ -123,13 +123,13 @@ def view_of(reader: TreeReader, connect: str, digester: Digester, secret: str | 
         topics_without_id=tuple(name for name, topic in sorted(found.topics.items()) if not topic.id),
         partitions_without_state=stateless,
         pending=pending,
-        blind_spots=(*_blind_spots(found), *blind),
+        blind_spots=(*_blind_spots(found, digester), *blind),
         znodes=found.count,
         zxid_first=found.zxid_first,
         zxid_last=found.zxid_last,
         malformed=tuple(entry for _, entry in sorted(found.malformed.items())),
         undecodable=tuple(secrets.undecodable),
-        mzxids={path: znodes[path].mzxid for path in dict.fromkeys(rows.where) if path in znodes},
+        mzxids=_mzxids(found, set(rows.where), digester),
     )
 
 
@@ -156,9 +156,15 @@ def _cluster_id(found: Collected) -> str:
     return decode.cluster_id(layout.CLUSTER_ID, found.znodes[layout.CLUSTER_ID].data)
 
 
-def _blind_spots(found: Collected) -> list[str]:
-    blind = [f"{path}: this identity may not read it" for path in sorted(found.denied)]
-    blind += [f"{path}: changed in every one of the reads" for path in found.moving]
+def _mzxids(found: Collected, wanted: set[str], digester: Digester) -> dict[str, int]:
+    """By the paths that rows show."""
+    shown = ((layout.shown(path, digester), znode.mzxid) for path, znode in found.znodes.items())
+    return {path: mzxid for path, mzxid in shown if path in wanted}
+
+
+def _blind_spots(found: Collected, digester: Digester) -> list[str]:
+    blind = [f"{layout.shown(path, digester)}: this identity may not read it" for path in sorted(found.denied)]
+    blind += [f"{layout.shown(path, digester)}: changed in every one of the reads" for path in found.moving]
     for kind in found.names.get(layout.CONFIG, ()):
         if kind not in KNOWN_CONFIG_TYPES:
             blind.append(f"{child(layout.CONFIG, kind)}: a type of configuration that Kafka 3.9 does not keep here")
@@ -233,7 +239,8 @@ def _entities(found: Collected, secrets: entities.Secrets) -> tuple[EntityColumn
     _quotas(rows, found, secrets)
     _acls(rows, found)
     for path, znode in _in_directory(found, layout.TOKENS):
-        _add(found, ZnodePart.TOKEN, rows, partial(entities.add_token, rows, path, znode.data, secrets.digester))
+        shown = layout.shown(path, secrets.digester)
+        _add(found, ZnodePart.TOKEN, rows, partial(entities.add_token, rows, shown, znode.data, secrets.digester))
     _add(found, ZnodePart.PRODUCER_IDS, rows, partial(_producer_ids, rows, found))
     _add(found, ZnodePart.FEATURE, rows, partial(_features, rows, found))
     return rows, blind

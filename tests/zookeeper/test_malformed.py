@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from kazoo.client import KazooClient
@@ -15,6 +18,7 @@ from migrate.model.views import MigrationZnode, PartlyRead, ZookeeperView, whole
 from migrate.model.znodes import ZnodePart
 from migrate.zookeeper.backup import BackupTree
 from migrate.zookeeper.client import ZookeeperClient
+from migrate.zookeeper.layout import shown
 from migrate.zookeeper.read import read_view, view_of
 from migrate.zookeeper.znode import Absent, Znode
 from tests.testing.golden_trees import golden
@@ -22,6 +26,8 @@ from tests.testing.golden_views import views_at
 from tests.testing.zookeeper_server import load_tree
 
 DIGESTER = Digester(b"k" * 32)
+TOKEN = "/delegation_token/tokens/canary-token-id"
+SHOWN_TOKEN = shown(TOKEN, DIGESTER)
 DAMAGE = {
     "/brokers/topics/t00": (b"{", ZnodePart.TOPIC),
     "/brokers/topics/t01/partitions/0/state": (b"no", ZnodePart.STATE),
@@ -37,7 +43,7 @@ DAMAGE = {
     "/feature": (b"x", ZnodePart.FEATURE),
     "/latest_producer_id_block": (b"x", ZnodePart.PRODUCER_IDS),
     "/admin/reassign_partitions": (b"x", ZnodePart.PENDING),
-    "/delegation_token/tokens/tok": (b"x", ZnodePart.TOKEN),
+    TOKEN: (b"x", ZnodePart.TOKEN),
     "/cluster/id": (b"x", ZnodePart.CLUSTER_ID),
 }
 
@@ -65,7 +71,7 @@ def test_one_bad_znode_is_named_and_every_other_is_read(path: str) -> None:
     """Whatever kind it is of: path, part and problem; the rest equals that of the whole tree, as far as it is there."""
     whole, bent = view(golden("hybrid-after-copy")), view(damaged([path]))
     (entry,) = bent.malformed
-    assert (entry.path, entry.part) == (path, DAMAGE[path][1])
+    assert (entry.path, entry.part) == (shown(path, DIGESTER), DAMAGE[path][1])
     assert entry.problem
     lost = {"/brokers/topics/t00": 1, "/brokers/ids/1": 1}
     assert len(set(whole.partitions.topic)) - len(set(bent.partitions.topic)) == lost.get(path, 0) * ("topics" in path)
@@ -82,10 +88,65 @@ def _columns(found: ZookeeperView) -> list[list[str]]:
 def test_all_kinds_of_damage_at_once_are_all_told() -> None:
     """None hides another."""
     bent = view(damaged(list(DAMAGE)))
-    assert {entry.path: entry.part for entry in bent.malformed} == {path: part for path, (_, part) in DAMAGE.items()}
+    assert {entry.path: entry.part for entry in bent.malformed} == {
+        shown(path, DIGESTER): part for path, (_, part) in DAMAGE.items()
+    }
     assert bent.cluster_id == ""
     for told in (bent.controller, bent.controller_epoch, bent.migration):
         assert isinstance(told, Unknown)
+
+
+def leaves(value: Any, canary: str) -> Iterator[Any]:
+    """The value with each of its leaves replaced by the canary, one at a time."""
+    if isinstance(value, dict):
+        for key, entry in value.items():
+            yield from ({**value, key: bent} for bent in leaves(entry, canary))
+    elif isinstance(value, list) and value:
+        yield from ([bent, *value[1:]] for bent in leaves(value[0], canary))
+    else:
+        yield canary
+
+
+GOOD_TOKEN = {
+    "version": 3,
+    "owner": "User%3Aalice",
+    "tokenRequester": "User%3Abob",
+    "renewers": ["User%3Ac"],
+    "issueTimestamp": 1,
+    "maxTimestamp": 3,
+    "expiryTimestamp": 2,
+    "tokenId": "canary-token-id",
+}
+BENT = (
+    "/brokers/topics/t01",
+    "/brokers/topics/t01/partitions/0/state",
+    "/brokers/ids/1",
+    "/config/brokers/1",
+    "/config/users/alice",
+    "/config/topics/t02",
+    "/controller",
+    "/migration",
+    "/latest_producer_id_block",
+    "/cluster/id",
+    TOKEN,
+)
+
+
+@pytest.mark.parametrize("path", BENT)
+def test_no_value_of_a_malformed_znode_is_told(path: str) -> None:
+    """What is malformed goes into findings, reports and bundles: its path and the kind of fault, never what it held."""
+    tree = damaged([TOKEN])
+    znodes: dict[str, Any] = {**tree.znodes, TOKEN: tree.znodes[TOKEN]._replace(data=json.dumps(GOOD_TOKEN).encode())}
+    if path not in znodes:
+        znodes[path] = Znode(b'{"version":1,"config":{"ssl.key.password":"x"}}', 0, 9, 9, 0)
+    whole = json.loads(znodes[path].data)
+    raw = [json.dumps(bent).encode() for bent in leaves(whole, "canary%zz,=:")]
+    for data in [*raw, b"canary", b'"canary"', b'["canary"]', b'{"canary', znodes[path].data[:-1] + b',"canary']:
+        found = view(BackupTree("test", {**znodes, path: znodes[path]._replace(data=data)}))
+        told = repr((found.malformed, found.blind_spots, found.undecodable)).replace(SHOWN_TOKEN, "")
+        assert "canary" not in told, data
+        assert "canary-token-id" not in repr(found)
+    assert view(BackupTree("test", znodes)).mzxids[SHOWN_TOKEN] == znodes[TOKEN].mzxid
 
 
 def test_a_malformed_state_is_no_missing_state_and_a_malformed_topic_is_not_without_id() -> None:
