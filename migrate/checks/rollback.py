@@ -63,7 +63,7 @@ def _version_1(disks: Disks) -> Result:
         "KAFKA-20762; seen on 3.9.2",
     ),
     sees=broker_disks,
-    blocks_from=Stage.KRAFT_MODE,
+    blocks_from=Stage.MIGRATION_MODE,
 )
 def meta_version(disks: Disks, world: World) -> Result:
     """While brokers are left in ZooKeeper or migration mode."""

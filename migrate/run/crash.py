@@ -1,6 +1,13 @@
 """Numbered crash points, for tests of kill and resume: the process kills itself as nothing else could.
 
-`KRAFT_MIGRATE_CRASH_AT` names a point: its number, or the text that it is labelled with (`before:stop:1`).
+`KRAFT_MIGRATE_CRASH_AT` names a point: its number, or the text that it is labelled with.
+
+| label | where |
+|---|---|
+| `before:EFFECT:NODE`, `after:EFFECT:NODE` | around every effect, the first behind its intent, the second before `effected` |
+| `unsynced:EVENT` | a line of the journal is written and not yet fsynced |
+| `unsynced:FILE` | the same of a configuration file: its new content has no name yet |
+| `proof:STEP` | the effects of a step are done, and nothing of it is proven |
 """
 
 from __future__ import annotations

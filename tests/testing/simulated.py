@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Self
 
+from migrate.hosts.backups import BACKUP_SUFFIX
 from migrate.hosts.properties import parse
 from migrate.model.difference import DiffReport
 from migrate.model.ids import MIGRATING, NodeId
@@ -95,7 +97,7 @@ class SimulatedCluster:
     bend: Callable[[World], World] = lambda world: world
 
     @classmethod
-    def in_zookeeper_mode(cls) -> SimulatedCluster:
+    def in_zookeeper_mode(cls) -> Self:
         """Three brokers, running; nothing of KRaft."""
         cluster = cls()
         world = world_at(Stage.ASSESS)
@@ -117,7 +119,7 @@ class SimulatedCluster:
 
     def write(self, node: NodeId, path: str, content: bytes) -> None:
         """Replace a file."""
-        if not path.endswith("-backup"):
+        if BACKUP_SUFFIX not in path:
             self.done.append(f"write {int(node)} {mode_of(parse(content))}")
         self.files[int(node), path] = content
 
@@ -131,6 +133,10 @@ class SimulatedCluster:
 
     def make_directory(self, node: NodeId, path: str) -> None:
         """Folders are not modelled."""
+
+    def names(self, node: NodeId, path: str) -> list[str]:
+        """The files of a folder."""
+        return sorted(name for owner, entry in self.files for folder, _, name in [entry.rpartition("/")] if (owner, folder) == (int(node), path))
 
     # -- ServiceControl ----------------------------------------------------------------------------------------------
     def state(self, node: NodeId) -> ServiceState:
