@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
 from migrate.errors import JournalUnwritable, MigrateError, PlanStopped
@@ -21,6 +21,7 @@ from migrate.model.step import HalfDone, NotBegun, Predicted, Progress, Step
 from migrate.model.world import World
 from migrate.run import guards, snapshots, staleness
 from migrate.run import journal as journals
+from migrate.run.gatekeeper import Gatekeeper, OpenGate
 from migrate.run.journal import Journal
 from migrate.run.waits import Wait
 
@@ -45,6 +46,7 @@ class Machinery:
     clock: Clock
     no_progress_seconds: float
     listen: Callable[[Event], None]
+    gatekeeper: Gatekeeper = field(default_factory=OpenGate)
 
 
 class Engine:
@@ -104,15 +106,23 @@ class Engine:
         """Look until the answer is one to act on: guards first, then how far the step got, then its own gates."""
         now = guards.Situation(self._plan, planned, frozenset(self._done), begun)
         needs = step.needs | guards.needs(planned) if step.needs else step.needs
-        waiting = self._wait(planned)
+        waiting, gatekeeper, asked = self._wait(planned), self._with.gatekeeper, not begun
+        if asked:
+            gatekeeper.before(planned)
         while True:
             world = self._observe(needs)
             progress = step.progress(world) if begun else NotBegun()
+            if isinstance(progress, NotBegun) and not asked:  # killed between its intent and its first effect
+                asked = True
+                gatekeeper.before(planned)
+                continue
             readiness = guards.hold(now, world) if step.needs else Ready()
             if isinstance(readiness, Ready):
                 readiness = _gate(step, world, progress)
             if waiting.is_over(readiness):
                 return world, progress, readiness
+            if isinstance(progress, NotBegun):
+                gatekeeper.while_waiting(planned, begun=False)
 
     def _prove(self, planned: PlannedStep, step: Step) -> None:
         self._with.effects.crash_point(f"proof:{planned.id}")
@@ -122,6 +132,7 @@ class Engine:
             outcome = step.verify(world)
             if waiting.is_over(outcome):
                 break
+            self._with.gatekeeper.while_waiting(planned, begun=True)
         snapshots.write(self._write, planned, world)
         if not isinstance(outcome, Verified | AlreadyDone):
             self._stop(planned, outcome)

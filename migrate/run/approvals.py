@@ -1,0 +1,170 @@
+"""Approvals as files in a run's folder: written whole, read strictly, signed and checked with Ed25519.
+
+`approvals/REVIEWER-TIME.json` in the run's folder; the signature is over `Approval.signed_bytes`.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import os
+import pathlib
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
+from cryptography.hazmat.primitives.serialization import (
+    Encoding,
+    PublicFormat,
+    load_pem_private_key,
+    load_ssh_private_key,
+    load_ssh_public_key,
+)
+
+from migrate.errors import ApprovalRefused, KeyUnusable
+from migrate.model.approvals import APPROVAL_FORMAT, Approval, ApprovalPolicy, Judged
+
+FOLDER: Final = "approvals"
+LARGEST: Final = 64 * 1024
+OPENSSH: Final = b"-----BEGIN OPENSSH PRIVATE KEY-----"
+UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]")
+
+
+# -- files -----------------------------------------------------------------------------------------------------------
+def to_json(approval: Approval) -> str:
+    """The file's text."""
+    body = {**json.loads(approval.signed_bytes()), "signature": approval.signature}
+    return json.dumps(body, indent=1, sort_keys=True) + "\n"
+
+
+def from_json(text: str, where: str) -> Approval:
+    """The approval that was written so; ApprovalRefused for anything else."""
+    try:
+        body = json.loads(text)
+        if not isinstance(body, dict) or body.pop("format", None) != APPROVAL_FORMAT:
+            raise ApprovalRefused(f"its format is not {APPROVAL_FORMAT}", where=where)
+        stages = body.pop("stages")
+        time = body.pop("time")
+        texts = ("plan", "reviewer", "account", "host", "comment", "signature")
+        right = isinstance(stages, list) and all(isinstance(stage, str) for stage in stages)
+        right = right and isinstance(time, int | float) and not isinstance(time, bool)
+        if not right or set(body) != set(texts) or not all(isinstance(value, str) for value in body.values()):
+            raise ApprovalRefused("it has missing, unknown or wrong fields", where=where)
+        return Approval(**body, time=float(time), stages=tuple(stages))
+    except (ValueError, RecursionError, KeyError) as error:
+        raise ApprovalRefused("it is no approval: no JSON, or a field is missing", where=where) from error
+
+
+def save(folder: pathlib.Path, approval: Approval) -> pathlib.Path:
+    """Write the approval into a run's folder, whole or not at all; its path."""
+    target = folder / FOLDER / f"{UNSAFE.sub('_', approval.reviewer)}-{approval.time:.0f}.json"
+    target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    write(target, approval)
+    return target
+
+
+def write(target: pathlib.Path, approval: Approval) -> None:
+    """Write one approval; ApprovalRefused where a file of that name is there already."""
+    part = target.with_name(f".{target.name}.{os.getpid()}")
+    part.write_text(to_json(approval), encoding="utf-8")
+    try:
+        os.link(part, target)  # fails where it exists: an approval is never overwritten
+    except FileExistsError as error:
+        raise ApprovalRefused("there is an approval of that name and second already", where=str(target)) from error
+    finally:
+        part.unlink()
+
+
+def load(folder: pathlib.Path) -> list[Approval]:
+    """Every approval of a run's folder, oldest first; ApprovalRefused for a file that is none."""
+    found = []
+    for path in sorted((folder / FOLDER).glob("*.json")):
+        try:
+            raw = path.read_bytes()[: LARGEST + 1]
+            text = raw.decode("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise ApprovalRefused("it cannot be read", where=str(path)) from error
+        if len(raw) > LARGEST:
+            raise ApprovalRefused("it is larger than any approval", where=str(path))
+        found.append(from_json(text, str(path)))
+    return sorted(found, key=lambda approval: approval.time)
+
+
+def judged(policy: ApprovalPolicy, found: Iterable[Approval]) -> list[Judged]:
+    """Each approval with what its signature is worth."""
+    return [_judge(policy.keys, approval) for approval in found]
+
+
+def _judge(keys: Mapping[str, str], approval: Approval) -> Judged:
+    if not approval.signature:
+        return Judged(approval, proven=False)
+    key = keys.get(approval.reviewer)
+    if key is None:
+        return Judged(approval, proven=False, fault="it is signed, and the playbook has no key for that name")
+    fits = verify(key, approval.signed_bytes(), approval.signature)
+    return Judged(approval, proven=fits, fault="" if fits else "its signature does not fit")
+
+
+def refuse_strange(policy: ApprovalPolicy, fingerprint: str, folder: pathlib.Path) -> list[Judged]:
+    """The run's approvals, judged; ApprovalRefused where one is of another plan, or its signature does not fit."""
+    found = judged(policy, load(folder))
+    for entry in found:
+        where = f"{folder / FOLDER}: {entry.approval.reviewer}"
+        if entry.approval.plan != fingerprint:
+            raise ApprovalRefused(
+                f"it approves plan {entry.approval.plan[:8]}, this is {fingerprint[:8]}",
+                where=where,
+                why="approving one plan never approves another",
+            )
+        if entry.fault:
+            raise ApprovalRefused(entry.fault, where=where, why="somebody else wrote it, or it was changed")
+    return found
+
+
+# -- signatures ------------------------------------------------------------------------------------------------------
+def signing_key(path: pathlib.Path, passphrase: Callable[[], str]) -> Ed25519PrivateKey:
+    """The private key of a file, PEM or OpenSSH; `passphrase` is asked where it is encrypted.  KeyUnusable."""
+    try:
+        raw = path.read_bytes()
+    except OSError as error:
+        raise KeyUnusable(f"the key cannot be read: {error.strerror}", where=str(path)) from error
+    loader: Any = load_ssh_private_key if raw.startswith(OPENSSH) else load_pem_private_key
+    try:
+        try:
+            key = loader(raw, None)
+        except TypeError:  # the key is encrypted
+            key = loader(raw, passphrase().encode())
+    except (ValueError, TypeError, UnsupportedAlgorithm) as error:
+        raise KeyUnusable("this is no private key, or its passphrase is another", where=str(path)) from error
+    if not isinstance(key, Ed25519PrivateKey):
+        raise KeyUnusable("the key is not Ed25519", where=str(path))
+    return key
+
+
+def public_line(key: Ed25519PrivateKey) -> str:
+    """The public key as a playbook has it."""
+    return key.public_key().public_bytes(Encoding.OpenSSH, PublicFormat.OpenSSH).decode()
+
+
+def sign(key: Ed25519PrivateKey, content: bytes) -> str:
+    """The signature as base64."""
+    return base64.b64encode(key.sign(content)).decode()
+
+
+def verify(public: str, content: bytes, signature: str) -> bool:
+    """Does the signature fit?  False for whatever is none; KeyUnusable where the public key is none."""
+    try:
+        key = load_ssh_public_key(public.encode())
+    except (ValueError, UnsupportedAlgorithm) as error:
+        raise KeyUnusable("a public key cannot be read", where=public[:24]) from error
+    if not isinstance(key, Ed25519PublicKey):
+        raise KeyUnusable("a public key is not Ed25519", where=public[:24])
+    try:
+        raw = base64.b64decode(signature, validate=True)
+        key.verify(raw, content)
+    except (binascii.Error, ValueError, InvalidSignature):
+        return False
+    return True

@@ -1,0 +1,54 @@
+"""The error budget: how many of a probe's requests failed lately, by the file that the probe writes.
+
+A line of JSON a report, appended: `{"time": 1796000000.0, "ok": 200, "failed": 0}`; the numbers count since the line
+before, the time is in seconds since the epoch.  A probe that is silent tells nothing, and nothing is never fine.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+from typing import Final
+
+from migrate.model.outcome import NotYet, Readiness, Ready, Unknown
+from migrate.model.policies import ErrorBudget
+
+TAIL: Final = 1024 * 1024  # bytes: more than a probe writes in any budget's time at a line a second
+
+
+def within_budget(budget: ErrorBudget, now: float) -> Readiness:
+    """Is there budget left?  NotYet where it is spent, Unknown where the probe says nothing."""
+    try:
+        lines = _tail(pathlib.Path(budget.history))
+    except OSError as error:
+        return Unknown(f"the probe's file {budget.history} cannot be read: {error.strerror}")
+    passed, failed, seen = 0, 0, False
+    for line in lines:
+        try:
+            body = json.loads(line)
+            time, one, other = float(body["time"]), int(body["ok"]), int(body["failed"])
+        except (ValueError, TypeError, KeyError):
+            return Unknown(f"a line of the probe's file {budget.history} is none of a probe's")
+        if now - budget.seconds <= time <= now + 1.0:
+            passed, failed, seen = passed + one, failed + other, True
+    if not seen or passed + failed <= 0:
+        return Unknown(f"the probe wrote nothing to {budget.history} within {budget.seconds:.0f} s")
+    share = failed / (passed + failed)
+    if share <= budget.share:
+        return Ready()
+    return NotYet(
+        f"the error budget to recover: at most {budget.share:.2%} of a probe's requests may fail",
+        "the clients that the probe stands for",
+        f"{failed} of {passed + failed} failed within {budget.seconds:.0f} s; nothing is restarted meanwhile",
+        progress=str(failed),
+    )
+
+
+def _tail(path: pathlib.Path) -> list[bytes]:
+    """The last whole lines; one that is being written is left out."""
+    with path.open("rb") as file:
+        end = file.seek(0, 2)
+        file.seek(max(0, end - TAIL))
+        raw = file.read(TAIL)
+    whole = raw[: raw.rfind(b"\n") + 1].splitlines()
+    return whole[1:] if end > TAIL else whole

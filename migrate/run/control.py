@@ -1,0 +1,110 @@
+"""The control file: what a person wishes of a run that goes on in another terminal.
+
+`control.json` in the run's folder, replaced whole by `kraft-migrate control`; the run reads it before every step and in
+every wait it may leave.  One file, one wish:
+
+| field | meaning |
+|---|---|
+| `format` | `kraft-migrate/control/v1` |
+| `wish` | `run`; `pause`: wait at the next parking point; `abort`: stop there, once |
+| `hold_after` | a stage's name or "": stop behind that stage, until `resume` |
+| `by`, `host`, `time`, `reason` | who wished it, where, when (seconds since the epoch), why |
+
+A file that cannot be read is never taken as no wish.  No file: no wish.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
+from enum import StrEnum
+from typing import Any, Final
+
+from migrate.errors import ControlUnreadable
+from migrate.model.stage import Stage
+
+FORMAT: Final = "kraft-migrate/control/v1"
+NAME: Final = "control.json"
+LARGEST: Final = 16 * 1024
+
+
+class Wish(StrEnum):
+    """What the run shall do at its next parking point."""
+
+    RUN = "run"
+    PAUSE = "pause"
+    ABORT = "abort"
+
+
+@dataclass(frozen=True, slots=True)
+class Control:
+    """The wish as it stands."""
+
+    wish: Wish = Wish.RUN
+    hold_after: str = ""
+    by: str = ""
+    host: str = ""
+    time: float = 0.0
+    reason: str = ""
+
+    def holds_before(self, stage: Stage) -> bool:
+        """Does the run stop before a step of that stage?"""
+        return bool(self.hold_after) and stage > Stage.from_label(self.hold_after)
+
+    @property
+    def said(self) -> str:
+        """Who wished it and why, in a few words."""
+        reason = f": {self.reason}" if self.reason else ""
+        return f"by {self.by or 'somebody'} on {self.host or 'an unnamed host'}{reason}"
+
+
+def read(folder: pathlib.Path) -> Control:
+    """The wish in a run's folder; ControlUnreadable where the file is none of ours."""
+    path = folder / NAME
+    try:
+        raw = path.read_bytes()[: LARGEST + 1]
+    except FileNotFoundError:
+        return Control()
+    except OSError as error:
+        raise ControlUnreadable(f"it cannot be read: {error.strerror}", where=str(path)) from error
+    try:
+        return _parsed(json.loads(raw.decode("utf-8")))
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
+        raise ControlUnreadable(f"it is no control file: {error}", where=str(path)) from error
+
+
+def _parsed(body: Any) -> Control:
+    if not isinstance(body, Mapping) or body.get("format") != FORMAT:
+        message = f"format is not {FORMAT}"
+        raise ValueError(message)
+    texts = {name: body[name] for name in ("hold_after", "by", "host", "reason")}
+    odd = set(body) - {*texts, "format", "wish", "time"}
+    if odd or not all(isinstance(value, str) for value in texts.values()):
+        message = f"unknown or wrong fields: {', '.join(sorted(odd)) or 'texts expected'}"
+        raise ValueError(message)
+    if texts["hold_after"]:
+        Stage.from_label(texts["hold_after"])  # KeyError for a name that is none
+    return Control(wish=Wish(body["wish"]), time=float(body["time"]), **texts)
+
+
+def write(folder: pathlib.Path, control: Control) -> pathlib.Path:
+    """Replace the control file, whole or not at all; its path."""
+    path = folder / NAME
+    part = folder / f".{NAME}.{os.getpid()}"
+    body = {"format": FORMAT, **asdict(control), "wish": control.wish.value}
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(json.dumps(body, indent=1, sort_keys=True) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
+    return path
+
+
+def obeyed(folder: pathlib.Path, control: Control) -> None:
+    """An abort counts once: the next `apply` goes on.  A newer wish that came in between stays."""
+    if read(folder) == control:
+        write(folder, replace(control, wish=Wish.RUN))

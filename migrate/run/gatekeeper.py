@@ -1,0 +1,297 @@
+"""Asked before every step: may the run go on, by clock, control file, approvals, windows and health?
+
+It may only stop at parking points (`migrate.plan.parking`); in between it goes on to the next one.  A step that is half
+done is never asked: to finish it is safer than to leave it.
+"""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, NoReturn, Protocol
+
+from migrate.errors import ClockJumped, NotApproved, PlanStopped, RunInterrupted, RunParked, WindowClosed
+from migrate.model.approvals import Approved, decide
+from migrate.model.approvals import NotApproved as Missing
+from migrate.model.history import Event
+from migrate.model.inventory import Playbook
+from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown
+from migrate.model.plan import Plan, PlannedStep
+from migrate.model.policies import HealthPolicy
+from migrate.model.ports import Clock, Observer
+from migrate.model.windows import Window, local
+from migrate.model.world import Need
+from migrate.plan.durations import Durations, measured
+from migrate.plan.parking import HYBRID_BEGINS, block, in_between, may_leave_while_waiting, may_park_before
+from migrate.plan.schedule import NoRoom, half_rolled_too_long, lay_out, room, windows_of
+from migrate.run import approvals, control
+from migrate.run.budget import within_budget
+from migrate.run.control import Wish
+from migrate.run.interrupts import ParkRequest
+from migrate.run.journal import Journal
+from migrate.run.waits import Wait
+from migrate.steps import gates
+
+JUMP: Final = 60.0  # seconds by which the clock may differ from the time that passed
+PAUSE: Final = 1.0  # seconds between two looks at the control file while paused
+ROLLBACK: Final = "rollback"
+HEALTH: Final = frozenset({Need.LIVE, Need.ZOOKEEPER, Need.KRAFT})
+
+
+class Gatekeeper(Protocol):
+    """What the engine asks.  Each method returns where the run may go on, and raises where it parks."""
+
+    def before(self, planned: PlannedStep) -> None:
+        """A step that is not begun is about to be looked at."""
+
+    def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
+        """The step waits: for its gates, or (begun) for its proof."""
+
+
+class OpenGate:
+    """Lets everything pass: where there is no person, no window and no approval to ask."""
+
+    def before(self, planned: PlannedStep) -> None:
+        """It may."""
+
+    def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
+        """It may."""
+
+
+@dataclass(slots=True)
+class RunGate:
+    """The gatekeeper of a run."""
+
+    plan: Plan
+    playbook: Playbook | Unknown
+    folder: pathlib.Path
+    journal: Journal
+    clock: Clock
+    observer: Observer
+    listen: Callable[[Event], None]
+    request: ParkRequest = field(default_factory=ParkRequest)
+    _approved: set[str] = field(default_factory=set)
+    _aged: bool = False
+    _since: tuple[float, float] | None = None
+
+    # -- what the engine asks ----------------------------------------------------------------------------------------
+    def before(self, planned: PlannedStep) -> None:
+        """By clock, control, approvals, windows and health, in this order: what is cheap and changes nothing first."""
+        index = self._index(planned)
+        if not self._may_stop(index):
+            return
+        self._check_clock()
+        self._check_wishes(planned, index, pause=True)
+        self._check_approval(planned)
+        self._check_window(planned, index)
+        self._check_age(planned, index)
+        if self._restarts(planned) and self._check_health(planned):
+            self._check_wishes(planned, index, pause=True)
+            self._check_window(planned, index)
+
+    def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
+        """Wishes reach a run that waits, where it may leave."""
+        index = self._index(planned)
+        if begun:
+            if may_leave_while_waiting(planned):
+                self._check_wishes(planned, index, pause=False)
+        elif self._may_stop(index):
+            self._check_clock()
+            self._check_wishes(planned, index, pause=True)
+            self._check_window(planned, index)
+
+    # -- clock -------------------------------------------------------------------------------------------------------
+    def _check_clock(self) -> None:
+        now, passed = self.clock.now(), self.clock.monotonic()
+        if self._since is None:
+            last = max((event.time for event in self.journal.events), default=now)
+            if now < last - JUMP:
+                raise ClockJumped(
+                    f"this host's clock stands {last - now:.0f} s before the journal's last line",
+                    why="windows and approvals are decided by it, and one of the two times is wrong",
+                )
+        else:
+            jump = (now - self._since[0]) - (passed - self._since[1])
+            if abs(jump) > JUMP:
+                raise ClockJumped(
+                    f"this host's clock jumped by {jump:+.0f} s while the run went on",
+                    why="windows and approvals are decided by it",
+                )
+        self._since = (now, passed)
+
+    # -- wishes ------------------------------------------------------------------------------------------------------
+    def _check_wishes(self, planned: PlannedStep, index: int, *, pause: bool) -> None:
+        """Ctrl-C and the control file."""
+        paused = ""
+        while True:
+            if self.request.by:
+                self._park(planned, f"{self.request.by} asked for it", RunInterrupted)
+            wish = control.read(self.folder)
+            if wish.wish is Wish.ABORT:
+                control.obeyed(self.folder, wish)
+                self._park(planned, f"abort was wished {wish.said}")
+            if wish.holds_before(planned.stage):
+                self._park(
+                    planned,
+                    f"held after stage {wish.hold_after} {wish.said}",
+                    next_step=f"kraft-migrate control resume {self.folder}, then run the same command again",
+                )
+            if wish.wish is not Wish.PAUSE or not pause:
+                break
+            if not paused:
+                paused = wish.said
+                self._write("paused", step=planned.id, by=wish.said)
+            self._check_window(planned, index)
+            self.clock.sleep(PAUSE)
+        if paused:
+            self._check_clock()
+            self._write("resumed", step=planned.id, by=paused)
+
+    # -- approvals ---------------------------------------------------------------------------------------------------
+    def _check_approval(self, planned: PlannedStep) -> None:
+        """Once a session for each stage: what began under a valid approval is not stopped half way by its expiry."""
+        stage = ROLLBACK if self.plan.back else planned.stage.label
+        if isinstance(self.playbook, Unknown) or stage in self._approved:
+            return
+        policy = self.playbook.approvals
+        if stage in policy.rules:
+            found = approvals.refuse_strange(policy, self.plan.fingerprint, self.folder)
+            match decide(policy, stage, self.plan.fingerprint, found, self.clock.now()):
+                case Missing(missing=missing, because=because):
+                    raise NotApproved(
+                        f"stage {stage} is not approved: {missing}",
+                        where=f"step {planned.id}",
+                        why="; ".join((*because, policy.rules[stage].instructions)).strip("; "),
+                        next_step=f"the reviewers: kraft-migrate approve {self.folder / 'plan.json'}; then this again",
+                    )
+                case Approved(by=by, until=until):
+                    self._write("approved", stage=stage, by=list(by), until=until)
+                case None:
+                    pass
+        self._approved.add(stage)
+
+    # -- windows -----------------------------------------------------------------------------------------------------
+    def _check_window(self, planned: PlannedStep, index: int) -> None:
+        window = self._window(planned)
+        if window is None:
+            return
+        answer = room(window, block(self.plan.steps, index), self._durations(), self.clock.now())
+        if isinstance(answer, NoRoom):
+            error = RunParked if self._acted() else WindowClosed
+            self._park(planned, answer.why, error, next_step=self._come_back(planned, answer.opens))
+
+    def _window(self, planned: PlannedStep) -> Window | None:
+        if isinstance(self.playbook, Unknown):
+            return None
+        if self.plan.back:
+            return self.playbook.windows.get(self.playbook.rollback_window)
+        return self.playbook.window_of(planned.stage)
+
+    def _come_back(self, planned: PlannedStep, opens: float | None) -> str:
+        window = self._window(planned)
+        if opens is None or window is None:
+            return "correct the window or the estimates in the playbook, then plan again"
+        return f"run the same command again from {local(window, opens)} on"
+
+    def _check_age(self, planned: PlannedStep, index: int) -> None:
+        """No roll begins that would have to stand half done for too long; one that does already is told, once."""
+        if isinstance(self.playbook, Unknown) or self.plan.back:
+            return
+        limit = self.playbook.pace.hybrid_max_age
+        steps = self.plan.steps
+        began = next(
+            (e.time for e in self.journal.events if e.name == "intend" and self._kind(e) == HYBRID_BEGINS), None
+        )
+        if began is None and planned.kind == HYBRID_BEGINS:
+            rest = steps[index:]
+            windows = windows_of(self.playbook, [step.stage for step in rest])
+            found = half_rolled_too_long(lay_out(rest, windows, self._durations(), self.clock.now()), limit)
+            if found is not None:
+                self._park(
+                    planned,
+                    f"the roll would park before {found.before} and stand half rolled or hybrid longer than "
+                    f"hybrid_max_age allows ({limit / 3600:g} h): {found.why}",
+                    RunParked if self._acted() else WindowClosed,
+                    next_step="begin it where a longer row of windows follows, or let the playbook allow more",
+                )
+        elif began is not None and not self._aged and in_between(steps, index) and self.clock.now() - began > limit:
+            self._aged = True
+            age = (self.clock.now() - began) / 3600
+            self._write(
+                "note",
+                key="hybrid-age",
+                value=f"half rolled or hybrid for {age:.1f} h, longer than {limit / 3600:g} h: go on, or roll back",
+            )
+
+    def _kind(self, event: Event) -> str:
+        return next((step.kind for step in self.plan.steps if step.id == event.data["step"]), "")
+
+    # -- health ------------------------------------------------------------------------------------------------------
+    def _check_health(self, planned: PlannedStep) -> bool:
+        """So many good looks in a row, less the one that the step's own gate takes; did that take time?"""
+        policy = HealthPolicy(1) if isinstance(self.playbook, Unknown) else self.playbook.health
+        budget = None if isinstance(self.playbook, Unknown) else self.playbook.budget
+        patience = 600.0 if isinstance(self.playbook, Unknown) else self.playbook.no_progress_seconds
+        wait, good = Wait(planned.id, self.clock, patience, self._write), 0
+        took, fewest = False, 10**9
+        while good < policy.samples - 1 or budget is not None:
+            found: Readiness = gates.replicas_full(self.observer.observe(HEALTH, {}))
+            if isinstance(found, Ready) and budget is not None:
+                found = within_budget(budget, self.clock.now())
+                if isinstance(found, NotYet):  # only fewer failures than ever before are progress
+                    fewest = min(fewest, int(found.progress))
+                    found = replace(found, progress=str(fewest))
+            if isinstance(found, Ready):
+                good += 1
+                if good >= policy.samples - 1:
+                    break
+                self.clock.sleep(policy.interval)
+            else:
+                good = 0
+                if wait.is_over(found):
+                    self._refuse(planned, found)
+                self._check_wishes(planned, self._index(planned), pause=False)
+            took = True
+        if good and policy.samples > 1:
+            self.clock.sleep(policy.interval)  # the step's own look comes as long after the last of these
+        return took or good > 0
+
+    def _refuse(self, planned: PlannedStep, found: Readiness) -> NoReturn:
+        reason = found.reason if isinstance(found, Refused | Unknown) else str(found)
+        raise PlanStopped(f"the cluster's health does not allow the next restart: {reason}", where=f"step {planned.id}")
+
+    # -- helpers -----------------------------------------------------------------------------------------------------
+    def _index(self, planned: PlannedStep) -> int:
+        return next(index for index, step in enumerate(self.plan.steps) if step.id == planned.id)
+
+    def _durations(self) -> Durations:
+        estimate = 900.0 if isinstance(self.playbook, Unknown) else self.playbook.pace.node_estimate
+        return Durations(estimate, measured(self.journal.events, {step.id: step.kind for step in self.plan.steps}))
+
+    def _acted(self) -> bool:
+        """Did this session begin or end a step?"""
+        for event in reversed(self.journal.events):
+            if event.name in ("intend", "conclude", "session"):
+                return event.name != "session"
+        return False
+
+    def _may_stop(self, index: int) -> bool:
+        """Not to begin is always possible; later only at parking points."""
+        return not self._acted() or may_park_before(self.plan.steps, index)
+
+    def _restarts(self, planned: PlannedStep) -> bool:
+        return any(action.symbol in (">", "!") and not action.znode for action in planned.actions)
+
+    def _park(
+        self,
+        planned: PlannedStep,
+        why: str,
+        error: type[RunParked | RunInterrupted | WindowClosed] = RunParked,
+        *,
+        next_step: str = "",
+    ) -> NoReturn:
+        raise error(f"parked before {planned.id}: {why}", where=str(self.folder), next_step=next_step)
+
+    def _write(self, name: str, **data: Any) -> None:
+        self.listen(self.journal.append(self.clock.now(), name, data))
