@@ -4,36 +4,74 @@ from __future__ import annotations
 
 import getpass
 import pathlib
+import sys
+from typing import TYPE_CHECKING
 
 import click
 
 from migrate.cli.errors import EXIT_OK
+from migrate.errors import UsageWrong
+
+if TYPE_CHECKING:
+    from migrate.model.plan import Plan
 
 
 @click.command()
 @click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=pathlib.Path))
 @click.option("--confirm", default="", metavar="FINGERPRINT", help="Needed for a plan with the point of no return.")
-def apply(plan_file: pathlib.Path, confirm: str) -> int:
+@click.option(
+    "--confirm-cluster", default="", metavar="NAME", help="The cluster's name, on top; asked for on a terminal."
+)
+def apply(plan_file: pathlib.Path, confirm: str, confirm_cluster: str) -> int:
     """Carry out a saved plan, with a proof after every step.
 
-    Killed or stopped, the same command goes on.  It never stops the cluster.
+    Killed or stopped, the same command goes on.  It never stops the cluster.  Ctrl-C parks at the next safe point; a
+    second one stops at once and says what is half done.  `control` reaches it from another terminal.
 
-    Exit code 0: carried out; 3: a gate or a proof stopped it; 4: not confirmed; 5: a wait made no progress; 6: the plan
-    is stale; 7: another run holds the lock.
+    Exit code 0: carried out; 3: a gate or a proof stopped it; 4: waits for confirmation, approval or a window, nothing
+    was begun; 5: parked at a safe point, or a wait made no progress; 6: the plan is stale; 7: another run holds the
+    lock; 130: parked by Ctrl-C, or stopped by a second one.
     """
     from migrate.cli.planning import load_plan
+
+    plan = load_plan(plan_file)
+    if plan.back:
+        raise UsageWrong("this plan is the way back: `kraft-migrate rollback apply` carries it out", where=str(plan_file))
+    if plan.irreversible and confirm == plan.fingerprint and not confirm_cluster:
+        confirm_cluster = typed_name(plan)
+    return carry_out_saved(plan, confirm, confirm_cluster)
+
+
+def typed_name(plan: Plan) -> str:
+    """The cluster's name as a person types it; "" where there is no terminal to ask on."""
+    if not sys.stdin.isatty():
+        return ""
+    click.echo(f"There is no way back after stage finalize of plan {plan.short}.", err=True)
+    name: str = click.prompt("Type the cluster's name to go on", default="", show_default=False, err=True)
+    return name
+
+
+def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "") -> int:
+    """Carry it out with lines of progress, and write its report however it ends."""
     from migrate.cli.progress import ProgressLines
     from migrate.cli.run_report import write_reports
     from migrate.observe.sources import Sources
     from migrate.playbook.load import load_inventory, load_playbook
     from migrate.run.carry_out import Options, carry_out, folder_of
 
-    plan = load_plan(plan_file)
     inventory, playbook = load_inventory(plan.inventory), load_playbook(plan.playbook)
     folder = folder_of(inventory, plan)
     sources = Sources(inventory, playbook, folder.path / "spark")
+    lines = ProgressLines()
+    options = Options(
+        confirm=confirm,
+        owner=getpass.getuser(),
+        listen=lines,
+        confirm_cluster=confirm_cluster,
+        say=lambda text: lines.say(text, "bold yellow"),
+    )
     try:
-        carry_out(plan, sources, Options(confirm=confirm, owner=getpass.getuser(), listen=ProgressLines()))
+        carry_out(plan, sources, options)
     finally:
         sources.close()
         if folder.journal.exists():

@@ -104,7 +104,7 @@ class Demo:
         while True:
             plan = self._plan(sources, playbook)
             # planted: the first request of policy drive carries an old broker epoch
-            options = Options(plan.fingerprint, "lab demo", self._lines, StaleEpochOnce)
+            options = Options(plan.fingerprint, "lab demo", self._lines, StaleEpochOnce, plan.cluster)
             folder = folder_of(self._lab.inventory, plan)
             if not _ended(folder):
                 try:

@@ -10,7 +10,7 @@ import os
 import pathlib
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,13 +23,16 @@ from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.ports import DirectoryAssigner
 from migrate.observe.sources import Sources
-from migrate.observe.world import ClusterObserver
+from migrate.observe.world import SLOW, ClusterObserver
 from migrate.run import journal as journals
+from migrate.run.approvals import refuse_strange
 from migrate.run.clock import SystemClock
 from migrate.run.crash import CrashPoints
 from migrate.run.drive import Driver
 from migrate.run.effects import Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
+from migrate.run.gatekeeper import RunGate
+from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.journal import Journal
 from migrate.run.locks import LockFile, RunLock
 from migrate.run.staleness import own_step
@@ -66,12 +69,17 @@ def folder_of(inventory: Inventory, plan: Plan) -> RunFolder:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """How to carry it out: the confirmation, who listens, and what stands between us and AssignReplicasToDirs."""
+    """How to carry it out: the confirmations, who listens, and what stands between us and AssignReplicasToDirs.
+
+    With `say`, the first Ctrl-C only asks to park at the next safe point, and `say` is told so.
+    """
 
     confirm: str = ""
     owner: str = ""
     listen: Callable[[Event], None] = lambda _: None
     wrap_assigner: Callable[[DirectoryAssigner], DirectoryAssigner] = lambda assigner: assigner
+    confirm_cluster: str = ""  # the cluster's name, typed: asked for on top where there is no way back
+    say: Callable[[str], None] | None = None
 
 
 def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
@@ -80,18 +88,14 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     Raises NotConfirmed for a plan with the point of no return and another confirmation than its fingerprint,
     RunLocked or LockHeld where somebody else acts, and what the engine raises.
     """
-    for planned in plan.steps:
-        own_step(planned)
-    if plan.irreversible and options.confirm != plan.fingerprint:
-        raise NotConfirmed(
-            "the plan has the point of no return in it, and was not confirmed",
-            why="after finalize there is no way back",
-            next_step=f"read the plan, then apply it with --confirm {plan.fingerprint}",
-        )
+    steps = [own_step(planned) for planned in plan.steps]
+    _confirmed(plan, options)
     _same_playbook(plan, sources)
     folder = folder_of(sources.inventory, plan)
+    if not isinstance(sources.playbook, Unknown):
+        refuse_strange(sources.playbook.approvals, plan.fingerprint, folder.path)
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    clock = SystemClock()
+    clock, request = SystemClock(), ParkRequest()
     file_lock = LockFile(folder.path.parent / "lock")
     journal = None
     observer = ClusterObserver(sources)
@@ -102,18 +106,26 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         if RELEASED not in journals.concluded(journal.events):
             znode = _zookeeper_lock(sources, options.owner, plan.fingerprint, clock)
             lock, fence = lock.joined(znode), znode.fence
-        if any(step.stage.value >= 5 for step in plan.steps):
+        if any((step.needs | step.proof_needs) & SLOW for step in steps):
             sources.start_spark()
         driver = Driver(observer, options.wrap_assigner(ActiveController(sources.inventory)), clock, lock.still_ours)
         hands = Hands(
             sources.files, sources.services, lambda: ZookeeperWriter(sources.zookeeper_client(), fence), driver.drive
         )
-        effects = JournaledEffects(hands, journal, lock, clock, folder.path, CrashPoints())
+        crash = CrashPoints()
+        journal.between = sources.files.between = crash.reach
+        effects = JournaledEffects(hands, journal, lock, clock, folder.path, crash)
         patience = NO_PROGRESS if isinstance(sources.playbook, Unknown) else sources.playbook.no_progress_seconds
-        Engine(plan, Machinery(observer, effects, journal, lock, clock, patience, options.listen)).run()
+        gate = RunGate(plan, sources.playbook, folder.path, journal, clock, observer, options.listen, request)
+        engine = Engine(plan, Machinery(observer, effects, journal, lock, clock, patience, options.listen, gate))
+        with nullcontext() if options.say is None else parking_on_interrupt(request, options.say):
+            engine.run()
     except KeyboardInterrupt:
         if journal is not None:
-            journal.append(clock.now(), "stop", {"reason": "interrupted", "code": ""})
+            left = half_done(journal.events)
+            journal.append(clock.now(), "stop", {"reason": f"interrupted: {left}", "code": ""})
+            if options.say is not None:
+                options.say(f"stopped now: {left}; the same command goes on")
         raise
     finally:
         if journal is not None:
@@ -141,6 +153,32 @@ def _give_back(lock: RunLock) -> None:
         lock.release()
     except MigrateError as error:
         LOG.warning("the lock was not given back: %s", error)
+
+
+def _confirmed(plan: Plan, options: Options) -> None:
+    if not plan.needs_confirmation:
+        return
+    if options.confirm == plan.fingerprint:
+        _cluster_named(plan, options)
+        return
+    if plan.back:
+        what, why = "the way back was not confirmed", "it stops the controllers and gives up what they hold"
+    else:
+        what, why = "the plan has the point of no return in it, and was not confirmed", "after it there is no way back"
+    command = "rollback apply" if plan.back else "apply"
+    raise NotConfirmed(
+        what, why=why, next_step=f"read the plan, then {command} it with --confirm {plan.fingerprint}"
+    )
+
+
+def _cluster_named(plan: Plan, options: Options) -> None:
+    """Where there is no way back, the cluster is named on top: a fingerprint is pasted, a name is typed."""
+    if plan.irreversible and options.confirm_cluster != plan.cluster:
+        raise NotConfirmed(
+            f"the cluster's name was not given: {options.confirm_cluster!r} is not this cluster",
+            why="after finalize there is no way back, and fingerprints of two clusters look alike",
+            next_step="type the name on a terminal, or give it with --confirm-cluster NAME",
+        )
 
 
 def _same_playbook(plan: Plan, sources: Sources) -> None:

@@ -45,7 +45,7 @@ def attempt(
     """Carry it out; the error that stops it."""
     sources = Sources(inventory, worlds.playbook() if playbook is None else playbook, None)
     with pytest.raises(MigrateError) as caught:
-        carry_out(made, sources, Options(confirm=confirm))
+        carry_out(made, sources, Options(confirm=confirm, confirm_cluster=made.cluster))
     sources.close()
     return caught.value
 
