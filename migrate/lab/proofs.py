@@ -102,25 +102,27 @@ def works_without_zookeeper(lab: Lab) -> str:
     """Create a topic, restart a broker, write and read; LabProofFailed where something does not work."""
     inventory = lab.inventory
     name = f"after-zookeeper-{secrets.token_hex(4)}"
-    admin = AdminClient(_clients(inventory))
+    admin = AdminClient(quiet_clients(inventory))
     admin.create_topics([NewTopic(name, 3, 3)])[name].result(SECONDS)
     broker = lab.topology.brokers[0]
     lab.supervisor.stop(broker.name, SECONDS)
     lab.supervisor.start(broker.name)
     ready.wait_until("the restarted broker", lambda: ready.brokers_agree(lab.topology), lab.supervisor, [broker.name])
-    _write(_clients(inventory), name)
-    read = _read(_clients(inventory), name)
+    write_records(quiet_clients(inventory), name)
+    read = read_records(quiet_clients(inventory), name)
     if read != RECORDS:
         raise LabProofFailed(f"{read} of {RECORDS} records came back from {name}", where=str(lab.topology.directory))
     return f"topic {name} created, broker {broker.id} restarted, {read} records written and read"
 
 
-def _clients(inventory: Inventory) -> dict[str, Any]:
+def quiet_clients(inventory: Inventory) -> dict[str, Any]:
+    """confluent-kafka's settings for the lab's administrator."""
     # librdkafka would write each lost connection to stderr, and a broker is restarted here; what fails is raised
     return {**client_config(bootstrap_servers(inventory), inventory.broker_access), "log_level": 0}
 
 
-def _write(config: dict[str, Any], topic: str) -> None:
+def write_records(config: dict[str, Any], topic: str) -> None:
+    """RECORDS records into three partitions, each acknowledged by all; LabProofFailed otherwise."""
     producer = Producer({**config, "enable.idempotence": True, "acks": "all"})
     for number in range(RECORDS):
         producer.produce(topic, str(number).encode(), partition=number % 3)
@@ -129,7 +131,8 @@ def _write(config: dict[str, Any], topic: str) -> None:
         raise LabProofFailed(f"{left} of {RECORDS} records were not acknowledged", where=topic)
 
 
-def _read(config: dict[str, Any], topic: str) -> int:
+def read_records(config: dict[str, Any], topic: str) -> int:
+    """How many of them can be read; it stops looking after RECORDS."""
     consumer = Consumer(
         {**config, "group.id": f"{topic}-proof", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
     )

@@ -125,10 +125,10 @@ def seed_cluster(topology: Topology, progress: Progress) -> Seeded:
 
 
 # -- what each part is -------------------------------------------------------------------------------------------
-def create_topics(admin: AdminClient) -> None:
+def create_topics(admin: AdminClient, topics: Iterable[data.SeedTopic] = data.TOPICS) -> None:
     """All topics in one request; one that is there already stays as it is."""
-    topics = [NewTopic(t.name, t.partitions, t.replication, config=dict(t.configs)) for t in data.TOPICS]
-    futures = admin.create_topics(topics, operation_timeout=CALL_SECONDS)
+    wanted = [NewTopic(t.name, t.partitions, t.replication, config=dict(t.configs)) for t in topics]
+    futures = admin.create_topics(wanted, operation_timeout=CALL_SECONDS)
     _settle("create topic", futures, allowed=(KafkaError.TOPIC_ALREADY_EXISTS,))
 
 
@@ -142,6 +142,11 @@ def set_configs(topology: Topology) -> None:
     wanted: dict[tuple[str, str], dict[str, str]] = {("broker", broker): {key: password}}
     for config in data.CONFIGS:
         wanted.setdefault((config.kind, config.name), {})[config.key] = config.value
+    alter_configs(topology, wanted)
+
+
+def alter_configs(topology: Topology, wanted: Mapping[tuple[str, str], Mapping[str, str]]) -> None:
+    """(`topic` | `broker`, name) -> what to set there; waits until a topic that was just made is known."""
     ports = {str(node.id): node.internal_port for node in topology.brokers}
     watched, names = Supervisor(topology.processes), [node.name for node in topology.brokers]
     for (kind, name), values in wanted.items():
@@ -176,14 +181,14 @@ def not_yet(responses: Iterable[Mapping[str, Any]], what: str) -> str:
     return ""
 
 
-def alter_quotas(topology: Topology) -> None:
+def alter_quotas(topology: Topology, quotas: Iterable[data.SeedQuota] = data.QUOTAS) -> None:
     """Client quotas of users, client ids and IPs, with their defaults (AlterClientQuotas, KIP-546)."""
     entries = [
         {
             "entity": [{"entityType": kind, "entityName": name} for kind, name in quota.entity],
             "ops": [{"key": key, "value": value, "remove": False} for key, value in quota.limits.items()],
         }
-        for quota in data.QUOTAS
+        for quota in quotas
     ]
     with Connection(f"{HOST}:{topology.brokers[0].internal_port}", PLAIN) as connection:
         answer = connection.call(ALTER_CLIENT_QUOTAS, {"entries": entries, "validateOnly": False}, seconds=CALL_SECONDS)
@@ -194,16 +199,16 @@ def alter_quotas(topology: Topology) -> None:
             )
 
 
-def create_users(admin: AdminClient) -> None:
+def create_users(admin: AdminClient, users: Iterable[tuple[str, str, int]] = data.SCRAM_USERS) -> None:
     """SCRAM credentials of users that nobody logs in with."""
     mechanisms = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512}
-    for user, mechanism, iterations in data.SCRAM_USERS:  # one a call: a user may stand in a request only once
+    for user, mechanism, iterations in users:  # one a call: a user may stand in a request only once
         info = ScramCredentialInfo(mechanisms[mechanism], iterations)
         wanted = UserScramCredentialUpsertion(user, info, secrets.token_bytes(24))
         _settle("create user", admin.alter_user_scram_credentials([wanted], request_timeout=CALL_SECONDS))
 
 
-def create_acls(admin: AdminClient) -> None:
+def create_acls(admin: AdminClient, acls: Iterable[data.SeedAcl] = data.ACLS) -> None:
     """ACLs, literal and prefixed, allowing and denying."""
     bindings = [
         AclBinding(
@@ -215,7 +220,7 @@ def create_acls(admin: AdminClient) -> None:
             getattr(AclOperation, acl.operation.upper()),
             getattr(AclPermissionType, acl.permission.upper()),
         )
-        for acl in data.ACLS
+        for acl in acls
     ]
     _settle("create ACL", admin.create_acls(bindings, request_timeout=CALL_SECONDS))
 
