@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from migrate.checks import stuck
 from migrate.checks.phase import FLAG
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
@@ -203,7 +204,10 @@ def _waiting(world: World) -> Readiness:
     ]
     if missing:
         return NotYet(
-            f"controllers {missing} to register with the flag", "those controllers", after, progress=str(missing)
+            f"controllers {missing} to register with the flag{stuck.because(world, frozenset(missing))}",
+            "those controllers",
+            stuck.next_step(world, frozenset(missing)) or after,
+            progress=str(missing),
         )
     if facts.observed(world, ("migration_znode:",))["migration_znode:"] == facts.ABSENT:
         return NotYet("the migration driver to create /migration", "the active controller", after)

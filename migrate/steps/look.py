@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from migrate.checks import stuck
 from migrate.model.columns import PartitionColumns
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
@@ -73,7 +74,9 @@ class WatchCopy(BaseStep):
     kind: ClassVar[str] = "copy"
     stage_is: ClassVar[Stage] = Stage.COPY
     title: ClassVar[str] = "watch Kafka copy ZooKeeper's metadata"
-    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE})
+    proof_needs: ClassVar[frozenset[Need]] = frozenset(
+        {Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES}
+    )
     undo: ClassVar[str] = "one roll and the znodes of the takeover"
     proof: ClassVar[str] = (
         "/migration has an offset above 0, the metadata says MIGRATION, a KRaft controller owns /controller"
@@ -94,9 +97,9 @@ class WatchCopy(BaseStep):
         view, znode = world.zookeeper, world.zookeeper.migration
         if world.kraft.migration_state is not ZkMigrationState.MIGRATION or not _copied(view):
             return NotYet(
-                _why_waiting(world, view),
+                _why_waiting(world, view) + stuck.because(world),
                 "the active controller's migration driver",
-                "mend what it waits for; it looks again within a minute",
+                stuck.next_step(world) or "mend what it waits for; it looks again within a minute",
                 progress=f"{znode} {world.kraft.offset // 100}",
             )
         assert isinstance(znode, MigrationZnode)

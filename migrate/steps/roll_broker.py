@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
+from migrate.checks import stuck
 from migrate.hosts.properties import diff
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
@@ -142,7 +143,12 @@ class _Roll(BaseStep):
                     AFTER,
                     progress=found.incarnation,
                 )
-        return _registered(world, self.broker, migrating=migrating)
+        answer = _registered(world, self.broker, migrating=migrating)
+        if not isinstance(answer, NotYet) or not migrating:
+            return answer
+        nodes = frozenset({self.broker})
+        what, after = answer.what + stuck.because(world, nodes), stuck.next_step(world, nodes) or answer.next_step
+        return replace(answer, what=what, next_step=after)
 
 
 def _ended(step: str) -> str:

@@ -19,6 +19,7 @@ from tests.steps.looks import (
     Remembered,
     answer,
     no_leader,
+    running,
     service,
     silent,
     unhealthy,
@@ -233,6 +234,18 @@ def test_each_part_of_a_waiting_quorum_is_waited_for(bend: Bend, says: str) -> N
     """State NONE is no wait: such controllers cannot migrate."""
     assert answer(START.verify(bend(RUNNING))).startswith(says)
     assert isinstance(START.verify(RUNNING), Verified)
+
+
+def test_a_controller_that_does_not_register_is_told_with_the_cause_and_the_way_out() -> None:
+    """Started before the flag stood in its file; what comes by itself is no cause."""
+    found = START.verify(running(lacking(3001)(RUNNING), 3001, "0" * 64))
+    assert isinstance(found, NotYet)
+    assert found.what == (
+        "controllers [3001] to register with the flag; S-STUCK-21: 3001: its file has the flag, and its process was "
+        "started with another file"
+    )
+    assert found.next_step == "Restart that controller."
+    assert "S-STUCK" not in answer(START.verify(lacking(3001)(RUNNING)))
 
 
 def test_the_plan_names_each_start_and_the_znode_that_appears() -> None:

@@ -11,10 +11,10 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Outcome, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import NotBegun, Predicted, Step
-from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode
+from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode, Stopped
 from migrate.model.world import Need, World
 from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy, brokers_of, evidence
-from tests.steps.looks import Bend, answer, different, registration, row_in, unhealthy, whole, without
+from tests.steps.looks import Bend, answer, different, registration, row_in, service, unhealthy, whole, without
 from tests.testing import worlds
 from tests.testing.worlds import OFFSET, kraft, zk
 
@@ -119,8 +119,24 @@ def test_the_copy_says_what_the_driver_waits_for_in_the_drivers_order() -> None:
     dead = nobody_alive(pre(copied, brokers=brokers))
     assert waiting(dead) == "brokers [2], found in assignments, to register with KRaft"
     without_id = worlds.with_zk(pre(copied), topics_without_id=("orders",))
-    assert waiting(without_id) == "topics without topic_id to get one: orders"
+    assert waiting(without_id) == (
+        "topics without topic_id to get one: orders; S-STUCK-51: /brokers/topics/orders has no topic_id"
+    )
     assert waiting(pre(copied)) == "the copy to finish (the metadata says PRE_MIGRATION)"
+
+
+def test_the_copy_says_why_it_waits_and_what_to_do() -> None:
+    """By the code of the explanation, where the cause is known; what is only not seen is no cause."""
+    brokers = {node: entry for node, entry in kraft(whole(Stage.COPY)).brokers.items() if node != 2}
+    world = pre(whole(Stage.COPY), brokers=brokers)
+    down = WatchCopy().verify(service(2, Stopped())(world))
+    assert isinstance(down, NotYet)
+    assert down.what.endswith("to register with KRaft; S-STUCK-31: 2: its process is stopped")
+    assert down.next_step == "Start it; where it died, its log says why."
+    blind = WatchCopy().verify(without("services")(world))
+    assert isinstance(blind, NotYet)
+    assert blind.what == "ZooKeeper-mode brokers [2] to register with KRaft"
+    assert blind.next_step == "mend what it waits for; it looks again within a minute"
 
 
 @pytest.mark.parametrize(

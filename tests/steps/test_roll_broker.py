@@ -275,6 +275,18 @@ def test_each_part_of_the_proof_alone_is_missed(
     assert says in answer(step.verify(bend(world)))
 
 
+def test_a_broker_that_does_not_register_is_told_with_the_cause() -> None:
+    """In the first roll, and of that broker alone."""
+    world = worlds.with_kraft(worlds.with_values(AFTER_FIRST, 1, controller__quorum__voters="3000@c3000:1"), brokers={})
+    found = FIRST_ROLL.registered(worlds.with_values(world, 0, controller__quorum__voters=None), migrating=True)
+    assert isinstance(found, NotYet)
+    assert "; S-STUCK-33: 1: its file gives the active controller 3000 as c3000:1, and" in found.what
+    assert found.what.count("S-STUCK") == 1
+    assert found.next_step == "Correct controller.quorum.voters in that file, then restart that broker."
+    right = FIRST_ROLL.registered(worlds.with_kraft(AFTER_FIRST, brokers={}), migrating=True)
+    assert "S-STUCK" not in answer(right)
+
+
 def test_without_a_ledger_no_broker_is_proven() -> None:
     """It is waited for: the next look may have one."""
     found = SECOND_ROLL.verify(without("ledger")(AFTER_SECOND))

@@ -17,7 +17,7 @@ from migrate.checks.registry import shown
 from migrate.checks.stuck import brokers, controllers, znodes
 from migrate.checks.stuck.codes import CODES, DOCS
 from migrate.checks.stuck.logs import telling
-from migrate.checks.stuck.seen import explained, file_of, quorum_of, readable
+from migrate.checks.stuck.seen import explained, file_of, leader_log, quorum_of, readable
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
@@ -25,8 +25,9 @@ from migrate.model.views import ConfigFile, KraftView, NoZnode, Quorum, Running,
 from migrate.model.waiting import NO_CLUES, Clues, Explanation, Wanted
 from migrate.model.world import World
 
-__all__ = ["CODES", "DOCS", "because", "begun", "explain", "telling", "wanted"]
+__all__ = ["CODES", "DOCS", "because", "begun", "explain", "next_step", "telling", "wanted"]
 
+DUE: Final = "S-STUCK-69"  # nothing is wrong: it comes by itself
 ADDRESSES: Final = 12  # addresses asked at most; a cluster in order has none to ask
 
 
@@ -36,18 +37,16 @@ def explain(world: World, clues: Clues = NO_CLUES) -> tuple[Explanation, ...]:
 
 
 def because(world: World, nodes: frozenset[int] | None = None) -> str:
-    """For the line of a wait: `; S-STUCK-33 its file gives ...`, of causes that are known; "" where none is.
+    """For the line of a wait: `; S-STUCK-33: 1: its file gives ...`, of causes that are known; "" where none is.
 
     `nodes`: only what is about one of these.
     """
-    told = [
-        f"{entry.code}: {_about(entry)}{entry.cause}"
-        for entry in explain(world)
-        if not isinstance(entry.cause, Unknown)
-        and entry.code != "S-STUCK-69"
-        and (nodes is None or nodes & set(entry.nodes))
-    ]
-    return "".join(f"; {text}" for text in told)
+    return "".join(f"; {entry.code}: {_about(entry)}{entry.cause}" for entry in _certain(world, nodes))
+
+
+def next_step(world: World, nodes: frozenset[int] | None = None) -> str:
+    """What to do about the first of these; "" where no cause is known."""
+    return next((entry.next_step for entry in _certain(world, nodes)), "")
 
 
 def wanted(world: World) -> Wanted:
@@ -73,6 +72,15 @@ def begun(world: World) -> bool:
     if isinstance(world.services, Unknown):
         return False
     return any(isinstance(world.services.get(node.id), Running) for node in world.inventory.controllers)
+
+
+def _certain(world: World, nodes: frozenset[int] | None) -> list[Explanation]:
+    """Explanations that name a fault."""
+    return [
+        entry
+        for entry in explain(world)
+        if not isinstance(entry.cause, Unknown) and entry.code != DUE and (nodes is None or nodes & set(entry.nodes))
+    ]
 
 
 def _found(world: World, clues: Clues) -> Iterator[Explanation]:
@@ -124,11 +132,11 @@ def _before_copy(world: World, clues: Clues, kraft: KraftView, view: ZookeeperVi
     yield from found
     if not found and not ready:
         yield explained(
-            "S-STUCK-69",
+            DUE,
             "the copy to begin",
             "the active controller",
             "every controller and every broker has registered, and no znode holds it",
-            evidence=znodes.leader_log(world, clues),
+            evidence=leader_log(world, clues),
         )
 
 

@@ -14,6 +14,7 @@ from migrate.checks.stuck.seen import (
     controller_answer,
     explained,
     file_of,
+    leader_log,
     level_of,
     listed,
     metas_of,
@@ -62,7 +63,7 @@ def not_registered(world: World, clues: Clues, kraft: KraftView, waiting: list[i
             f"{_brokers(unrolled)} to register{none}",
             "the operator",
             f"{FLAG} is not in {'their files' if len(unrolled) > 1 else 'its file'}: not rolled into migration mode",
-            evidence=tuple(line for node in unrolled for line in said(clues, node)),
+            evidence=leader_log(world, clues),
             nodes=tuple(unrolled),
         )
     for node in waiting:
@@ -95,7 +96,7 @@ def _one(world: World, clues: Clues, kraft: KraftView, node: int, *, unrolled: b
             f"broker {node} to register",
             owner,
             cause,
-            evidence=(evidence, *said(clues, node)),
+            evidence=(evidence, *said(clues, node), *leader_log(world, clues)),
             nodes=(node,),
         )
     if not causes:
@@ -104,7 +105,7 @@ def _one(world: World, clues: Clues, kraft: KraftView, node: int, *, unrolled: b
             f"broker {node} to register",
             f"broker {node}",
             Unknown(_untold(world, node, file)),
-            evidence=(_other_voters(world, file), *said(clues, node)),
+            evidence=(_other_voters(world, file), *said(clues, node), *leader_log(world, clues)),
             nodes=(node,),
         )
 
@@ -210,14 +211,11 @@ def _cluster(look: Look) -> Iterator[Cause]:
 
 
 def _listener(look: Look) -> Iterator[Cause]:
-    """By the endpoints in its znode, which are what it would register; by its file where it has no znode."""
+    """By its file, from which it registers at its next start, and by the endpoints of its znode."""
     view = readable(look.world)
     live = None if isinstance(view, Unknown) else view.brokers.get(NodeId(look.node))
-    if live is not None:
-        endpoints = live.endpoints
-    else:
-        text = look.values.get("advertised.listeners") or look.values.get("listeners") or "PLAINTEXT://:9092"
-        endpoints = tuple(text.split(","))
+    text = look.values.get("advertised.listeners") or look.values.get("listeners") or "PLAINTEXT://:9092"
+    endpoints = (*text.split(","), *(() if live is None else live.endpoints))
     names = {entry.strip().partition("://")[0].upper() for entry in endpoints}
     for node in look.world.inventory.controllers:
         file = file_of(look.world, node.id)

@@ -11,6 +11,7 @@ from migrate.checks.stuck.seen import (
     controller_answer,
     explained,
     file_of,
+    leader_log,
     listed,
     quorum_of,
     said,
@@ -156,7 +157,7 @@ def _one(world: World, clues: Clues, node: int, *, registered: bool) -> Iterator
     file, state, answer = file_of(world, node), state_of(world, node), controller_answer(world, node)
     waits = f"controller {node} to register with the migration flag"
     metadata = "the metadata has its registration without the flag" if registered else "the metadata has none of it"
-    evidence = (metadata, *said(clues, node))
+    evidence = (metadata, *said(clues, node), *leader_log(world, clues, node))
     found = False
 
     def told(code: str, owner: str, cause: str | Unknown, *more: str) -> Explanation:

@@ -111,6 +111,12 @@ def said(clues: Clues, node: int) -> tuple[str, ...]:
     return () if isinstance(lines, Unknown) else tuple(f"log of node {node}: {line}" for line in lines)
 
 
+def leader_log(world: World, clues: Clues, *but: int) -> tuple[str, ...]:
+    """What the active controller's log says, where it is none of these nodes."""
+    quorum = quorum_of(world)
+    return said(clues, quorum.leader) if isinstance(quorum, Quorum) and quorum.leader not in but else ()
+
+
 def explained(
     code: str,
     waits_for: str,

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator
 from typing import Final
 
-from migrate.checks.stuck.seen import explained, quorum_of, said, sample
+from migrate.checks.stuck.seen import explained, leader_log, quorum_of, sample
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
@@ -25,12 +25,6 @@ from migrate.model.world import World
 
 OPERATOR: Final = "the operator"
 MOVED: Final = 5  # partitions in a proposed reassignment; more would be no line any more
-
-
-def leader_log(world: World, clues: Clues) -> tuple[str, ...]:
-    """What the active controller's log says."""
-    quorum = quorum_of(world)
-    return said(clues, quorum.leader) if isinstance(quorum, Quorum) else ()
 
 
 def null_migration(view: ZookeeperView) -> Iterator[Explanation]:
@@ -148,8 +142,8 @@ def dead_ids(world: World, clues: Clues, view: ZookeeperView, dead: list[int]) -
             "S-STUCK-50",
             f"broker {node}, found in assignments, to register",
             OPERATOR,
-            f"broker {node} is in no /brokers/ids and not in the inventory, and {len(names)} partitions are assigned "
-            f"to it: {sample(names)}",
+            f"broker {node} is neither in /brokers/ids nor in the inventory; partitions assigned to it: {len(names)} "
+            f"({sample(names)})",
             evidence=(f"/brokers/ids has {alive}", lost, *leader_log(world, clues)),
             nodes=(node,),
             next_step=_move(found, node, alive),
