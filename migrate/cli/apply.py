@@ -36,7 +36,9 @@ def apply(plan_file: pathlib.Path, confirm: str, confirm_cluster: str) -> int:
 
     plan = load_plan(plan_file)
     if plan.back:
-        raise UsageWrong("this plan is the way back: `kraft-migrate rollback apply` carries it out", where=str(plan_file))
+        raise UsageWrong(
+            "this plan is the way back: `kraft-migrate rollback apply` carries it out", where=str(plan_file)
+        )
     if plan.irreversible and confirm == plan.fingerprint and not confirm_cluster:
         confirm_cluster = typed_name(plan)
     return carry_out_saved(plan, confirm, confirm_cluster)

@@ -12,6 +12,7 @@ from migrate.model.plan import Plan
 from migrate.model.ports import Observer
 from migrate.model.stage import Stage
 from migrate.model.world import Need
+from migrate.plan import rollback
 from migrate.plan.build import build
 from migrate.report.plan_html import plan_html
 from migrate.report.plan_json import plan_from_json, plan_to_json, stated_fingerprint
@@ -40,6 +41,11 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
     """Observe, and plan."""
     world = observer.observe(PLANNED_ON, {})
     return build(world, playbook, target=target, only=only, created=created)
+
+
+def make_rollback_plan(observer: Observer, playbook: Playbook, *, created: float) -> Plan:
+    """Observe, and plan the way back; raises NoWayBack, NothingToPlan, RestoreRefused."""
+    return rollback.build(observer.observe(rollback.PLANNED_ON, {}), playbook, created=created)
 
 
 def save_plan(inventory: Inventory, plan: Plan) -> pathlib.Path:

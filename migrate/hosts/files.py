@@ -10,7 +10,7 @@ import errno
 import os
 import secrets
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -59,10 +59,14 @@ def fsync_folder(path: str) -> None:
         os.fsync(folder)
 
 
-def replace_file(path: str, content: bytes) -> None:
+def _nothing(_label: str) -> None:
+    """Between a write and its fsync, where nobody asks for a crash."""
+
+
+def replace_file(path: str, content: bytes, between: Callable[[str], None] = _nothing) -> None:
     """Replace one file atomically: all of the old or all of the new is there, whatever happens.
 
-    Keeps owner, group and mode; a new file gets 0600.
+    Keeps owner, group and mode; a new file gets 0600.  `between` is called between the write and the fsync.
 
     Raises:
         FileNotReplaced: it is a link or no regular file, or the folder, owner or disk does not allow it.
@@ -70,7 +74,7 @@ def replace_file(path: str, content: bytes) -> None:
     where, name = os.path.split(path)
     try:
         with open_folder(where) as folder:
-            _replace_in(folder, name, content)
+            _replace_in(folder, name, content, between)
     except OSError as error:
         raise FileNotReplaced(
             f"the file was not replaced: {error.strerror or error}",
@@ -79,7 +83,7 @@ def replace_file(path: str, content: bytes) -> None:
         ) from error
 
 
-def _replace_in(folder: int, name: str, content: bytes) -> None:
+def _replace_in(folder: int, name: str, content: bytes, between: Callable[[str], None]) -> None:
     old = _regular(folder, name)
     temporary = f".{name}.{secrets.token_hex(6)}.new"
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -89,6 +93,7 @@ def _replace_in(folder: int, name: str, content: bytes) -> None:
             _write_all(descriptor, content)
             if old is not None:
                 _keep_owner_and_mode(descriptor, old)
+            between(f"unsynced:{name}")
             os.fsync(descriptor)
         finally:
             os.close(descriptor)
@@ -126,7 +131,10 @@ def _keep_owner_and_mode(descriptor: int, old: os.stat_result) -> None:
 
 
 class LocalFiles:
-    """`model.ports.Files` for nodes whose files lie on this host."""
+    """`model.ports.Files` for nodes whose files lie on this host; `between` is a crash point of every write."""
+
+    def __init__(self) -> None:
+        self.between: Callable[[str], None] = _nothing
 
     def read(self, node: NodeId, path: str) -> bytes:  # noqa: ARG002 - every node is here
         """The file's bytes; OSError if it cannot be read, ELOOP if the path ends in a link."""
@@ -134,7 +142,7 @@ class LocalFiles:
 
     def write(self, node: NodeId, path: str, content: bytes) -> None:  # noqa: ARG002
         """Replace the file atomically (see `replace_file`)."""
-        replace_file(path, content)
+        replace_file(path, content, self.between)
 
     def exists(self, node: NodeId, path: str) -> bool:  # noqa: ARG002
         """Is there anything at that path, a broken link too?"""
@@ -158,3 +166,7 @@ class LocalFiles:
         for folder in reversed(missing):
             folder.mkdir(NEW_FOLDER_MODE)
             fsync_folder(str(folder.parent))
+
+    def names(self, node: NodeId, path: str) -> list[str]:  # noqa: ARG002
+        """The names in a folder, sorted; OSError if it cannot be listed."""
+        return sorted(os.listdir(path))

@@ -97,3 +97,17 @@ def _directory_id(values: dict[str, str]) -> DirectoryId | None:
     if found.reserved:
         raise _BrokenError(f"directory.id {text} is reserved: Kafka refuses to start")
     return found
+
+
+def mended(raw: bytes) -> bytes | None:
+    """A version 1 file as version 0, with the same ids; None where it has version 0, or cannot be trusted.
+
+    `kafka-storage format` writes version 1 on a replaced disk; a broker in plain ZooKeeper mode starts on 0 only
+    (KAFKA-20762).
+    """
+    found = decode(raw)
+    if isinstance(found, MetaBroken) or found.version == 0:
+        return None
+    ids = {"broker.id": found.node_id, "cluster.id": found.cluster_id, "directory.id": found.directory_id}
+    lines = ["version=0", *(f"{key}={value}" for key, value in ids.items() if value is not None)]
+    return "".join(f"{line}\n" for line in lines).encode("latin-1")

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any, Final
 
 from migrate.model.findings import Finding
@@ -13,6 +14,13 @@ from migrate.model.stage import Stage
 from migrate.model.step import Action
 
 PLAN_FORMAT: Final = 1
+
+
+class Direction(StrEnum):
+    """Forward to KRaft, or back to ZooKeeper mode."""
+
+    FORWARD = "forward"
+    BACK = "back"
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +67,17 @@ class Plan:
     steps: tuple[PlannedStep, ...]
     findings: tuple[Finding, ...]
     summary: PlanSummary
+    direction: Direction = Direction.FORWARD
+
+    @property
+    def back(self) -> bool:
+        """Is it the way back to ZooKeeper mode?"""
+        return self.direction is Direction.BACK
+
+    @property
+    def needs_confirmation(self) -> bool:
+        """Is it applied only with its fingerprint?  With the point of no return in it, or the way back."""
+        return self.irreversible or self.back
 
     @property
     def irreversible(self) -> bool:
@@ -85,6 +104,8 @@ class Plan:
                 for step in self.steps
             ],
         }
+        if self.back:  # absent in plans forward: those that were saved before keep their fingerprint
+            body["direction"] = self.direction.value
         text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()
 

@@ -62,6 +62,9 @@ class Files(Protocol):
     def make_directory(self, node: NodeId, path: str) -> None:
         """Make a folder and its parents."""
 
+    def names(self, node: NodeId, path: str) -> Sequence[str]:
+        """The names in a folder, sorted; FileNotFoundError or another OSError if it cannot be listed."""
+
 
 class Disks(Protocol):
     """Log directories of brokers as their hosts show them."""
@@ -135,6 +138,15 @@ class Effects(Protocol):
     def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> None:
         """Format a controller's storage."""
 
+    def set_aside(self, node: NodeId, path: str) -> None:
+        """Give a file or folder another name beside its old one; nothing is deleted."""
+
+    def set_znode(self, path: str, data: bytes, version: int) -> None:
+        """Set a znode's data, if it has that version."""
+
+    def delete_znode(self, path: str, version: int) -> None:
+        """Delete a znode, if it has that version."""
+
     def stop(self, node: NodeId) -> None:
         """Stop a node's process."""
 
@@ -149,3 +161,6 @@ class Effects(Protocol):
 
     def note(self, key: str, value: str) -> None:
         """Put a fact into the journal."""
+
+    def note_measures(self) -> None:
+        """Put what the journal's own times say into it: the time without a controller, each node's downtime."""

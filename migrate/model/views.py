@@ -104,6 +104,7 @@ class ZookeeperView:
     acls: Mapping[str, tuple[ZnodeAcl, ...]] | Unknown = ACLS_UNREAD  # of the znodes that controllers write
     clients: tuple[ZookeeperSession, ...] | Unknown = CLIENTS_NOT_ASKED
     mzxids: Mapping[str, int] = field(default_factory=dict)  # znode -> mzxid, of the znodes that entities came from
+    controller_epoch_version: int = -1  # of the znode /controller_epoch; -1 where it is not known
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +348,23 @@ class NoFile:
     """The file does not exist (known, not unknown): a planned controller's, before it is rendered."""
 
     path: str
+
+
+@dataclass(frozen=True, slots=True)
+class HostFile:
+    """A file of a host, whole."""
+
+    path: str
+    raw: bytes = field(repr=False)
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class KeptFiles:
+    """A node's files that a way back needs: copies kept beside its configuration, and each meta.properties as it is."""
+
+    configs: tuple[HostFile, ...]
+    metas: tuple[HostFile, ...]
 
 
 @dataclass(frozen=True, slots=True)

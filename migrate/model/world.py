@@ -11,7 +11,16 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, ConfigFile, KraftView, LiveView, NoFile, ServiceState, ZookeeperView
+from migrate.model.views import (
+    BrokerDisks,
+    ConfigFile,
+    KeptFiles,
+    KraftView,
+    LiveView,
+    NoFile,
+    ServiceState,
+    ZookeeperView,
+)
 
 
 class Need(StrEnum):
@@ -26,6 +35,8 @@ class Need(StrEnum):
     LEDGER = "ledger"  # the pure rule
     SPARK_LEDGER = "spark-ledger"  # the same table from Spark, checked equal
     DIFF = "diff"  # Spark
+    BACKUPS = "backups"  # copies of files that lie beside them on their hosts
+    CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 
 NOT_ASKED = Unknown("not asked for")
@@ -45,5 +56,6 @@ class World:
     services: Mapping[NodeId, ServiceState] | Unknown = NOT_ASKED
     ledger: Ledger | Unknown = NOT_ASKED
     diff: DiffReport | Unknown = NOT_ASKED
+    backups: Mapping[NodeId, KeptFiles | Unknown] | Unknown = NOT_ASKED
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

@@ -14,6 +14,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     BrokerDisks,
+    KeptFiles,
     KraftView,
     LiveView,
     MigrationZnode,
@@ -100,6 +101,10 @@ class BundledSources(Sources):
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:  # noqa: ARG002 - looked at by then
         """The directories as they were."""
         return self._of_nodes(self._kept.disks)
+
+    def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:  # noqa: ARG002 - not in a bundle
+        """Copies of files hold secrets: a bundle has none."""
+        return {node.id: Unknown("a bundle has no copies of files") for node in self.inventory.brokers}
 
     def _of_nodes(self, kept: Mapping[NodeId, T] | Unknown) -> dict[NodeId, T | Unknown]:
         ids: Iterable[NodeId] = (node.id for node in self.inventory.nodes)

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from migrate.errors import MigrateError
+from migrate.hosts.backups import kept_files
 from migrate.hosts.collected import Collected
 from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
 from migrate.hosts.directories import LocalDisks
@@ -24,6 +25,7 @@ from migrate.model.secrets import Digester
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
+    KeptFiles,
     KraftView,
     LiveView,
     MigrationZnode,
@@ -33,7 +35,8 @@ from migrate.model.views import (
     whole_or_unknown,
 )
 from migrate.zookeeper.client import ZookeeperClient, connect
-from migrate.zookeeper.offline.reader import OfflineTree, view_of_files
+from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles, open_files, view_of_files
+from migrate.zookeeper.pace import Pace
 from migrate.zookeeper.read import read_migration, read_view
 
 if TYPE_CHECKING:
@@ -61,7 +64,9 @@ class Sources:
         self._spark: SparkHandle | None = None
         self._spark_is_lent = False
         self._zookeeper: ZookeeperClient | None = None
-        self._offline: OfflineTree | None = None
+        self._files: ZookeeperFiles | None = None
+        self._unseen: OfflineTree | None = None
+        self.pace = Pace(inventory.zookeeper_rate)
         self._reader: MetadataReader | None = None
         self._collected: Mapping[NodeId, Collected] | None = None
         self._lock = threading.Lock()
@@ -73,14 +78,19 @@ class Sources:
 
     def use_zookeeper_files(self, tree: OfflineTree) -> None:
         """Take the ZooKeeper view from snapshots and transaction logs; no session is opened for it."""
-        self._offline = tree
+        self._files, self._unseen = tree.files, tree
+
+    def _tree(self, files: ZookeeperFiles) -> OfflineTree:
+        """The files as they are now: a running server writes on, so each look but the first opens them again."""
+        tree, self._unseen = self._unseen, None
+        return open_files(files) if tree is None else tree
 
     # -- opening and closing -----------------------------------------------------------------------------------------
     def zookeeper_client(self) -> ZookeeperClient:
         """The session with ZooKeeper; raises what `connect` raises."""
         with self._lock:
             if self._zookeeper is None:
-                self._zookeeper = connect(self.inventory.zookeeper)
+                self._zookeeper = connect(self.inventory.zookeeper, pace=self.pace)
             return self._zookeeper
 
     def forget_zookeeper(self) -> None:
@@ -121,15 +131,16 @@ class Sources:
         try:
             reference = self.inventory.password_encoder_secret
             secret = None if reference is None else read_secret(reference)
-            if self._offline is not None:
-                return whole_or_unknown(view_of_files(self._offline, self.digester, secret))
+            if self._files is not None:
+                return whole_or_unknown(view_of_files(self._tree(self._files), self.digester, secret))
             return whole_or_unknown(read_view(self.zookeeper_client(), self.digester, secret))
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
 
     def dual_write_offset(self) -> int:
         """/migration's offset, -1 where it has none."""
-        znode = read_migration(self.zookeeper_client()).migration
+        reader = self.zookeeper_client() if self._files is None else self._tree(self._files)
+        znode = read_migration(reader).migration
         return znode.offset if isinstance(znode, MigrationZnode) else -1
 
     def kraft(self) -> KraftView | Unknown:
@@ -185,6 +196,10 @@ class Sources:
             else:
                 found[node.id] = self.local_disks.look(node.id, log_dirs(file.values), metadata_log_dir(file.values))
         return found
+
+    def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
+        """Copies beside each broker's configuration, and each meta.properties as it is."""
+        return {node.id: kept_files(self.files, node.id, configs.get(node.id)) for node in self.inventory.brokers}
 
 
 def _disks_of(collected: Mapping[NodeId, Collected], node: NodeId) -> BrokerDisks | Unknown:

@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, KraftView, NoFile
+from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, NoFile
 from migrate.model.world import NOT_ASKED, Need, World
 from migrate.observe import analysis
 from migrate.observe.ledgers import pure_ledger
@@ -19,6 +19,7 @@ from migrate.observe.sources import Configs, Sources
 T = TypeVar("T")
 LEDGERS: Final = frozenset({Need.LEDGER, Need.SPARK_LEDGER})
 SLOW: Final = frozenset({Need.DIFF, Need.SPARK_LEDGER})
+PROOF_SAMPLES: Final = 20  # a broker that believes in KRaft names a random one: N^-20 is the chance of a false pass
 FOR_LEDGER: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS})
 
 
@@ -32,12 +33,14 @@ class ClusterObserver:
     def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:
         """One observation.  Never raises for what cannot be seen: that part is Unknown."""
         wanted = needs | (FOR_LEDGER if needs & LEDGERS else frozenset())
-        wanted = wanted | ({Need.CONFIGS} if Need.DISKS in wanted else frozenset())
+        wanted = wanted | ({Need.CONFIGS} if wanted & {Need.DISKS, Need.BACKUPS} else frozenset())
         configs: Configs | Unknown = self.sources.configs() if Need.CONFIGS in wanted else NOT_ASKED
         zookeeper = self._start(Need.ZOOKEEPER in wanted, self.sources.zookeeper)
         kraft = self._start(Need.KRAFT in wanted, lambda: self._kraft(configs))
         late = bool(needs & SLOW)  # these take seconds: who answers and which ISRs are full is asked after them
-        live = self._start(Need.LIVE in wanted and not late, self.sources.live)
+        look = self._for_a_proof if Need.CONTROLLER_NAMES in wanted else self.sources.live
+        asked = bool(wanted & {Need.LIVE, Need.CONTROLLER_NAMES})
+        live = self._start(asked and not late, look)
         disks = self._start(Need.DISKS in wanted, lambda: self._disks(configs))
         world = World(
             inventory=self.sources.inventory,
@@ -48,14 +51,21 @@ class ClusterObserver:
             disks=_result(disks),
             configs=configs,
             services=self.sources.service_states() if Need.SERVICES in wanted else NOT_ASKED,
+            backups=self._backups(configs) if Need.BACKUPS in wanted else NOT_ASKED,
             today=datetime.now(UTC).date().isoformat(),
             facts=facts,
         )
         world = self._analyse(world, needs)
-        return replace(world, live=self.sources.live()) if late and Need.LIVE in wanted else world
+        return replace(world, live=look()) if late and asked else world
 
     def _disks(self, configs: Configs | Unknown) -> Mapping[NodeId, BrokerDisks | Unknown] | Unknown:
         return configs if isinstance(configs, Unknown) else self.sources.disks(configs)
+
+    def _for_a_proof(self) -> LiveView | Unknown:
+        return self.sources.live(controller_samples=PROOF_SAMPLES)
+
+    def _backups(self, configs: Configs | Unknown) -> Mapping[NodeId, KeptFiles | Unknown] | Unknown:
+        return configs if isinstance(configs, Unknown) else self.sources.backups(configs)
 
     def _kraft(self, configs: Configs | Unknown) -> KraftView | Unknown:
         """Controllers without a file were never started: no connection is tried then."""

@@ -23,6 +23,7 @@ from migrate.steps.finalize import FinalizeController
 from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy
 from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
 from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
+from migrate.steps.roll_forward import RollForward, finalized_early
 
 RELEASE: Final = "3.9"  # the only inter.broker.protocol.version that is not refused
 
@@ -49,6 +50,10 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
             yield WatchCopy()
         case Stage.HYBRID:
             yield ProveHybrid()
+        case Stage.KRAFT_MODE if finalized_early(world):
+            yield from (RollForward(broker) for broker in brokers)
+        case Stage.SOAK if finalized_early(world):
+            return  # nothing is written to ZooKeeper any more: there is no dual write to soak in
         case Stage.KRAFT_MODE:
             yield from _second_roll(brokers, playbook)
         case Stage.SOAK:
@@ -81,13 +86,15 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
     if only:
         # the last broker's registration starts the copy by itself: whoever rolls must watch it
         stages = [Stage.MIGRATION_MODE, Stage.COPY] if target is Stage.MIGRATION_MODE else [target]
+        if target is Stage.FINALIZE and Stage.SOAK in playbook.stages:
+            stages = [Stage.SOAK, Stage.FINALIZE]  # what an earlier plan soaked counts; nobody goes around it
         _must_be_next(target, here)
     planned, before = [], Predicted()
     for stage in stages:
         for step in steps_of(stage, world, playbook):
             if stage > Stage.ASSESS and (stage <= here.stage or _done(step, world, here)):
                 continue
-            planned.append(_planned(step, world, before))
+            planned.append(planned_step(step, world, before))
             before = step.predict(world, before)
     return Plan(
         cluster=world.inventory.name,
@@ -128,7 +135,7 @@ def _first_change(planned: list[PlannedStep], target: Stage) -> Stage:
     return next((step.stage for step in planned if step.stage >= Stage.PREPARE), target)
 
 
-def _planned(step: Step, world: World, before: Predicted) -> PlannedStep:
+def planned_step(step: Step, world: World, before: Predicted) -> PlannedStep:
     own: Any = step
     return PlannedStep(
         id=step.id,

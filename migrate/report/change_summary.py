@@ -115,8 +115,9 @@ def znodes(plan: Plan) -> list[tuple[PlannedStep, Action]]:
 
 def next_command(plan: Plan, path: str) -> str:
     """What applies the plan; one with the point of no return in it must be confirmed by its fingerprint."""
-    confirm = f" --confirm {plan.fingerprint}" if plan.irreversible else ""
-    return f"kraft-migrate apply {shell_word(path)}{confirm}"
+    confirm = f" --confirm {plan.fingerprint}" if plan.needs_confirmation else ""
+    command = "rollback apply" if plan.back else "apply"
+    return f"kraft-migrate {command} {shell_word(path)}{confirm}"
 
 
 def shell_word(word: str) -> str:

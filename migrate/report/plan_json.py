@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from migrate.errors import MalformedPlan
 from migrate.model.findings import Finding, Severity
-from migrate.model.plan import PLAN_FORMAT, Plan, PlannedStep, PlanSummary
+from migrate.model.plan import PLAN_FORMAT, Direction, Plan, PlannedStep, PlanSummary
 from migrate.model.stage import Stage
 from migrate.model.step import Action
 
@@ -55,6 +55,7 @@ def _envelope(text: str) -> Mapping[str, Any]:
 def _plan(plan: Plan) -> dict[str, Any]:
     body = asdict(plan)
     body["target"] = plan.target.label
+    body["direction"] = plan.direction.value
     for step, planned in zip(body["steps"], plan.steps, strict=True):
         step["stage"] = planned.stage.label
     return body
@@ -62,6 +63,7 @@ def _plan(plan: Plan) -> dict[str, Any]:
 
 def _plan_of(raw: Mapping[str, Any]) -> Plan:
     texts = ("cluster", "cluster_id", "change", "tool_version", "playbook", "playbook_sha256", "inventory")
+    raw = {"direction": Direction.FORWARD.value, **raw}  # plans of before there was a way back lack it
     _exactly(raw, Plan)
     return Plan(
         **{name: _text(raw[name]) for name in texts},
@@ -70,6 +72,7 @@ def _plan_of(raw: Mapping[str, Any]) -> Plan:
         steps=tuple(_step_of(_table(step)) for step in _list(raw["steps"])),
         findings=tuple(_finding_of(_table(entry)) for entry in _list(raw["findings"])),
         summary=_summary_of(_table(raw["summary"])),
+        direction=Direction(_text(raw["direction"])),
     )
 
 

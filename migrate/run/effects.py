@@ -8,20 +8,40 @@ from __future__ import annotations
 
 import hashlib
 import pathlib
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 from migrate.errors import PlanIsStale
+from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX, backup_path
+from migrate.hosts.files import replace_file
 from migrate.hosts.properties import diff
 from migrate.model.ids import NodeId
 from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites
+from migrate.run import measured
 from migrate.run.crash import CrashPoints
 from migrate.run.journal import Journal
 
+EFFECTS: Final = (  # all of them, as journal, crash points and docs/guarantees.md call them
+    "write-config",
+    "backup-file",
+    "set-aside",
+    "set-znode",
+    "delete-znode",
+    "backup-zookeeper",
+    "make-directory",
+    "format",
+    "stop",
+    "start",
+    "assign-directories",
+    "release-lock",
+)
 STOP_TIMEOUT: Final = 330.0  # seconds: Kafka itself gives up controlled shutdown after 300
-BACKUP_SUFFIX: Final = ".kraft-migrate-backup"
+
+
+__all__ = ["BACKUP_SUFFIX", "Hands", "JournaledEffects"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,18 +79,25 @@ class JournaledEffects:
         data = {"step": self.step, "effect": name, "node": node, "detail": detail}
         self._journal.append(self._clock.now(), "effect", data)
         self._crash.reach(f"before:{label}")
+        self._ours_at_the_last_moment()
         yield
         self._crash.reach(f"after:{label}")
         self._journal.append(self._clock.now(), "effected", data)
 
+    def _ours_at_the_last_moment(self) -> None:
+        """Asked again behind the intent: writing it may have taken as long as a paused process sleeps."""
+        self._lock.still_ours()
+
     def write_config(self, node: NodeId, path: str, content: bytes, expect_sha256: str | None) -> None:
-        """Write a configuration file; PlanIsStale where another one lies there than was looked at."""
+        """Write a file, with a copy of what lay there beside it; PlanIsStale where that is not what was looked at."""
         before = self._hands.files.read(node, path) if self._hands.files.exists(node, path) else None
         here = None if before is None else hashlib.sha256(before).hexdigest()
         if here != expect_sha256:
             raise PlanIsStale(f"{path} of node {int(node)} changed between looking and writing", where=path)
         lines = diff(before or b"", content, path)
         with self._effect("write-config", str(int(node)), path):
+            if before is not None:
+                self._keep_beside(node, path, before)
             self._hands.files.write(node, path, content)
         self._journal.append(
             self._clock.now(), "diff-file", {"step": self.step, "node": int(node), "path": path, "lines": list(lines)}
@@ -82,17 +109,41 @@ class JournaledEffects:
             return
         content = self._hands.files.read(node, path)
         digest = hashlib.sha256(content).hexdigest()
-        beside = path + BACKUP_SUFFIX
-        if self._hands.files.exists(node, beside) and self._hands.files.read(node, beside) != content:
-            beside = f"{beside}-{digest[:8]}"  # the other one is of an earlier attempt, and stays as it is
         with self._effect("backup-file", str(int(node)), path):
-            if not self._hands.files.exists(node, beside):
-                self._hands.files.write(node, beside, content)
+            beside = self._keep_beside(node, path, content)
             keep = self._folder / "backup" / str(int(node)) / path.strip("/").replace("/", "_")
             keep.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            keep.write_bytes(content)
-            keep.chmod(0o600)
+            replace_file(str(keep), content)
         self.note(f"backup:{int(node)}:{path}", f"{beside} (SHA-256 {digest})")
+
+    def _keep_beside(self, node: NodeId, path: str, content: bytes) -> str:
+        """Where the copy stands."""
+        beside = backup_path(self._hands.files, node, path, content)
+        if not self._hands.files.exists(node, beside):
+            self._hands.files.write(node, beside, content)
+        return beside
+
+    def set_aside(self, node: NodeId, path: str) -> None:
+        """Give a file or folder a name with the time in it; what is not there needs none."""
+        if not self._hands.files.exists(node, path):
+            return
+        moment = time.strftime("%Y%m%dT%H%M%S", time.gmtime(self._clock.now()))
+        new, number = f"{path}{ASIDE_SUFFIX}-{moment}", 1
+        while self._hands.files.exists(node, new):
+            new, number = f"{path}{ASIDE_SUFFIX}-{moment}-{number}", number + 1
+        with self._effect("set-aside", str(int(node)), f"{path} -> {new}"):
+            self._hands.files.rename(node, path, new)
+        self.note(f"aside:{int(node)}:{path}", new)
+
+    def set_znode(self, path: str, data: bytes, version: int) -> None:
+        """Set a znode's data under a version check, and under the lock's."""
+        with self._effect("set-znode", path, f"{data.decode(errors='replace')} (over version {version})"):
+            self._hands.zookeeper().set(path, data, version)
+
+    def delete_znode(self, path: str, version: int) -> None:
+        """Delete a znode under a version check, and under the lock's."""
+        with self._effect("delete-znode", path, f"version {version}"):
+            self._hands.zookeeper().delete(path, version)
 
     def backup_zookeeper(self) -> None:
         """Keep the whole tree in the run's folder."""
@@ -137,3 +188,8 @@ class JournaledEffects:
     def note(self, key: str, value: str) -> None:
         """Put a fact into the journal."""
         self._journal.append(self._clock.now(), "note", {"key": key, "value": value})
+
+    def note_measures(self) -> None:
+        """What the journal's own times say, as notes: see `migrate.run.measured`."""
+        for key, value in measured.notes(self._journal.events).items():
+            self.note(key, value)

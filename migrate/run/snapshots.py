@@ -21,6 +21,8 @@ NEEDS: Final[Mapping[str, Need]] = {
     "registered": Need.KRAFT,
     "migration_state": Need.KRAFT,
     "migration_znode": Need.ZOOKEEPER,
+    "controller_znode": Need.ZOOKEEPER,
+    "session": Need.ZOOKEEPER,
     "cluster_id": Need.ZOOKEEPER,
 }
 

@@ -15,7 +15,7 @@ from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.step import Predicted
-from migrate.model.views import ConfigFile, NoFile, NoZnode, NullZnode
+from migrate.model.views import ConfigFile, ControllerZnode, NoFile, NoZnode, NullZnode
 from migrate.model.world import World
 
 ABSENT: Final = "absent"
@@ -82,6 +82,10 @@ def _observe(world: World, name: str, about: str) -> str:
             return UNKNOWN if isinstance(world.kraft, Unknown) else world.kraft.migration_state.name
         case "migration_znode":
             return _migration_znode(world)
+        case "controller_znode":
+            return _controller_znode(world)
+        case "session":
+            return _session(world, int(about))
         case _:
             return UNKNOWN
 
@@ -130,3 +134,23 @@ def _migration_znode(world: World) -> str:
             return "null"
         case znode:
             return "copied" if znode.offset > 0 else "waiting"
+
+
+def _controller_znode(world: World) -> str:
+    """Whose /controller is: `zookeeper` for a broker's, `kraft` for a KRaft controller's."""
+    if isinstance(world.zookeeper, Unknown):
+        return UNKNOWN
+    match world.zookeeper.controller:
+        case NoZnode():
+            return ABSENT
+        case ControllerZnode(ephemeral=ephemeral, kraft_epoch=epoch):
+            return "zookeeper" if ephemeral and epoch < 0 else "kraft"
+        case _:
+            return UNKNOWN
+
+
+def _session(world: World, broker: int) -> str:
+    """Has the broker a registration in /brokers/ids?"""
+    if isinstance(world.zookeeper, Unknown):
+        return UNKNOWN
+    return "yes" if NodeId(broker) in world.zookeeper.brokers else "no"

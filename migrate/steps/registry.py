@@ -15,6 +15,10 @@ from migrate.steps.finalize import FinalizeController
 from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy
 from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
 from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
+from migrate.steps.roll_forward import RollForward
+from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
+from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside
+from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers
 
 KINDS: Final[Mapping[str, Any]] = {
     cls.kind: cls
@@ -31,10 +35,18 @@ KINDS: Final[Mapping[str, Any]] = {
         ProveHybrid,
         AssignDirectories,
         RollToKraft,
+        RollForward,
         Soak,
         FinalizeController,
         ReleaseZookeeper,
         ProveFinal,
+        RollBackToMigrationMode,
+        KeepZookeeper,
+        StopControllers,
+        HandBackControl,
+        RollToZookeeperMode,
+        SetControllerAside,
+        ProveZookeeperMode,
     )
 }
 CONVERT: Final[Mapping[str, Any]] = {"int": int, "float": float, "str": str}

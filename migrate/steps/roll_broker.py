@@ -30,7 +30,7 @@ SEEN = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIG
 
 
 @dataclass(frozen=True, slots=True)
-class _Roll(BaseStep):
+class RollStep(BaseStep):
     """What both rolls share."""
 
     broker: int
@@ -98,10 +98,19 @@ class _Roll(BaseStep):
                 return state
             case Stopped():
                 return HalfDone("stopped" + (", file written" if edited else ""))
-            case Running(config_sha256=started) if edited and started in (None, file.sha256):
+            case Running(config_sha256=started) if edited and self._started_with(world, started, file.sha256):
                 return AlreadyDone(f"it runs with the file of {self.goal} mode")
             case Running():
                 return HalfDone("file written, old process alive") if edited else NotBegun()
+
+    def _started_with(self, world: World, started: str | None, sha256: str) -> bool:
+        """By the file that it was started with; where nobody knows that one, by how it has registered since."""
+        if started is not None or isinstance(world.kraft, Unknown):
+            return started == sha256
+        found = world.kraft.brokers.get(NodeId(self.broker))
+        ended = world.facts.get(ended(self.id))
+        mode = facts.observed(world, (f"registered:{self.broker}",))[f"registered:{self.broker}"]
+        return found is not None and mode == self.goal and found.incarnation != ended and not found.fenced
 
     def _edited(self, world: World, file: ConfigFile) -> bool:
         """Is it the file that is wanted?  Of that mode alone is not enough: other keys of it may be missing."""
@@ -117,7 +126,7 @@ class _Roll(BaseStep):
         assert not isinstance(world.services, Unknown)
         assert not isinstance(world.kraft, Unknown)
         old = world.kraft.brokers.get(NodeId(self.broker))
-        effects.note(_ended(self.id), "none" if old is None else old.incarnation)
+        effects.note(ended(self.id), "none" if old is None else old.incarnation)
         if isinstance(world.services[NodeId(self.broker)], Running):
             effects.stop(NodeId(self.broker))
         if not self._edited(world, file):
@@ -136,7 +145,7 @@ class _Roll(BaseStep):
         """A registration of this kind, of another incarnation than the one that this step ended."""
         if not isinstance(world.kraft, Unknown):
             found = world.kraft.brokers.get(NodeId(self.broker))
-            if found is not None and found.incarnation == world.facts.get(_ended(self.id)):
+            if found is not None and found.incarnation == world.facts.get(ended(self.id)):
                 return NotYet(
                     f"broker {self.broker} to register anew (incarnation {found.incarnation} was stopped)",
                     f"broker {self.broker}",
@@ -151,7 +160,7 @@ class _Roll(BaseStep):
         return replace(answer, what=what, next_step=after)
 
 
-def _ended(step: str) -> str:
+def ended(step: str) -> str:
     """The note's key: which incarnation a step has stopped."""
     return f"ended:{step}"
 
@@ -185,7 +194,7 @@ def _registered(world: World, broker: int, *, migrating: bool) -> Readiness:
 
 
 @dataclass(frozen=True, slots=True)
-class RollToMigrationMode(_Roll):
+class RollToMigrationMode(RollStep):
     """Roll 1: the broker registers with its log directories; the last one's registration starts the copy by itself."""
 
     last: str = "no"
@@ -254,7 +263,7 @@ class RollToMigrationMode(_Roll):
 
 
 @dataclass(frozen=True, slots=True)
-class RollToKraft(_Roll):
+class RollToKraft(RollStep):
     """Roll 2: gated on the broker's ledger rows before, and on *can unfence* after."""
 
     policy: str = "observe"
@@ -279,7 +288,7 @@ class RollToKraft(_Roll):
             gates.no_blockers(world, self.stage),
             gates.state_is(world, ZkMigrationState.MIGRATION),
             gates.views_equal(world),
-            *(_can_unfence(world, broker) for broker in kraft_brokers(world)),
+            *(can_be_unfenced(world, broker) for broker in kraft_brokers(world)),
             self._may_restart(world),
             gates.stop_is_accepted(world, self.broker),
             gates.quorum_healthy(world),
@@ -308,7 +317,7 @@ class RollToKraft(_Roll):
         found = gates.first(
             self.process_lives(world),
             self.registered(world, migrating=False),
-            _can_unfence(world, self.broker),
+            can_be_unfenced(world, self.broker),
             gates.replicas_full(world),
         )
         return gates.as_outcome(found, *self._evidence(world))
@@ -329,7 +338,7 @@ def kraft_brokers(world: World) -> tuple[int, ...]:
     return tuple(sorted(int(node) for node, entry in world.kraft.brokers.items() if not entry.migrating))
 
 
-def _can_unfence(world: World, broker: int) -> Readiness:
+def can_be_unfenced(world: World, broker: int) -> Readiness:
     verdict = can_unfence(NodeId(broker), world.ledger, world.disks, world.kraft)
     if isinstance(verdict, No):
         return NotYet(

@@ -86,7 +86,7 @@ def read_acls(client: AclReader) -> dict[str, tuple[ZnodeAcl, ...]] | Unknown:
     found: dict[str, tuple[ZnodeAcl, ...]] = {}
     for path, answer in zip(layout.CONTROLLERS_WRITE, client.acls(layout.CONTROLLERS_WRITE), strict=True):
         if answer is Absent.DENIED:
-            return Unknown(f"{path}: this identity may not read its ACL")
+            return Unknown(f"{path}: its ACL is not known to this identity, or not in the files")
         if not isinstance(answer, Absent):
             found[path] = tuple(ZnodeAcl(*entry) for entry in answer)
     return found
@@ -130,6 +130,7 @@ def view_of(reader: TreeReader, connect: str, digester: Digester, secret: str | 
         malformed=tuple(entry for _, entry in sorted(found.malformed.items())),
         undecodable=tuple(secrets.undecodable),
         mzxids=_mzxids(found, set(rows.where), digester),
+        controller_epoch_version=znodes[layout.CONTROLLER_EPOCH].version if layout.CONTROLLER_EPOCH in znodes else -1,
     )
 
 

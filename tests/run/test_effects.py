@@ -17,6 +17,7 @@ from migrate.run.journal import Journal, notes, read
 from tests.testing.simulated import FakeClock, KillAt, Killed
 
 NODE, PATH = NodeId(1), "/conf/b1.properties"
+KEPT = "/conf/b1.kept.properties"  # a copy of it lies beside it already
 OLD, NEW = b"broker.id=1\nssl.key.password=hush\n", b"broker.id=1\nssl.key.password=other\nnum.io.threads=9\n"
 
 
@@ -25,7 +26,7 @@ class _Log:
 
     def __init__(self) -> None:
         self.said: list[str] = []
-        self.files: dict[str, bytes] = {PATH: OLD}
+        self.files: dict[str, bytes] = {PATH: OLD, KEPT: OLD, KEPT + BACKUP_SUFFIX: OLD}
         self.lost_after = 99
         self.fails = ""
 
@@ -107,7 +108,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
 
 Act = Callable[[JournaledEffects], None]
 EFFECTS: dict[str, tuple[Act, str]] = {
-    "write-config": (lambda e: e.write_config(NODE, PATH, NEW, hashlib.sha256(OLD).hexdigest()), f"write 1 {PATH}"),
+    "write-config": (lambda e: e.write_config(NODE, KEPT, NEW, hashlib.sha256(OLD).hexdigest()), f"write 1 {KEPT}"),
     "backup-file": (lambda e: e.backup_file(NODE, PATH), f"write 1 {PATH}{BACKUP_SUFFIX}"),
     "backup-zookeeper": (lambda e: e.backup_zookeeper(), "backup"),
     "make-directory": (lambda e: e.make_directory(NODE, "/meta/1"), "make 1 /meta/1"),
@@ -126,9 +127,9 @@ each = pytest.mark.parametrize(
 def test_an_effect_asks_the_lock_and_stands_in_the_journal_before_and_after(
     name: str, act: Act, does: str, rig: Rig
 ) -> None:
-    """Lock, intent, act, done: in that order, each with the step that it is part of."""
+    """Lock, intent, lock again, act, done: in that order, each with the step that it is part of."""
     act(rig.effects)
-    assert rig.log.said == ["lock", does]
+    assert rig.log.said == ["lock", "lock", does]
     first, second = rig.events()[:2]
     assert (first[0], second[0]) == ("effect", "effected")
     assert first[1] == second[1]
@@ -144,6 +145,18 @@ def test_without_the_lock_nothing_happens_and_nothing_is_written(name: str, act:
         act(rig.effects)
     assert rig.log.said == []
     assert rig.events() == []
+
+
+@each
+def test_a_lock_lost_while_the_intent_was_written_lets_nothing_happen(
+    name: str, act: Act, does: str, rig: Rig
+) -> None:
+    """A process may sleep there for as long as somebody paused it: the intent stands, the act does not follow."""
+    rig.log.lost_after = 1
+    with pytest.raises(LockLost):
+        act(rig.effects)
+    assert rig.log.said == ["lock"]
+    assert [event for event, _ in rig.events()] == ["effect"]
 
 
 @each
@@ -173,9 +186,9 @@ def test_a_kill_leaves_the_intent_whether_or_not_it_was_done(
 def test_a_files_change_is_journalled_without_its_secrets(rig: Rig) -> None:
     """As a diff: what was, what is."""
     EFFECTS["write-config"][0](rig.effects)
-    assert rig.log.files[PATH] == NEW
+    assert rig.log.files[KEPT] == NEW
     name, data = rig.events()[2]
-    assert (name, data["node"], data["path"]) == ("diff-file", 1, PATH)
+    assert (name, data["node"], data["path"]) == ("diff-file", 1, KEPT)
     assert "+num.io.threads=9" in data["lines"]
     raw = rig.journal.path.read_text()
     assert "hush" not in raw
@@ -224,7 +237,7 @@ def test_an_older_backup_on_the_host_is_never_overwritten(rig: Rig) -> None:
     """It may be all that is left of the first state."""
     rig.effects.backup_file(NODE, PATH)
     rig.effects.backup_file(NODE, PATH)
-    assert set(rig.log.files) == {PATH, PATH + BACKUP_SUFFIX}
+    assert set(rig.log.files) == {PATH, PATH + BACKUP_SUFFIX, KEPT, KEPT + BACKUP_SUFFIX}
     rig.log.files[PATH] = NEW
     rig.effects.backup_file(NODE, PATH)
     assert rig.log.files[PATH + BACKUP_SUFFIX] == OLD

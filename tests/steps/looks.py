@@ -195,6 +195,22 @@ class Remembered:
         """Remember it."""
         self.done.append("release")
 
+    def set_aside(self, node: NodeId, path: str) -> None:
+        """Remember it."""
+        self.done.append(f"aside {int(node)} {path}")
+
+    def set_znode(self, path: str, data: bytes, version: int) -> None:
+        """Remember it."""
+        self.done.append(f"set {path} {data.decode()} over {version}")
+
+    def delete_znode(self, path: str, version: int) -> None:
+        """Remember it."""
+        self.done.append(f"delete {path} at {version}")
+
+    def note_measures(self) -> None:
+        """Remember it."""
+        self.done.append("measures")
+
     def note(self, key: str, value: str) -> None:
         """Remember it."""
         self.done.append(f"note {key}={value}")

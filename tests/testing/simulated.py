@@ -136,7 +136,12 @@ class SimulatedCluster:
 
     def names(self, node: NodeId, path: str) -> list[str]:
         """The files of a folder."""
-        return sorted(name for owner, entry in self.files for folder, _, name in [entry.rpartition("/")] if (owner, folder) == (int(node), path))
+        return sorted(
+            name
+            for owner, entry in self.files
+            for folder, _, name in [entry.rpartition("/")]
+            if (owner, folder) == (int(node), path)
+        )
 
     # -- ServiceControl ----------------------------------------------------------------------------------------------
     def state(self, node: NodeId) -> ServiceState:

@@ -1,0 +1,70 @@
+"""`rollback plan|apply`: the way back to ZooKeeper mode, by the same engine, journal and lock as the way forward."""
+
+from __future__ import annotations
+
+import pathlib
+import time
+
+import click
+
+from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
+from migrate.cli.options import output_option
+from migrate.errors import UsageWrong
+
+
+@click.group()
+def rollback() -> None:
+    """The way back to ZooKeeper mode, from any state before finalize, half-done ones too."""
+
+
+@rollback.command("plan", short_help="Say exactly how the way back would go; change nothing.")
+@click.argument("playbook", type=click.Path(path_type=pathlib.Path))
+@click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="Instead of the one the playbook names.")
+@click.option("--out", type=click.Path(path_type=pathlib.Path), help="Save the plan there, too.")
+@output_option
+def plan_back(playbook: pathlib.Path, inventory: pathlib.Path | None, out: pathlib.Path | None, output: str) -> int:
+    """Say exactly how the way back would go, from where the cluster stands now; change nothing.
+
+    The state is found from the cluster itself: no journal is needed.  Every file's change is shown; a file is restored
+    from a copy that is proven to be its own of before, or the plan is refused.
+
+    Exit code 0: nothing to undo; 2: changes are planned; 3: there is no way back, or a part of it is not visible.
+    """
+    from migrate.cli.options import load_target, observing
+    from migrate.cli.planning import make_rollback_plan, save_plan, write_text
+    from migrate.model.inventory import Playbook
+    from migrate.report.change_summary import summarize
+    from migrate.report.plan_json import plan_to_json
+    from migrate.report.plan_text import plan_text
+
+    if out is not None and not out.absolute().parent.is_dir():
+        raise UsageWrong(f"--out: there is no folder {out.absolute().parent}")
+    found, loaded = load_target(playbook, inventory)
+    assert isinstance(loaded, Playbook)
+    with observing(found, loaded) as observer:
+        made = make_rollback_plan(observer, loaded, created=time.time())
+    saved = str(save_plan(found, made))
+    if out is not None:
+        write_text(out, plan_to_json(made))
+    click.echo(plan_to_json(made) if output == "json" else plan_text(made, saved))
+    return EXIT_OK if summarize(made).nothing else EXIT_CHANGES
+
+
+@rollback.command("apply", short_help="Carry out a saved rollback plan, with a proof after every step.")
+@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=pathlib.Path))
+@click.option("--confirm", default="", metavar="FINGERPRINT", help="The plan's whole fingerprint: always needed.")
+def apply_back(plan_file: pathlib.Path, confirm: str) -> int:
+    """Carry out a saved rollback plan, with a proof after every step.
+
+    Killed or stopped, the same command goes on.  Afterwards the cluster can be migrated again.
+
+    Exit code 0: carried out; 3: a gate or a proof stopped it; 4: not confirmed; 5: a wait made no progress; 6: the plan
+    is stale; 7: another run holds the lock.
+    """
+    from migrate.cli.apply import carry_out_saved
+    from migrate.cli.planning import load_plan
+
+    plan = load_plan(plan_file)
+    if not plan.back:
+        raise UsageWrong("this plan goes forward: `kraft-migrate apply` carries it out", where=str(plan_file))
+    return carry_out_saved(plan, confirm)

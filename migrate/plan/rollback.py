@@ -1,0 +1,249 @@
+"""Builds the way back to ZooKeeper mode, from whatever state the cluster is in, half-done ones too (pure).
+
+No stage is remembered and no journal is asked: what a broker is stands in its file, who controls the cluster in its
+znodes.  Each part of the way is planned if its effect is not already there, so a rollback that was cut short anywhere
+is planned anew as its rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Final
+
+from migrate import __version__, checks
+from migrate.errors import NothingToPlan, NoWayBack, RestoreRefused
+from migrate.model.detect import Detected, detect
+from migrate.model.findings import Finding, Severity
+from migrate.model.inventory import Playbook
+from migrate.model.outcome import Refused, Unknown
+from migrate.model.plan import Direction, Plan, PlannedStep
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.step import Predicted, Step
+from migrate.model.views import ConfigFile, ControllerZnode, MigrationZnode, NoZnode, ZookeeperView
+from migrate.model.world import Need, World
+from migrate.plan.build import planned_step
+from migrate.plan.summary import summarize
+from migrate.steps import facts
+from migrate.steps.rollback import gates
+from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
+from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside, left_over
+from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers
+from migrate.steps.rollback.restore import to_migration, to_zookeeper
+
+PLANNED_ON: Final = frozenset(
+    {Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.BACKUPS}
+)
+TOLD: Final = ("B-MIG-01", "I-MIG-08", "W-MIG-09", "W-MIG-10")  # besides RBK: where it stands, whether it is stuck
+GONE: Final = "the way back is gone"
+FORWARD: Final = "what is left is the way forward: roll every broker to KRaft mode with `kraft-migrate plan`"
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where the way back begins.  Brokers that are down come first in both rolls."""
+
+    kraft: tuple[int, ...]  # brokers whose file is of KRaft mode
+    migration: tuple[int, ...]  # brokers whose file is of migration mode
+    zookeeper: tuple[int, ...]
+    down: tuple[int, ...]
+    controllers: tuple[int, ...]  # controllers that run
+    stuck: bool  # killed between the copy and its note in /migration: the driver waits for ever
+    how: str
+
+    @property
+    def rolls(self) -> int:
+        """How often a broker restarts at most."""
+        return 2 if self.kraft else int(bool(self.migration))
+
+    @property
+    def stage(self) -> Stage:
+        """The last stage that had begun."""
+        if self.kraft:
+            return Stage.KRAFT_MODE
+        if self.migration:
+            return Stage.MIGRATION_MODE
+        return Stage.CONTROLLERS if self.controllers else Stage.ASSESS
+
+    @property
+    def name(self) -> str:
+        """For a person: `half of the second roll`."""
+        if self.stuck:
+            return "a copy that is stuck"
+        if self.kraft:
+            return "half of the second roll" if self.migration or self.zookeeper else "all brokers in KRaft mode"
+        if self.migration:
+            return "half of the first roll" if self.zookeeper else "all brokers in migration mode"
+        return "controllers up" if self.controllers else "ZooKeeper mode"
+
+
+def start_of(world: World) -> Start:
+    """Where the cluster stands, by its files, processes and znodes.
+
+    Raises:
+        NoWayBack: it is finalized, or a controller without the flag may finalize it at any moment.
+        NothingToPlan: something that decides is not visible.
+    """
+    _refuse_finalized(world)
+    if isinstance(world.zookeeper, Unknown):
+        raise NothingToPlan(f"ZooKeeper cannot be read: {world.zookeeper.reason}", next_step="make it readable")
+    modes = _modes(world)
+    strange = {node: mode for node, mode in modes.items() if mode not in ("zookeeper", "migration", "kraft")}
+    if strange:
+        raise NothingToPlan(f"files of brokers are of no mode that a migration makes: {strange}")
+    known = tuple(map(int, (*gates.brokers(world), *gates.controllers(world))))
+    down = gates.stopped(world, known)
+    if isinstance(down, Unknown):
+        raise NothingToPlan(f"which processes run is unknown: {down.reason}")
+    here = {mode: tuple(sorted(node for node, found in modes.items() if found == mode)) for mode in modes.values()}
+    start = Start(
+        kraft=here.get("kraft", ()),
+        migration=here.get("migration", ()),
+        zookeeper=here.get("zookeeper", ()),
+        down=tuple(node for node in gates.brokers(world) if node in down),
+        controllers=tuple(node for node in gates.controllers(world) if node not in down),
+        stuck=_stuck(world, world.zookeeper),
+        how=_how(world, modes),
+    )
+    if start.kraft and isinstance(world.kraft, Unknown):
+        raise NothingToPlan(
+            f"brokers {list(start.kraft)} are in KRaft mode, and their controllers cannot be read: {world.kraft.reason}",
+            next_step="start the controllers again (with the flag, and without formatting them), then plan the rollback",
+        )
+    return start
+
+
+def steps_of(world: World, start: Start) -> Iterator[Step]:
+    """What is left of the way back, in order."""
+    order = sorted(gates.brokers(world), key=lambda node: (node not in start.down, node))
+    yield from (RollBackToMigrationMode(node) for node in order if node in start.kraft)
+    assert not isinstance(world.zookeeper, Unknown)
+    leading = _kraft_leads(world.zookeeper)
+    rolls = [RollToZookeeperMode(node) for node in order if node in (*start.kraft, *start.migration)]
+    if start.controllers or leading or rolls:
+        yield KeepZookeeper()
+    if start.controllers:
+        yield StopControllers()
+    if start.controllers or leading or rolls:
+        yield HandBackControl()
+    yield from rolls
+    yield from (SetControllerAside(node) for node in gates.controllers(world) if left_over(world, node))
+    yield ProveZookeeperMode()
+
+
+def build(world: World, playbook: Playbook, *, created: float) -> Plan:
+    """The way back to ZooKeeper mode.
+
+    Raises NoWayBack, NothingToPlan, and RestoreRefused where a broker's file of before is not there or not proven.
+    """
+    start = start_of(world)
+    _restorable(world, start)
+    planned: list[PlannedStep] = []
+    before = Predicted()
+    for step in steps_of(world, start):
+        planned.append(planned_step(step, world, before))
+        before = step.predict(world, before)
+    here = Detected(start.stage, None, f"{start.name}: {start.how}")
+    summary = summarize(world, playbook, here)
+    return Plan(
+        cluster=world.inventory.name,
+        cluster_id=facts.observed(world, ("cluster_id:",))["cluster_id:"],
+        change=playbook.change,
+        tool_version=__version__,
+        created=created,
+        target=Stage.ASSESS,
+        playbook=playbook.path,
+        playbook_sha256=playbook.sha256,
+        inventory=world.inventory.path,
+        steps=tuple(planned),
+        findings=tuple(_findings(world)),
+        summary=replace(summary, rollback=(_cost(start),)),
+        direction=Direction.BACK,
+    )
+
+
+def _modes(world: World) -> dict[int, str]:
+    found = {}
+    for broker in gates.brokers(world):
+        file = facts.config(world, broker)
+        if not isinstance(file, ConfigFile):
+            why = file.reason if isinstance(file, Unknown) else f"{file.path} does not exist"
+            raise NothingToPlan(f"what broker {broker} is cannot be told by its file: {why}")
+        found[broker] = facts.mode_of(file.values)
+    return found
+
+
+def _refuse_finalized(world: World) -> None:
+    if not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION:
+        raise NoWayBack(f"{GONE}: the metadata says POST_MIGRATION, the migration is finalized", next_step=FORWARD)
+    for node in world.inventory.controllers:
+        file = facts.config(world, node.id)
+        if isinstance(file, ConfigFile) and facts.mode_of(file.values) != "controller":
+            raise NoWayBack(
+                f"{file.path} is without the migration flag: once a controller was started from it the migration may "
+                "be finalized",
+                next_step="if no controller ever ran without the flag, put it back and plan the rollback again; else "
+                + FORWARD,
+            )
+    if isinstance(world.live, Unknown):
+        raise NothingToPlan(f"nobody could be asked: {world.live.reason}")
+    refused = gates.flagged(world.live)
+    if isinstance(refused, Refused):
+        raise NoWayBack(refused.reason, next_step="stop those controllers first")
+
+
+def _kraft_leads(view: ZookeeperView) -> bool:
+    """Is there anything of a takeover among the znodes?"""
+    owned = isinstance(view.controller, ControllerZnode) and not view.controller.ephemeral
+    return owned or not isinstance(view.migration, NoZnode)
+
+
+def _stuck(world: World, view: ZookeeperView) -> bool:
+    """The metadata says MIGRATION, /migration says that nothing was copied."""
+    if isinstance(world.kraft, Unknown) or world.kraft.migration_state is not ZkMigrationState.MIGRATION:
+        return False
+    return not isinstance(view.migration, MigrationZnode) or view.migration.offset <= 0
+
+
+def _how(world: World, modes: dict[int, str]) -> str:
+    counts = ", ".join(f"{list(modes.values()).count(mode)} in {mode} mode" for mode in dict.fromkeys(modes.values()))
+    found = detect(world)
+    said = found.reason if isinstance(found, Unknown) else found.how
+    return f"brokers by their files: {counts}; {said}"
+
+
+def _restorable(world: World, start: Start) -> None:
+    """Every broker's way is known to its end before anything is touched."""
+    problems = []
+    for broker in (*start.kraft, *start.migration):
+        file = facts.config(world, broker)
+        assert isinstance(file, ConfigFile)
+        wanted = (to_migration, to_zookeeper) if broker in start.kraft else (to_zookeeper,)
+        for find in wanted:
+            found = find(world, broker, file.raw)
+            if isinstance(found, Refused | Unknown):
+                problems.append(f"broker {broker}: {found.reason}")
+                break
+    if problems:
+        raise RestoreRefused("; ".join(problems), why="configurations are restored from copies, never made up")
+
+
+def _findings(world: World) -> Iterator[Finding]:
+    """What a reader of a way back wants of the checks: its steps have gates of their own, so none of it blocks."""
+    for finding in checks.run(world, target=Stage.ASSESS):
+        told = finding.code in TOLD or "-RBK-" in finding.code
+        if told and finding.severity is not Severity.BLIND_SPOT:
+            yield replace(finding, blocks_from=checks.NEVER)
+
+
+def _cost(start: Start) -> dict[str, str]:
+    way = ["roll the KRaft brokers back to migration mode"] if start.kraft else []
+    way += ["stop the controllers, mend the znodes"] if start.controllers or start.kraft or start.migration else []
+    way += ["roll the brokers out of migration mode"] if start.kraft or start.migration else []
+    return {
+        "from": start.name,
+        "procedure": "; ".join(way) or "nothing to undo",
+        "rolls": str(start.rolls),
+        "restarts": str(2 * len(start.kraft) + len(start.migration)),
+        "controller_gap": "from the loss of the controllers' majority to the deletion of /controller: seconds",
+    }

@@ -1,0 +1,232 @@
+"""Control goes back to ZooKeeper: the controllers stop, the znodes of the takeover are mended, a broker takes over.
+
+Order and reasons (seen on 3.9.2): no controller may run while /controller is deleted, it would claim it again and
+delete what ZooKeeper's controller made meanwhile; /controller_epoch is raised first (KAFKA-20488); /migration goes too,
+else the next quorum would take its offset for a finished copy and empty ZooKeeper.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from migrate.model.ids import NodeId
+from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.ports import Effects
+from migrate.model.stage import Stage
+from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
+from migrate.model.views import ConfigFile, ControllerZnode, MigrationZnode, NoZnode, NullZnode, Running, ZookeeperView
+from migrate.model.world import Need, World
+from migrate.steps import facts, gates
+from migrate.steps.base import BaseStep
+from migrate.steps.prepare import BackUpZookeeper
+from migrate.steps.rollback import gates as back
+from migrate.zookeeper import layout
+
+EPOCH_NOTE = "rollback:kraft-epoch"
+LOOK = frozenset({Need.ZOOKEEPER, Need.LIVE, Need.CONFIGS, Need.SERVICES})
+
+
+@dataclass(frozen=True, slots=True)
+class KeepZookeeper(BackUpZookeeper):
+    """The whole tree once more, as dual write left it: the way back may begin in any state, so no check bars it."""
+
+    kind: ClassVar[str] = "keep-zookeeper"
+    stage_is: ClassVar[Stage] = Stage.HYBRID
+    title: ClassVar[str] = "back up the ZooKeeper tree as it is now"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER})
+
+    def check(self, world: World) -> Readiness:
+        """ZooKeeper answers."""
+        return world.zookeeper if isinstance(world.zookeeper, Unknown) else Ready()
+
+
+@dataclass(frozen=True, slots=True)
+class StopControllers(BaseStep):
+    """Stop every controller, followers first: from the loss of the majority on nobody leads, until ZooKeeper does."""
+
+    kind: ClassVar[str] = "stop-controllers"
+    stage_is: ClassVar[Stage] = Stage.HYBRID
+    title: ClassVar[str] = "stop every controller"
+    needs: ClassVar[frozenset[Need]] = LOOK | {Need.KRAFT}
+    proof_needs: ClassVar[frozenset[Need]] = LOOK
+    undo: ClassVar[str] = "start them again, with the flag and before /controller is deleted"
+    proof: ClassVar[str] = "no controller process lives, and none answers"
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
+        """One stop each."""
+        down = back.stopped(world, back.controllers(world))
+        gone = () if isinstance(down, Unknown) else down
+        return tuple(
+            Action("~", f"controller {node}", "stop the process (its metadata stays)")
+            for node in back.controllers(world)
+            if node not in gone
+        )
+
+    def check(self, world: World) -> Readiness:
+        """Not finalized, every broker back in migration mode, and nothing of the metadata left to write."""
+        return gates.first(
+            back.not_finalized(world),
+            _all_back(world),
+            back.dual_write_passed(world),
+        )
+
+    def resume(self, world: World) -> Readiness:
+        """Some are stopped already, so that nothing is written any more: only what makes it wrong is asked."""
+        return gates.first(back.not_finalized(world), _all_back(world))
+
+    def progress(self, world: World) -> Progress:
+        """How many of them live?"""
+        down = back.stopped(world, back.controllers(world))
+        if isinstance(down, Unknown):
+            return down
+        alive = len(back.controllers(world)) - len(down)
+        if not alive:
+            return AlreadyDone("no controller runs")
+        return HalfDone(f"{alive} still run") if down else NotBegun()
+
+    def do(self, world: World, effects: Effects) -> None:
+        """Followers first: what is committed by then is the leader's to write to ZooKeeper."""
+        assert not isinstance(world.services, Unknown)
+        for node in in_order(world):
+            if isinstance(world.services.get(NodeId(node)), Running):
+                effects.stop(NodeId(node))
+
+    def verify(self, world: World) -> Outcome:
+        """All gone."""
+        return gates.as_outcome(
+            back.controllers_gone(world), f"controllers {list(back.controllers(world))} are stopped"
+        )
+
+
+def in_order(world: World) -> tuple[int, ...]:
+    """Followers by id, the leader last; by id alone where nobody leads."""
+    leader = -1
+    if not isinstance(world.live, Unknown) and not isinstance(world.live.quorum, Unknown):
+        leader = int(world.live.quorum.leader)
+    return tuple(sorted(back.controllers(world), key=lambda node: (node == leader, node)))
+
+
+def _all_back(world: World) -> Readiness:
+    modes = {}
+    for broker in back.brokers(world):
+        file = facts.config(world, broker)
+        if not isinstance(file, ConfigFile):
+            return Unknown(f"the file of broker {broker} cannot be read")
+        modes[broker] = facts.mode_of(file.values)
+    return back.none_runs_kraft(world, modes)
+
+
+@dataclass(frozen=True, slots=True)
+class HandBackControl(BaseStep):
+    """Raise /controller_epoch, delete /controller, delete /migration: in this order, each under a version check."""
+
+    kind: ClassVar[str] = "hand-back-control"
+    stage_is: ClassVar[Stage] = Stage.COPY
+    title: ClassVar[str] = "give control back to ZooKeeper, and see every broker believe it"
+    needs: ClassVar[frozenset[Need]] = LOOK
+    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.CONTROLLER_NAMES}
+    undo: ClassVar[str] = "none needed: migrate again later"
+    proof: ClassVar[str] = (
+        f"/migration is gone, a broker owns /controller, and every broker names it in {back.ANSWERS} answers of "
+        f"{back.ANSWERS}"
+    )
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
+        """The znodes as they stand now; the epoch may still rise until the controllers are stopped."""
+        if isinstance(world.zookeeper, Unknown):
+            return (Action("?", "ZooKeeper", world.zookeeper.reason),)
+        view, found = world.zookeeper, []
+        if _kraft_owns(view):
+            assert isinstance(view.controller, ControllerZnode)
+            epoch = view.controller.kraft_epoch
+            raise_it = isinstance(view.controller_epoch, int) and view.controller_epoch < epoch
+            word = f"raise from {view.controller_epoch} to {epoch}" if raise_it else f"at least {epoch} already"
+            symbol = "~" if raise_it else "="
+            found.append(Action(symbol, layout.CONTROLLER_EPOCH, word, znode=layout.CONTROLLER_EPOCH))
+            word = f"delete: it is controller {view.controller.id}'s"
+            found.append(Action("-", layout.CONTROLLER, word, znode=layout.CONTROLLER))
+        if not isinstance(view.migration, NoZnode):
+            found.append(Action("-", layout.MIGRATION, f"delete: {_said(view)}", znode=layout.MIGRATION))
+        return tuple(found)
+
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
+        """Both are as in a cluster that never migrated."""
+        return {"migration_znode:": facts.ABSENT, "controller_znode:": "zookeeper"}
+
+    def check(self, world: World) -> Readiness:
+        """No controller lives, every broker can take over, and the znodes are known."""
+        return gates.first(back.controllers_gone(world), _all_back(world), _mendable(world))
+
+    def progress(self, world: World) -> Progress:
+        """By the znodes themselves."""
+        if isinstance(world.zookeeper, Unknown):
+            return world.zookeeper
+        kraft, migration = _kraft_owns(world.zookeeper), not isinstance(world.zookeeper.migration, NoZnode)
+        if not kraft and not migration:
+            return AlreadyDone("/migration is gone, and /controller is no controller's")
+        return NotBegun() if kraft else HalfDone("/controller is deleted, /migration is not")
+
+    def do(self, world: World, effects: Effects) -> None:
+        """What is missing of the three."""
+        view = world.zookeeper
+        assert not isinstance(view, Unknown)
+        owner = view.controller
+        if isinstance(owner, ControllerZnode) and _kraft_owns(view):
+            effects.note(EPOCH_NOTE, str(owner.kraft_epoch))
+            assert isinstance(view.controller_epoch, int)
+            if view.controller_epoch < owner.kraft_epoch:
+                effects.set_znode(
+                    layout.CONTROLLER_EPOCH, str(owner.kraft_epoch).encode(), view.controller_epoch_version
+                )
+            effects.delete_znode(layout.CONTROLLER, owner.version)
+        if isinstance(view.migration, MigrationZnode | NullZnode):
+            effects.delete_znode(layout.MIGRATION, view.migration.version)
+
+    def verify(self, world: World) -> Outcome:
+        """A broker owns it, and every broker knows."""
+        found = gates.first(back.controllers_gone(world), back.zookeeper_controls(world), back.controller_named(world))
+        return gates.as_outcome(found, *evidence(world))
+
+
+def evidence(world: World) -> tuple[str, ...]:
+    """Who owns what now."""
+    if isinstance(world.zookeeper, Unknown):
+        return ()
+    view = world.zookeeper
+    owner = view.controller.id if isinstance(view.controller, ControllerZnode) else "nobody"
+    return (
+        f"/controller belongs to broker {owner}, /controller_epoch is {view.controller_epoch}, /migration is gone",
+        f"every broker that runs names broker {owner} in {back.ANSWERS} answers of {back.ANSWERS}",
+    )
+
+
+def _kraft_owns(view: ZookeeperView) -> bool:
+    """Is /controller a KRaft controller's?  Before the copy it is a broker's, and not ours to delete."""
+    return isinstance(view.controller, ControllerZnode) and not view.controller.ephemeral
+
+
+def _said(view: ZookeeperView) -> str:
+    match view.migration:
+        case MigrationZnode(offset=offset) if offset > 0:
+            return f"it remembers a copy up to metadata offset {offset}"
+        case MigrationZnode():
+            return "it waits for a copy"
+        case _:
+            return "it has no data"
+
+
+def _mendable(world: World) -> Readiness:
+    """Each of the three znodes is known, and /controller_epoch can be raised."""
+    if isinstance(world.zookeeper, Unknown):
+        return world.zookeeper
+    view = world.zookeeper
+    for part in (view.migration, view.controller, view.controller_epoch):
+        if isinstance(part, Unknown):
+            return part
+    if _kraft_owns(view) and (not isinstance(view.controller_epoch, int) or view.controller_epoch_version < 0):
+        return Refused("/controller_epoch is missing: the controllers cannot have claimed /controller without it")
+    if isinstance(view.controller, NoZnode):
+        return NotYet("somebody to own /controller", "the brokers in ZooKeeper or migration mode", back.AFTER)
+    return Ready()

@@ -1,0 +1,290 @@
+"""Gates of the way back: one condition each, from a World to a Readiness (pure)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+from migrate.model.ids import NodeId
+from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import (
+    ControllerZnode,
+    LiveView,
+    MetadataAnswer,
+    MigrationZnode,
+    NodeAnswer,
+    NoZnode,
+    PartitionHealth,
+    Quorum,
+    Running,
+    Stopped,
+)
+from migrate.model.world import World
+from migrate.steps import gates
+
+ANSWERS: Final = 20  # a broker that believes in KRaft names a random broker: 20 equal answers by chance are N^-20
+AFTER: Final = "nothing: it comes by itself; look at that node's log if it lasts"
+
+
+def stopped(world: World, nodes: Iterable[int]) -> tuple[int, ...] | Unknown:
+    """Those of the nodes whose process is known not to live."""
+    if isinstance(world.services, Unknown):
+        return world.services
+    found = []
+    for node in nodes:
+        state = world.services.get(NodeId(node), Unknown(f"the process of node {node} was not looked at"))
+        if isinstance(state, Unknown):
+            return state
+        if isinstance(state, Stopped):
+            found.append(node)
+    return tuple(found)
+
+
+def brokers(world: World) -> tuple[int, ...]:
+    """Ids of the inventory's brokers."""
+    return tuple(int(node.id) for node in world.inventory.brokers)
+
+
+def controllers(world: World) -> tuple[int, ...]:
+    """Ids of the inventory's controllers."""
+    return tuple(int(node.id) for node in world.inventory.controllers)
+
+
+# -- controllers -------------------------------------------------------------------------------------------------
+def not_finalized(world: World) -> Readiness:
+    """The metadata does not say POST_MIGRATION, and no controller answers without the flag."""
+    if not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION:
+        return gates.state_is(world, ZkMigrationState.MIGRATION)
+    if isinstance(world.live, Unknown):
+        return world.live
+    return flagged(world.live)
+
+
+def flagged(live: LiveView) -> Readiness:
+    """Every controller that answers has the flag: one without it finalizes by being elected."""
+    without = [
+        int(node)
+        for node, answer in live.controllers.items()
+        if isinstance(answer, NodeAnswer) and not answer.migration_flag
+    ]
+    if not without:
+        return Ready()
+    return Refused(
+        f"controllers {without} run without the migration flag: as soon as one of them is elected there is no way "
+        "back. Stop them first, put the flag into their files, and make the plan anew",
+        ("B-MIG-07",),
+    )
+
+
+def quorum_leads(world: World) -> Readiness:
+    """A leader, committed records, a majority that answers and keeps up: a single dead controller bars no way back."""
+    if isinstance(world.live, Unknown):
+        return world.live
+    quorum = world.live.quorum
+    if isinstance(quorum, Unknown):
+        return NotYet(f"a leader of the quorum ({quorum.reason})", "the controllers", AFTER)
+    answering = [node for node, answer in world.live.controllers.items() if isinstance(answer, NodeAnswer)]
+    near = [voter for voter in quorum.voters if voter.id in answering and _keeps_up(quorum, voter.log_end_offset)]
+    if quorum.high_watermark <= 0 or 2 * len(near) <= len(world.inventory.controllers):
+        return NotYet(
+            f"a majority of the controllers to keep up with high watermark {quorum.high_watermark}",
+            f"leader {int(quorum.leader)}",
+            AFTER,
+            progress=str([voter.log_end_offset for voter in quorum.voters]),
+        )
+    return flagged(world.live)
+
+
+def _keeps_up(quorum: Quorum, offset: int) -> bool:
+    return offset > 0 and offset >= quorum.high_watermark - gates.VOTER_LAG
+
+
+def controllers_gone(world: World) -> Readiness:
+    """No controller process lives, and none answers from anywhere else."""
+    down = stopped(world, controllers(world))
+    if isinstance(down, Unknown):
+        return down
+    if isinstance(world.live, Unknown):
+        return world.live
+    alive = sorted(set(controllers(world)) - set(down))
+    if alive:
+        return Refused(f"controllers {alive} run: what is deleted under them they claim again")
+    answering = [int(node) for node, answer in world.live.controllers.items() if isinstance(answer, NodeAnswer)]
+    if answering:
+        return Refused(f"controllers {answering} answer, though their processes here are stopped: who runs them?")
+    return Ready()
+
+
+def dual_write_passed(world: World) -> Readiness:
+    """ZooKeeper has what the metadata has: what it lacks would be lost.  Before a copy there is nothing to pass."""
+    if isinstance(world.kraft, Unknown):
+        return NotYet(f"the metadata to be readable ({world.kraft.reason})", "the controllers", AFTER)
+    if isinstance(world.zookeeper, Unknown):
+        return world.zookeeper
+    znode = world.zookeeper.migration
+    if world.kraft.migration_state is not ZkMigrationState.MIGRATION or not isinstance(znode, MigrationZnode):
+        return Ready()
+    if 0 < znode.offset < world.kraft.offset:
+        return NotYet(
+            f"dual write to pass metadata offset {world.kraft.offset} (it stands at {znode.offset})",
+            "the active controller",
+            "look at the active controller's log",
+            progress=str(znode.offset),
+        )
+    return Ready()
+
+
+# -- znodes ------------------------------------------------------------------------------------------------------
+def zookeeper_controls(world: World) -> Readiness:
+    """/controller is a living broker's, /migration is gone."""
+    if isinstance(world.zookeeper, Unknown):
+        return world.zookeeper
+    view = world.zookeeper
+    if not isinstance(view.migration, NoZnode):
+        return Refused(f"/migration is still there ({view.migration})", ("B-ZKN-01",))
+    match view.controller:
+        case ControllerZnode(ephemeral=True, kraft_epoch=-1) as owner if NodeId(owner.id) in view.brokers:
+            return Ready()
+        case ControllerZnode(ephemeral=False):
+            return Refused(f"/controller still belongs to a KRaft controller ({view.controller})")
+        case Unknown() as unknown:
+            return unknown
+        case found:
+            return NotYet(
+                f"a broker to claim /controller (now: {found})",
+                "the brokers in ZooKeeper or migration mode",
+                "nothing: one of them claims it within a second",
+                progress=str(found),
+            )
+
+
+def controller_named(world: World) -> Readiness:
+    """Every broker that runs names the owner of /controller in each of its answers.
+
+    One that still believes in the dead KRaft controller would hang 300 s in its controlled shutdown.
+    """
+    if isinstance(world.zookeeper, Unknown):
+        return world.zookeeper
+    if isinstance(world.live, Unknown):
+        return world.live
+    down = stopped(world, brokers(world))
+    if isinstance(down, Unknown):
+        return down
+    owner = world.zookeeper.controller
+    if not isinstance(owner, ControllerZnode):
+        return NotYet("a broker to claim /controller", "the brokers", AFTER)
+    for broker in (node for node in brokers(world) if node not in down):
+        answer = world.live.metadata.get(NodeId(broker), Unknown("it was not asked"))
+        verdict = _names(broker, answer, owner.id)
+        if not isinstance(verdict, Ready):
+            return verdict
+    return Ready()
+
+
+def _names(broker: int, answer: MetadataAnswer | Unknown, owner: int) -> Readiness:
+    if isinstance(answer, Unknown):
+        return NotYet(f"broker {broker} to answer ({answer.reason})", f"broker {broker}", AFTER)
+    named = answer.controller_ids
+    if len(named) < ANSWERS:
+        return Unknown(f"broker {broker} was asked {len(named)} times who its controller is; {ANSWERS} prove it")
+    if set(named) == {owner}:
+        return Ready()
+    return NotYet(
+        f"broker {broker} to name broker {owner}, which owns /controller, in {ANSWERS} answers of {ANSWERS} "
+        f"(now in {named.count(owner)})",
+        f"broker {broker}",
+        "nothing: it learns it from ZooKeeper within seconds",
+        progress=str(named.count(owner)),
+    )
+
+
+def session_ended(world: World, broker: int) -> Readiness:
+    """A stopped broker's session is over: started before, it fails with NodeExists on its own registration."""
+    if isinstance(world.zookeeper, Unknown):
+        return world.zookeeper
+    down = stopped(world, [broker])
+    if isinstance(down, Unknown):
+        return down
+    if down and NodeId(broker) in world.zookeeper.brokers:
+        return NotYet(
+            f"the ZooKeeper session that broker {broker} left to end",
+            "ZooKeeper",
+            "nothing: it ends after zookeeper.session.timeout.ms",
+        )
+    return Ready()
+
+
+# -- brokers -----------------------------------------------------------------------------------------------------
+def whole_but(world: World, down: Iterable[int]) -> Readiness:
+    """Every other broker answers, and no partition lacks an ISR member that is not one of `down`."""
+    missing = frozenset(down)
+    if not missing:
+        return gates.replicas_full(world)
+    if isinstance(world.live, Unknown):
+        return world.live
+    for broker in (node for node in brokers(world) if node not in missing):
+        answer = world.live.metadata.get(NodeId(broker), Unknown("it was not asked"))
+        if isinstance(answer, Unknown):
+            return NotYet(f"broker {broker} to answer ({answer.reason})", f"broker {broker}", AFTER)
+        unseen = set(brokers(world)) - set(answer.brokers) - missing
+        sick = [entry for entry in answer.unhealthy if _sick_without(entry, missing)]
+        if unseen or sick:
+            sample = f", {sick[0].topic}-{sick[0].partition} among them" if sick else ""
+            return NotYet(
+                f"broker {broker} to see brokers {sorted(unseen)}, and {len(sick)} partitions to have their ISR but "
+                f"for brokers {sorted(missing)}{sample}",
+                "the brokers' replication",
+                AFTER,
+                progress=f"{len(unseen)} {len(sick)}",
+            )
+    return Ready()
+
+
+def _sick_without(entry: PartitionHealth, missing: frozenset[int]) -> bool:
+    """Does it lack more than the brokers that are down?"""
+    alive = set(entry.replicas) - missing
+    return not alive <= set(entry.isr) or bool(entry.leader < 0 and alive)
+
+
+def down_with(world: World, broker: int) -> frozenset[int] | Unknown:
+    """What may be missing before this broker is rolled: nothing while it runs, every stopped one if it is stopped."""
+    found = stopped(world, brokers(world))
+    if isinstance(found, Unknown):
+        return found
+    return frozenset(found) if broker in found else frozenset()
+
+
+def whole_before(world: World, broker: int) -> Readiness:
+    """No other broker is missing: by our hand never more than one is down."""
+    missing = down_with(world, broker)
+    return missing if isinstance(missing, Unknown) else whole_but(world, missing)
+
+
+def whole_after(world: World, broker: int) -> Readiness:
+    """It is whole again, but for brokers that were down before and have their turn still to come."""
+    found = stopped(world, brokers(world))
+    if isinstance(found, Unknown):
+        return found
+    return whole_but(world, frozenset(found) - {broker})
+
+
+def none_runs_kraft(world: World, modes: dict[int, str]) -> Readiness:
+    """Every broker is back: its file is not of KRaft mode, and it runs with that file or does not run."""
+    still = sorted(node for node, mode in modes.items() if mode not in ("migration", "zookeeper"))
+    if still:
+        return Refused(f"brokers {still} have files of KRaft mode: they go back first, while the controllers are up")
+    if isinstance(world.services, Unknown):
+        return world.services
+    if isinstance(world.kraft, Unknown):
+        return Ready()
+    wrong = [
+        int(node)
+        for node, entry in world.kraft.brokers.items()
+        if not entry.migrating and not entry.fenced and isinstance(world.services.get(node), Running)
+    ]
+    if wrong:
+        return Refused(
+            f"brokers {wrong} are registered in KRaft mode: they go back first, while the controllers are up"
+        )
+    return Ready()

@@ -1,0 +1,309 @@
+"""A cluster in memory that can go back: with the znodes of the takeover, sessions, and what each broker believes.
+
+The rules are those seen on Kafka 3.9.2.  What a wrong order would do to a real cluster is done, and noted in `harms`:
+a `/controller` deleted under a running quorum, a lower epoch, a stale `/migration` under a fresh quorum, a broker that
+hangs in its controlled shutdown because it believes in a controller that is gone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from migrate.errors import ZnodeChanged
+from migrate.hosts.backups import ASIDE_SUFFIX, kept_files
+from migrate.hosts.meta_properties import decode
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.views import (
+    BrokerDisks,
+    ControllerZnode,
+    KraftView,
+    LiveView,
+    MetadataAnswer,
+    MigrationZnode,
+    NodeAnswer,
+    NoZnode,
+    PartitionHealth,
+    Stopped,
+    ZookeeperView,
+)
+from migrate.model.world import Need, World
+from migrate.steps.facts import mode_of
+from tests.testing import worlds
+from tests.testing.simulated import SimulatedCluster, world_at
+from tests.testing.worlds import BROKERS, CONTROLLERS, OFFSET, kraft, zk
+
+LOOKS_TO_LEARN = 2  # after the deletion of /controller a broker learns of the new owner within seconds
+SAMPLES = 20
+
+
+@dataclass(slots=True)
+class TwoWay(SimulatedCluster):
+    """Three brokers and three controllers that may go both ways, any number of times."""
+
+    owner: tuple[str, int] | None = ("zookeeper", 0)  # of /controller
+    owner_version: int = 0
+    kraft_epoch: int = 0  # of the quorum; /controller has it while a KRaft controller owns it
+    epoch: int = 3  # /controller_epoch
+    epoch_version: int = 3
+    highest_epoch: int = 0  # that any partition state was written with
+    migration: int | None = None  # /migration's offset; None: no such znode
+    migration_version: int = 0
+    hold_copy: bool = False  # a dead id in an assignment holds the copy
+    believes_kraft: dict[int, int] = field(default_factory=dict)  # broker -> looks until it learns who owns it
+    lingering: dict[int, int] = field(default_factory=dict)  # broker -> looks until the session it left ends
+    sessions: dict[int, int] = field(default_factory=dict)  # broker -> number of its registration
+    aside: list[str] = field(default_factory=list)
+    harms: list[str] = field(default_factory=list)
+
+    # -- processes ---------------------------------------------------------------------------------------------------
+    def stop(self, node: NodeId, timeout: float) -> None:
+        """A clean stop: the session ends with the process.  One that believes in a dead controller hangs."""
+        number = int(node)
+        if number in self.believes_kraft and self.leader is None:
+            self.harms.append(f"broker {number} hangs 300 s in its controlled shutdown")
+        SimulatedCluster.stop(self, node, timeout)
+        self._gone(number)
+
+    def kill(self, node: int) -> None:
+        """SIGKILL by somebody: its session stays for a while."""
+        del self.running[node]
+        if node in self.sessions:
+            self.lingering[node] = LOOKS_TO_LEARN
+        self._gone(node)
+        self._elect()
+
+    def _gone(self, node: int) -> None:
+        self.sessions.pop(node, None)
+        self.believes_kraft.pop(node, None)
+        if self.owner == ("zookeeper", node):
+            self.owner = None
+            self._claim()
+
+    def start(self, node: NodeId) -> None:
+        """As any start; in ZooKeeper's list a broker stands once, and its directories have version 0 or a flag."""
+        number = int(node)
+        raw = self.files[number, worlds.inventory().node(node).config]
+        mode = mode_of(worlds.config_file(node, "", raw).values)
+        if node in BROKERS and mode in ("zookeeper", "migration") and number in self.lingering:
+            self.harms.append(f"broker {number} died: NodeExists on its own registration")
+            return
+        if node in BROKERS and mode == "zookeeper" and self._version_one(number):
+            self.harms.append(f"broker {number} died: meta.properties of version 1")
+            return
+        if node in BROKERS and mode in ("zookeeper", "migration"):
+            self.sessions[number] = self.sessions.get(number, 100 * number) + 1 + len(self.done)
+        SimulatedCluster.start(self, node)
+        if node in BROKERS and mode == "migration" and self.owner is not None and self.owner[0] == "kraft":
+            self.believes_kraft[number] = LOOKS_TO_LEARN
+        self._claim()
+
+    def _version_one(self, node: int) -> bool:
+        metas = [
+            raw for (owner, path), raw in self.files.items() if owner == node and path.endswith("/meta.properties")
+        ]
+        return any(getattr(decode(raw), "version", 0) == 1 for raw in metas)
+
+    def _elect(self) -> None:
+        before = self.leader
+        SimulatedCluster._elect(self)
+        if self.leader is None:
+            return
+        if self.leader != before:
+            self.kraft_epoch += 1
+        if self.migration is None:
+            self.migration, self.migration_version = -1, 0
+        if self.copied and self.leader != before:
+            self._take_over(self.leader)
+
+    def _register(self) -> None:
+        if self.leader is None:
+            return
+        before = self.copied
+        stale = self.migration is not None and self.migration > 0 and not before
+        SimulatedCluster._register(self)
+        if self.hold_copy and not before:
+            self.copied = False
+        if self.copied and not before:
+            if stale:
+                self.harms.append("ZooKeeper was emptied: a fresh quorum took an old /migration for its own copy")
+            self.migration, self.migration_version = OFFSET, self.migration_version + 1
+            self._take_over(self.leader)
+
+    def _take_over(self, controller: int) -> None:
+        self.owner, self.owner_version = ("kraft", controller), self.owner_version + 1
+        self.epoch, self.epoch_version = self.epoch + 1, self.epoch_version + 1
+        self.highest_epoch = max(self.highest_epoch, self.kraft_epoch)
+        for broker in self.sessions:
+            self.believes_kraft[broker] = LOOKS_TO_LEARN
+
+    def _claim(self) -> None:
+        """A broker with a session claims /controller where nobody has it."""
+        if self.owner is not None or not self.sessions:
+            return
+        self.owner, self.owner_version = ("zookeeper", min(self.sessions)), self.owner_version + 1
+        self.epoch, self.epoch_version = self.epoch + 1, self.epoch_version + 1
+        if self.epoch <= self.highest_epoch:
+            self.harms.append(f"/controller_epoch {self.epoch} is not above {self.highest_epoch}: leaders will stay -1")
+
+    # -- znodes ------------------------------------------------------------------------------------------------------
+    def set(self, path: str, data: bytes, version: int) -> None:
+        """Only /controller_epoch is ever set."""
+        assert path == "/controller_epoch", path
+        self._same_version(path, version, self.epoch_version)
+        self.done.append(f"set {path} {data.decode()}")
+        self.epoch, self.epoch_version = int(data), self.epoch_version + 1
+
+    def delete(self, path: str, version: int) -> None:
+        """/controller or /migration."""
+        self.done.append(f"delete {path}")
+        if path == "/controller":
+            assert self.owner is not None
+            self._same_version(path, version, self.owner_version)
+            if self.leader is not None or any(int(node) in self.running for node in CONTROLLERS):
+                self.harms.append("/controller was deleted while a controller runs: it claims it again")
+            if self.owner[0] == "zookeeper":
+                self.harms.append("/controller of a broker was deleted")
+            self.owner = None
+            self._claim()
+            return
+        assert path == "/migration", path
+        assert self.migration is not None, "deleted twice"
+        self._same_version(path, version, self.migration_version)
+        self.migration = None
+
+    def _same_version(self, path: str, asked: int, real: int) -> None:
+        if asked != real:
+            raise ZnodeChanged("the change was refused: it has another version", where=path)
+
+    # -- files -------------------------------------------------------------------------------------------------------
+    def exists(self, node: NodeId, path: str) -> bool:
+        """Files, and metadata directories of controllers."""
+        return SimulatedCluster.exists(self, node, path) or (
+            path == f"/data/c{int(node)}" and int(node) in self.formatted
+        )
+
+    def rename(self, node: NodeId, old: str, new: str) -> None:
+        """A quorum without directories is a fresh one."""
+        assert ASIDE_SUFFIX in new
+        self.done.append(f"aside {int(node)} {old}")
+        self.aside.append(f"{int(node)}:{new}")
+        if old != f"/data/c{int(node)}":
+            SimulatedCluster.rename(self, node, old, new)
+            return
+        assert int(node) not in self.running, "a controller's directory was taken away under it"
+        self.formatted.discard(int(node))
+        if not self.formatted:
+            self.copied, self.kraft_epoch = False, 0
+            self.registered.clear()
+            self.assigned.clear()
+
+    # -- what is seen ------------------------------------------------------------------------------------------------
+    def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:
+        """As the cluster is, with the copies beside its files; each look brings what comes by itself nearer."""
+        samples = SAMPLES if Need.CONTROLLER_NAMES in needs else 1
+        world = SimulatedCluster.observe(self, needs, facts)
+        if not isinstance(world.live, Unknown):
+            world = replace(world, live=self._answers(world.live, samples))
+        kept = {node: kept_files(self, node, (world.configs or {}).get(node)) for node in BROKERS}  # type: ignore[union-attr]
+        self._pass_time()
+        return replace(world, backups=kept)
+
+    def _pass_time(self) -> None:
+        self.lingering = {node: left - 1 for node, left in self.lingering.items() if left > 1}
+        if self.leader is None and self.owner is not None and self.owner[0] == "zookeeper":
+            self.believes_kraft = {node: left - 1 for node, left in self.believes_kraft.items() if left > 1}
+
+    def _stage(self) -> Stage:
+        if self.finalized:
+            return Stage.FINALIZE
+        if self.leader is None:
+            return Stage.ASSESS
+        return Stage.COPY if self.copied else Stage.CONTROLLERS
+
+    def _zookeeper(self, view: ZookeeperView) -> ZookeeperView:
+        everyone = zk(world_at(Stage.ASSESS)).brokers
+        alive = {
+            node: replace(entry, epoch=self.sessions.get(int(node), entry.epoch))
+            for node, entry in everyone.items()
+            if int(node) in self.sessions or int(node) in self.lingering
+        }
+        match self.owner:
+            case ("zookeeper", broker):
+                controller: ControllerZnode | NoZnode = ControllerZnode(broker, -1, True, self.owner_version)
+            case ("kraft", node):
+                controller = ControllerZnode(node, self.kraft_epoch, False, self.owner_version)
+            case _:
+                controller = NoZnode()
+        migration: MigrationZnode | NoZnode = NoZnode()
+        if self.migration is not None:
+            epoch = 1 if self.migration > 0 else -1
+            migration = MigrationZnode(self.migration, epoch, 3000, 2, self.migration_version)
+        return replace(
+            view,
+            brokers=alive,
+            controller=controller,
+            controller_epoch=self.epoch,
+            controller_epoch_version=self.epoch_version,
+            migration=migration,
+        )
+
+    def _kraft(self, view: KraftView) -> KraftView:
+        found = SimulatedCluster._kraft(self, view)
+        state = ZkMigrationState.MIGRATION if self.copied else ZkMigrationState.PRE_MIGRATION
+        return replace(found, migration_state=ZkMigrationState.POST_MIGRATION if self.finalized else state)
+
+    def _disks(self, disks: object) -> dict[NodeId, BrokerDisks | Unknown]:
+        """A controller's directory is there whether it runs or not; a broker's meta.properties may be a file of ours."""
+        full = world_at(Stage.COPY).disks
+        assert not isinstance(full, Unknown)
+        found = SimulatedCluster._disks(self, dict(full))
+        for node in BROKERS:
+            entry = found[node]
+            assert isinstance(entry, BrokerDisks)
+            directories = []
+            for directory in entry.directories:
+                raw = self.files.get((int(node), f"{directory.path}/meta.properties"))
+                directories.append(directory if raw is None else replace(directory, meta=decode(raw)))
+            found[node] = replace(entry, directories=tuple(directories))
+        return found
+
+    def _answers(self, view: LiveView, samples: int) -> LiveView:
+        """Who is named as controller, who is seen, which partitions lack the brokers that are down."""
+        alive = tuple(int(node) for node in BROKERS if int(node) in self.running)
+        down = set(map(int, BROKERS)) - set(alive)
+        partitions = kraft(world_at(Stage.KRAFT_MODE)).partitions
+        rows = zip(partitions.topic, partitions.partition, partitions.replicas, strict=True)
+        sick = tuple(
+            PartitionHealth(topic, number, -1 if not left else left[0], tuple(left), tuple(replicas))
+            for topic, number, replicas in rows
+            if (left := [entry for entry in replicas if entry not in down]) != list(replicas)
+        )
+        metadata: dict[NodeId, MetadataAnswer | Unknown] = {}
+        for node, answer in view.metadata.items():
+            if isinstance(answer, Unknown):
+                metadata[node] = answer
+                continue
+            named = self._named(int(node), alive, samples)
+            metadata[node] = replace(answer, controller_ids=named, brokers=alive, unhealthy=(*answer.unhealthy, *sick))
+        controllers: dict[NodeId, NodeAnswer | Unknown] = {
+            node: answer if not isinstance(self.state(node), Stopped) else Unknown("connection refused")
+            for node, answer in view.controllers.items()
+        }
+        return replace(view, metadata=metadata, controllers=controllers)
+
+    def _named(self, broker: int, alive: tuple[int, ...], samples: int) -> tuple[int, ...]:
+        """One that believes in KRaft names any living broker."""
+        if broker in self.believes_kraft or self.modes.get(broker) == "kraft" or self.owner is None:
+            return tuple(alive[number % len(alive)] for number in range(samples))
+        return (self.owner[1] if self.owner[0] == "zookeeper" else alive[0],) * samples
+
+
+def two_way() -> TwoWay:
+    """Three brokers in ZooKeeper mode, each with its session."""
+    found = TwoWay.in_zookeeper_mode()
+    assert isinstance(found, TwoWay)
+    found.sessions = {int(node): 10 + int(node) for node in BROKERS}
+    return found
