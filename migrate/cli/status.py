@@ -37,11 +37,12 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
     from migrate.run.clock import SystemClock
 
     found, loaded = load_target(playbook, inventory)
-    needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER})
+    needs = frozenset(Need) - {Need.SPARK_LEDGER, Need.DIFF, Need.CONTROLLER_NAMES}
     with observing(found, loaded) as observer:
         while True:
             world = observer.observe(needs, {})
-            answer = describe(world, status_stuck.clues_for(observer, world))
+            seen = describe(world, status_stuck.clues_for(observer, world))
+            answer = {**seen, "rollback": rollback_readiness(world)}
             click.echo(json.dumps(answer, indent=1) if output == "json" else as_text(answer))
             if not watch:
                 return 0
@@ -66,6 +67,15 @@ def describe(world: Any, clues: Any = None) -> dict[str, Any]:
         "unhealthy_partitions": _unhealthy(world),
         "waiting": status_stuck.waiting(world, clues),
     }
+
+
+def rollback_readiness(world: Any) -> dict[str, Any]:
+    """Is the way back open, now; backups and journals are looked at as well."""
+    from migrate.checks.way_back import way_back
+    from migrate.report.way_back_text import as_values
+    from migrate.run.way_back_facts import way_back_facts
+
+    return as_values(way_back(world, way_back_facts(world)))
 
 
 def _stage(here: Any) -> dict[str, Any]:
@@ -160,6 +170,10 @@ def as_text(answer: Mapping[str, Any]) -> str:
     unhealthy = answer["unhealthy_partitions"]
     lines.append(f"partitions without full ISR or leader: {'unknown' if unhealthy is None else unhealthy}")
     lines += status_stuck.lines(answer["waiting"])
+    if "rollback" in answer:
+        from migrate.report import way_back_text
+
+        lines += [f"rollback {line}" for line in way_back_text.lines(answer["rollback"])]
     if "next" in answer:
         lines.append(f"next     kraft-migrate {answer['next']}")
     return "\n".join(lines)

@@ -158,3 +158,21 @@ print(json.dumps([name for name in sys.modules if name.startswith(heavy)]), file
     assert answer.code == 0
     assert json.loads(answer.out)["schema"] == 1
     assert json.loads(answer.err) == []
+
+
+def test_rollback_readiness_is_part_of_every_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As JSON and as text, with its word, its reasons and its cost; here no backup lies beside any file."""
+    inventory = inventory_in(tmp_path)
+    for stage, word in ((Stage.ASSESS, "READY"), (Stage.COPY, "NOT READY"), (Stage.FINALIZE, "NOT READY")):
+        monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(whole(stage)))
+        found = json.loads(kraft_migrate("status", "--inventory", inventory, "--output", "json").out)["rollback"]
+        assert found["readiness"] == word
+        assert found["gone"] is (stage is Stage.FINALIZE)
+        assert f"rollback {word}, from: {found['from']}" in kraft_migrate("status", "--inventory", inventory).out
+        if stage is Stage.COPY:
+            assert [entry["about"] for entry in found["reasons"] if entry["name"] == "backup-unknown"] == [
+                "broker 0",
+                "broker 1",
+                "broker 2",
+            ]
+            assert (found["cost"]["rolls"], found["cost"]["restarts"]) == (1, 3)

@@ -10,9 +10,10 @@ from migrate.errors import MigrateError
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, KraftView, LiveView, MigrationZnode, ServiceState, ZookeeperView
+from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, MigrationZnode, ServiceState, ZookeeperView
 from migrate.model.world import World
 from migrate.observe.sources import Configs
+from migrate.zookeeper.pace import Pace
 
 
 class NoLogs:
@@ -33,6 +34,7 @@ class KeptSources:
         self.world = world
         self.inventory = world.inventory
         self.playbook = world.playbook
+        self.pace = Pace(world.inventory.zookeeper_rate)
         self.asked: list[str] = []
         self.closed = False
         self.wait: Callable[[], object] = lambda: None
@@ -79,6 +81,15 @@ class KeptSources:
         self.wait()
         assert not isinstance(self.world.disks, Unknown)
         return self.world.disks
+
+    def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
+        """The world's; where it has none, each is unknown for that reason."""
+        assert configs is self.world.configs
+        self.asked.append("backups")
+        found = self.world.backups
+        return (
+            dict.fromkeys((node.id for node in self.inventory.brokers), found) if isinstance(found, Unknown) else found
+        )
 
     def service_states(self) -> Mapping[NodeId, ServiceState]:
         """The world's."""
