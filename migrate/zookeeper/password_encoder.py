@@ -1,35 +1,49 @@
 """Kafka's encoder of password configurations in ZooKeeper (`org.apache.kafka.security.EncryptingPasswordEncoder`).
 
-An encoded value is `name:value,name:value,...`; the key is PBKDF2 of `password.encoder.secret`.  CBC and GCM modes of
-AES are read, which are those that Kafka documents; what is written is Kafka's default.
+An encoded value is `name:value,name:value,...`; the key is made of `password.encoder.secret`.  Every cipher and key
+factory is read that Java ships and Kafka's class can use; what is written is Kafka's default.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import re
 import secrets
+from collections.abc import Mapping
 from typing import Final
 
-from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes, padding
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC
 
 from migrate.errors import PasswordUndecodable
+from migrate.zookeeper.java_ciphers import decrypt
 
 HASHES: Final[dict[str, type[hashes.HashAlgorithm]]] = {
-    "PBKDF2WithHmacSHA512": hashes.SHA512,
-    "PBKDF2WithHmacSHA384": hashes.SHA384,
-    "PBKDF2WithHmacSHA256": hashes.SHA256,
-    "PBKDF2WithHmacSHA224": hashes.SHA224,
-    "PBKDF2WithHmacSHA1": hashes.SHA1,
+    "PBKDF2WITHHMACSHA512": hashes.SHA512,
+    "PBKDF2WITHHMACSHA512/256": hashes.SHA512_256,
+    "PBKDF2WITHHMACSHA512/224": hashes.SHA512_224,
+    "PBKDF2WITHHMACSHA384": hashes.SHA384,
+    "PBKDF2WITHHMACSHA256": hashes.SHA256,
+    "PBKDF2WITHHMACSHA224": hashes.SHA224,
+    "PBKDF2WITHHMACSHA1": hashes.SHA1,
 }
+PLAIN_KEY: Final = re.compile(r"PBEWITH\w+AND\w+")  # com.sun.crypto.provider.PBEKeyFactory: ASCII, and nothing derived
+DEFAULT_FACTORY: Final = "PBKDF2WithHmacSHA512"
+FIELDS: Final = (
+    "cipherAlgorithm",
+    "keyLength",
+    "salt",
+    "iterations",
+    "encryptedPassword",
+    "passwordLength",
+    "initializationVector",
+)
 CBC: Final = "AES/CBC/PKCS5Padding"
-GCM: Final = "AES/GCM/NoPadding"
 BLOCK_BITS: Final = 128
 MAX_ITERATIONS: Final = 10_000_000  # a znode must not be able to hold us up for hours
+MAX_KEY_BITS: Final = 4096
 GCM_TAG_BITS: Final = 128
 
 
@@ -38,10 +52,10 @@ def encode(password: str, secret: str, iterations: int = 4096, key_bits: int = 1
     salt, vector = secrets.token_bytes(256), secrets.token_bytes(16)
     padder = padding.PKCS7(BLOCK_BITS).padder()
     padded = padder.update(password.encode()) + padder.finalize()
-    key = _key(secret, "PBKDF2WithHmacSHA512", salt, iterations, key_bits)
+    key = _key(secret, DEFAULT_FACTORY, salt, iterations, key_bits)
     encryptor = Cipher(algorithms.AES(key), modes.CBC(vector)).encryptor()
     fields = {
-        "keyFactoryAlgorithm": "PBKDF2WithHmacSHA512",
+        "keyFactoryAlgorithm": DEFAULT_FACTORY,
         "cipherAlgorithm": CBC,
         "keyLength": str(key_bits),
         "salt": base64.b64encode(salt).decode(),
@@ -54,12 +68,17 @@ def encode(password: str, secret: str, iterations: int = 4096, key_bits: int = 1
 
 
 class PasswordDecoder:
-    """Decodes values with one `password.encoder.secret`; the secret never leaves it."""
+    """Decodes values with `password.encoder.secret`; the secrets never leave it.
 
-    __slots__ = ("_secret",)
+    `old` is `password.encoder.old.secret`: a value that only it opens is refused with that reason, since controllers
+    do not try it when they copy.
+    """
 
-    def __init__(self, secret: str) -> None:
+    __slots__ = ("_old", "_secret")
+
+    def __init__(self, secret: str, old: str | None = None) -> None:
         self._secret = secret
+        self._old = old
 
     def __repr__(self) -> str:
         return "PasswordDecoder(***)"
@@ -71,41 +90,61 @@ class PasswordDecoder:
             raise PasswordUndecodable(
                 "the value is not encoded: was it set by a broker without password.encoder.secret?", where=where
             )
-        try:
-            clear = self._decrypt(fields).decode("utf-8")
-            if _java_length(clear) != int(fields["passwordLength"]):
-                raise PasswordUndecodable(
-                    "the decoded password has another length: the secret is not the brokers'", where=where
-                )
-        except KeyError as error:
-            raise PasswordUndecodable(f"the encoded value lacks {error}", where=where) from None
-        except (ValueError, InvalidTag, OverflowError):  # UnicodeDecodeError and binascii.Error are ValueErrors
-            raise PasswordUndecodable("the value cannot be decoded with this secret", where=where) from None
-        return clear
+        if missing := [name for name in FIELDS if name not in fields]:
+            raise PasswordUndecodable(f"the encoded value lacks {missing[0]!r}", where=where)
+        clear = self._opened(fields, self._secret)
+        if clear is not None:
+            return clear
+        if self._old is not None and self._opened(fields, self._old) is not None:
+            raise PasswordUndecodable(
+                "the value is still encoded with password.encoder.old.secret: restart that broker, which encodes it"
+                " anew",
+                where=where,
+            )
+        raise PasswordUndecodable(
+            "the value cannot be decoded with this password.encoder.secret: it is not the brokers', or the value is"
+            " damaged, or encoded by an algorithm that Java does not ship",
+            where=where,
+        )
 
-    def _decrypt(self, fields: dict[str, str]) -> bytes:
-        salt, vector = _base64(fields["salt"]), _base64(fields["initializationVector"])
-        encrypted = _base64(fields["encryptedPassword"])
-        factory = fields.get("keyFactoryAlgorithm", "PBKDF2WithHmacSHA512")
-        key = _key(self._secret, factory, salt, int(fields["iterations"]), int(fields["keyLength"]))
-        if fields["cipherAlgorithm"] == GCM:
-            if int(fields.get("authenticationTagLength", GCM_TAG_BITS)) != GCM_TAG_BITS:
-                message = "only the whole GCM tag is read"
-                raise ValueError(message)
-            return AESGCM(key).decrypt(vector, encrypted, None)
-        if fields["cipherAlgorithm"] != CBC:
-            message = "cipher not known"
-            raise ValueError(message)
-        decryptor = Cipher(algorithms.AES(key), modes.CBC(vector)).decryptor()
-        unpadder = padding.PKCS7(BLOCK_BITS).unpadder()
-        return unpadder.update(decryptor.update(encrypted) + decryptor.finalize()) + unpadder.finalize()
+    def _opened(self, fields: Mapping[str, str], secret: str) -> str | None:
+        """None where that secret does not open it."""
+        try:
+            clear = self._decrypt(fields, secret).decode("utf-8")
+            # a wrong key may make text by chance where no padding or tag tells
+            return clear if _java_length(clear) == int(fields["passwordLength"]) else None
+        except (ValueError, OverflowError):  # UnicodeDecodeError and binascii.Error are ValueErrors
+            return None
+
+    def _decrypt(self, fields: Mapping[str, str], secret: str) -> bytes:
+        key = _key(
+            secret,
+            fields.get("keyFactoryAlgorithm", DEFAULT_FACTORY),
+            _base64(fields["salt"]),
+            int(fields["iterations"]),
+            int(fields["keyLength"]),
+        )
+        return decrypt(
+            fields["cipherAlgorithm"],
+            key,
+            _base64(fields["initializationVector"]),
+            _base64(fields["encryptedPassword"]),
+            int(fields.get("authenticationTagLength", GCM_TAG_BITS)),
+        )
 
 
 def _key(secret: str, factory: str, salt: bytes, iterations: int, bits: int) -> bytes:
-    if factory not in HASHES or not 0 < iterations <= MAX_ITERATIONS or bits not in (128, 192, 256):
+    """`SecretKeyFactory.generateSecret(PBEKeySpec)`: PBKDF2, or the secret itself for the older PBE factories."""
+    name = factory.upper()
+    if not 0 < iterations <= MAX_ITERATIONS or not 0 < bits <= MAX_KEY_BITS:
         message = "key derivation not known"
         raise ValueError(message)
-    return PBKDF2HMAC(HASHES[factory](), bits // 8, salt, iterations).derive(secret.encode())
+    if PLAIN_KEY.fullmatch(name) and secret.isascii():
+        return secret.encode()
+    if name not in HASHES:
+        message = "key derivation not known"
+        raise ValueError(message)
+    return PBKDF2HMAC(HASHES[name](), bits // 8, salt, iterations).derive(secret.encode())
 
 
 def _base64(text: str) -> bytes:

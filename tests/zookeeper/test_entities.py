@@ -109,7 +109,7 @@ def test_a_password_is_compared_by_digest_when_the_secret_is_known() -> None:
     ("decoder", "stored", "reason"),
     [
         (None, encode("clear", "s3cret", iterations=2), "no password.encoder.secret was given"),
-        (PasswordDecoder("other"), encode("clear", "s3cret", iterations=2), "cannot be decoded|another length"),
+        (PasswordDecoder("other"), encode("clear", "s3cret", iterations=2), "cannot be decoded"),
         (PasswordDecoder("s3cret"), "clear", "is not encoded"),
     ],
     ids=["no-secret", "wrong-secret", "stored-in-clear"],

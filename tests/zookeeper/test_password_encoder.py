@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from migrate.errors import PasswordUndecodable
 from migrate.zookeeper.password_encoder import PasswordDecoder, encode
 from tests.testing.golden_trees import FOLDER
+from tests.testing.kafka_encoder import SECRET, Setting, captured, kafka_encoder
+from tests.testing.kafka_encoder import settings as every_setting
 
 KAFKA = json.loads((FOLDER / "encoded-passwords.json").read_text())
+CAPTURED = captured()
+IDS = [f"{setting.factory} {setting.cipher} {setting.bits}" for setting, _ in CAPTURED]
+STRANGE = (
+    *("", "0", "7", "-8", "129", "AES", "AES/CFB0/NoPadding", "AES/CFB256/NoPadding", "AES/CFBx/NoPadding"),
+    *("AES/XTS/NoPadding", "DES/GCM/NoPadding", "AES/CBC/ZeroPadding", "AES/CBC", "AES/KW/NoPadding"),
+    *("PBEWithMD5AndDES", "ChaCha20-Poly1305", "AES/CTS/NoPadding"),
+)
 TEXT = st.text(st.characters(exclude_categories=["Cs"]), max_size=40)
 
 
@@ -31,6 +41,67 @@ def test_a_wrong_secret_is_told_by_a_typed_error_without_secrets(case: dict[str,
     assert caught.value.__cause__ is None
     for hidden in ("wrong-secret", case["clear"], case["encoded"][:40]):
         assert hidden not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("setting", "encoded"), CAPTURED, ids=[f"{s.factory}-{s.cipher}-{s.bits}" for s, _ in CAPTURED]
+)
+def test_every_algorithm_that_kafkas_class_takes_is_decoded_and_no_other_secret_opens_it(
+    setting: Setting, encoded: str
+) -> None:
+    """Ciphers, modes, paddings, key lengths, key factories, as Java names them, whatever their case."""
+    assert PasswordDecoder(SECRET).decode(encoded, "here") == setting.password
+    with pytest.raises(PasswordUndecodable, match="not the brokers'") as caught:
+        PasswordDecoder("sixteen-chars-no").decode(encoded, "here")
+    shown = repr(caught.value) + str(caught.value) + repr(caught.value.__cause__)
+    assert not [hidden for hidden in (SECRET, "sixteen-chars-no", setting.password, encoded[:30]) if hidden in shown]
+
+
+def test_the_captured_settings_are_all_that_are_tried() -> None:
+    """A setting that is added is captured, too."""
+    assert [setting for setting, _ in CAPTURED] == every_setting()
+
+
+@pytest.mark.kafka
+def test_kafkas_class_and_we_read_each_other() -> None:
+    """Fresh salts and vectors for every setting; what we encode, Kafka decodes."""
+    with kafka_encoder() as kafka:
+        for setting in every_setting():
+            encoded = kafka.encode(setting.password, SECRET, setting)
+            assert PasswordDecoder(SECRET).decode(encoded, "here") == setting.password, setting
+        first = every_setting()[0]
+        for clear, secret in (("", "s"), ("ä🔑,:=", "sécret"), ("x" * 5000, "s" * 300)):
+            ours = encode(clear, secret, first.iterations, 256)
+            assert kafka.decode(ours, secret, first) == clear
+            assert PasswordDecoder(secret).decode(kafka.encode(clear, secret, first), "here") == clear
+
+
+def test_what_only_the_old_secret_opens_is_told_so_and_not_handed_out() -> None:
+    """Controllers do not try password.encoder.old.secret when they copy; a restart of the broker encodes it anew."""
+    encoded = encode("clear-canary", "old", iterations=2)
+    with pytest.raises(PasswordUndecodable, match=r"password\.encoder\.old\.secret: restart that broker") as caught:
+        PasswordDecoder("new", "old").decode(encoded, "here")
+    assert "canary" not in str(caught.value)
+    assert PasswordDecoder("old", "older").decode(encoded, "here") == "clear-canary"
+    with pytest.raises(PasswordUndecodable, match="not the brokers'"):
+        PasswordDecoder("new", "older").decode(encoded, "here")
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_damage_to_a_value_of_any_algorithm_ends_in_text_or_the_typed_error(data: st.DataObject) -> None:
+    """Any field of any captured value replaced: no other exception, and soon.  Modes without a check may open."""
+    setting, encoded = data.draw(st.sampled_from(CAPTURED))
+    assume(setting.iterations < 100)
+    fields = dict(part.partition(":")[::2] for part in encoded.split(","))
+    victim = data.draw(st.sampled_from(sorted(fields)))
+    raw = base64.b64encode(data.draw(st.binary(max_size=40))).decode()
+    fields[victim] = data.draw(st.sampled_from([*STRANGE, raw]))
+    try:
+        found = PasswordDecoder(SECRET).decode(",".join(f"{name}:{value}" for name, value in fields.items()), "here")
+    except PasswordUndecodable as error:
+        found = error.where
+    assert found
 
 
 @settings(max_examples=25, deadline=None)

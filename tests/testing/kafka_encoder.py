@@ -1,0 +1,139 @@
+"""Kafka's own password encoder in a JVM, and every setting that it works with in the Java that runs it.
+
+`python -m tests.testing.kafka_encoder` writes tests/data/zookeeper/encoded-by-kafka.json.gz anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import pyspark
+from py4j.java_gateway import GatewayParameters, JavaGateway
+
+from migrate.java.find import find_java
+from migrate.java.jars import kafka_jars
+from migrate.java.run import child_environment, java_argv
+
+CAPTURED = Path(__file__).parents[1] / "data" / "zookeeper" / "encoded-by-kafka.json.gz"
+SECRET = "sixteen-chars-ok"  # an older PBE factory takes it for the key as it is
+PASSWORD = 'keystore,p"ss=wörd: 🔑'  # 22 UTF-16 units, 25 bytes
+EVEN = "thirty-two-bytes-of-a-password-!"  # for ciphers that pad nothing
+DEFAULT = "AES/CBC/PKCS5Padding"
+DEFAULT_FACTORY = "PBKDF2WithHmacSHA512"
+PADDINGS = ("PKCS5Padding", "NoPadding", "ISO10126Padding")
+FEEDBACKS = ("CFB", "CFB8", "CFB16", "CFB64", "OFB", "OFB8", "OFB32")
+KEYS = {"AES": (128, 192, 256), "DES": (64,), "DESede": (192,), "Blowfish": (40, 128, 448)}
+PBKDF2 = tuple(f"PBKDF2WithHmacSHA{size}" for size in (1, 224, 256, 384, 512))
+PLAIN = ("PBEWithMD5AndDES", "PBEWithSHA1AndDESede", "PBEWithHmacSHA256AndAES_128", "PBEWithHmacSHA512AndAES_256")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """password.encoder.*: key factory, cipher, key length, iterations."""
+
+    factory: str
+    cipher: str
+    bits: int
+    iterations: int
+
+    @property
+    def password(self) -> str:
+        """One that this cipher can take: without padding, whole blocks."""
+        _, _, padding = self.cipher.upper().partition("/")
+        return EVEN if padding in ("CBC/NOPADDING", "PCBC/NOPADDING", "KW/NOPADDING") else PASSWORD
+
+
+def settings() -> list[Setting]:
+    """Every cipher with every mode and padding, every key length, every key factory; a few spelled otherwise."""
+    found = [Setting(DEFAULT_FACTORY, DEFAULT, 128, 4096), Setting("PBKDF2WithHmacSHA1", DEFAULT, 128, 4096)]
+    for cipher, lengths in KEYS.items():
+        modes = [f"{mode}/{padding}" for mode in ("CBC", "PCBC", *FEEDBACKS) for padding in PADDINGS]
+        modes += ["CTR/NoPadding", "CTS/NoPadding"]
+        for number, mode in enumerate(modes):
+            found.append(Setting(DEFAULT_FACTORY, f"{cipher}/{mode}", lengths[number % len(lengths)], 3))
+    for bits in KEYS["AES"]:
+        found += [
+            Setting(DEFAULT_FACTORY, cipher, bits, 3)
+            for cipher in (DEFAULT, "AES/GCM/NoPadding", "AES/KW/NoPadding", "AES/KW/PKCS5Padding")
+        ]
+    found.append(Setting(DEFAULT_FACTORY, "ChaCha20-Poly1305", 256, 3))
+    found += [Setting(factory, cipher, 256, 7) for factory in PBKDF2 for cipher in (DEFAULT, "AES/GCM/NoPadding")]
+    found += [Setting(factory, DEFAULT, 128, 7) for factory in PLAIN]
+    found.append(Setting("pbkdf2withhmacsha256", "aes/cbc/pkcs5padding", 128, 7))
+    return found
+
+
+class KafkaEncoder:
+    """`org.apache.kafka.security.PasswordEncoder` of Kafka 3.9."""
+
+    def __init__(self, jvm: Any) -> None:
+        self._jvm = jvm
+
+    def encode(self, password: str, secret: str, setting: Setting) -> str:
+        """As a broker with these settings writes it."""
+        encoded: str = self._encoder(secret, setting).encode(self._password(password))
+        return encoded
+
+    def decode(self, encoded: str, secret: str, setting: Setting) -> str:
+        """As a broker reads it: all but the secret stands in the value."""
+        clear: str = self._encoder(secret, setting).decode(encoded).value()
+        return clear
+
+    def _encoder(self, secret: str, setting: Setting) -> Any:
+        return self._jvm.org.apache.kafka.security.PasswordEncoder.encrypting(
+            self._password(secret), setting.factory, setting.cipher, setting.bits, setting.iterations
+        )
+
+    def _password(self, text: str) -> Any:
+        return self._jvm.org.apache.kafka.common.config.types.Password(text)
+
+
+@contextlib.contextmanager
+def kafka_encoder() -> Iterator[KafkaEncoder]:
+    """A JVM with Kafka's classes, reached by Py4J; it ends with our pipe."""
+    java = find_java()
+    (py4j,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
+    argv = java_argv(
+        java, (*kafka_jars(java=java).classpath, str(py4j)), "py4j.GatewayServer", ("--die-on-broken-pipe", "0")
+    )
+    pipe = subprocess.PIPE
+    environment = child_environment(os.environ)
+    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
+        assert process.stdout is not None
+        port = process.stdout.readline()
+        assert port.strip().isdecimal(), process.communicate(timeout=20)
+        gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(port)))
+        try:
+            yield KafkaEncoder(gateway.jvm)
+        finally:
+            gateway.shutdown()
+            process.kill()
+            process.communicate(timeout=20)
+
+
+def captured() -> list[tuple[Setting, str]]:
+    """What Kafka's class made of each setting once: of its password, with SECRET."""
+    rows = json.loads(gzip.decompress(CAPTURED.read_bytes()))
+    return [(Setting(**row["setting"]), row["encoded"]) for row in rows]
+
+
+def capture() -> None:
+    """Write the file anew."""
+    with kafka_encoder() as kafka:
+        rows = [
+            {"setting": asdict(setting), "encoded": kafka.encode(setting.password, SECRET, setting)}
+            for setting in settings()
+        ]
+    CAPTURED.write_bytes(gzip.compress(json.dumps(rows, indent=1).encode(), mtime=0))
+
+
+if __name__ == "__main__":
+    capture()
