@@ -21,6 +21,7 @@ HEADER_SIZE: Final = 61
 LENGTH_END: Final = 12  # base offset and batch length stand before what the length counts
 CRC_FROM: Final = 21
 MAX_BATCH: Final = 64 << 20  # bytes; Kafka's raft client writes at most 8 MiB (`MAX_BATCH_SIZE_BYTES`)
+NULL: Final = 1  # the varint of -1
 MAGIC: Final = 2
 COMPRESSION: Final = 0x07
 CONTROL: Final = 0x20
@@ -69,11 +70,17 @@ def _record(raw: bytes, offset: int, index: int) -> tuple[bytes | None, bytes | 
     if length < 0 or end > len(raw):
         raise DecodeError(f"a record says {length} bytes; {len(raw) - start} are left in its batch")
     offset = start + 1  # attributes: unused
-    _, offset = read_varlong(raw, offset)
+    if raw[offset] < 0x80:  # these three are one byte nearly always
+        offset += 1
+    else:
+        _, offset = read_varlong(raw, offset)
     delta, offset = read_varint(raw, offset)
     if delta != index:
         raise DecodeError(f"record {index} says the offset delta {delta}")
-    key, offset = _nullable(raw, offset, end)
+    if raw[offset] == NULL:
+        key, offset = None, offset + 1
+    else:
+        key, offset = _nullable(raw, offset, end)
     value, offset = _nullable(raw, offset, end)
     headers, offset = read_varint(raw, offset)
     if headers:

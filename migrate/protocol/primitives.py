@@ -20,7 +20,13 @@ def read_uvarint(buffer: bytes, offset: int) -> tuple[int, int]:
     byte = buffer[offset]
     if byte < 0x80:
         return byte, offset + 1
-    value, shift, start = byte & 0x7F, 7, offset
+    value, start = byte & 0x7F, offset
+    offset += 1
+    byte = buffer[offset]
+    if byte < 0x80:
+        return value | byte << 7, offset + 1
+    value |= (byte & 0x7F) << 7
+    shift = 14
     while True:
         offset += 1
         byte = buffer[offset]
@@ -54,6 +60,9 @@ def read_varlong(buffer: bytes, offset: int) -> tuple[int, int]:
 
 def read_varint(buffer: bytes, offset: int) -> tuple[int, int]:
     """A zigzag 32-bit varint and the offset after it."""
+    byte = buffer[offset]
+    if byte < 0x80:
+        return (byte >> 1) ^ -(byte & 1), offset + 1
     value, offset = read_uvarint(buffer, offset)
     return (value >> 1) ^ -(value & 1), offset
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import struct as packing
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from migrate.errors import DecodeError
 from migrate.protocol.fields import (
@@ -29,6 +29,8 @@ from migrate.protocol.primitives import MAX_STRING, read_uvarint, uuid_text
 
 Reader = Callable[[bytes, int], tuple[Any, int]]
 Part = Callable[[bytes, int, Values], int]
+MOST_UNROLLED: Final = 3  # fields of a run that are set one by one
+MOST_PREPARED: Final = 32  # below 0x7f: lengths of arrays that have a layout ready
 
 
 @cache
@@ -68,22 +70,43 @@ def _parts(fields: list[Field], version: int, *, flexible: bool) -> list[Part]:
 def _fixed_run(run: list[tuple[str, Primitive]]) -> Part:
     layout = packing.Struct(">" + "".join("B" if kind is BOOL else kind.code for _, kind in run))
     names = [name for name, _ in run]
-    flags = [name for name, kind in run if kind is BOOL]
-    uuids = [name for name, kind in run if kind is UUID]
+    made: list[tuple[str, Callable[[Any], Any]]] = [
+        (name, uuid_text if kind is UUID else bool) for name, kind in run if kind in {UUID, BOOL}
+    ]
     size, unpack = layout.size, layout.unpack_from
 
     def part(buffer: bytes, offset: int, values: Values) -> int:
-        values.update(zip(names, unpack(buffer, offset), strict=True))
-        for name in uuids:
-            values[name] = uuid_text(values[name])
-        for name in flags:
-            values[name] = values[name] != 0
+        values.update(zip(names, unpack(buffer, offset), strict=False))  # equally many, by making
+        for name, make in made:
+            values[name] = make(values[name])
+        return offset + size
+
+    return _short_run(names, made, layout) if len(names) <= MOST_UNROLLED else part
+
+
+def _short_run(names: list[str], made: list[tuple[str, Callable[[Any], Any]]], layout: packing.Struct) -> Part:
+    """The same for up to three fields, without the detour through pairs: most runs of most records."""
+    first, second, third = (*names, "", "")[:MOST_UNROLLED]
+    size, unpack, number = layout.size, layout.unpack_from, len(names)
+
+    def part(buffer: bytes, offset: int, values: Values) -> int:
+        if number == 3:
+            values[first], values[second], values[third] = unpack(buffer, offset)
+        elif number == 2:
+            values[first], values[second] = unpack(buffer, offset)
+        else:
+            (values[first],) = unpack(buffer, offset)
+        for name, make in made:
+            values[name] = make(values[name])
         return offset + size
 
     return part
 
 
 def _single(entry: Field, version: int, *, flexible: bool) -> Part:
+    kind, nullable = entry.type, version in entry.nullable
+    if flexible and isinstance(kind, Array) and isinstance(kind.of, Primitive) and kind.of.size:
+        return _compact_numbers(entry.name, kind.of, nullable=nullable)
     read = field_reader(entry, version, flexible=flexible)
     name = entry.name
 
@@ -92,6 +115,37 @@ def _single(entry: Field, version: int, *, flexible: bool) -> Part:
         return offset
 
     return part
+
+
+def _compact_numbers(name: str, kind: Primitive, *, nullable: bool) -> Part:
+    """A compact array of fixed-size values in one go: replicas, ISRs and directories are most of what there is."""
+    length_of = _length_reader("i", name, nullable=nullable, flexible=True)
+    items, size, is_uuid = _fixed_items(kind), kind.size, kind is UUID
+    unpack = [packing.Struct(f">{count}{kind.code}").unpack_from for count in range(MOST_PREPARED)]
+
+    def part(buffer: bytes, offset: int, values: Values) -> int:
+        count = buffer[offset] - 1
+        if 0 <= count < MOST_PREPARED:  # one byte, not null
+            start = offset + 1
+        else:
+            count, start = length_of(buffer, offset)
+            if count < 0:
+                values[name] = None
+                return start
+        end = start + count * size
+        if end > len(buffer):
+            raise _too_many(name, count, len(buffer) - start, offset)
+        if is_uuid or count >= MOST_PREPARED:
+            values[name], _ = items(buffer, start, count)
+        else:
+            values[name] = list(unpack[count](buffer, start))
+        return end
+
+    return part
+
+
+def _too_many(name: str, count: int, left: int, offset: int) -> DecodeError:
+    return DecodeError(f"{name} says {count} entries; {left} bytes are left", where=f"byte {offset}")
 
 
 def field_reader(entry: Field, version: int, *, flexible: bool) -> Reader:
@@ -189,9 +243,7 @@ def _array(kind: Array, name: str, version: int, *, nullable: bool, flexible: bo
         if count < 0:
             return None, start
         if count * smallest > len(buffer) - start:
-            raise DecodeError(
-                f"{name} says {count} entries; {len(buffer) - start} bytes are left", where=f"byte {offset}"
-            )
+            raise _too_many(name, count, len(buffer) - start, offset)
         return items(buffer, start, count)
 
     return read
@@ -229,6 +281,8 @@ def _tag_section(fields: list[Field], version: int) -> Part:
     defaults = {entry.name: entry.default_value(version) for entry in fields}
 
     def part(buffer: bytes, offset: int, values: Values) -> int:
+        if not buffer[offset]:
+            return offset + 1
         count, offset = read_uvarint(buffer, offset)
         last = -1
         for _ in range(count):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import struct as packing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from types import MappingProxyType
 from typing import Final
@@ -47,6 +47,11 @@ def decode_record(value: bytes | None) -> tuple[Struct, int, Values]:
     if value is None:
         raise DecodeError("a metadata record without a value")
     try:
+        if (known := _plain_frames().get(value[:3])) is not None:
+            values, end = known[2](value, 3)
+            if end != len(value):
+                raise _longer(known[0], known[1], len(value) - end)
+            return known[0], known[1], values
         frame, offset = read_uvarint(value, 0)
         if frame != FRAME_VERSION:
             raise UnknownSchemaError(f"metadata record with frame version {frame} (known: {FRAME_VERSION})")
@@ -61,8 +66,22 @@ def decode_record(value: bytes | None) -> tuple[Struct, int, Values]:
     except (IndexError, packing.error) as error:
         raise DecodeError("a metadata record is cut short") from error
     if end != len(value):
-        raise DecodeError(f"{table.name} version {version} is followed by {len(value) - end} bytes too many")
+        raise _longer(table, version, len(value) - end)
     return table, version, values
+
+
+@cache
+def _plain_frames() -> Mapping[bytes, tuple[Struct, int, Callable[[bytes, int], tuple[Values, int]]]]:
+    """Frame, key and version as single bytes -> what reads such a record: every record of Kafka 3.9 is so framed."""
+    return {
+        bytes((FRAME_VERSION, table.key, version)): (table, version, struct_reader(table, version, flexible=True))
+        for table in RECORDS
+        for version in range(table.versions.low, table.versions.high + 1)
+    }
+
+
+def _longer(table: Struct, version: int, rest: int) -> DecodeError:
+    return DecodeError(f"{table.name} version {version} is followed by {rest} bytes too many")
 
 
 def encode_record(table: Struct, version: int, values: Values) -> bytes:

@@ -64,6 +64,17 @@ class JuteReader:
         self._at = start + count
         return self._buffer[start : self._at]
 
+    def window(self) -> tuple[bytes, int]:
+        """The bytes that are here, and where among them the next field begins; `advance` says how far they were read.
+
+        For loops over many small records: what does not lie in the window as a whole is read field by field.
+        """
+        return self._buffer, self._at
+
+    def advance(self, at: int) -> None:
+        """Go on at that place of the window."""
+        self._at = at
+
     def _fill(self, count: int) -> None:
         self.checksum()
         parts = [self._buffer[self._at :]]

@@ -94,12 +94,21 @@ class Node:
 
 
 class Tree:
-    """All znodes by absolute path; the root is "" (and "/" in changes).  `digest` is ZooKeeper's own."""
+    """All znodes by absolute path; the root is "" (and "/" in changes)."""
 
     def __init__(self) -> None:
         self.nodes: dict[str, Node] = {}
-        self.digest = 0
+        self._digest: int | None = None
         self._owned: dict[int, set[str]] = {}
+
+    @property
+    def digest(self) -> int:
+        """ZooKeeper's own digest of the tree: summed when first asked for, and kept from then on."""
+        if self._digest is None:
+            self._digest = 0
+            for path, node in self.nodes.items():
+                self._count(path, node, 1)
+        return self._digest
 
     def put(self, path: str, node: Node) -> None:
         """Add a znode that is not there yet."""
@@ -181,10 +190,10 @@ class Tree:
 
     def _count(self, path: str, node: Node, sign: int) -> None:
         """Put a znode into the digest, or take it out: a sum of CRC32, so order does not matter."""
-        if not path.startswith(OWN):
+        if self._digest is not None and not path.startswith(OWN):
             stat = node.stat
             content = b"".join((path.encode(), node.data or b"", stat[:16], stat[52:], stat[16:52]))
-            self.digest = (self.digest + sign * zlib.crc32(content)) & WRAP
+            self._digest = (self._digest + sign * zlib.crc32(content)) & WRAP
 
 
 FIELDS: Final = ("czxid", "mzxid", "ctime", "mtime", "version", "cversion", "aversion", "owner", "pzxid")
