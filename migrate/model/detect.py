@@ -60,6 +60,9 @@ def _by_metadata(world: World, view: KraftView) -> Detected | Unknown:
         case ZkMigrationState.POST_MIGRATION:
             flagged, silent = _flagged(world), _silent(world)
             how = said + f"controllers that still answer with the flag: {flagged}, that do not answer: {silent}"
+            if migrating:
+                early = f"finalized while brokers {sorted(migrating)} are in migration mode: roll them forward to KRaft"
+                return Detected(Stage.HYBRID, Stage.KRAFT_MODE, said + early)
             if flagged or silent:
                 return Detected(Stage.SOAK, Stage.FINALIZE, how)
             return Detected(Stage.FINALIZE, None, how)

@@ -23,7 +23,7 @@ from migrate.steps.finalize import FinalizeController
 from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy
 from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
 from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
-from migrate.steps.roll_forward import RollForward, finalized_early
+from migrate.steps.roll_forward import FinishFinalize, RollForward, finalized, finalized_early
 
 RELEASE: Final = "3.9"  # the only inter.broker.protocol.version that is not refused
 
@@ -60,7 +60,8 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
             yield Soak(playbook.soak_seconds)
         case Stage.FINALIZE:
             count = len(controllers)
-            yield from (FinalizeController(position, count) for position in range(1, count + 1))
+            kind = FinishFinalize if finalized(world) else FinalizeController
+            yield from (kind(position, count) for position in range(1, count + 1))
         case Stage.CLEANUP:
             yield ReleaseZookeeper()
             yield ProveFinal()
@@ -136,6 +137,7 @@ def _first_change(planned: list[PlannedStep], target: Stage) -> Stage:
 
 
 def planned_step(step: Step, world: World, before: Predicted) -> PlannedStep:
+    """The step as a plan keeps it, in the world that the steps before it leave."""
     own: Any = step
     return PlannedStep(
         id=step.id,

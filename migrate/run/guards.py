@@ -78,13 +78,12 @@ def no_early_finalize(now: Situation, world: World) -> Readiness:
         return Ready()
     if isinstance(world.kraft, Unknown):
         return world.kraft
-    over = world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
-    if over and now.planned.params.get("forward", "no") == "no":
+    if _finalized(world):
         return Refused(
             f"the metadata says POST_MIGRATION: a controller without the flag was elected; {ROLL_FORWARD}",
             ("B-MIG-07",),
         )
-    return Ready() if over else _all_flagged(world)
+    return _all_flagged(world)
 
 
 def _all_flagged(world: World) -> Readiness:

@@ -22,6 +22,8 @@ from migrate.model.world import Need, World
 from migrate.steps import configuration, facts, gates
 from migrate.steps.base import BaseStep
 
+OURS_TO_DO = frozenset({"B-MIG-07", "B-QRM-03"})  # a controller without the flag: what a confirmed finalize makes
+
 
 @dataclass(frozen=True, slots=True)
 class FinalizeController(BaseStep):
@@ -100,16 +102,24 @@ class FinalizeController(BaseStep):
         return {"migration_state:": "POST_MIGRATION", **hashes}
 
     def check(self, world: World) -> Readiness:
-        """The interlock before the first; a healthy quorum before each."""
+        """The interlock while there is a way back; a healthy quorum before each.
+
+        A plan made anew finds controllers that an earlier run finalized: they count, once the interlock holds.
+        """
         states = (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION)
-        if self.position > 1:
-            return gates.first(gates.state_is(world, *states), gates.quorum_healthy(world))
-        return gates.first(self._interlock(world, None), gates.quorum_healthy(world))
+        interlock = self._interlock(world, None) if self.position == 1 else Ready()
+        found = gates.first(
+            interlock, gates.state_is(world, *states), _no_broker_needs_zookeeper(world), gates.quorum_healthy(world)
+        )
+        done = _finalized(world)
+        if not isinstance(found, Ready) or isinstance(done, Unknown) or len(done) < self.position:
+            return done if isinstance(done, Unknown) and isinstance(found, Ready) else found
+        return AlreadyDone(f"controllers {sorted(done)} run without the flag already")
 
     def _interlock(self, world: World, down: int | None) -> Readiness:
         """Nothing irreversible without proof; `down` is the controller that this step has stopped already."""
         return gates.first(
-            gates.no_blockers(world, self.stage, down=down),
+            gates.no_blockers(world, self.stage, down=down, besides=OURS_TO_DO),
             gates.state_is(world, ZkMigrationState.MIGRATION),
             gates.all_brokers_kraft(world),
             _no_broker_flag(world),
@@ -164,6 +174,19 @@ class FinalizeController(BaseStep):
         return gates.as_outcome(found, f"controllers {sorted(done)} run without the flag; the quorum is healthy")
 
 
+def _no_broker_needs_zookeeper(world: World) -> Readiness:
+    """No registration says that it is a migrating ZooKeeper broker; a KRaft broker may be down for a while."""
+    if isinstance(world.kraft, Unknown):
+        return world.kraft
+    left = [int(node) for node, entry in world.kraft.brokers.items() if entry.migrating]
+    if not left:
+        return Ready()
+    return Refused(
+        f"brokers {left} still need ZooKeeper: roll them forward to KRaft first (`kraft-migrate plan` makes that plan)",
+        ("B-MIG-04",),
+    )
+
+
 def _crossed(world: World) -> bool:
     """Has a controller run without the flag?  Its registration in the metadata says so, also when it is down again."""
     done = _finalized(world)
@@ -201,7 +224,7 @@ def _finalized(world: World) -> set[int] | Unknown:
         if (
             facts.mode_of(file.values) == "finalized"
             and isinstance(state, Running)
-            and state.config_sha256 in (None, file.sha256)
+            and (state.config_sha256 == file.sha256 or (state.config_sha256 is None and _says_so(world, node.id)))
         ):
             found.add(int(node.id))
     return found
@@ -217,9 +240,18 @@ def _half_way(world: World) -> int | None:
             continue
         if not isinstance(state, Running):
             return int(node.id)
-        if facts.mode_of(file.values) == "finalized" and state.config_sha256 not in (None, file.sha256):
+        started_so = state.config_sha256 == file.sha256 or (state.config_sha256 is None and _says_so(world, node.id))
+        if facts.mode_of(file.values) == "finalized" and not started_so:
             return int(node.id)
     return None
+
+
+def _says_so(world: World, node: NodeId) -> bool:
+    """Does that controller itself answer without the flag?  Asked where nobody knows which file it was started with."""
+    if isinstance(world.live, Unknown):
+        return False
+    answer = world.live.controllers.get(node, Unknown("not asked"))
+    return not isinstance(answer, Unknown) and not answer.migration_flag
 
 
 def _no_broker_flag(world: World) -> Readiness:

@@ -38,10 +38,13 @@ def as_outcome(readiness: Readiness, *evidence: str) -> Outcome:
     return readiness
 
 
-def no_blockers(world: World, stage: Stage, *, down: int | None = None) -> Readiness:
+def no_blockers(
+    world: World, stage: Stage, *, down: int | None = None, besides: frozenset[str] = frozenset()
+) -> Readiness:
     """No finding blocks that stage: a blocker refuses it, a blind spot that it cannot do without is Unknown.
 
     `down` is a node that the interrupted step itself has stopped: what is found only because of that is no blocker.
+    `besides` are codes that say of the world what the step itself is there to bring about.
     """
     found = [
         finding
@@ -49,6 +52,7 @@ def no_blockers(world: World, stage: Stage, *, down: int | None = None) -> Readi
         if finding.severity in (Severity.BLOCKER, Severity.BLIND_SPOT)
         and finding.blocks_from <= stage
         and not _because_down(finding, down)
+        and finding.code not in besides
     ]
     if not found:
         return Ready()
@@ -226,7 +230,9 @@ def runs_with(world: World, node: int, sha256: str) -> Readiness:
     match state:
         case Unknown():
             return state
-        case Running(config_sha256=started) if started in (None, sha256):
+        case Running(config_sha256=None):
+            return Unknown(f"which configuration file node {node} was started with is not known")
+        case Running(config_sha256=started) if started == sha256:
             return Ready()
         case Running():
             return Refused(f"node {node} runs, but was started with another configuration file than the planned one")

@@ -15,7 +15,7 @@ from migrate.steps.finalize import FinalizeController
 from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy
 from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
 from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
-from migrate.steps.roll_forward import RollForward
+from migrate.steps.roll_forward import FinishFinalize, RollForward
 from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside
 from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers
@@ -36,6 +36,7 @@ KINDS: Final[Mapping[str, Any]] = {
         AssignDirectories,
         RollToKraft,
         RollForward,
+        FinishFinalize,
         Soak,
         FinalizeController,
         ReleaseZookeeper,

@@ -108,9 +108,9 @@ class RollStep(BaseStep):
         if started is not None or isinstance(world.kraft, Unknown):
             return started == sha256
         found = world.kraft.brokers.get(NodeId(self.broker))
-        ended = world.facts.get(ended(self.id))
+        stopped = world.facts.get(ended(self.id))
         mode = facts.observed(world, (f"registered:{self.broker}",))[f"registered:{self.broker}"]
-        return found is not None and mode == self.goal and found.incarnation != ended and not found.fenced
+        return found is not None and mode == self.goal and found.incarnation != stopped and not found.fenced
 
     def _edited(self, world: World, file: ConfigFile) -> bool:
         """Is it the file that is wanted?  Of that mode alone is not enough: other keys of it may be missing."""
@@ -339,6 +339,7 @@ def kraft_brokers(world: World) -> tuple[int, ...]:
 
 
 def can_be_unfenced(world: World, broker: int) -> Readiness:
+    """The verdict *can unfence* as a gate that waits: the broker reports its directories by itself."""
     verdict = can_unfence(NodeId(broker), world.ledger, world.disks, world.kraft)
     if isinstance(verdict, No):
         return NotYet(

@@ -16,11 +16,12 @@ from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Predicted
+from migrate.model.views import ConfigFile
 from migrate.model.world import World
 from migrate.plan.build import build, steps_of
 from migrate.steps import configuration, facts
 from migrate.steps.registry import rebuild
-from tests.steps.looks import Bend, different, registration, whole, without
+from tests.steps.looks import Bend, different, registration, running, whole, without
 from tests.steps.test_finalize import finalized, started
 from tests.testing import worlds
 from tests.testing.worlds import BROKERS, CONTROLLERS, inventory
@@ -92,7 +93,9 @@ def test_a_half_rolled_second_roll_goes_on_with_the_next_broker() -> None:
     assert not isinstance(done, Unknown)
     bent = registration(0, migrating=False)(whole(Stage.COPY))
     assert not isinstance(bent.configs, Unknown)
-    half = replace(bent, configs={**bent.configs, NodeId(0): done[NodeId(0)]})
+    file = done[NodeId(0)]
+    assert isinstance(file, ConfigFile)
+    half = running(replace(bent, configs={**bent.configs, NodeId(0): file}), 0, file.sha256)
     assert ids(plan(half, Stage.KRAFT_MODE)) == [*LOOKING, *SECOND[1:]]
     assert ids(plan(half, Stage.KRAFT_MODE, only=True)) == SECOND[1:]
 
@@ -151,7 +154,7 @@ def test_the_last_broker_of_the_first_roll_is_marked() -> None:
         (Stage.COPY, Stage.HYBRID, ["hybrid/hybrid"]),
         (Stage.COPY, Stage.KRAFT_MODE, SECOND),
         (Stage.KRAFT_MODE, Stage.SOAK, ["soak/soak"]),
-        (Stage.SOAK, Stage.FINALIZE, FINAL),
+        (Stage.SOAK, Stage.FINALIZE, ["soak/soak", *FINAL]),  # nobody goes around the soak
         (Stage.FINALIZE, Stage.CLEANUP, CLEANUP),
         (Stage.COPY, Stage.CONTROLLERS, []),
         (Stage.FINALIZE, Stage.KRAFT_MODE, []),

@@ -118,7 +118,7 @@ def world_at(stage: Stage) -> World:
         disks=_disks(stage),
         live=_live(stage),
         configs=_configs(stage, known),
-        services=_services(stage),
+        services=_services(stage, _configs(stage, known)),
     )
 
 
@@ -238,9 +238,11 @@ def _live(stage: Stage) -> LiveView:
     )
 
 
-def _services(stage: Stage) -> dict[NodeId, ServiceState]:
+def _services(stage: Stage, configs: Mapping[NodeId, ConfigFile | NoFile | Unknown]) -> dict[NodeId, ServiceState]:
+    """Each runs with the file that lies there."""
     nodes = (*BROKERS, *CONTROLLERS) if stage >= Stage.CONTROLLERS else BROKERS
-    return {node: Running(1000 + node, 1.0, None) for node in nodes}
+    files = {node: file for node, file in configs.items() if isinstance(file, ConfigFile)}
+    return {node: Running(1000 + node, 1.0, files[node].sha256) for node in nodes}
 
 
 # -- bending -----------------------------------------------------------------------------------------------------
