@@ -10,14 +10,13 @@ from migrate.checks.config import inter_broker_listener, protocols
 from migrate.checks.phase import FLAG, Mode, mode_of
 from migrate.checks.quorum import VOTERS, voters_of
 from migrate.checks.stuck.seen import (
-    NOT_LOOKED,
-    controller_answer,
     explained,
     file_of,
     leader_log,
     level_of,
     listed,
     metas_of,
+    no_answer,
     quorum_of,
     readable,
     said,
@@ -183,9 +182,8 @@ def _silent_leader(look: Look) -> Iterator[Cause]:
     if leader is None:
         return
     address = voters_of(look.world.inventory.voters).get(leader)
-    answer = controller_answer(look.world, leader)
-    same = voters_of(look.values.get(VOTERS, "")).get(leader) == address
-    if same and isinstance(answer, Unknown) and answer is not NOT_LOOKED and not isinstance(look.world.live, Unknown):
+    answer = no_answer(look.world, leader)
+    if voters_of(look.values.get(VOTERS, "")).get(leader) == address and answer is not None:
         yield "S-STUCK-35", f"the active controller {leader} does not answer at {address}", answer.reason
 
 

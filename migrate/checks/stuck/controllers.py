@@ -13,6 +13,7 @@ from migrate.checks.stuck.seen import (
     file_of,
     leader_log,
     listed,
+    no_answer,
     quorum_of,
     said,
     sample,
@@ -47,8 +48,8 @@ def no_leader(world: World, clues: Clues) -> Iterator[Explanation]:
             nodes=tuple(stopped),
         )
     for node in nodes:
-        answer = controller_answer(world, node.id)
-        if isinstance(state_of(world, node.id), Running) and isinstance(answer, Unknown):
+        answer = no_answer(world, node.id)
+        if isinstance(state_of(world, node.id), Running) and answer is not None:
             known += 1
             yield _silent(world, clues, node, answer)
     for found in _at_odds(world):
@@ -131,7 +132,7 @@ def nothing_committed(world: World, clues: Clues, quorum: Quorum) -> Iterator[Ex
         match state_of(world, node):
             case Stopped():
                 why.append(f"controller {node} is stopped")
-            case _ if isinstance(answer := controller_answer(world, node), Unknown):
+            case _ if (answer := no_answer(world, node)) is not None:
                 why.append(f"controller {node} does not answer ({answer.reason})")
     yield explained(
         "S-STUCK-14",
@@ -179,9 +180,10 @@ def _one(world: World, clues: Clues, node: int, *, registered: bool) -> Iterator
             found = True
             cause = "its file has the flag, and its process says that it was started without"
             yield told("S-STUCK-21", f"whoever runs controller {node}", cause, "ApiVersions without ZkMigrationReady")
-    if not found and isinstance(state, Running) and isinstance(answer, Unknown):
+    unanswered = no_answer(world, node)
+    if not found and isinstance(state, Running) and unanswered is not None:
         found = True
-        yield told("S-STUCK-23", f"controller {node}", "it runs and does not answer", answer.reason)
+        yield told("S-STUCK-23", f"controller {node}", "it runs and does not answer", unanswered.reason)
     if not found:
         yield told("S-STUCK-24", f"controller {node}", Unknown(_unseen(file, state, answer)))
 

@@ -20,7 +20,7 @@ from migrate.model.views import (
     ZookeeperView,
 )
 from migrate.model.waiting import Clues, Explanation
-from migrate.model.world import World
+from migrate.model.world import NOT_ASKED, World
 
 NOT_LOOKED: Final = Unknown("it was not looked at")
 SHOWN: Final = 5
@@ -67,6 +67,14 @@ def controller_answer(world: World, node: int) -> NodeAnswer | Unknown:
     if isinstance(world.live, Unknown):
         return world.live
     return world.live.controllers.get(NodeId(node), NOT_LOOKED)
+
+
+def no_answer(world: World, node: int) -> Unknown | None:
+    """Why a controller that was asked did not answer; None where it did, and where nobody asked."""
+    if isinstance(world.live, Unknown):
+        return None
+    answer = world.live.controllers.get(NodeId(node))
+    return answer if isinstance(answer, Unknown) and answer.reason != NOT_ASKED.reason else None
 
 
 def quorum_of(world: World) -> Quorum | Unknown:
