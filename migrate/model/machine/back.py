@@ -2,7 +2,7 @@
 
 Order (each part seen to be needed): KRaft brokers back into migration mode while the controllers are up; all
 controllers down once ZooKeeper holds everything; `/controller_epoch` raised; `/controller`, then `/migration` deleted;
-the controllers' metadata set aside; brokers out of migration mode once they believe in the new controller.
+brokers out of migration mode once they believe in the new controller; the controllers' metadata set aside.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from migrate.model.machine.standing import ControllerAt, Flag, Metadata, Mode, O
 
 def back(standing: Standing, guards: Guards = EVERY) -> Choice:
     """What may be done next on the way back to ZooKeeper mode."""
-    for rule in (_blocked, _accident, _out_of_kraft, _start_the_one_down, _no_controllers, _znodes, _aside, _last_roll):
+    for rule in (_blocked, _accident, _out_of_kraft, _start_the_one_down, _no_controllers, _znodes, _last_roll):
         choice = rule(standing, guards)
         if choice is not None:
             return choice
@@ -106,14 +106,19 @@ def _znodes(standing: Standing, guards: Guards) -> Choice | None:
     return None
 
 
-def _aside(standing: Standing, guards: Guards) -> Choice | None:  # noqa: ARG001 - the rules' common signature
-    """The controllers' metadata is renamed, never deleted."""
-    nodes = [n for n, entry in enumerate(standing.controllers) if entry.formatted]
-    return on_each(Act.SET_ASIDE, nodes) if nodes else None
-
-
 def _last_roll(standing: Standing, guards: Guards) -> Choice | None:
-    """Out of migration mode, once every broker names the new controller."""
+    """Out of migration mode, once every broker names the new controller; the controllers' metadata at any time by now.
+
+    It is renamed, never deleted.
+    """
+    aside = on_each(Act.SET_ASIDE, [n for n, entry in enumerate(standing.controllers) if entry.formatted])
+    rolled = _out_of_migration_mode(standing, guards)
+    if isinstance(rolled, Moves):
+        return Moves((*rolled.of, *aside.of))
+    return aside if aside.of else rolled
+
+
+def _out_of_migration_mode(standing: Standing, guards: Guards) -> Choice | None:
     if standing.owner is Owner.NOBODY and any(entry.process for entry in standing.brokers):
         return Wait("a broker to take /controller")
     if Guard.BELIEF in guards and any(entry.believes_kraft for entry in standing.brokers if entry.process):

@@ -61,7 +61,7 @@ def _stop(cluster: Cluster, number: int, late: bool) -> Done:
 
 
 def _write(to: Mode) -> Callable[[Cluster, int, bool], Done]:
-    def write(cluster: Cluster, number: int, late: bool) -> Done:  # noqa: ARG001 - no window: the write has its own check
+    def write(cluster: Cluster, number: int, late: bool) -> Done:
         node = cluster[0][number]
         breach = "G7: a file that another hand changed is written over" if node[B.HAND] else ""
         return with_broker(cluster, number, (B.FILE, to), (B.HAND, 0)), breach
@@ -97,7 +97,7 @@ def _assign(cluster: Cluster, number: int, late: bool) -> Done:
 
 
 # -- controllers ---------------------------------------------------------------------------------------------------
-def _render(cluster: Cluster, number: int, late: bool) -> Done:  # noqa: ARG001 - the acts' common signature
+def _render(cluster: Cluster, number: int, late: bool) -> Done:
     return with_controller(cluster, number, (C.FILE, Flag.ON)), ""
 
 
@@ -143,7 +143,7 @@ def _unproven(cluster: Cluster) -> str:
 
 
 def _stop_controller(cluster: Cluster, number: int, late: bool) -> Done:
-    node, common = cluster[1][number], cluster[2]
+    node = cluster[1][number]
     if not node[C.PROCESS]:
         return with_controller(cluster, number, (C.CRASHED, 0)), ""  # its service is stopped: nobody starts it again
     breach = ""
@@ -160,7 +160,7 @@ def _stop_controller(cluster: Cluster, number: int, late: bool) -> Done:
 
 
 def _flag(to: Flag) -> Callable[[Cluster, int, bool], Done]:
-    def write(cluster: Cluster, number: int, late: bool) -> Done:  # noqa: ARG001 - the acts' common signature
+    def write(cluster: Cluster, number: int, late: bool) -> Done:
         after = with_controller(cluster, number, (C.FILE, to))
         off = any(entry[C.FILE] == Flag.OFF for entry in after[1])
         return with_common(after, (G.FINALIZING, int(off and (to == Flag.OFF or cluster[2][G.FINALIZING])))), ""
@@ -187,7 +187,7 @@ def _set_aside(cluster: Cluster, number: int, late: bool) -> Done:
 
 
 # -- ZooKeeper -----------------------------------------------------------------------------------------------------
-def _raise_epoch(cluster: Cluster, late: bool) -> Done:  # noqa: ARG001 - the acts' common signature
+def _raise_epoch(cluster: Cluster, late: bool) -> Done:
     return with_common(cluster, (G.EPOCH_LOW, 0)), ""
 
 
@@ -196,7 +196,7 @@ def _delete_controller(cluster: Cluster, late: bool) -> Done:
     breach = ""
     changes: list[tuple[int, int]] = [(G.OWNER, Owner.NOBODY)]
     if any(entry[C.PROCESS] for entry in cluster[1]):
-        breach = "G3: /controller is deleted while a KRaft controller runs: it takes it again, and deletes what was made"
+        breach = "G3: /controller is deleted while a KRaft controller runs: it takes it again, with what was made since"
     elif common[G.EPOCH_LOW]:
         breach = "G3: ZooKeeper's controller gets a lower epoch than partition states carry (KAFKA-20488)"
     elif common[G.VIEWS] == Views.BEHIND:

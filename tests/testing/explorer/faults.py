@@ -7,7 +7,7 @@ from enum import Enum
 
 from migrate.model.machine import Flag, Metadata, Mode, Views, Znode
 from tests.testing.explorer.cluster import STALE, B, C, Cluster, G, with_broker, with_common, with_controller
-from tests.testing.explorer.kafka import Step, each, without_broker, without_controller
+from tests.testing.explorer.kafka import each, without_broker, without_controller
 
 
 class Fault(Enum):
@@ -55,7 +55,7 @@ def befall(cluster: Cluster) -> Iterator[tuple[Fault, str, Cluster]]:
 
 
 def _disk(cluster: Cluster, number: int) -> tuple[str, Cluster]:
-    """`KS/server/ReplicaManager.handleLogDirFailure`, `MD/controller/ReplicationControlManager.handleDirectoriesOffline`.
+    """`ReplicaManager.handleLogDirFailure`, `ReplicationControlManager.handleDirectoriesOffline`.
 
     A broker in migration mode halts (KAFKA-16431).  A KRaft broker lives on; replicas whose directory the metadata does
     not know are not failed over.

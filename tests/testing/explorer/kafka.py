@@ -171,7 +171,7 @@ def _reports(cluster: Cluster, node: Node) -> bool:
     return bool(
         node[B.PROCESS] == Mode.KRAFT
         and node[B.WHOLE]
-        and not node[B.DIRS]
+        and node[B.DIRS] != 1
         and not node[B.DISK]
         and leader(cluster) is not None
     )
@@ -199,8 +199,9 @@ def _joins(cluster: Cluster, number: int, node: Node) -> Iterator[Step]:
                 if after != cluster:
                     yield "a broker registers as migrating", after
             elif owner == Owner.ZOOKEEPER and active is None and not node[B.WHOLE]:
-                yield "a broker in migration mode is whole, without a KRaft controller", with_broker(
-                    cluster, number, (B.WHOLE, 1)
+                yield (
+                    "a broker in migration mode is whole, without a KRaft controller",
+                    with_broker(cluster, number, (B.WHOLE, 1)),
                 )
         case Mode.KRAFT:
             if active is None or common[G.META] in (Metadata.UNKNOWN, Metadata.PRE_MIGRATION) or node[B.WHOLE]:
@@ -227,12 +228,23 @@ def _zookeeper_controller(cluster: Cluster) -> Iterator[Step]:
 def _content(cluster: Cluster) -> Iterator[Step]:
     """Topics are made while dual write runs; KRaft has them first (`ZkMigrationClient`, one batch later)."""
     common = cluster[2]
+    if common[G.META] == Metadata.POST_MIGRATION and leader(cluster) is not None:
+        after = _with_a_new_topic(cluster)
+        if after != cluster:
+            yield "a client makes a topic in KRaft alone", after
     if common[G.DRIVER] != Driver.DUAL_WRITE or leader(cluster) is None:
         return
     if common[G.VIEWS] == Views.EQUAL and any(entry[B.PROCESS] for entry in cluster[0]):
-        yield "a client makes a topic; ZooKeeper does not have it yet", with_common(cluster, (G.VIEWS, Views.BEHIND))
+        behind = with_common(_with_a_new_topic(cluster), (G.VIEWS, Views.BEHIND))
+        yield "a client makes a topic; ZooKeeper does not have it yet", behind
     if common[G.VIEWS] == Views.BEHIND:
         yield "dual write catches up", with_common(cluster, (G.VIEWS, Views.EQUAL))
+
+
+def _with_a_new_topic(cluster: Cluster) -> Cluster:
+    """Its replicas are UNASSIGNED until their brokers report them (`ClusterControlManager.defaultDir`)."""
+    brokers = [put(entry, (B.DIRS, 2)) if entry[B.DIRS] == 1 and entry[B.WHOLE] else entry for entry in cluster[0]]
+    return folded(brokers, cluster[1], cluster[2])
 
 
 def _supervisor(cluster: Cluster) -> Iterator[Step]:

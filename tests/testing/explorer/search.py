@@ -77,9 +77,7 @@ def _trace(system: System, parents: dict[int, int], state: int, last: int) -> tu
     here, lines = path[0], [f"  0  {told(system.cluster(path[0]))}"]
     for number, wanted in enumerate(path[1:], 1):
         # engines keep their names: of each state met, the one of the two twins that follows the line before
-        text, here, wrong = next(
-            step for step in system.steps(here) if wanted in (step[1], system.folded(step[1]))
-        )
+        text, here, wrong = next(step for step in system.steps(here) if wanted in (step[1], system.folded(step[1])))
         lines.append(f"{number:3}  {text}" + (f"   <- BREACH {wrong}" if wrong else ""))
     lines.append(f"     {told(system.cluster(here))}")
     return tuple(lines)

@@ -52,6 +52,9 @@ class Bounds:
     faults: int = 2
     kinds: frozenset[Fault] = frozenset(Fault)
     backward: bool = True  # may engines be asked for the way back?
+    # a paused engine wakes without a lock: whatever it had chosen is refused.  Not carrying the choice along keeps the
+    # two-fault model small; the visit with one fault carries it, and shows that the refusal holds for every choice
+    short_pauses: bool = False
 
 
 class System:
@@ -145,8 +148,15 @@ class System:
                 after, off = self._off(number, late, engine)
                 yield f"FAULT: engine {'AB'[engine]} is killed", after << WORD_BITS | off, ""
             if status == RUNNING and Fault.PAUSE in self.bounds.kinds:
-                paused = _unlocked(late ^ (RUNNING ^ PAUSED) << engine * ENGINE_BITS, engine)
-                yield f"FAULT: engine {'AB'[engine]} is paused beyond its session", number << WORD_BITS | paused, ""
+                after, paused = self._paused(number, late, engine)
+                yield f"FAULT: engine {'AB'[engine]} is paused beyond its session", after << WORD_BITS | paused, ""
+
+    def _paused(self, number: int, word: int, engine: int) -> tuple[int, int]:
+        """A paused engine has lost its lock; with `short_pauses`, what it had chosen is not carried along."""
+        if self.bounds.short_pauses:
+            after, off = self._off(number, word, engine)
+            return after, off | PAUSED << engine * ENGINE_BITS
+        return number, _unlocked(word ^ (RUNNING ^ PAUSED) << engine * ENGINE_BITS, engine)
 
     def _engine(self, number: int, word: int, engine: int) -> Iterator[Step]:
         shift, name = engine * ENGINE_BITS, "AB"[engine]
@@ -160,7 +170,11 @@ class System:
                     way_back = held | (RUNNING | BACK) << shift
                     yield f"engine {name} takes the lock: back", number << WORD_BITS | way_back, ""
         elif status == PAUSED:
-            yield f"engine {name} wakes", number << WORD_BITS | word ^ (RUNNING ^ PAUSED) << shift, ""
+            if self.bounds.short_pauses:
+                after, off = self._off(number, word, engine)
+                yield f"engine {name} wakes, finds its lock lost, and ends", after << WORD_BITS | off, ""
+            else:
+                yield f"engine {name} wakes", number << WORD_BITS | word ^ (RUNNING ^ PAUSED) << shift, ""
         elif own >> ACT_SHIFT:
             yield self._acts_now(number, word, engine, own)
         else:
