@@ -1,0 +1,158 @@
+"""From a real run's folder to a trace: one line an event, in the order of time, without paths, ids of topics or secrets.
+
+Sources: the journals (effects of the engine), one controller's metadata log (elections, states, registrations,
+directories), the nodes' own logs (starts and ends of processes, states of the migration driver).
+
+    python -m tests.testing.explorer.record LAB_DIRECTORY > trace.jsonl
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+import sys
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+from migrate.kraft.dump import batch_lines
+from migrate.kraft.files import find, read_batches
+from migrate.lab.cluster import Lab
+from migrate.model.ids import MIGRATING, UNASSIGNED
+from migrate.model.stage import ZkMigrationState
+from migrate.run import journal as journals
+
+Event = dict[str, Any]  # at (seconds), event, and what it is about
+STAMP: Final = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\] ")
+DRIVER: Final = re.compile(r"KRaftMigrationDriver id=(\d+)\] \d+ transitioning from (\w+) to (\w+) state")
+STARTED, ENDED = "Registered signal handlers for", "Terminating process due to signal"
+PAIRED_SECONDS: Final = 60.0  # a JVM on a busy machine: from the effect to the process's first line
+NOWHERE: Final = frozenset({str(MIGRATING), str(UNASSIGNED)})
+
+
+def record(lab: Lab) -> list[Event]:
+    """The whole trace of a lab."""
+    found = [*effects(Path(lab.inventory.runs)), *metadata(_metadata_log(lab))]
+    for node in (*lab.topology.brokers, *lab.topology.controllers):
+        found.extend(own_log(node.id, Path(lab.topology.log(node.name))))
+    found.sort(key=lambda event: event["at"])
+    found = list(_outside(found))
+    begin = found[0]["at"]
+    return [{**event, "at": round(event["at"] - begin, 3)} for event in found]
+
+
+def _metadata_log(lab: Lab) -> Path:
+    return Path(lab.topology.controllers[0].metadata_directory, "__cluster_metadata-0")
+
+
+def effects(runs: Path) -> Iterator[Event]:
+    """Every effect of every journal; only nodes, steps and names of effects are kept."""
+    for path in sorted(runs.glob("*/journal.jsonl")):
+        for event in journals.read(path).events:
+            if event.name == "effect" and event.data["node"].isdigit():
+                data = event.data
+                yield {"at": event.time, "event": "effect", "effect": data["effect"], "node": int(data["node"])} | {
+                    "step": data["step"]
+                }
+            elif event.name == "effect":
+                yield {"at": event.time, "event": "effect", "effect": event.data["effect"], "step": event.data["step"]}
+
+
+def metadata(folder: Path) -> Iterator[Event]:
+    """Elections, migration states, registrations, and the moment at which a broker's last directory became known."""
+    replicas: dict[tuple[str, int], tuple[list[int], list[str]]] = {}
+    known: set[int] = set()
+    for segment in find(folder).segments:
+        for batch in read_batches(segment.path):
+            for line in batch_lines(batch, show_secrets=False):
+                entry = json.loads(line)
+                at = batch.timestamp / 1000
+                yield from ({"at": at, **event} for event in _record(entry["type"], entry["data"], replicas))
+            now = _known(replicas)
+            yield from ({"at": at, "event": "directories", "node": broker} for broker in sorted(now - known))
+            known = now
+
+
+def _record(kind: str, data: dict[str, Any], replicas: dict[tuple[str, int], Any]) -> Iterator[Event]:
+    match kind:
+        case "LEADER_CHANGE":
+            yield {"event": "elected", "node": data["leaderId"]}
+        case "ZK_MIGRATION_STATE_RECORD":
+            yield {"event": "state", "state": ZkMigrationState(data["zkMigrationState"]).name}
+        case "REGISTER_BROKER_RECORD":
+            mode = "migrating" if data["isMigratingZkBroker"] else "kraft"
+            yield {"event": "registered", "node": data["brokerId"], "mode": mode}
+        case "PARTITION_RECORD":
+            unknown = [str(MIGRATING)] * len(data["replicas"])
+            replicas[data["topicId"], data["partitionId"]] = data["replicas"], data.get("directories") or unknown
+        case "PARTITION_CHANGE_RECORD":
+            listed, before = replicas[data["topicId"], data["partitionId"]]
+            after = data.get("replicas") or listed, data.get("directories") or before
+            replicas[data["topicId"], data["partitionId"]] = after
+        case "REMOVE_TOPIC_RECORD":
+            for key in [key for key in replicas if key[0] == data["topicId"]]:
+                del replicas[key]
+
+
+def _known(replicas: dict[tuple[str, int], tuple[list[int], list[str]]]) -> set[int]:
+    """Brokers whose every replica has a directory."""
+    brokers, unknown = set(), set()
+    for listed, directories in replicas.values():
+        brokers.update(listed)
+        unknown.update(broker for broker, where in zip(listed, directories, strict=True) if where in NOWHERE)
+    return brokers - unknown
+
+
+def own_log(node: int, path: Path) -> Iterator[Event]:
+    """Starts, ends and driver states, from a node's own log."""
+    with path.open(encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            stamp = STAMP.match(line)
+            if stamp is None:
+                continue
+            at = datetime.datetime.fromisoformat(stamp[1]).astimezone().timestamp() + int(stamp[2]) / 1000
+            driver = DRIVER.search(line)
+            if driver is not None:
+                yield {"at": at, "event": "driver", "node": int(driver[1]), "before": driver[2], "after": driver[3]}
+            elif STARTED in line:
+                yield {"at": at, "event": "process", "node": node, "what": "starts"}
+            elif ENDED in line:
+                yield {"at": at, "event": "process", "node": node, "what": "ends"}
+
+
+def _outside(events: Iterable[Event]) -> Iterator[Event]:
+    """Starts and ends that no effect of the engine explains are another hand's; a start without an end was a kill."""
+    waiting: dict[tuple[int, str], float] = {}
+    alive: set[int] = set()
+    provisioned = False
+    for event in events:
+        if event["event"] == "effect":
+            provisioned = True
+            if event["effect"] in ("stop", "start"):
+                waiting[event["node"], "ends" if event["effect"] == "stop" else "starts"] = event["at"]
+            yield event
+        elif event["event"] == "process":
+            node, what = event["node"], event["what"]
+            ours = event["at"] - waiting.pop((node, what), -PAIRED_SECONDS) < PAIRED_SECONDS
+            if what == "starts" and node in alive:
+                yield {"at": event["at"], "event": "outside", "node": node, "what": "ends"}
+            alive = alive | {node} if what == "starts" else alive - {node}
+            if not ours and provisioned:  # before the first effect it is the lab that comes up
+                yield {"at": event["at"], "event": "outside", "node": node, "what": what}
+        else:
+            yield event
+
+
+def lines(events: Iterable[Event]) -> str:
+    """The trace as JSON lines."""
+    return "".join(json.dumps(event, separators=(",", ":")) + "\n" for event in events)
+
+
+def read(path: Path) -> list[Event]:
+    """A kept trace."""
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+if __name__ == "__main__":
+    sys.stdout.write(lines(record(Lab.open(Path(sys.argv[1])))))
