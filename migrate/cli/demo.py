@@ -34,7 +34,7 @@ from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
 from migrate.playbook.load import load_playbook
 from migrate.report.plan_text import plan_text
-from migrate.report.run_values import Claim, Holds, RunWord
+from migrate.report.run_values import Claim, Holds, RunReport, RunWord
 from migrate.run import journal as journals
 from migrate.run.carry_out import Options, RunFolder, carry_out, folder_of
 
@@ -76,17 +76,7 @@ class Demo:
             raise
 
     def _run(self) -> int:
-        state = self._state()
-        if not state.get("seeded"):
-            self._lab.up(self._lines.say)
-            self._lab.seed(self._lines.say)
-            self._remember(seeded=True)
-        else:
-            self._adopt(state)
-        playbook = load_playbook(self._lab.playbook_path)
-        if self._options.load and not state.get("load_judged") and not isinstance(self._load_state(), Running):
-            start_load(self._folder, self._lab.inventory, LOAD_TOPICS)
-            self._lines.say("load: an idempotent producer and a consumer, in a process of their own")
+        playbook = self._begin()
         sources = Sources(self._lab.inventory, playbook, self._folder / "spark")
         if self._options.until >= Stage.HYBRID:
             self._lines.say("Spark is being started for the comparisons")
@@ -99,6 +89,21 @@ class Demo:
             return self._parked(plan, folder)
         return self._finish(plan, folder, playbook)
 
+    def _begin(self) -> Playbook:
+        """The cluster up and seeded, or adopted; the load running."""
+        state = self._state()
+        if not state.get("seeded"):
+            self._lab.up(self._lines.say)
+            self._lab.seed(self._lines.say)
+            self._remember(seeded=True)
+        else:
+            self._adopt(state)
+        playbook = load_playbook(self._lab.playbook_path)
+        if self._options.load and not state.get("load_judged") and not isinstance(self._load_state(), Running):
+            start_load(self._folder, self._lab.inventory, LOAD_TOPICS)
+            self._lines.say("load: an idempotent producer and a consumer, in a process of their own")
+        return playbook
+
     def _migrate(self, sources: Sources, playbook: Playbook) -> tuple[Plan, RunFolder]:
         """The plan under way to its end, then a further one where it does not reach far enough."""
         while True:
@@ -106,7 +111,7 @@ class Demo:
             # planted: the first request of policy drive carries an old broker epoch
             options = Options(plan.fingerprint, "lab demo", self._lines, StaleEpochOnce, plan.cluster)
             folder = folder_of(self._lab.inventory, plan)
-            if not _ended(folder):
+            if not ended(folder):
                 try:
                     folder = carry_out(plan, sources, options)
                 except PlanIsStale:
@@ -136,7 +141,7 @@ class Demo:
         saved = self._state().get("plan")
         if saved and pathlib.Path(saved).exists():
             plan = load_plan(pathlib.Path(saved))
-            if plan.target >= self._options.until or not _ended(folder_of(sources.inventory, plan)):
+            if plan.target >= self._options.until or not ended(folder_of(sources.inventory, plan)):
                 return plan
         plan = make_plan(
             ClusterObserver(sources), playbook, target=self._options.until, only=False, created=time.time()
@@ -167,6 +172,7 @@ class Demo:
         claims += judged
         claims += self._folders_and_log(playbook)
         claims += self._stale_epoch(folder, playbook)
+        claims += self._story_claims()
         paths = write_reports(plan, folder, load, claims)
         report = read_report(plan, folder, load, claims)
         if self._options.keep:
@@ -182,7 +188,15 @@ class Demo:
             f"{report.verdict.word.value}: {report.verdict.sentence}", "bold green" if proven else "bold red"
         )
         self._lines.print(f"report: {paths[0]}")
+        self._told(report, paths[0])
         return 0 if proven else 1
+
+    def _story_claims(self) -> list[Claim]:
+        """What a longer story than one migration claims besides."""
+        return []
+
+    def _told(self, report: RunReport, path: pathlib.Path) -> None:
+        """Where a longer story writes its own report."""
 
     def _without_zookeeper(self) -> Claim:
         if isinstance(self._lab.supervisor.state("zookeeper"), Running):
@@ -215,6 +229,13 @@ class Demo:
         return summary, [Claim(text, Holds.NO if against else Holds.YES, "; ".join(against) or "read whole at the end")]
 
     def _restarts(self, folder: RunFolder) -> Iterator[RestartInterval]:
+        """Those of the run, and ours at the end."""
+        yield from self._restarts_of(folder)
+        last = self._state().get("last_restart")
+        if last:
+            yield RestartInterval(self._lab.topology.brokers[0].id, last[0], last[1] or time.time())
+
+    def _restarts_of(self, folder: RunFolder) -> Iterator[RestartInterval]:
         """From the order to stop until the step that made it was concluded."""
         stopped: dict[str, tuple[int, float]] = {}
         for event in journals.read(folder.journal).events:
@@ -225,9 +246,6 @@ class Demo:
                     continue  # refused half way: the node is still down
                 node, start = stopped.pop(event.data["step"])
                 yield RestartInterval(node, start, event.time)
-        last = self._state().get("last_restart")
-        if last:
-            yield RestartInterval(self._lab.topology.brokers[0].id, last[0], last[1] or time.time())
 
     def _folders_and_log(self, playbook: Playbook) -> Iterator[Claim]:
         strays = proofs.strays(self._lab.topology)
@@ -279,7 +297,8 @@ class Demo:
         write_text(self._state_file, json.dumps({**self._state(), **facts}))
 
 
-def _ended(folder: RunFolder) -> bool:
+def ended(folder: RunFolder) -> bool:
+    """Is every step of that run concluded?"""
     return folder.journal.exists() and any(event.name == "end" for event in journals.read(folder.journal).events)
 
 

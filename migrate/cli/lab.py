@@ -139,9 +139,17 @@ def down(directory: pathlib.Path) -> int:
     help="Stop after that stage, and leave the cluster running: assess, prepare, controllers, migration-mode, copy, "
     "hybrid, kraft-mode, soak, finalize or cleanup.",
 )
+@click.option(
+    "--rollback-from",
+    metavar="STAGE",
+    help="Go to that stage, roll back from it, prove that nothing is lost, and migrate again to the end: controllers, "
+    "half-migration-mode, migration-mode (before the copy), hybrid, half-kraft-mode, kraft-mode or soak.",
+)
 @click.option("--keep", is_flag=True, help="Leave the cluster running at the end.")
 @click.option("--load/--no-load", default=True, help="Write and read all the time.", show_default=True)
-def demo(directory: pathlib.Path, kafka_home: str | None, until: str, keep: bool, load: bool) -> int:
+def demo(
+    directory: pathlib.Path, kafka_home: str | None, until: str, rollback_from: str | None, keep: bool, load: bool
+) -> int:
     """Take a real cluster through every stage, under load, ending in a report.
 
     Killed at any moment and started again with the same --dir, it goes on.  Ctrl-C stops the cluster as well.
@@ -157,7 +165,12 @@ def demo(directory: pathlib.Path, kafka_home: str | None, until: str, keep: bool
         stage = Stage.from_label(until)
     except KeyError:
         raise UsageWrong(f"there is no stage {until!r}: {', '.join(one.label for one in Stage)}") from None
-    return Demo(DemoOptions(directory, kafka_home, stage, keep, load), ProgressLines()).run()
+    options = DemoOptions(directory, kafka_home, stage, keep, load)
+    if rollback_from is not None:
+        from migrate.cli.rollback_demo import story
+
+        return story(options, rollback_from, ProgressLines())()
+    return Demo(options, ProgressLines()).run()
 
 
 def as_text(status: LabStatus) -> str:

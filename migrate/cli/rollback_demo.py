@@ -1,0 +1,297 @@
+"""`lab demo --rollback-from STAGE`: to that stage under load, back to ZooKeeper mode, and all the way again.
+
+Each part is remembered when it is done; killed at any moment and started again, the same command goes on.
+"""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Final
+
+from migrate.checks.way_back import way_back
+from migrate.cli.demo import Demo, DemoOptions, ended
+from migrate.cli.planning import load_plan, make_plan, make_rollback_plan, save_plan, write_text
+from migrate.cli.progress import ProgressLines
+from migrate.cli.run_report import read_report, write_reports
+from migrate.errors import PlanIsStale, UsageWrong
+from migrate.lab import held_copy, made
+from migrate.lab.faults import StaleEpochOnce
+from migrate.lab.load_watch import RestartInterval
+from migrate.lab.rolled_back import files_of, proofs
+from migrate.model.history import Event
+from migrate.model.inventory import Playbook
+from migrate.model.plan import Plan
+from migrate.model.stage import Stage
+from migrate.model.world import Need
+from migrate.observe.sources import Sources
+from migrate.observe.world import ClusterObserver
+from migrate.report.plan_text import plan_text
+from migrate.report.rehearsal import Leg, Rehearsal, down_between, markdown, values
+from migrate.report.run_values import Claim, Holds, RunReport
+from migrate.report.way_back_text import headline
+from migrate.run import journal as journals
+from migrate.run import measured
+from migrate.run.carry_out import Options, RunFolder, carry_out, folder_of
+from migrate.run.way_back_facts import way_back_facts
+
+LOOK: Final = frozenset(Need) - {Need.SPARK_LEDGER, Need.DIFF, Need.CONTROLLER_NAMES, Need.LEDGER}
+MIGRATION_ROLL: Final = "roll-to-migration-mode"
+KRAFT_ROLL: Final = "roll-to-kraft"
+CONTROLLERS_GONE: Final = "hybrid/stop-controllers"
+EPOCH_NOTE: Final = "rollback:kraft-epoch"
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """Where the story turns back: how far the first plan goes, and after how many brokers of which roll it is left.
+
+    `after` is a share of that roll's brokers, rounded up; with `held` the copy is kept from beginning.
+    """
+
+    name: str
+    target: Stage
+    roll: str = ""
+    after: float = 1.0
+    held: bool = False
+
+    def park_at(self, plan: Plan) -> str:
+        """The step after whose conclusion the first run is left; "" where it goes to the plan's own end."""
+        steps = [step.id for step in plan.steps if step.kind == self.roll]
+        return steps[int(len(steps) * self.after + 0.5) - 1] if steps else ""
+
+
+TURNS: Final = {
+    turn.name: turn
+    for turn in (
+        Turn("controllers", Stage.CONTROLLERS),
+        Turn("half-migration-mode", Stage.MIGRATION_MODE, MIGRATION_ROLL, 0.5),
+        Turn("migration-mode", Stage.MIGRATION_MODE, MIGRATION_ROLL, held=True),
+        Turn("hybrid", Stage.HYBRID),
+        Turn("half-kraft-mode", Stage.KRAFT_MODE, KRAFT_ROLL, 0.5),
+        Turn("kraft-mode", Stage.KRAFT_MODE),
+        Turn("soak", Stage.SOAK),
+    )
+}
+
+
+class Parked(Exception):
+    """The first run has come as far as it should."""
+
+
+class RollbackDemo(Demo):
+    """One rehearsal in one folder."""
+
+    def __init__(self, options: DemoOptions, lines: ProgressLines, turn: Turn) -> None:
+        super().__init__(options, lines)
+        self._turn = turn
+
+    def _run(self) -> int:
+        self._same_story()
+        playbook = self._begin()
+        if "files" not in self._state():
+            self._remember(files=files_of(self._lab))
+        lender = Sources(self._lab.inventory, playbook, self._folder / "spark")
+        try:
+            if not self._state().get("parked"):
+                with self._looking(lender, playbook, spark=self._turn.target >= Stage.HYBRID) as sources:
+                    self._there(sources, playbook)
+            if not self._state().get("back"):
+                with self._looking(lender, playbook, spark=False) as sources:
+                    self._back(sources, playbook)
+            with self._looking(lender, playbook, spark=True) as sources:
+                plan, folder = self._migrate(sources, playbook)
+        finally:
+            lender.close()
+        return self._finish(plan, folder, playbook)
+
+    def _same_story(self) -> None:
+        """A folder has one story."""
+        state = self._state()
+        before = state.get("rollback_from")
+        if before != self._turn.name and (before is not None or "plan" in state):
+            told = "without --rollback-from" if before is None else f"with --rollback-from {before}"
+            raise UsageWrong(f"this demo was begun {told}: go on with that, or take another --dir")
+        self._remember(rollback_from=self._turn.name)
+
+    @contextmanager
+    def _looking(self, lender: Sources, playbook: Playbook, *, spark: bool) -> Iterator[Sources]:
+        """Sources of their own for each part: the next quorum is another, and nothing of the last one is kept."""
+        sources = Sources(self._lab.inventory, playbook, self._folder / "spark")
+        handle = lender.spark() if spark else None
+        if handle is not None:
+            sources.use_spark(handle)
+        try:
+            yield sources
+        finally:
+            sources.close()
+
+    # -- there -------------------------------------------------------------------------------------------------------
+    def _there(self, sources: Sources, playbook: Playbook) -> None:
+        """The first migration, as far as the story wants it."""
+        plan = self._kept_plan("plan_there") or make_plan(
+            ClusterObserver(sources), playbook, target=self._turn.target, only=False, created=time.time()
+        )
+        self._keep_plan("plan_there", sources, plan)
+        folder, last = folder_of(sources.inventory, plan), self._turn.park_at(plan)
+        self._lines.say(f"going to {self._turn.name}, to turn back there", "bold")
+        began = _begun(folder)
+        if self._turn.held and last in began:
+            held_copy.hold(sources.zookeeper_client())
+
+        def listen(event: Event) -> None:
+            self._lines(event)
+            if self._turn.held and event.name == "intend" and event.data["step"] == last:
+                held_copy.hold(sources.zookeeper_client())
+                self._lines.say(f"planted: broker {held_copy.DEAD} in an assignment holds the copy open", "yellow")
+            if _ended_well(event, last):
+                raise Parked
+
+        if not ended(folder) and last not in _concluded(folder):
+            options = Options(plan.fingerprint, "lab demo", listen, StaleEpochOnce, plan.cluster)
+            try:
+                self._carry_out(plan, sources, options, "plan_there")
+            except Parked:
+                self._lines.say(f"left after {last}", "bold green")
+        write_reports(plan, folder)
+        self._remember(parked=time.time())
+
+    # -- and back ----------------------------------------------------------------------------------------------------
+    def _back(self, sources: Sources, playbook: Playbook) -> None:
+        """Things are made, readiness is asked, the rollback is planned and carried out, its end is proven."""
+        if not self._state().get("made"):
+            self._remember(made=made.make(self._lab, self._turn.name))
+            self._lines.say(f"made: {self._state()['made']}")
+        observer = ClusterObserver(sources)
+        plan = self._kept_plan("plan_back")
+        if plan is None:
+            world = observer.observe(LOOK, {})
+            ready = way_back(world, way_back_facts(world))
+            self._lines.say(f"rollback readiness: {headline(ready)}", "bold")
+            self._remember(readiness=headline(ready), ready=ready.word.value)
+            plan = make_rollback_plan(observer, playbook, created=time.time())
+        self._keep_plan("plan_back", sources, plan)
+        folder = folder_of(sources.inventory, plan)
+        if self._turn.held and CONTROLLERS_GONE in _concluded(folder):
+            held_copy.release(sources.zookeeper_client())
+
+        def listen(event: Event) -> None:
+            self._lines(event)
+            if self._turn.held and _ended_well(event, CONTROLLERS_GONE):
+                held_copy.release(sources.zookeeper_client())
+                self._lines.say("the dead id is taken out again: nobody is left to begin a copy", "yellow")
+
+        if not ended(folder):
+            options = Options(plan.fingerprint, "lab demo", listen, StaleEpochOnce, plan.cluster)
+            self._carry_out(plan, sources, options, "plan_back")
+        write_reports(plan, folder)
+        self._remember(back=self._proven(sources, folder))
+
+    def _proven(self, sources: Sources, folder: RunFolder) -> list[list[str]]:
+        """The claims about the way back, as they are remembered: text, holds, evidence."""
+        events = journals.read(folder.journal).events
+        epoch = int(journals.notes(events).get(EPOCH_NOTE, "-1"))
+        found = []
+        word = self._state().get("ready", "")
+        said = self._state().get("readiness", "")
+        holds = Holds.YES if word.startswith("READY") else Holds.NO
+        found.append([f"Rollback readiness at {self._turn.name} said that the way back is open.", holds.value, said])
+        before = self._state()["files"]
+        for proof in proofs(self._lab, sources.zookeeper_client(), self._turn.name, before, folder.path, epoch):
+            holds = Holds.NO if proof.against else Holds.YES
+            self._lines.say(f"{holds.value:<20} {proof.text} ({proof.against or proof.evidence})")
+            found.append([proof.text, holds.value, proof.against or proof.evidence])
+        return found
+
+    # -- the whole story ---------------------------------------------------------------------------------------------
+    def _story_claims(self) -> list[Claim]:
+        found = [Claim(text, Holds(holds), evidence) for text, holds, evidence in self._state()["back"]]
+        said = made.require_records(self._lab, self._turn.name)
+        return [*found, Claim("What was made half way is there after the second migration too.", Holds.YES, said)]
+
+    def _restarts(self, folder: RunFolder) -> Iterator[RestartInterval]:
+        """Of all three parts."""
+        for name in ("plan_there", "plan_back"):
+            plan = self._kept_plan(name)
+            if plan is not None:
+                yield from self._restarts_of(folder_of(self._lab.inventory, plan))
+        yield from super()._restarts(folder)
+
+    def _told(self, report: RunReport, path: pathlib.Path) -> None:
+        """One report of the whole story, beside those of its parts."""
+        legs = [self._leg(name, key) for name, key in (("there", "plan_there"), ("rollback", "plan_back"))]
+        legs.append(Leg("again, to the end", report.begin, report.end, str(report.verdict), str(path)))
+        plan = self._kept_plan("plan_back")
+        assert plan is not None
+        events = journals.read(folder_of(self._lab.inventory, plan).journal).events
+        gap, load = measured.controller_gap(events), report.load
+        story = Rehearsal(
+            cluster=report.cluster,
+            stage=self._turn.name,
+            legs=tuple(legs),
+            readiness=self._state().get("readiness", "not asked"),
+            gap=None if gap is None else gap.seconds,
+            away={str(node): seconds for node, seconds in measured.away(events).items()},
+            down=None if load is None else down_between(load, legs[1].begin, legs[1].end),
+            claims=report.claims,
+            load=load,
+        )
+        runs = pathlib.Path(self._lab.inventory.runs)
+        write_text(runs / "rehearsal.md", markdown(story))
+        write_text(runs / "rehearsal.json", json.dumps(values(story), indent=1))
+        self._lines.print(f"the whole story: {runs / 'rehearsal.md'}")
+
+    def _leg(self, name: str, key: str) -> Leg:
+        plan = self._kept_plan(key)
+        assert plan is not None
+        folder = folder_of(self._lab.inventory, plan)
+        report = read_report(plan, folder)
+        word = "left there, as wanted" if name == "there" and not ended(folder) else str(report.verdict)
+        return Leg(name, report.begin, report.end, word, str(folder.path / "report.html"))
+
+    # -- plans -------------------------------------------------------------------------------------------------------
+    def _kept_plan(self, key: str) -> Plan | None:
+        saved = self._state().get(key)
+        return load_plan(pathlib.Path(saved)) if saved and pathlib.Path(saved).exists() else None
+
+    def _keep_plan(self, key: str, sources: Sources, plan: Plan) -> None:
+        if self._state().get(key) is None:
+            path = save_plan(sources.inventory, plan)
+            self._remember(**{key: str(path)})
+            self._lines.print(plan_text(plan, str(path)))
+
+    def _carry_out(self, plan: Plan, sources: Sources, options: Options, key: str) -> None:
+        try:
+            carry_out(plan, sources, options)
+        except PlanIsStale:
+            self._remember(**{key: None})  # the same command plans anew
+            raise
+
+
+def _events(folder: RunFolder) -> tuple[Event, ...]:
+    return journals.read(folder.journal).events if folder.journal.exists() else ()
+
+
+def _begun(folder: RunFolder) -> frozenset[str]:
+    return journals.begun(_events(folder))
+
+
+def _concluded(folder: RunFolder) -> frozenset[str]:
+    return journals.concluded(_events(folder))
+
+
+def _ended_well(event: Event, step: str) -> bool:
+    return event.name == "conclude" and event.data["step"] == step and event.data["outcome"] in journals.ENDED_WELL
+
+
+def story(options: DemoOptions, name: str, lines: ProgressLines) -> Callable[[], int]:
+    """The rehearsal of that name; UsageWrong for a place where no story turns."""
+    if name not in TURNS:
+        raise UsageWrong(f"--rollback-from: {name!r} is none of {', '.join(TURNS)}")
+    if options.until is not Stage.CLEANUP:
+        raise UsageWrong("--rollback-from goes to the end after the way back: --until cannot be given with it")
+    return RollbackDemo(options, lines, TURNS[name]).run

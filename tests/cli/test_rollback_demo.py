@@ -1,0 +1,90 @@
+"""Where a rehearsal turns back, and that a folder keeps one story."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from migrate.cli.rollback_demo import TURNS
+from migrate.model.plan import Plan
+from migrate.model.stage import Stage
+from migrate.plan.build import build
+from tests.cli.commands import kraft_migrate
+from tests.steps.looks import whole
+from tests.testing.worlds import playbook
+
+
+def plan_from(stage: Stage, target: Stage) -> Plan:
+    """A plan of the healthy cluster."""
+    return build(whole(stage), playbook(), target=target, only=False, created=1.0)
+
+
+@pytest.mark.parametrize(
+    ("turn", "step"),
+    [
+        ("controllers", ""),
+        ("half-migration-mode", "migration-mode/1"),
+        ("migration-mode", "migration-mode/2"),
+        ("hybrid", ""),
+        ("half-kraft-mode", "kraft-mode/1"),
+        ("kraft-mode", ""),
+        ("soak", ""),
+    ],
+)
+def test_each_turn_leaves_the_first_run_where_its_name_says(turn: str, step: str) -> None:
+    """Half of a roll is two of three brokers; a whole stage ends by itself."""
+    here = TURNS[turn]
+    plan = plan_from(Stage.ASSESS, here.target)
+    assert here.park_at(plan) == step
+    assert not step or step in [one.id for one in plan.steps]
+    assert plan.steps[-1].stage <= here.target
+
+
+def test_every_entry_of_the_way_back_has_its_turn() -> None:
+    """The seven, and only one of them holds the copy open."""
+    assert len(TURNS) == 7
+    assert [turn.name for turn in TURNS.values() if turn.held] == ["migration-mode"]
+    assert all(turn.target.reversible for turn in TURNS.values())
+
+
+def test_where_no_story_turns_is_wrong_usage(tmp_path: Path) -> None:
+    """Nothing is made for a name that is none, or with --until."""
+    ended = kraft_migrate("lab", "demo", "--dir", tmp_path / "x", "--rollback-from", "finalize")
+    assert (ended.code, "half-kraft-mode" in ended.err) == (64, True)
+    ended = kraft_migrate("lab", "demo", "--dir", tmp_path / "x", "--rollback-from", "soak", "--until", "hybrid")
+    assert (ended.code, "--until" in ended.err) == (64, True)
+    assert not (tmp_path / "x").exists()
+
+
+@pytest.mark.parametrize(
+    ("state", "told"),
+    [
+        ({"rollback_from": "soak"}, "with --rollback-from soak"),
+        ({"plan": "runs/x/plan.json"}, "without --rollback-from"),
+    ],
+)
+def test_a_folder_keeps_its_story(
+    state: dict[str, str], told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another one is refused before a process is started."""
+
+    class Lab:
+        """A lab of which nothing is used."""
+
+        class topology:  # noqa: N801 - as Lab has it
+            """Its folder."""
+
+            directory = str(tmp_path)
+
+        @classmethod
+        def create(cls, *_: object, **__: object) -> type[Lab]:
+            """No files, no processes."""
+            return cls
+
+    monkeypatch.setattr("migrate.cli.demo.Lab", Lab)
+    (tmp_path / "demo.json").write_text(json.dumps(state))
+    ended = kraft_migrate("lab", "demo", "--dir", tmp_path, "--rollback-from", "hybrid")
+    assert (ended.code, told in ended.err) == (64, True)
+    assert json.loads((tmp_path / "demo.json").read_text()) == state
