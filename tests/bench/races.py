@@ -1,0 +1,277 @@
+"""Ours against what somebody would write by hand: the same work in turn, each time in a process of its own.
+
+    python -m tests.bench.races [--rounds N] [--only NAME] [--quick] [--json FILE]
+
+Both sides must find the same, or there is no figure.  A ratio is the median of the rounds; the peak is that of the
+resident bytes while the work ran, over what was there before.  `5N` is one more run each with five times as much.
+Nothing here asserts how fast it is: machines differ, and a reader judges.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+ROOT: Final = Path(__file__).resolve().parents[2]
+SIDES: Final = ("ours", "peer")
+GROWN: Final = 5
+MEGABYTE: Final = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What is timed, and what is told of its result afterwards: equal for both sides.
+
+    `others` are processes whose memory counts too.
+    """
+
+    timed: Callable[[], Any]
+    answer: Callable[[Any], str]
+    others: Sequence[int] = ()
+
+
+Side = Callable[[Path, int], AbstractContextManager[Work]]
+
+
+@dataclass(frozen=True, slots=True)
+class Race:
+    """Two sides and what they are run on.  `size` counts partitions.
+
+    `around` makes what both need (files, a server) in the folder, for as long as the block runs.  `promise` is about
+    ours / peer (`at_most`), or about peer / ours (not `at_most`); `seconds` promises a time of ours instead.
+    """
+
+    name: str
+    size: int
+    at_most: bool
+    around: Callable[[Path, int], AbstractContextManager[None]]
+    sides: Mapping[str, Side]
+    promise: float = 0.0
+    seconds: float = 0.0
+    grows: bool = True  # is 5N tried?
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One side, once."""
+
+    seconds: float
+    peak: int  # bytes over what was resident before
+    answer: str
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """One line of the table; megabytes and seconds are medians of the rounds, growth is 5N / N (0: not tried)."""
+
+    name: str
+    size: int
+    rounds: int
+    ratio: float
+    promise: str
+    holds: bool
+    ours_seconds: float
+    peer_seconds: float
+    ours_peak: float
+    peer_peak: float
+    ours_growth: tuple[float, float]  # of time, of the peak
+    peer_growth: tuple[float, float]
+    note: str
+
+
+# -- one run ---------------------------------------------------------------------------------------------------------
+def measured(work: Work) -> Run:
+    """Do the work once, here."""
+    pids = (os.getpid(), *work.others)
+    for pid in pids:
+        Path(f"/proc/{pid}/clear_refs").write_text("5")  # forget the peak so far
+    before = sum(memory(pid, "VmRSS") for pid in pids)
+    begun = time.perf_counter()
+    found = work.timed()
+    seconds = time.perf_counter() - begun
+    peak = sum(memory(pid, "VmHWM") for pid in pids) - before
+    return Run(seconds, max(peak, 0), work.answer(found))
+
+
+def memory(pid: int, name: str) -> int:
+    """Resident bytes of a process, now (VmRSS) or at most (VmHWM)."""
+    for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+        if line.startswith(f"{name}:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def in_its_own_process(name: str, side: str, folder: Path, size: int) -> Run:
+    """The same in a new process."""
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.bench.races", "--one", name, side, str(folder), str(size)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    if done.returncode:
+        raise RuntimeError(f"{name}, {side}: {done.stderr}")
+    return Run(**json.loads(done.stdout.splitlines()[-1]))
+
+
+def here(name: str, side: str, folder: Path, size: int) -> Run:
+    """In this process."""
+    with known()[name].sides[side](folder, size) as work:
+        return measured(work)
+
+
+# -- races -----------------------------------------------------------------------------------------------------------
+def known() -> dict[str, Race]:
+    """All races by name."""
+    from tests.bench import comparing, decoding, live
+
+    return {race.name: race for race in (*decoding.RACES, *live.RACES, *comparing.RACES)}
+
+
+Runner = Callable[[str, str, Path, int], Run]
+
+
+def race(entry: Race, rounds: int, size: int, run: Runner = in_its_own_process) -> Result:
+    """All rounds of one race, the sides in turn; RuntimeError where they did not find the same."""
+    runs: dict[str, list[Run]] = {side: [] for side in SIDES}
+    grown: dict[str, Run] = {}
+    with tempfile.TemporaryDirectory(prefix="race-") as scratch:
+        folder = Path(scratch)
+        with entry.around(folder, size):
+            for number in range(rounds):
+                for side in SIDES if number % 2 == 0 else reversed(SIDES):
+                    runs[side].append(run(entry.name, side, folder, size))
+        if entry.grows:
+            larger = folder / "larger"
+            larger.mkdir()
+            with entry.around(larger, GROWN * size):
+                grown = {side: run(entry.name, side, larger, GROWN * size) for side in SIDES}
+    for found in (*zip(*runs.values(), strict=True), tuple(grown.values())):
+        if len({one.answer for one in found}) > 1:
+            raise RuntimeError(f"{entry.name}: the two did not find the same")
+    return result(entry, size, runs, grown)
+
+
+def result(entry: Race, size: int, runs: Mapping[str, Sequence[Run]], grown: Mapping[str, Run]) -> Result:
+    """The figures of a race's runs."""
+    pairs = list(zip(runs["ours"], runs["peer"], strict=True))
+    shares = [ours.seconds / peer.seconds if entry.at_most else peer.seconds / ours.seconds for ours, peer in pairs]
+    ratio = statistics.median(shares)
+    seconds = {side: statistics.median(one.seconds for one in found) for side, found in runs.items()}
+    peaks = {side: statistics.median(one.peak for one in found) for side, found in runs.items()}
+
+    def growth(side: str) -> tuple[float, float]:
+        if side not in grown:
+            return 0.0, 0.0
+        return grown[side].seconds / seconds[side], grown[side].peak / max(peaks[side], MEGABYTE)
+
+    promise, holds = kept(entry, ratio, seconds["ours"])
+    return Result(
+        name=entry.name,
+        size=size,
+        rounds=len(pairs),
+        ratio=ratio,
+        promise=promise,
+        holds=holds,
+        ours_seconds=seconds["ours"],
+        peer_seconds=seconds["peer"],
+        ours_peak=peaks["ours"] / MEGABYTE,
+        peer_peak=peaks["peer"] / MEGABYTE,
+        ours_growth=growth("ours"),
+        peer_growth=growth("peer"),
+        note=entry.note,
+    )
+
+
+def kept(entry: Race, ratio: float, seconds: float) -> tuple[str, bool]:
+    """What is promised, and whether it holds."""
+    if entry.seconds:
+        return f"ours <= {entry.seconds:g} s", seconds <= entry.seconds
+    if entry.at_most:
+        return f"ours / peer <= {entry.promise:g}", ratio <= entry.promise
+    return f"peer / ours >= {entry.promise:g}", ratio >= entry.promise
+
+
+# -- the table -------------------------------------------------------------------------------------------------------
+def machine() -> str:
+    """What the figures were measured on."""
+    cpu = next(
+        (
+            line.partition(":")[2].strip()
+            for line in Path("/proc/cpuinfo").read_text().splitlines()
+            if line.startswith("model name")
+        ),
+        platform.machine(),
+    )
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
+    load = os.getloadavg()[0]
+    return f"{os.cpu_count()} CPUs ({cpu}), {total:.0f} GB, Python {platform.python_version()}, load {load:.1f}"
+
+
+def as_markdown(results: Sequence[Result]) -> str:
+    """The table."""
+    head = (
+        "| race | partitions | ratio | promise | holds | seconds, ours : peer | peak MB, ours : peer | 5N: time; peak |"
+    )
+    return "\n".join([head, "|---" * 8 + "|", *map(_row, results), ""])
+
+
+def _row(one: Result) -> str:
+    def grown(sides: tuple[float, float]) -> str:
+        return " : ".join(f"x{side:.1f}" if side else "-" for side in sides)
+
+    times = (one.ours_growth[0], one.peer_growth[0])
+    peaks = (one.ours_growth[1], one.peer_growth[1])
+    return (
+        f"| {one.name} | {one.size:,} | {one.ratio:.2f} | {one.promise} | {'yes' if one.holds else 'NO'} "
+        f"| {one.ours_seconds:.2f} : {one.peer_seconds:.2f} | {one.ours_peak:.0f} : {one.peer_peak:.0f} "
+        f"| {grown(times)}; {grown(peaks)} |"
+    )
+
+
+def main() -> None:
+    """Run the races and print the table; with `--one`, one side of one of them."""
+    parser = argparse.ArgumentParser(description="Ours against loops written by hand.")
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--only", action="append", help="this race alone; repeatable")
+    parser.add_argument("--quick", action="store_true", help="one round on a hundredth of the size: does it run?")
+    parser.add_argument("--json", type=Path, help="write the figures here too")
+    parser.add_argument("--one", nargs=4, metavar=("RACE", "SIDE", "FOLDER", "SIZE"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.one:
+        name, side, folder, size = options.one
+        sys.stdout.write(json.dumps(asdict(here(name, side, Path(folder), int(size)))) + "\n")
+        return
+    results = []
+    for name, entry in known().items():
+        if not options.only or name in options.only:
+            sys.stderr.write(f"{name}\n")
+            results.append(
+                race(entry, 1 if options.quick else options.rounds, small(entry) if options.quick else entry.size)
+            )
+    sys.stdout.write(f"{machine()}\n\n{as_markdown(results)}")
+    if options.json:
+        options.json.write_text(json.dumps([asdict(one) for one in results], indent=1) + "\n")
+
+
+def small(entry: Race) -> int:
+    """The size at which it is only seen whether it runs."""
+    return max(100, entry.size // 100)
+
+
+if __name__ == "__main__":
+    main()

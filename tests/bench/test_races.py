@@ -1,0 +1,156 @@
+"""Every race runs, and both of its sides find the same: a benchmark that nobody can run any more tells nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.diff.session import SparkHandle
+from tests.bench import comparing, decoding, files, peers
+from tests.bench.races import (
+    Race,
+    Result,
+    Run,
+    Work,
+    as_markdown,
+    here,
+    in_its_own_process,
+    known,
+    measured,
+    race,
+    result,
+)
+
+NAMES = ("metadata records", "ZooKeeper snapshot", "live ZooKeeper", "comparison, warm")
+
+
+def a_race(**changes: object) -> Race:
+    """A race of nothing."""
+    return replace(decoding.RACES[0], **changes)  # type: ignore[arg-type]
+
+
+def ran(seconds: float, answer: str = "same") -> Run:
+    """A run."""
+    return Run(seconds, 3_000_000, answer)
+
+
+def test_every_race_has_a_promise_and_two_sides() -> None:
+    """Each is tried below."""
+    found = known()
+    assert tuple(found) == NAMES
+    assert all(set(entry.sides) == {"ours", "peer"} and entry.promise + entry.seconds > 0 for entry in found.values())
+
+
+@pytest.mark.parametrize("name", NAMES[:2])
+def test_the_decoders_race_finds_the_same_on_both_sides(name: str) -> None:
+    """Small, with its five times larger form; the whole line can be printed."""
+    found = race(known()[name], 2, 300, here)
+    assert (found.rounds, found.size) == (2, 300)
+    assert found.ratio > 0
+    assert found.ours_growth[0] > 0
+    assert f"| {name} | 300 | " in as_markdown([found])
+
+
+@pytest.mark.zookeeper
+def test_the_live_race_finds_the_same_on_both_sides() -> None:
+    """On a real server."""
+    found = race(known()["live ZooKeeper"], 1, 120, here)
+    assert found.ours_growth == found.peer_growth == (0.0, 0.0), "five times as much is not tried here"
+    assert found.ratio > 0
+
+
+@pytest.mark.spark
+def test_the_comparisons_race_finds_what_was_planted_on_both_sides(spark_handle: SparkHandle, tmp_path: Path) -> None:
+    """Spark and pandas, on the session of these tests."""
+    size = 5_100
+    ours = measured(comparing.on_spark(spark_handle, size))
+    with comparing.by_pandas(tmp_path, size) as work:
+        assert measured(work).answer == ours.answer
+        rows = work.timed()
+    assert len(rows) == size // comparing.EVERY + size // comparing.ABSENT
+    assert {field for _, field in rows} == {"", "isr", "leader_epoch"}
+
+
+def test_a_side_runs_in_a_process_of_its_own_and_says_what_it_found(tmp_path: Path) -> None:
+    """As the figures are made."""
+    with decoding.a_checkpoint(tmp_path, 100):
+        far = in_its_own_process("metadata records", "ours", tmp_path, 100)
+        assert far.answer == here("metadata records", "peer", tmp_path, 100).answer
+        assert far.seconds > 0
+        (tmp_path / decoding.CHECKPOINT).write_bytes(b"torn")
+        with pytest.raises(RuntimeError, match="metadata records, ours"):
+            in_its_own_process("metadata records", "ours", tmp_path, 100)
+
+
+def test_sides_that_find_different_things_give_no_figure() -> None:
+    """However fast they are."""
+
+    def run(_name: str, side: str, _folder: Path, _size: int) -> Run:
+        return ran(1.0, side)
+
+    with pytest.raises(RuntimeError, match="did not find the same"):
+        race(a_race(grows=False), 1, 100, run)
+
+
+def test_sides_take_turns() -> None:
+    """So that a busy minute hits both."""
+    order: list[str] = []
+
+    def run(_name: str, side: str, _folder: Path, _size: int) -> Run:
+        order.append(side)
+        return ran(1.0)
+
+    race(a_race(grows=False), 3, 100, run)
+    assert order == ["ours", "peer", "peer", "ours", "ours", "peer"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "ratio", "promise", "holds"),
+    [
+        ({"at_most": True, "promise": 1.5}, 0.5, "ours / peer <= 1.5", True),
+        ({"at_most": True, "promise": 0.4}, 0.5, "ours / peer <= 0.4", False),
+        ({"at_most": False, "promise": 2.0}, 2.0, "peer / ours >= 2", True),
+        ({"at_most": False, "promise": 20.0}, 2.0, "peer / ours >= 20", False),
+        ({"at_most": True, "seconds": 1.0}, 0.5, "ours <= 1 s", True),
+        ({"at_most": True, "seconds": 0.9}, 0.5, "ours <= 0.9 s", False),
+    ],
+)
+def test_a_ratio_is_the_median_of_its_rounds(
+    changes: dict[str, object], ratio: float, promise: str, holds: bool
+) -> None:
+    """One slow round on either side changes nothing."""
+    runs = {"ours": [ran(1.0), ran(1.0), ran(9.0)], "peer": [ran(2.0), ran(2.0), ran(2.0)]}
+    found: Result = result(a_race(**changes), 100, runs, {"ours": ran(5.0), "peer": ran(8.0)})
+    assert (found.ratio, found.promise, found.holds) == (ratio, promise, holds)
+    assert (found.ours_growth, found.peer_growth) == ((5.0, 1.0), (4.0, 1.0))
+
+
+def test_a_works_own_memory_is_measured() -> None:
+    """What was there before does not count, what is given back does."""
+    kept = bytearray(30_000_000)
+
+    @contextmanager
+    def working() -> Iterator[Work]:
+        yield Work(lambda: len(bytearray(b"x") * 60_000_000), str)
+
+    with working() as work:
+        found = measured(work)
+    assert found.answer == "60000000"
+    assert 50_000_000 < found.peak < 80_000_000
+    assert len(kept) == 30_000_000
+
+
+def test_the_peers_loops_hold_what_the_files_say(tmp_path: Path) -> None:
+    """Neither side checks itself: the cluster that was written is what is read."""
+    files.checkpoint(tmp_path / "c.checkpoint", 120)
+    topics = list(files.cluster(120))
+    read = list(peers.metadata_records(tmp_path / "c.checkpoint"))
+    partitions = [values for kind, _, values in read if kind == 3]
+    assert [values["replicas"] for values in partitions] == [row.replicas for t in topics for row in t.partitions]
+    assert [values["name"] for kind, _, values in read if kind == 2] == [topic.name for topic in topics]
+    number = files.zookeeper_snapshot(tmp_path / "s", 120)
+    assert len(peers.snapshot_znodes(tmp_path / "s")) == number
