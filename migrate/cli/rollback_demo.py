@@ -27,19 +27,16 @@ from migrate.model.history import Event
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
-from migrate.model.world import Need
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
 from migrate.report.plan_text import plan_text
 from migrate.report.rehearsal import Leg, Rehearsal, down_between, markdown, values
 from migrate.report.run_values import Claim, Holds, RunReport
-from migrate.report.way_back_text import headline
 from migrate.run import journal as journals
 from migrate.run import measured
 from migrate.run.carry_out import Options, RunFolder, carry_out, folder_of
-from migrate.run.way_back_facts import way_back_facts
+from migrate.run.way_back_facts import WAY_BACK, way_back_facts
 
-LOOK: Final = frozenset(Need) - {Need.SPARK_LEDGER, Need.DIFF, Need.CONTROLLER_NAMES, Need.LEDGER}
 MIGRATION_ROLL: Final = "roll-to-migration-mode"
 KRAFT_ROLL: Final = "roll-to-kraft"
 CONTROLLERS_GONE: Final = "hybrid/stop-controllers"
@@ -169,10 +166,10 @@ class RollbackDemo(Demo):
         observer = ClusterObserver(sources)
         plan = self._kept_plan("plan_back")
         if plan is None:
-            world = observer.observe(LOOK, {})
+            world = observer.observe(WAY_BACK, {})
             ready = way_back(world, way_back_facts(world))
-            self._lines.say(f"rollback readiness: {headline(ready)}", "bold")
-            self._remember(readiness=headline(ready), ready=ready.word.value)
+            self._lines.say(f"rollback readiness: {ready.line}", "bold")
+            self._remember(readiness=ready.line, ready=ready.word.value)
             plan = make_rollback_plan(observer, playbook, created=time.time())
         self._keep_plan("plan_back", sources, plan)
         folder = folder_of(sources.inventory, plan)

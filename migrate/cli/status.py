@@ -35,9 +35,10 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
     """
     from migrate.model.world import Need
     from migrate.run.clock import SystemClock
+    from migrate.run.way_back_facts import WAY_BACK
 
     found, loaded = load_target(playbook, inventory)
-    needs = frozenset(Need) - {Need.SPARK_LEDGER, Need.DIFF, Need.CONTROLLER_NAMES}
+    needs = WAY_BACK | {Need.LEDGER}
     with observing(found, loaded) as observer:
         while True:
             world = observer.observe(needs, {})

@@ -112,3 +112,11 @@ class WayBack:
     def of(self, weight: Weight) -> tuple[Reason, ...]:
         """The reasons of that weight."""
         return tuple(reason for reason in self.reasons if reason.weight is weight)
+
+    @property
+    def line(self) -> str:
+        """The answer in one line, as journals and tables keep it: the word, the first reason, the cost."""
+        first = [f"{entry.about}: {entry.what}" for entry in self.reasons if entry.weight is not Weight.NOTE][:1]
+        cost = f"{self.cost.rolls} rolls, {self.cost.restarts} restarts, about {self.cost.minutes:.1f} min, "
+        cost += f"{self.cost.gap_seconds:.0f} s without a controller"
+        return "; ".join([f"{self.word} from {self.origin}", *first, *([] if self.gone else [cost])])

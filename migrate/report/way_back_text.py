@@ -46,13 +46,6 @@ def cost_text(cost: Mapping[str, Any]) -> str:
     return f"{rolls}, about {duration(cost['minutes'] * 60)}, {gap}"
 
 
-def headline(found: WayBack) -> str:
-    """The answer in one line, as journals and tables keep it: the word, the first reason, the cost."""
-    why = [f"{entry.about}: {entry.what}" for entry in found.reasons if entry.next_step][:1]
-    cost = [] if found.gone else [cost_text(as_values(found)["cost"])]
-    return printable("; ".join([f"{found.word.value} from {found.origin}", *why, *cost]))
-
-
 def lines(values: Mapping[str, Any]) -> Iterator[str]:
     """The plain values for a person; the first line is the word."""
     yield printable(f"{values['readiness']}, from: {values['from']}")

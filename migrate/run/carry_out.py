@@ -36,6 +36,7 @@ from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.journal import Journal
 from migrate.run.locks import LockFile, RunLock
 from migrate.run.staleness import own_step
+from migrate.run.way_back_facts import readiness_noted
 from migrate.zookeeper.lock import ZookeeperLock, acquire, holder_of
 from migrate.zookeeper.write import ZookeeperWriter
 from migrate.zookeeper.znode import Absent
@@ -118,7 +119,8 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         patience = NO_PROGRESS if isinstance(sources.playbook, Unknown) else sources.playbook.no_progress_seconds
         gate = RunGate(plan, sources.playbook, folder.path, journal, clock, observer, options.listen, request)
         engine = Engine(plan, Machinery(observer, effects, journal, lock, clock, patience, options.listen, gate))
-        with nullcontext() if options.say is None else parking_on_interrupt(request, options.say):
+        parking = nullcontext() if options.say is None else parking_on_interrupt(request, options.say)
+        with parking, readiness_noted(observer, journal, clock):
             engine.run()
     except KeyboardInterrupt:
         if journal is not None:

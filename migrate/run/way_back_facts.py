@@ -10,22 +10,30 @@ import pathlib
 import re
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
-from migrate.errors import JournalDamaged
+from migrate.checks.way_back import way_back
+from migrate.errors import JournalDamaged, JournalUnwritable, MigrateError
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Refused, Unknown
+from migrate.model.ports import Clock, Observer
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile
 from migrate.model.way_back import KeptFile, Measured, WayBackFacts
-from migrate.model.world import World
+from migrate.model.world import Need, World
 from migrate.run import journal as journals
+from migrate.run.journal import Journal
 from migrate.run.measured import GAP
 from migrate.steps.rollback.restore import Restored, to_zookeeper
 
 TREE: Final = re.compile(r"(?P<name>[^:]+): .*\bsha256 (?P<digest>[0-9a-f]{64}).*")
+READINESS: Final = "rollback-readiness"  # the note's key
+WAY_BACK: Final = frozenset(
+    {Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.BACKUPS}
+)
 NUMBER: Final = r"\d+(\.\d+)?"
 Run = tuple[pathlib.Path, tuple[Event, ...]]
 
@@ -136,3 +144,23 @@ def _unflagged(events: Iterable[Event], inventory: Inventory) -> tuple[int, ...]
         and event.data["step"].startswith(f"{Stage.FINALIZE.label}/")
     }
     return tuple(sorted(found))
+
+
+# -- in the journal ----------------------------------------------------------------------------------------------
+@contextmanager
+def readiness_noted(observer: Observer, journal: Journal, clock: Clock) -> Iterator[None]:
+    """Whether the way back is open where the run ends or stops, as the journal's last note: for its report."""
+    try:
+        yield
+    except JournalUnwritable:
+        raise
+    except MigrateError:
+        _note(observer, journal, clock)
+        raise
+    _note(observer, journal, clock)
+
+
+def _note(observer: Observer, journal: Journal, clock: Clock) -> None:
+    world = observer.observe(WAY_BACK, {})
+    value = way_back(world, way_back_facts(world)).line
+    journal.append(clock.now(), "note", {"key": READINESS, "value": value})

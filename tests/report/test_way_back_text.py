@@ -11,7 +11,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import Stopped
 from migrate.model.way_back import Reason, WayBack, Weight
-from migrate.report.way_back_text import as_values, headline, lines
+from migrate.report.way_back_text import as_values, lines
 from tests.checks.test_way_back import GOOD, KEPT
 from tests.steps.looks import service, whole
 
@@ -51,7 +51,7 @@ def test_a_way_that_is_gone_has_no_price() -> None:
     """And says so in one line, too."""
     found = answers(Stage.FINALIZE)
     assert not any("roll (" in line or "rolls (" in line for line in lines(as_values(found)))
-    assert headline(found).startswith("NOT READY from finalize; the KRaft metadata: the migration is finalized")
+    assert found.line.startswith("NOT READY from finalize; the KRaft metadata: the migration is finalized")
 
 
 def test_values_are_plain() -> None:
@@ -66,4 +66,4 @@ def test_text_from_the_cluster_is_made_safe() -> None:
     """A path may hold anything."""
     found = answers(Stage.COPY)
     hostile = replace(found, reasons=(Reason(Weight.BAR, "disk", "/d\x1b[2J", "x\u202ey", "do"),))
-    assert not any("\x1b" in line or "\u202e" in line for line in (*lines(as_values(hostile)), headline(hostile)))
+    assert not any("\x1b" in line or "\u202e" in line for line in lines(as_values(hostile)))
