@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 import pathlib
+from dataclasses import replace
 from typing import Final
 
+from migrate.checks.way_back import way_back
 from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.plan import Plan
 from migrate.model.ports import Observer
 from migrate.model.stage import Stage
+from migrate.model.way_back import Weight
 from migrate.model.world import Need
 from migrate.plan import rollback
 from migrate.plan.build import build
@@ -18,9 +21,10 @@ from migrate.report.plan_html import plan_html
 from migrate.report.plan_json import plan_from_json, plan_to_json, stated_fingerprint
 from migrate.report.plan_text import plan_text
 from migrate.run.carry_out import folder_of
+from migrate.run.way_back_facts import WAY_BACK, way_back_facts
 
 PLANNED_ON: Final = frozenset(
-    {Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER}
+    {Need.ZOOKEEPER, Need.SESSIONS, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER}
 )
 
 
@@ -38,9 +42,17 @@ def target_stage(playbook: Playbook, name: str | None) -> Stage:
 
 
 def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bool, created: float) -> Plan:
-    """Observe, and plan."""
-    world = observer.observe(PLANNED_ON, {})
-    return build(world, playbook, target=target, only=only, created=created)
+    """Observe, and plan; whether the way back is open now stands first among the plan's ways back."""
+    world = observer.observe(PLANNED_ON | WAY_BACK, {})
+    plan = build(world, playbook, target=target, only=only, created=created)
+    now = way_back(world, way_back_facts(world))
+    row = {
+        "stage": f"now ({now.origin})",
+        "procedure": now.line if now.of(Weight.BAR) else f"{now.word}: {now.procedure}",
+        "rolls": str(now.cost.rolls),
+        "controller_gap": f"about {now.cost.gap_seconds:.0f} s" if now.cost.gap_seconds else "none",
+    }
+    return replace(plan, summary=replace(plan.summary, rollback=(row, *plan.summary.rollback)))
 
 
 def make_rollback_plan(observer: Observer, playbook: Playbook, *, created: float) -> Plan:

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.planning import load_plan, save_plan, target_stage, write_text
+from migrate.cli.planning import load_plan, make_plan, save_plan, target_stage, write_text
 from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
+from migrate.observe.world import ClusterObserver
 from migrate.plan.build import build
 from tests.steps.looks import whole
 from tests.testing import worlds
+from tests.testing.kept import KeptSources
 
 
 def plan(target: Stage = Stage.CLEANUP) -> Plan:
@@ -83,3 +85,17 @@ def test_a_stage_that_the_playbook_leaves_out_is_a_usage_error() -> None:
     with pytest.raises(UsageWrong) as caught:
         target_stage(replace(worlds.playbook(), stages=(Stage.ASSESS,)), "soak")
     assert caught.value.where == "/lab/playbook.yaml"
+
+
+def test_a_plan_tells_first_whether_the_way_back_is_open_now(tmp_path: Path) -> None:
+    """From where the cluster stands, with its cost; no backup was looked at here, and that bars it."""
+    for stage, word in ((Stage.ASSESS, "READY: nothing to undo"), (Stage.COPY, "NOT READY from hybrid; broker 0: ")):
+        inventory = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
+        sources = KeptSources(replace(whole(stage), inventory=inventory))
+        observer = ClusterObserver(sources)  # type: ignore[arg-type] # stands in for the real sources
+        made = make_plan(observer, worlds.playbook(), target=Stage.KRAFT_MODE, only=False, created=1.0)
+        now, *stages = made.summary.rollback
+        assert now["procedure"].startswith(word)
+        assert now["stage"] == ("now (nothing was begun)" if stage is Stage.ASSESS else "now (hybrid)")
+        assert now["rolls"] == ("0" if stage is Stage.ASSESS else "1")
+        assert [row["stage"] for row in stages] == [row["stage"] for row in plan().summary.rollback]
