@@ -45,7 +45,8 @@ def assess(
     Exit code 0: no blocker; 3: a blocker was found.  What could not be checked never makes it 3 by itself.
     """
     from migrate import checks
-    from migrate.cli.assessing import with_sessions, write_reports
+    from migrate.cli.assessing import write_reports
+    from migrate.cli.planning import PLANNED_ON
     from migrate.model.findings import Severity
     from migrate.model.outcome import Unknown
     from migrate.model.stage import Stage
@@ -56,17 +57,15 @@ def assess(
     alone = _alone(zookeeper, evidence, named=playbook is not None or inventory is not None)
     if alone is not None:
         found = paced(_nothing_but(alone))
-        loaded, needs = NO_PLAYBOOK, frozenset({Need.ZOOKEEPER})
+        loaded, needs = NO_PLAYBOOK, frozenset({Need.ZOOKEEPER, Need.SESSIONS})
     else:
         found, loaded = load_target(playbook, inventory, evidence)  # type: ignore[assignment] # a playbook or its absence
-        needs = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.DISKS, Need.CONFIGS, Need.SERVICES})
+        needs = frozenset({*PLANNED_ON} - {Need.LEDGER})
     with observing(found, loaded, evidence=evidence) as observer:
         if zookeeper is not None:
             observer.sources.zookeeper_client()  # nothing else is looked at: what it raises is the answer
         world = observer.observe(needs, {})
         pace = observer.sources.pace
-    if evidence.live:
-        world = with_sessions(world)
     if alone is not None and isinstance(world.zookeeper, Unknown) and not isinstance(world.zookeeper, PartlyRead):
         raise NotVisible(f"the cluster cannot be read: {world.zookeeper.reason}", where=alone)
     findings = checks.run(world, target=Stage.PREPARE)

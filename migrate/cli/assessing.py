@@ -1,30 +1,15 @@
-"""What `assess` does beside looking and judging: asks who else is in ZooKeeper, and writes its reports."""
+"""What `assess` does beside looking and judging: it writes its reports."""
 
 from __future__ import annotations
 
 import pathlib
-from dataclasses import replace
 
 from migrate import checks
 from migrate.cli.planning import write_text
 from migrate.errors import UsageWrong
 from migrate.model.findings import Finding
-from migrate.model.outcome import Unknown
-from migrate.model.views import PartlyRead
 from migrate.model.world import World
 from migrate.report.assessment import Assessment, assessment_html, assessment_markdown, directory_rows
-from migrate.zookeeper import sessions
-
-
-def with_sessions(world: World) -> World:
-    """The world with the sessions of its ZooKeeper, where that was read; the servers are asked without a session."""
-    found = world.zookeeper
-    if isinstance(found, PartlyRead):
-        told = sessions.sessions(found.view.connect)
-        return replace(world, zookeeper=replace(found, view=replace(found.view, clients=told)))
-    if isinstance(found, Unknown):
-        return world
-    return replace(world, zookeeper=replace(found, clients=sessions.sessions(found.connect)))
 
 
 def write_reports(

@@ -36,6 +36,7 @@ class Need(StrEnum):
     SPARK_LEDGER = "spark-ledger"  # the same table from Spark, checked equal
     DIFF = "diff"  # Spark
     BACKUPS = "backups"  # copies of files that lie beside them on their hosts
+    SESSIONS = "sessions"  # who else uses ZooKeeper: its servers are asked, as part of that view
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 

@@ -18,7 +18,6 @@ from migrate.model.views import (
     KraftView,
     LiveView,
     MigrationZnode,
-    PartlyRead,
     ServiceState,
     ZookeeperView,
 )
@@ -28,7 +27,6 @@ from migrate.observe.bundle import Bundle
 from migrate.observe.sources import Configs, Sources
 from migrate.observe.world import ClusterObserver
 from migrate.zookeeper.client import ZookeeperClient
-from migrate.zookeeper.sessions import sessions
 
 T = TypeVar("T")
 LOOKED_AT: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
@@ -46,14 +44,7 @@ def look_for_bundle(observer: ClusterObserver) -> World:
             passed = Unknown(f"{error.id} {error}")
         later = passed if isinstance(passed, Unknown) else observer.sources.zookeeper()
         world = replace(world, zookeeper=later)
-    return replace(world, zookeeper=_with_sessions(world.zookeeper))
-
-
-def _with_sessions(view: ZookeeperView | Unknown) -> ZookeeperView | Unknown:
-    """The tree with the sessions of its servers, which are asked without a session of ours."""
-    if isinstance(view, PartlyRead):
-        return replace(view, view=replace(view.view, clients=sessions(view.view.connect)))
-    return view if isinstance(view, Unknown) else replace(view, clients=sessions(view.connect))
+    return replace(world, zookeeper=observer.sources.with_sessions(world.zookeeper))
 
 
 class BundledSources(Sources):
@@ -75,6 +66,10 @@ class BundledSources(Sources):
     def zookeeper(self) -> ZookeeperView | Unknown:
         """The tree as it was."""
         return self._kept.zookeeper
+
+    def with_sessions(self, view: ZookeeperView | Unknown) -> ZookeeperView | Unknown:
+        """The sessions as they were stand in the tree."""
+        return view
 
     def dual_write_offset(self) -> int:
         """/migration's offset as it was, -1 where it had none."""

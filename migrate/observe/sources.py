@@ -6,6 +6,7 @@ import logging
 import pathlib
 import threading
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from migrate.errors import MigrateError
@@ -29,6 +30,7 @@ from migrate.model.views import (
     KraftView,
     LiveView,
     MigrationZnode,
+    PartlyRead,
     NoFile,
     ServiceState,
     ZookeeperView,
@@ -38,6 +40,7 @@ from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles, open_files, view_of_files
 from migrate.zookeeper.pace import Pace
 from migrate.zookeeper.read import read_migration, read_view
+from migrate.zookeeper.sessions import sessions
 
 if TYPE_CHECKING:
     from migrate.diff.session import SparkHandle
@@ -136,6 +139,14 @@ class Sources:
             return whole_or_unknown(read_view(self.zookeeper_client(), self.digester, secret))
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
+
+    def with_sessions(self, view: ZookeeperView | Unknown) -> ZookeeperView | Unknown:
+        """The tree with the sessions of its servers, which are asked without a session; files have none to ask."""
+        if self._files is not None:
+            return view
+        if isinstance(view, PartlyRead):
+            return replace(view, view=replace(view.view, clients=sessions(view.view.connect)))
+        return view if isinstance(view, Unknown) else replace(view, clients=sessions(view.connect))
 
     def dual_write_offset(self) -> int:
         """/migration's offset, -1 where it has none."""

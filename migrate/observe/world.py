@@ -55,6 +55,8 @@ class ClusterObserver:
             today=datetime.now(UTC).date().isoformat(),
             facts=facts,
         )
+        if Need.SESSIONS in wanted:
+            world = replace(world, zookeeper=self.sources.with_sessions(world.zookeeper))
         world = self._analyse(world, needs)
         return replace(world, live=look()) if late and asked else world
 

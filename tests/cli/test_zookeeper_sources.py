@@ -38,7 +38,6 @@ def rates(monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
 
     monkeypatch.setattr("migrate.observe.bundled.look_for_bundle", lambda observer: observer.observe(frozenset(), {}))
     monkeypatch.setattr("migrate.observe.sources.Sources", sources)
-    monkeypatch.setattr("migrate.cli.assessing.with_sessions", lambda world: world)
     monkeypatch.setattr("migrate.observe.analysis.with_diff", lambda _, world: world)
     return seen
 

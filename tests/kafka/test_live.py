@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from migrate.checks.advisor import least_release
 from migrate.kafka.connection import Limits
 from migrate.kafka.live import Wants, look
 from migrate.model.ids import NodeId
@@ -31,6 +32,12 @@ def broker(**scripts: object) -> FakeNode:
         }
         | scripts  # type: ignore[arg-type]
     )
+
+
+def told_release(answer: NodeAnswer | Unknown) -> str | None:
+    """The line of releases that the advisor takes a node for."""
+    assert isinstance(answer, NodeAnswer), answer
+    return least_release(answer)
 
 
 def with_brokers(inventory: Inventory, *addresses: str) -> Inventory:
@@ -144,6 +151,8 @@ def test_a_real_cluster_is_seen_whole(kraft_cluster: KraftCluster) -> None:
         assert found.quorum.leader in CONTROLLERS
         for node in CONTROLLERS:
             assert found.controllers[node] == NodeAnswer(False, {"metadata.version": 21})
+            assert told_release(found.controllers[node]) == "3.9"
+        assert told_release(found.brokers[BROKER]) == "3.9"
         said = found.metadata[BROKER]
         assert isinstance(said, MetadataAnswer)
         assert said.controller_ids == (BROKER,) * 20
