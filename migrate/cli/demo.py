@@ -167,12 +167,10 @@ class Demo:
 
     # -- the end -----------------------------------------------------------------------------------------------------
     def _finish(self, plan: Plan, folder: RunFolder, playbook: Playbook) -> int:
-        claims = [self._without_zookeeper(), self._tokens()]
+        claims = list(self._first_claims())
         load, judged = self._judge_load(folder)
         claims += judged
-        claims += self._folders_and_log(playbook)
-        claims += self._stale_epoch(folder, playbook)
-        claims += self._story_claims()
+        claims += self._last_claims(folder, playbook)
         paths = write_reports(plan, folder, load, claims)
         report = read_report(plan, folder, load, claims)
         if self._options.keep:
@@ -191,9 +189,15 @@ class Demo:
         self._told(report, paths[0])
         return 0 if proven else 1
 
-    def _story_claims(self) -> list[Claim]:
-        """What a longer story than one migration claims besides."""
-        return []
+    def _first_claims(self) -> Iterator[Claim]:
+        """Those that need the load."""
+        yield self._without_zookeeper()
+        yield self._tokens()
+
+    def _last_claims(self, folder: RunFolder, playbook: Playbook) -> Iterator[Claim]:
+        """Those that are read from the disks when the load has ended."""
+        yield from self._folders_and_log(playbook)
+        yield from self._stale_epoch(folder, playbook)
 
     def _told(self, report: RunReport, path: pathlib.Path) -> None:
         """Where a longer story writes its own report."""

@@ -142,8 +142,8 @@ def down(directory: pathlib.Path) -> int:
 @click.option(
     "--rollback-from",
     metavar="STAGE",
-    help="Go to that stage, roll back from it, prove that nothing is lost, and migrate again to the end: controllers, "
-    "half-migration-mode, migration-mode (before the copy), hybrid, half-kraft-mode, kraft-mode or soak.",
+    help="Go to that stage, roll back from it, prove that nothing is lost, and migrate again, to the end or --until: "
+    "controllers, half-migration-mode, migration-mode (before the copy), hybrid, half-kraft-mode, kraft-mode or soak.",
 )
 @click.option("--keep", is_flag=True, help="Leave the cluster running at the end.")
 @click.option("--load/--no-load", default=True, help="Write and read all the time.", show_default=True)

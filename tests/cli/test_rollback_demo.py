@@ -50,11 +50,9 @@ def test_every_entry_of_the_way_back_has_its_turn() -> None:
 
 
 def test_where_no_story_turns_is_wrong_usage(tmp_path: Path) -> None:
-    """Nothing is made for a name that is none, or with --until."""
+    """Nothing is made for a name that is none."""
     ended = kraft_migrate("lab", "demo", "--dir", tmp_path / "x", "--rollback-from", "finalize")
     assert (ended.code, "half-kraft-mode" in ended.err) == (64, True)
-    ended = kraft_migrate("lab", "demo", "--dir", tmp_path / "x", "--rollback-from", "soak", "--until", "hybrid")
-    assert (ended.code, "--until" in ended.err) == (64, True)
     assert not (tmp_path / "x").exists()
 
 
