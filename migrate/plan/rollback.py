@@ -116,10 +116,13 @@ def start_of(world: World) -> Start:
 def steps_of(world: World, start: Start) -> Iterator[Step]:
     """What is left of the way back, in order."""
     order = sorted(gates.brokers(world), key=lambda node: (node not in start.down, node))
-    yield from (RollBackToMigrationMode(node) for node in order if node in start.kraft)
+    if start.kraft:  # one that is down in migration mode is started first: no other is stopped beside it
+        first = (*start.kraft, *(node for node in start.migration if node in start.down))
+        yield from (RollBackToMigrationMode(node) for node in order if node in first)
     assert not isinstance(world.zookeeper, Unknown)
     leading = _kraft_leads(world.zookeeper)
-    rolls = [RollToZookeeperMode(node) for node in order if node in (*start.kraft, *start.migration)]
+    due = (*start.kraft, *start.migration, *(node for node in start.zookeeper if node in start.down))
+    rolls = [RollToZookeeperMode(node) for node in order if node in due]
     if start.controllers or leading or rolls:
         yield KeepZookeeper()
     if start.controllers:

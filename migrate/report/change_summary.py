@@ -123,3 +123,20 @@ def next_command(plan: Plan, path: str) -> str:
 def shell_word(word: str) -> str:
     """The word as a shell reads it back."""
     return shlex.quote(word)
+
+
+def target_words(plan: Plan) -> str:
+    """Where the plan goes."""
+    return "ZooKeeper mode, as before the migration" if plan.back else f"stage {int(plan.target)} {plan.target.label}"
+
+
+def stage_words(plan: Plan, stage: Stage) -> str:
+    """The heading of a stage's steps; a way back takes the stages' effects away, the last one's first."""
+    if not plan.back:
+        return f"Stage {int(stage)} {stage.label}"
+    return "Proof" if stage <= Stage.ASSESS else f"Back from stage {int(stage)} {stage.label}"
+
+
+def inventory_words(plan: Plan) -> str:
+    """What the counts of the metadata promise."""
+    return f"Metadata that must be there {'in the end' if plan.back else 'after the copy'}"

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from migrate.model.plan import Plan
-from migrate.report.change_summary import SYMBOLS, by_stage, next_command, restarts, summarize, znodes
+from migrate.report.change_summary import (
+    SYMBOLS,
+    by_stage,
+    inventory_words,
+    next_command,
+    restarts,
+    stage_words,
+    summarize,
+    target_words,
+    znodes,
+)
 from migrate.report.findings_text import rows
 from migrate.report.lines import columns
 from migrate.report.plan_verdict import areas, blind_spots, counts, judge
@@ -28,4 +38,7 @@ def plan_html(plan: Plan, path: str = "PLAN") -> str:
         disks=columns(plan.summary.disks),
         rollback=columns(plan.summary.rollback),
         command=next_command(plan, path),
+        target=target_words(plan),
+        inventory_heading=inventory_words(plan),
+        stage_words={stage: stage_words(plan, stage) for stage in by_stage(plan)},
     )

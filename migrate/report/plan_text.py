@@ -8,7 +8,16 @@ from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage
 from migrate.model.step import Action
 from migrate.report import lines as page_lines
-from migrate.report.change_summary import by_stage, next_command, restarts, summarize, znodes
+from migrate.report.change_summary import (
+    by_stage,
+    inventory_words,
+    next_command,
+    restarts,
+    stage_words,
+    summarize,
+    target_words,
+    znodes,
+)
 from migrate.report.findings_text import finding_lines
 from migrate.report.lines import WIDTH, Line, Page, Tone
 from migrate.report.plan_verdict import areas, blind_spots, counts, judge
@@ -38,10 +47,11 @@ def plan_text(plan: Plan, path: str = "PLAN") -> str:
 
 
 def _header(page: Page, plan: Plan) -> None:
-    page.add(f"kraft-migrate plan  {plan.cluster}  (cluster {plan.cluster_id})    plan {plan.short}", Tone.TITLE)
+    command = "rollback plan" if plan.back else "plan"
+    page.add(f"kraft-migrate {command}  {plan.cluster}  (cluster {plan.cluster_id})    plan {plan.short}", Tone.TITLE)
     facts = {
         "Detected": plan.summary.detected,
-        "Target": f"stage {int(plan.target)} {plan.target.label}",
+        "Target": target_words(plan),
         "Change": plan.change or "(none named)",
         "Created": f"{moment(plan.created)} by kraft-migrate {plan.tool_version}",
         "Playbook": f"{plan.playbook} (sha256 {plan.playbook_sha256[:12]})",
@@ -72,10 +82,10 @@ def _actions(page: Page, plan: Plan) -> None:
             page.add()
             page.add(" point of no return: there is no way back from here on ".center(WIDTH, "-"), Tone.BAD)
         way_back = "" if stage.reversible else "    IRREVERSIBLE"
-        page.heading(f"Stage {int(stage)} {stage.label}    {plural(len(steps), 'step')}{way_back}")
+        page.heading(f"{stage_words(plan, stage)}    {plural(len(steps), 'step')}{way_back}")
         for step in steps:
             _step(page, step)
-    if not crossed and plan.steps and plan.target < Stage.FINALIZE:
+    if not crossed and plan.steps and plan.target < Stage.FINALIZE and not plan.back:
         page.add()
         page.add(" point of no return: not in this plan (stage 9 finalize) ".center(WIDTH, "-"), Tone.DIM)
 
@@ -112,7 +122,7 @@ def _tables(page: Page, plan: Plan) -> None:
         page.heading("Disks")
         page.table(plan.summary.disks)
     if plan.summary.inventory:
-        page.heading("Metadata that must be there after the copy")
+        page.heading(inventory_words(plan))
         page.table([{kind: f"{number:,}" for kind, number in plan.summary.inventory.items()}])
 
 
@@ -126,7 +136,7 @@ def _order(page: Page, plan: Plan) -> None:
 
 
 def _way_back(page: Page, plan: Plan) -> None:
-    page.heading("Rollback")
+    page.heading("What the way back costs" if plan.back else "Rollback")
     if plan.summary.rollback:
         page.table(plan.summary.rollback)
     else:

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from migrate.model.history import Event
 from migrate.model.plan import Plan
 from migrate.plan import rollback
 from migrate.run import journal as journals
-from tests.run.test_engine import plan_for, run
+from tests.run.test_engine import memory_path, plan_for, run  # noqa: F401 - a fixture
 from tests.testing import worlds
+from tests.testing.simulated import KillAt, Killed
 from tests.testing.simulated_back import TwoWay, two_way
 from tests.testing.worlds import BROKERS
 
-ROLLBACK_PLANNED_ON: Final = rollback.PLANNED_ON
 
 
 def forward(cluster: TwoWay, folder: Path, upto: str | None = None) -> None:
@@ -31,7 +33,7 @@ def forward(cluster: TwoWay, folder: Path, upto: str | None = None) -> None:
 
 def way_back(cluster: TwoWay) -> Plan:
     """The plan of the way back from where the cluster stands."""
-    return rollback.build(cluster.observe(ROLLBACK_PLANNED_ON, {}), worlds.playbook(), created=2.0)
+    return rollback.build(cluster.observe(rollback.PLANNED_ON, {}), worlds.playbook(), created=2.0)
 
 
 ENTRIES: Final[dict[str, str]] = {  # name -> the step that is not begun
@@ -44,11 +46,31 @@ ENTRIES: Final[dict[str, str]] = {  # name -> the step that is not begun
 }
 
 
+TAKEN: Final[dict[str, TwoWay]] = {}
+
+
 def at(entry: str, folder: Path) -> TwoWay:
-    """A cluster that was taken there."""
+    """A cluster that was taken there: once, then a copy of that one."""
+    if entry not in TAKEN:
+        cluster = two_way()
+        forward(cluster, folder, ENTRIES[entry])
+        TAKEN[entry] = cluster
+    return deepcopy(TAKEN[entry])
+
+
+def copy_held(folder: Path) -> TwoWay:
+    """Every broker in migration mode, and the copy held open by a dead id in an assignment."""
     cluster = two_way()
-    forward(cluster, folder, ENTRIES[entry])
+    cluster.hold_copy = True
+    forward(cluster, folder, "copy/copy")
+    assert not cluster.copied
     return cluster
+
+
+def go_back(cluster: TwoWay, folder: Path, kill: KillAt | None = None) -> tuple[Event, ...]:
+    """Plan the way back from where it stands now, and carry it out with a journal of its own."""
+    folder.mkdir()
+    return run(cluster, way_back(cluster), folder, kill)
 
 
 def is_back(cluster: TwoWay) -> None:
@@ -70,12 +92,130 @@ def is_back(cluster: TwoWay) -> None:
 def test_from_every_state_the_way_back_ends_the_same_and_the_cluster_migrates_again(tmp_path: Path, entry: str) -> None:
     """Rolled back, proven, and migrated to the end by a second migration."""
     cluster = at(entry, tmp_path / "forward")
-    folder = tmp_path / "back"
-    folder.mkdir()
     plan = way_back(cluster)
-    events = run(cluster, plan, folder)
+    events = go_back(cluster, tmp_path / "back")
     assert journals.concluded(events) == {step.id for step in plan.steps}
     is_back(cluster)
     forward(cluster, tmp_path / "again")
     assert cluster.finalized
     assert cluster.harms == []
+
+
+def test_before_the_copy_the_brokers_controller_keeps_its_znode(tmp_path: Path) -> None:
+    """/controller is a ZooKeeper-mode broker's until the copy: only /migration goes."""
+    cluster = copy_held(tmp_path / "forward")
+    before = cluster.owner_version
+    go_back(cluster, tmp_path / "back")
+    is_back(cluster)
+    assert "delete /controller" not in cluster.done
+    assert "delete /migration" in cluster.done
+    assert cluster.owner_version > before  # by the rolls alone: each owner's restart hands it on
+
+
+def test_with_nothing_to_undo_the_plan_only_looks(tmp_path: Path) -> None:
+    """A cluster that never began."""
+    cluster = two_way()
+    plan = way_back(cluster)
+    assert [step.id for step in plan.steps] == ["assess/prove-zookeeper-mode"]
+    go_back(cluster, tmp_path / "back")
+    assert cluster.done == []
+
+
+def test_a_prepared_cluster_loses_only_the_rendered_files(tmp_path: Path) -> None:
+    """They are set aside; no process is touched."""
+    cluster = two_way()
+    forward(cluster, tmp_path / "forward", "controllers/format-3000")
+    cluster.done.clear()
+    go_back(cluster, tmp_path / "back")
+    assert cluster.done == [f"aside {node} /conf/c{node}.properties" for node in (3000, 3001, 3002)]
+
+
+# -- the order -------------------------------------------------------------------------------------------------------
+def test_the_order_is_the_one_that_was_seen_to_work(tmp_path: Path) -> None:
+    """KRaft brokers first, the leader last among controllers, /controller before /migration, then the brokers."""
+    cluster = at("half of the second roll", tmp_path / "forward")
+    cluster.done.clear()
+    go_back(cluster, tmp_path / "back")
+    mode = {0: "migration", 1: "migration"}
+    assert cluster.done == [
+        *(act for node in (0, 1) for act in (f"stop {node}", f"write {node} {mode[node]}", f"start {node} migration")),
+        "stop 3001",
+        "stop 3002",
+        "stop 3000",
+        "delete /controller",
+        "delete /migration",
+        *(act for node in (0, 1, 2) for act in (f"stop {node}", f"write {node} zookeeper", f"start {node} zookeeper")),
+        *(act for node in (3000, 3001, 3002) for act in (f"aside {node} /data/c{node}", f"aside {node} /conf/c{node}.properties")),
+    ]
+
+
+def test_the_epoch_is_raised_before_the_znode_goes(tmp_path: Path) -> None:
+    """Partition states carry KRaft's epoch: a ZooKeeper controller with a lower one is refused by its own data."""
+    cluster = at("hybrid", tmp_path / "forward")
+    cluster.kraft_epoch = cluster.highest_epoch = 40
+    go_back(cluster, tmp_path / "back")
+    is_back(cluster)
+    assert cluster.done.index("set /controller_epoch 40") < cluster.done.index("delete /controller")
+    assert cluster.epoch > 40
+
+
+# -- what is down or lost --------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_with_the_active_controller_dead(tmp_path: Path, entry: str) -> None:
+    """Another leads: a single dead controller bars no way back."""
+    cluster = at(entry, tmp_path / "forward")
+    assert cluster.leader is not None
+    cluster.kill(cluster.leader)
+    go_back(cluster, tmp_path / "back")
+    is_back(cluster)
+
+
+@pytest.mark.parametrize("broker", [0, 1, 2])
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_with_one_broker_down(tmp_path: Path, entry: str, broker: int) -> None:
+    """It has its turn first, after its old session, and no other one is stopped before it is back."""
+    cluster = at(entry, tmp_path / "forward")
+    cluster.kill(broker)
+    cluster.done.clear()
+    go_back(cluster, tmp_path / "back")
+    is_back(cluster)
+    started = next(act for act in cluster.done if act.startswith("start"))
+    assert started.startswith(f"start {broker} ")
+
+
+def test_killed_after_any_effect_a_new_plan_without_the_journal_ends_the_same(memory_path: Path) -> None:
+    """What is left is found from the cluster itself."""
+    for point in range(1, crash_points(memory_path / "count") + 1):
+        folder = memory_path / str(point)
+        folder.mkdir()
+        cluster = at("half of the second roll", folder / "forward")
+        with pytest.raises(Killed):
+            go_back(cluster, folder / "back", KillAt(point))
+        go_back(cluster, folder / "anew")
+        is_back(cluster)
+
+
+def crash_points(folder: Path) -> int:
+    """How many there are on the longest way back."""
+    folder.mkdir()
+    count = KillAt()
+    go_back(at("half of the second roll", folder / "forward"), folder / "back", count)
+    return count.passed
+
+
+def test_killed_at_any_point_the_same_plan_goes_on_and_each_effect_happens_once(memory_path: Path) -> None:
+    """Before an effect, after it, and between it and its note."""
+    (memory_path / "reference").mkdir()
+    reference = at("half of the second roll", memory_path / "reference" / "forward")
+    go_back(reference, memory_path / "reference" / "back")
+    for point in range(1, crash_points(memory_path / "count") + 1):
+        folder = memory_path / str(point)
+        folder.mkdir()
+        cluster = at("half of the second roll", folder / "forward")
+        (folder / "back").mkdir()
+        plan = way_back(cluster)
+        with pytest.raises(Killed):
+            run(cluster, plan, folder / "back", KillAt(point))
+        run(cluster, plan, folder / "back")
+        assert cluster.done == reference.done, f"killed at point {point}"
+        is_back(cluster)

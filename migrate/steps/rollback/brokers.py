@@ -238,9 +238,13 @@ def _actions(step: Roll, world: World, before: Predicted) -> Iterator[Action]:
     found = None if raw is None else _found(step, world, raw)
     if raw is None or not isinstance(found, Restored):
         yield Action("?", where, f"{path} cannot be restored")
-    else:
+    elif found.raw != raw:
         yield Action("~", where, f"restore {path} from {found.source}", tuple(diff(raw, found.raw, path)))
-    yield Action(">", where, "restart: stop, write the file, start")
+    down = back.stopped(world, [step.broker])
+    if not isinstance(down, Unknown) and down and NodeId(step.broker) not in before.configs:
+        yield Action(">", where, "start (it is down): write the file, start")
+    else:
+        yield Action(">", where, "restart: stop, write the file, start")
 
 
 def _mends(world: World, broker: int) -> Iterator[tuple[HostFile, bytes]]:

@@ -117,7 +117,15 @@ def controllers_gone(world: World) -> Readiness:
 
 
 def dual_write_passed(world: World) -> Readiness:
-    """ZooKeeper has what the metadata has: what it lacks would be lost.  Before a copy there is nothing to pass."""
+    """ZooKeeper has what the metadata has: what it lacks would be lost.  Before a copy there is nothing to pass.
+
+    Without a majority nothing is committed or written any more, and nothing will be: that is not waited for.
+    """
+    down = stopped(world, controllers(world))
+    if isinstance(down, Unknown):
+        return down
+    if 2 * len(down) >= len(controllers(world)):
+        return Ready()
     if isinstance(world.kraft, Unknown):
         return NotYet(f"the metadata to be readable ({world.kraft.reason})", "the controllers", AFTER)
     if isinstance(world.zookeeper, Unknown):
