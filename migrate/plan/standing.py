@@ -34,6 +34,7 @@ from migrate.model.views import (
     MigrationZnode,
     NoFile,
     NoZnode,
+    PartitionHealth,
     Quorum,
     Running,
     ZookeeperView,
@@ -133,7 +134,7 @@ def _whole(world: World, node: NodeId, process: Mode) -> bool:
     if isinstance(world.live, Unknown):
         return False
     answer = world.live.metadata.get(node)
-    if not isinstance(answer, MetadataAnswer) or any(node in entry.replicas for entry in answer.unhealthy):
+    if not isinstance(answer, MetadataAnswer) or any(_out_of_sync(entry, node) for entry in answer.unhealthy):
         return False
     if not all(int(node) in other.brokers for other in _answers(world.live)):
         return False
@@ -141,6 +142,10 @@ def _whole(world: World, node: NodeId, process: Mode) -> bool:
         return process is not Mode.KRAFT
     found = world.kraft.brokers.get(node)
     return found is not None and not found.fenced and found.migrating is (process is Mode.MIGRATION)
+
+
+def _out_of_sync(entry: PartitionHealth, node: NodeId) -> bool:
+    return node in entry.replicas and node not in entry.isr
 
 
 def _answers(live: LiveView) -> list[MetadataAnswer]:
@@ -219,7 +224,7 @@ def _owner(view: ZookeeperView) -> Owner:
 def _views(world: World) -> Views:
     """A comparison that was not made is none that found nothing."""
     if isinstance(world.diff, Unknown) or world.diff.unsettled:
-        return Views.BEHIND
+        return Views.UNSEEN
     return Views.DIFFER if world.diff.unexcused else Views.EQUAL
 
 

@@ -65,8 +65,8 @@ def _bring_controllers_up(standing: Standing) -> Choice | None:
 
 def _start_the_one_down(standing: Standing, guards: Guards) -> Choice | None:
     """A broker that is stopped with a file it can start with is started while its controller is still there."""
-    if not standing.any_controller_up and standing.owner is not Owner.ZOOKEEPER:
-        return None  # the znodes first: it could not join anybody
+    if not standing.any_controller_up:
+        return None  # the znodes first: what is half way then is the last roll's
     for number, entry in enumerate(standing.brokers):
         joins = entry.file is Mode.MIGRATION or standing.owner is Owner.ZOOKEEPER
         if entry.process is Mode.DOWN and joins:
@@ -83,7 +83,7 @@ def _no_controllers(standing: Standing, guards: Guards) -> Choice | None:
     up = [n for n, entry in enumerate(standing.controllers) if entry.process or entry.returns]
     dual = standing.metadata is Metadata.MIGRATION and standing.znode is Znode.COPIED
     if up:
-        if dual and standing.views is Views.BEHIND and Guard.DUAL_WRITE in guards:
+        if dual and standing.views in (Views.BEHIND, Views.UNSEEN) and Guard.DUAL_WRITE in guards:
             return Wait("dual write")
         if standing.owner is Owner.KRAFT and Guard.CONTROLLERS_GONE not in guards:
             return Moves((Move(Act.DELETE_CONTROLLER),))

@@ -103,8 +103,8 @@ def _second_roll(standing: Standing, guards: Guards) -> Choice | None:
 def _unequal(standing: Standing, guards: Guards) -> Choice | None:
     if standing.views is Views.EQUAL or Guard.ZERO_DIFFERENCE not in guards:
         return None
-    if standing.views is Views.BEHIND:
-        return Wait("dual write")
+    if standing.views is not Views.DIFFER:
+        return Wait("dual write, and a comparison")
     return Stop("ZooKeeper and the metadata differ", Guard.ZERO_DIFFERENCE)
 
 

@@ -63,11 +63,15 @@ class Owner(IntEnum):
 
 
 class Views(IntEnum):
-    """ZooKeeper against the metadata: BEHIND is what dual write has not written yet, DIFFER what no rule excuses."""
+    """ZooKeeper against the metadata: BEHIND is what dual write has not written yet, DIFFER what no rule excuses.
+
+    UNSEEN: nobody compared them; after the controllers are gone, nobody may be able to.
+    """
 
     EQUAL = 0
     BEHIND = 1
     DIFFER = 2
+    UNSEEN = 3
 
 
 @dataclass(frozen=True, slots=True, order=True)

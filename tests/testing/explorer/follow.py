@@ -39,6 +39,7 @@ SILENT: Final = (
     "a client makes a topic in KRaft alone",
     "dual write catches up",
 )
+ELECTED: Final = ("a controller with", "a controller WITHOUT")
 DRIVER: Final[dict[str, tuple[Driver, tuple[str, ...]]]] = {
     "INACTIVE": (Driver.INACTIVE, ()),
     "WAIT_FOR_CONTROLLER_QUORUM": (Driver.WAITING, ()),
@@ -125,9 +126,7 @@ class Follower:
             case {"event": "effect", "effect": str(effect), "step": str(step)}:
                 yield from self._effect(state, effect, event.get("node", -1), step)
             case {"event": "elected", "node": int(node)}:
-                yield from _moved(
-                    state, ("a controller with", "a controller WITHOUT"), lambda after: _leads(after, node)
-                )
+                yield from _moved(state, ELECTED, lambda after: _leads(after, node))
             case {"event": "state", "state": str(name)}:
                 if name == "MIGRATION":
                     yield from _moved(state, ("the copy's transaction is committed",))
@@ -176,10 +175,7 @@ class Follower:
             yield state  # a new topic's, and the model did not have to make it
         elif node in self.assigning or entry[B.PROCESS] == Mode.KRAFT:
             after, breach = effects.act(state, Act.ASSIGN, number, late=False)
-            reported = [
-                plain_ints(found) for text, found in kafka.moves(state) if text.startswith("a KRaft broker rep")
-            ]
-            yield from (found for found in reported if _broker(found, node)[1][B.DIRS] == 1)
+            yield from _moved(state, ("a KRaft broker rep",), lambda found: _broker(found, node)[1][B.DIRS] == 1)
             if node in self.assigning and not breach and _broker(after, node)[1][B.DIRS] == 1:
                 yield plain_ints(after)
 

@@ -45,7 +45,7 @@ def majority(cluster: Cluster) -> bool:
 
 
 def _elections(cluster: Cluster) -> Iterator[Step]:
-    """`raft/.../KafkaRaftClient`: any live voter may win.  What it writes: `MD/controller/ActivationRecordsGenerator`."""
+    """`KafkaRaftClient`: any live voter may win.  What it writes: `MD/controller/ActivationRecordsGenerator`."""
     if leader(cluster) is not None or not majority(cluster):
         return
     for node in sorted({entry for entry in cluster[1] if entry[C.PROCESS]}):
@@ -139,7 +139,7 @@ def _sync(cluster: Cluster) -> Step:
 
 
 def _tell(cluster: Cluster) -> Step:
-    """SendRPCsToBrokersEvent: full LeaderAndIsr; logs that it does not list become strays (`KS/server/ReplicaManager`)."""
+    """SendRPCsToBrokersEvent: full LeaderAndIsr; logs that it does not list become strays (`ReplicaManager`)."""
     brokers, controllers, common = cluster
     told = [put(entry, (B.BELIEVES, 1)) if entry[B.PROCESS] == Mode.MIGRATION else entry for entry in brokers]
     stray = common[G.EMPTIED] and any(entry[B.PROCESS] == Mode.MIGRATION for entry in brokers)
@@ -216,7 +216,7 @@ def _joins(cluster: Cluster, number: int, node: Node) -> Iterator[Step]:
 
 
 def _zookeeper_controller(cluster: Cluster) -> Iterator[Step]:
-    """`KS/controller/KafkaController`: every ZooKeeper-mode broker watches `/controller` and takes it when it is free."""
+    """`KS/controller/KafkaController`: ZooKeeper-mode brokers watch `/controller`; one takes it when it is free."""
     common = cluster[2]
     if common[G.OWNER] != Owner.NOBODY:
         return
@@ -250,7 +250,7 @@ def _with_a_new_topic(cluster: Cluster) -> Cluster:
 def _supervisor(cluster: Cluster) -> Iterator[Step]:
     """Crashed processes are started again by whoever owns them; what was stopped on purpose is not.
 
-    A failed disk is replaced, and the file that another hand changed is put back: faults are few, so both come to an end.
+    A failed disk is replaced, a file that another hand changed is put back: faults are few, so both end.
     """
     for number, node in each(cluster[0]):
         if node[B.DISK]:

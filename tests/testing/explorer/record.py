@@ -1,4 +1,4 @@
-"""From a real run's folder to a trace: one line an event, in the order of time, without paths, ids of topics or secrets.
+"""From a real run's folder to a trace: one line an event, in the order of time, without paths, ids or secrets.
 
 Sources: the journals (effects of the engine), one controller's metadata log (elections, states, registrations,
 directories), the nodes' own logs (starts and ends of processes, states of the migration driver).
@@ -8,7 +8,7 @@ directories), the nodes' own logs (starts and ends of processes, states of the m
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import json
 import re
 import sys
@@ -34,8 +34,10 @@ NOWHERE: Final = frozenset({str(MIGRATING), str(UNASSIGNED)})
 def record(lab: Lab) -> list[Event]:
     """The whole trace of a lab."""
     found = [*effects(Path(lab.inventory.runs)), *metadata(_metadata_log(lab))]
-    for node in (*lab.topology.brokers, *lab.topology.controllers):
-        found.extend(own_log(node.id, Path(lab.topology.log(node.name))))
+    nodes = {node.id: node.name for node in lab.topology.brokers}
+    nodes |= {node.id: node.name for node in lab.topology.controllers}
+    for node, name in nodes.items():
+        found.extend(own_log(node, Path(lab.topology.log(name))))
     found.sort(key=lambda event: event["at"])
     found = list(_outside(found))
     begin = found[0]["at"]
@@ -97,7 +99,8 @@ def _record(kind: str, data: dict[str, Any], replicas: dict[tuple[str, int], Any
 
 def _known(replicas: dict[tuple[str, int], tuple[list[int], list[str]]]) -> set[int]:
     """Brokers whose every replica has a directory."""
-    brokers, unknown = set(), set()
+    brokers: set[int] = set()
+    unknown: set[int] = set()
     for listed, directories in replicas.values():
         brokers.update(listed)
         unknown.update(broker for broker, where in zip(listed, directories, strict=True) if where in NOWHERE)
@@ -111,7 +114,7 @@ def own_log(node: int, path: Path) -> Iterator[Event]:
             stamp = STAMP.match(line)
             if stamp is None:
                 continue
-            at = datetime.datetime.fromisoformat(stamp[1]).astimezone().timestamp() + int(stamp[2]) / 1000
+            at = dt.datetime.fromisoformat(stamp[1]).astimezone().timestamp() + int(stamp[2]) / 1000
             driver = DRIVER.search(line)
             if driver is not None:
                 yield {"at": at, "event": "driver", "node": int(driver[1]), "before": driver[2], "after": driver[3]}
