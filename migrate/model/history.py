@@ -3,7 +3,7 @@
 | event | data |
 |---|---|
 | `run` | plan (fingerprint), tool, cluster, cluster_id, change, host: always the first line |
-| `session` | pid, host, resumed (bool): one each time the engine starts on this journal |
+| `session` | pid, host, resumed (bool), boot and at (a clock nobody sets): one each time the engine starts here |
 | `stage` | stage: the first step of a stage begins |
 | `intend` | step, stage, title |
 | `effect` / `effected` | step, effect, node, detail: before and after one effect |
@@ -11,7 +11,7 @@
 | `waiting` | step, what, owner, next, progress: a wait began or advanced |
 | `ledger` | step, offset, engine, cells: list of {broker, directory, path, states: {state: replicas}} |
 | `diff` | step, offset, lag, counts: {kind: {class: fields}}, unexcused, expected: {rule: fields}, blind_spots |
-| `conclude` | step, stage, outcome (Verified, AlreadyDone, Failed, Refused, Unknown, NotYet), reason, evidence (list) |
+| `conclude` | step, stage, outcome (Verified, AlreadyDone, Failed, Refused, Unknown), reason, evidence, boot, at |
 | `stop` | reason, code: why the engine stopped before the end |
 | `note` | key, value |
 | `end` | target: every step of the plan is concluded |

@@ -40,6 +40,9 @@ class Clock(Protocol):
     def monotonic(self) -> float:
         """Seconds that never go back."""
 
+    def boot(self) -> str:
+        """What `monotonic` counts from: readings of two processes compare only under the same name."""
+
     def sleep(self, seconds: float) -> None:
         """Wait."""
 

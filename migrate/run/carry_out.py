@@ -91,6 +91,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     """
     steps = [own_step(planned) for planned in plan.steps]
     _confirmed(plan, options)
+    _same_tool(plan)
     _same_playbook(plan, sources)
     folder = folder_of(sources.inventory, plan)
     if not isinstance(sources.playbook, Unknown):
@@ -178,6 +179,16 @@ def _cluster_named(plan: Plan, options: Options) -> None:
             f"the cluster's name was not given: {options.confirm_cluster!r} is not this cluster",
             why="after finalize there is no way back, and fingerprints of two clusters look alike",
             next_step="type the name on a terminal, or give it with --confirm-cluster NAME",
+        )
+
+
+def _same_tool(plan: Plan) -> None:
+    """Another version may do other things under the same names: it makes a plan of its own."""
+    if plan.tool_version != __version__:
+        raise PlanIsStale(
+            f"the plan was made by version {plan.tool_version} of this tool, this is {__version__}",
+            why="its steps may mean something else here",
+            next_step="make the plan anew with this version, or go on with that one; nothing was changed",
         )
 
 

@@ -4,7 +4,7 @@
 
 | label | where |
 |---|---|
-| `before:EFFECT:NODE`, `after:EFFECT:NODE` | around every effect, the first behind its intent, the second before `effected` |
+| `before:EFFECT:NODE`, `after:EFFECT:NODE` | around every effect: behind its intent, before `effected` |
 | `unsynced:EVENT` | a line of the journal is written and not yet fsynced |
 | `unsynced:FILE` | the same of a configuration file: its new content has no name yet |
 | `proof:STEP` | the effects of a step are done, and nothing of it is proven |

@@ -21,6 +21,7 @@ from migrate.model.step import HalfDone, NotBegun, Predicted, Progress, Step
 from migrate.model.world import World
 from migrate.run import guards, snapshots, staleness
 from migrate.run import journal as journals
+from migrate.run.elapsed import reading, since_last_roll
 from migrate.run.gatekeeper import Gatekeeper, OpenGate
 from migrate.run.journal import Journal
 from migrate.run.waits import Wait
@@ -65,7 +66,7 @@ class Engine:
         events = self._with.journal.events
         self._done, begun = set(journals.concluded(events)), journals.begun(events)
         resumed = any(event.name == "session" for event in events)
-        self._write("session", pid=os.getpid(), host=socket.gethostname(), resumed=resumed)
+        self._write("session", pid=os.getpid(), host=socket.gethostname(), resumed=resumed, **reading(self._with.clock))
         try:
             self._steps(begun)
         except MigrateError as error:
@@ -159,7 +160,7 @@ class Engine:
 
     def _conclude(self, planned: PlannedStep, outcome: object, *, evidence: list[str], reason: str) -> None:
         data = {"step": planned.id, "stage": planned.stage.label, "outcome": type(outcome).__name__}
-        self._write("conclude", **data, reason=reason, evidence=evidence)
+        self._write("conclude", **data, reason=reason, evidence=evidence, **reading(self._with.clock))
 
     def _observe(self, needs: Any) -> World:
         return self._with.observer.observe(needs, self._facts())
@@ -167,11 +168,9 @@ class Engine:
     def _facts(self) -> Mapping[str, str]:
         events = self._with.journal.events
         found = journals.notes(events)
-        # where another run rolled the brokers, this journal proves dual write only since this run began
-        since = [event.time for event in events if event.name == "session"][:1]
-        since += [event.time for event in journals.of_stage(events, "kraft-mode")]
-        if since:
-            found["soak_elapsed"] = f"{max(0.0, self._with.clock.now() - since[-1]):.1f}"
+        elapsed = since_last_roll(events, self._with.clock)
+        if elapsed is not None:
+            found["soak_elapsed"] = f"{elapsed:.1f}"
         return found
 
     def _write(self, name: str, **data: Any) -> None:

@@ -190,16 +190,17 @@ class Soak(BaseStep):
 
     def verify(self, world: World) -> Outcome:
         """The time has passed since the last roll, and everything still holds."""
-        waited = float(world.facts.get("soak_elapsed", "0"))
-        if waited < self.seconds:
+        waited, state = float(world.facts.get("soak_elapsed", "0")), gates.state_is(world, ZkMigrationState.MIGRATION)
+        if waited < self.seconds and isinstance(state, Ready):
             return NotYet(
                 f"the soak to last {self.seconds:g} s (so far {waited:.0f} s)",
                 "the calendar",
                 "nothing; run the same command again later if you like",
                 progress=f"{waited:.0f}",
+                pace=min(5.0, self.seconds - waited),  # each look compares everything
             )
         found = gates.first(
-            gates.state_is(world, ZkMigrationState.MIGRATION),
+            state,
             gates.all_brokers_kraft(world),
             gates.views_equal(world),
             gates.ledger_is(world, ReplicaState.VERIFIED),

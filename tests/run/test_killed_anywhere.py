@@ -10,6 +10,7 @@ import pytest
 from migrate.model.stage import Stage
 from migrate.run.effects import EFFECTS
 from tests.run.test_engine import plan_for
+from tests.run.test_rollback import ENTRIES, at, way_back
 from tests.testing.killing import Everywhere, Walk, carry_out, memory_folder, recover, walk_all_kills
 from tests.testing.simulated import SimulatedCluster
 
@@ -48,6 +49,27 @@ def test_a_plan_that_parks_early_is_killed_as_well(target: Stage) -> None:
     with memory_folder() as folder:
         walk = walk_all_kills(SimulatedCluster.in_zookeeper_mode, plan_for(cluster, target), folder, most=20)
     assert walk.recoveries == 20
+
+
+@pytest.mark.parametrize("entry", ["hybrid", "half of the second roll", "controllers up"])
+def test_the_way_back_is_killed_as_well(entry: str, tmp_path: Path) -> None:
+    """Every single kill of a rollback, and the first kills of its recoveries."""
+    plan = way_back(at(entry, tmp_path / "forward"))
+    with memory_folder() as folder:
+        walk = walk_all_kills(lambda: at(entry, tmp_path / "forward"), plan, folder, most=220)
+    assert walk.recoveries >= min(220, len(walk.seen))
+    assert walk.deepest >= 2 or not walk.waiting
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("entry", ENTRIES)
+def test_every_number_of_kills_of_the_way_back(entry: str, tmp_path: Path) -> None:
+    """The whole walk, from every entry."""
+    plan = way_back(at(entry, tmp_path / "forward"))
+    with memory_folder() as folder:
+        walk = walk_all_kills(lambda: at(entry, tmp_path / "forward"), plan, folder)
+    print(f"{entry}: {walk.points} points, {walk.recoveries} states recovered from, {walk.deepest} kills deep")
+    assert walk.waiting == []
 
 
 def test_a_point_stands_before_and_after_every_effect_and_behind_every_unsynced_line() -> None:

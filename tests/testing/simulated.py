@@ -60,6 +60,10 @@ class FakeClock:
         """The same seconds."""
         return self.time
 
+    def boot(self) -> str:
+        """One host that is never restarted."""
+        return "boot"
+
     def sleep(self, seconds: float) -> None:
         """Let them pass."""
         self.time += seconds
