@@ -6,11 +6,12 @@ One of them a commit (`tests/testing/rotating.py`); `KRAFT_MIGRATE_ROTATE=stuck=
 from __future__ import annotations
 
 import json
+import shutil
 import socket
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,6 @@ class Cluster:
 
     lab: Lab
     used: bool = False
-    dead: list[str] = field(default_factory=list)  # addresses where nobody listens
 
     def status(self) -> Any:
         """`status --output json`."""
@@ -226,18 +226,34 @@ def no_topic_id(cluster: Cluster, stack: ExitStack) -> None:
 
 
 def no_flag(cluster: Cluster, stack: ExitStack) -> None:
-    """A follower runs without the flag: the others wait for it, whatever the brokers do."""
-    leader = cluster.status()["quorum"]["leader"]
-    node = next(controller for controller in cluster.lab.topology.controllers if controller.id != leader)
-    right = cluster.lab.topology.config(node.name).read_bytes()
+    """One of three controllers is provisioned without the flag: first it is not there, then it is there without.
+
+    From its first start on: a leader that has once seen all of them ready does not look again.
+    """
+    lab, last = cluster.lab, cluster.lab.topology.controllers[-1]
+    value = json.loads(cluster.zookeeper(stack).get("/cluster/id")[0])
+    right = lab.topology.config(last.name).read_bytes()
     assert parse(right)[FLAG] == "true"
-    cluster.restart(node.name, edit(right, {}, [FLAG]))
-    cluster.until(lambda found: ("S-STUCK-20", [node.id]) in codes(found))
+    for controller in lab.topology.controllers:
+        lab.supervisor.stop(controller.name, STOP)
+        shutil.rmtree(controller.metadata_directory)
+        Path(controller.metadata_directory).mkdir()
+        lab.supervisor.format_storage(controller.name, value["id"], "3.9")
+    lab.topology.config(last.name).write_bytes(edit(right, {}, [FLAG]))
+    for controller in lab.topology.controllers[:-1]:
+        lab.supervisor.start(controller.name)
+    found = cluster.until(lambda found: found.get("stage") == "controllers")
+    assert ("S-STUCK-20", [last.id]) in codes(found)
+    assert ("S-STUCK-22", [last.id]) in codes(found)
+    lab.supervisor.start(last.name)
     cluster.roll(0, 1, 2)
-    found = cluster.until(lambda found: codes(found) == [("S-STUCK-20", [node.id])])
+    told = f"Controller {last.id} has not enabled {FLAG}"
+    found = cluster.until(
+        lambda found: codes(found) == [("S-STUCK-20", [last.id])] and told in " ".join(found["waiting"][0]["evidence"])
+    )
     (row,) = found["waiting"]
     assert row["cause"] == f"{FLAG} is missing in its file"
-    assert f"Controller {node.id} has not enabled" in " ".join(row["evidence"])
-    assert row["waits_for"] == f"controller {node.id} to register with the migration flag"
-    assert cluster.lab.inventory.node(NodeId(node.id)).config in row["owner"]
-    cluster.restart(node.name, right)
+    assert row["waits_for"] == f"controller {last.id} to register with the migration flag"
+    assert lab.inventory.node(NodeId(last.id)).config in row["owner"]
+    assert f"because {FLAG} is missing in its file" in cluster.text()
+    cluster.restart(last.name, right)

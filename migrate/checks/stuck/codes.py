@@ -134,8 +134,9 @@ DOCS: Final = (
         "a controller's file lacks the migration flag",
         QUORUM,
         f"{NOT_READY}Controller N has not enabled zookeeper.metadata.migration.enable",
-        "The copy begins only when every controller has registered with the flag. Worse: elected after the copy, such "
-        "a controller would finalize at once.",
+        "The copy begins only when every controller has registered with the flag; a leader that has once seen all of "
+        "them ready does not look again, and goes on without. That is worse: elected after the copy, such a controller "
+        "finalizes at once.",
         "Put zookeeper.metadata.migration.enable=true into that file, then restart that controller.",
         AT_ONCE,
         "KRaftMigrationDriver; KAFKA-20960; seen",
@@ -145,7 +146,8 @@ DOCS: Final = (
         "a controller was started before the flag stood in its file",
         QUORUM,
         f"{NOT_READY}Controller N has not enabled zookeeper.metadata.migration.enable",
-        "A process keeps the configuration that it was started with.",
+        "A process keeps the configuration that it was started with. A leader that has once seen all controllers ready "
+        "goes on without it; elected after the copy, it finalizes at once.",
         "Restart that controller.",
         AT_ONCE,
         "RegisterControllerRecord.zkMigrationReady",
