@@ -20,6 +20,8 @@ COMMANDS: Final = {
     "plan": ("migrate.cli.plan", "plan", "Say exactly what would happen; change nothing."),
     "apply": ("migrate.cli.apply", "apply", "Carry out a saved plan, with a proof after every step."),
     "rollback": ("migrate.cli.rollback", "rollback", "The way back to ZooKeeper mode: plan, apply."),
+    "approve": ("migrate.cli.approve", "approve", "Say yes to exactly one saved plan; signed, it is proven."),
+    "control": ("migrate.cli.control", "control", "Wishes to a run: pause, resume, hold-after, abort, show."),
     "status": ("migrate.cli.status", "status", "Where the migration stands, and what comes next."),
     "diff": ("migrate.cli.diff", "diff", "Compare ZooKeeper with KRaft, field by field."),
     "directories": ("migrate.cli.directories", "directories", "Log directories: show, verify, assign, collector."),
@@ -29,6 +31,7 @@ COMMANDS: Final = {
     "report": ("migrate.cli.report", "report", "Write the report of a run."),
     "playbook": ("migrate.cli.playbook", "playbook", "Playbooks: lint, schema, show."),
     "explain": ("migrate.cli.explain", "explain", "What a code means, and what to do about it."),
+    "unlock": ("migrate.cli.unlock", "unlock", "Show who holds the lock; remove a dead owner's by its id."),
     "doctor": ("migrate.cli.doctor", "doctor", "What is here, what is missing, what to do."),
 }
 HELP_NAMES: Final = ["-h", "--help"]

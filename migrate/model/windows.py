@@ -81,11 +81,14 @@ class Closed:
 
 def state(window: Window, now: float) -> Open | Closed:
     """Is the window open at that moment?"""
-    for start, end in intervals(window, now, now + HORIZON_DAYS * 86400.0):
-        if start <= now:
-            return Open(end)
-        return Closed(_why(window, now), start)
-    return Closed(_why(window, now), None)
+    for days in (BACK_DAYS, HORIZON_DAYS):  # asked every second while a run waits, and mostly answered by this week
+        horizon = now + days * 86400.0
+        found = next(intervals(window, now, horizon), None)
+        if found is not None and found[0] > now:
+            return Closed(_why(window, now), found[0])
+        if found is not None and found[1] < horizon:
+            return Open(found[1])
+    return Closed(_why(window, now), None) if found is None else Open(found[1])
 
 
 def intervals(window: Window, since: float, until: float) -> Iterator[Interval]:

@@ -269,16 +269,24 @@ class RunGate:
         estimate = 900.0 if isinstance(self.playbook, Unknown) else self.playbook.pace.node_estimate
         return Durations(estimate, measured(self.journal.events, {step.id: step.kind for step in self.plan.steps}))
 
-    def _acted(self) -> bool:
-        """Did this session begin or end a step?"""
+    def _touched(self) -> set[str]:
+        """The steps that this session began or ended."""
+        found: set[str] = set()
         for event in reversed(self.journal.events):
-            if event.name in ("intend", "conclude", "session"):
-                return event.name != "session"
-        return False
+            if event.name == "session":
+                break
+            if event.name in ("intend", "conclude"):
+                found.add(str(event.data["step"]))
+        return found
+
+    def _acted(self) -> bool:
+        """Did this session change anything?"""
+        touched = self._touched()
+        return any(step.actions for step in self.plan.steps if step.id in touched)
 
     def _may_stop(self, index: int) -> bool:
         """Not to begin is always possible; later only at parking points."""
-        return not self._acted() or may_park_before(self.plan.steps, index)
+        return may_park_before(self.plan.steps, index) or not self._touched()
 
     def _restarts(self, planned: PlannedStep) -> bool:
         return any(action.symbol in (">", "!") and not action.znode for action in planned.actions)

@@ -1,0 +1,116 @@
+"""`approve`: say yes to exactly one plan, by name; proven where it is signed."""
+
+from __future__ import annotations
+
+import getpass
+import pathlib
+import socket
+import sys
+
+import click
+
+from migrate.cli.errors import EXIT_OK
+from migrate.cli.options import output_option
+from migrate.errors import KeyUnusable, UsageWrong
+from migrate.model.approvals import Approval, ApprovalPolicy
+
+
+@click.command()
+@click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=pathlib.Path))
+@click.option("--as", "reviewer", metavar="NAME", help="The reviewer's name in the playbook.  Default: your account's.")
+@click.option("--sign", "key_file", metavar="KEYFILE", type=click.Path(path_type=pathlib.Path), help="Ed25519 key.")
+@click.option("--stage", "stages", multiple=True, metavar="STAGE", help="Only for this stage; repeatable.")
+@click.option("--comment", default="", help="What was looked at.")
+@click.option(
+    "--out", type=click.Path(path_type=pathlib.Path), help="Write it there, to be carried to the run's folder."
+)
+@output_option
+def approve(
+    plan_file: pathlib.Path,
+    reviewer: str | None,
+    key_file: pathlib.Path | None,
+    stages: tuple[str, ...],
+    comment: str,
+    out: pathlib.Path | None,
+    output: str,
+) -> int:
+    """Approve the saved plan PLAN, and no other: the approval is bound to its fingerprint.
+
+    The name is recorded.  Where the playbook has a public key for it (spec.approvals.keys) it must be proven: give the
+    private key of the pair, PEM or OpenSSH (ssh-keygen -t ed25519), with --sign.  The approval is a file in the run's
+    folder, approvals/; nothing else is changed.
+    """
+    import json
+    import time
+
+    from migrate.cli.planning import load_plan
+    from migrate.playbook.load import load_inventory, load_playbook
+    from migrate.run import approvals
+    from migrate.run.carry_out import folder_of
+
+    plan = load_plan(plan_file)
+    playbook, inventory = load_playbook(plan.playbook), load_inventory(plan.inventory)
+    account = getpass.getuser()
+    name = reviewer or account
+    asked = asked_for(playbook.approvals, name, stages, back=plan.back)
+    given = Approval(plan.fingerprint, name, account, socket.gethostname(), round(time.time(), 3), stages, comment)
+    if key_file is not None:
+        given = signed(given, key_file, playbook.approvals.keys.get(name, ""))
+    elif name in playbook.approvals.keys or playbook.approvals.signed:
+        raise KeyUnusable(f"an approval of {name} counts only where it is signed", next_step="give --sign KEYFILE")
+    folder = folder_of(inventory, plan)
+    if out is None:
+        folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path = approvals.save(folder.path, given)
+    else:
+        path = out
+        approvals.write(out, given)
+    if output == "json":
+        click.echo(
+            json.dumps({**json.loads(approvals.to_json(given)), "file": str(path), "counts_for": asked}, indent=1)
+        )
+        return EXIT_OK
+    click.echo(f"plan {plan.short} of cluster {plan.cluster}, up to stage {plan.target.label}: approved by {name}")
+    click.echo(f"for      {', '.join(asked)}")
+    click.echo(f"name     {'proven by its signature' if given.signature else 'recorded, not proven'}")
+    click.echo(f"written  {path}")
+    return EXIT_OK
+
+
+def asked_for(policy: ApprovalPolicy, name: str, stages: tuple[str, ...], *, back: bool) -> list[str]:
+    """The stages whose rules name this reviewer; UsageWrong where there is none: no yes is void."""
+    rules = {stage: rule for stage, rule in policy.rules.items() if (stage == "rollback") == back}
+    unknown = [stage for stage in stages if stage not in rules]
+    if unknown:
+        raise UsageWrong(f"stage {unknown[0]} asks for no approval: {', '.join(rules) or 'none does'}")
+    found = [
+        stage for stage, rule in rules.items() if name in policy.reviewers(rule) and (not stages or stage in stages)
+    ]
+    if not found:
+        known = sorted({person for rule in rules.values() for person in policy.reviewers(rule)})
+        raise UsageWrong(f"{name} is no reviewer of this plan's stages; they are: {', '.join(known) or 'none'}")
+    return found
+
+
+def signed(given: Approval, key_file: pathlib.Path, wanted: str) -> Approval:
+    """The approval with its signature; KeyUnusable where the key is another one than the playbook's."""
+    from dataclasses import replace
+
+    from migrate.run import approvals
+
+    if not wanted:
+        raise KeyUnusable(
+            f"the playbook has no public key for {given.reviewer}",
+            next_step="write it under spec.approvals.keys, then plan again; or approve without --sign",
+        )
+
+    def passphrase() -> str:
+        if not sys.stdin.isatty():
+            raise KeyUnusable("the key is encrypted, and there is no terminal to ask for its passphrase")
+        text: str = click.prompt("Passphrase of the key", hide_input=True, err=True)
+        return text
+
+    key = approvals.signing_key(key_file, passphrase)
+    if approvals.public_line(key) != wanted:
+        raise KeyUnusable(f"the key is another one than the playbook has for {given.reviewer}", where=str(key_file))
+    return replace(given, signature=approvals.sign(key, given.signed_bytes()))

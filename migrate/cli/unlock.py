@@ -1,0 +1,113 @@
+"""`unlock`: remove the lock of a dead owner, after showing whose it is, and only by its id."""
+
+from __future__ import annotations
+
+import json
+import pathlib
+import sys
+from typing import Any, Final
+
+import click
+
+from migrate.cli.errors import EXIT_OK
+from migrate.cli.options import cluster_options, load_target, output_option
+from migrate.errors import LockNotDead
+
+DEFAULT_PATH: Final = "/kraft-migrate/lock"
+
+
+@click.command()
+@cluster_options
+@click.option("--id", "token", type=int, metavar="ID", help="The lock's id, as this command shows it.")
+@output_option
+def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token: int | None, output: str) -> int:
+    """Show who holds the lock on the cluster; with its id, remove it.
+
+    ZooKeeper frees a lock by itself when its owner's session ends, some seconds after the process died: look again
+    before you remove one.  A lock is removed only if its owner is dead, or cannot be seen from here, and only by its
+    id, which a terminal asks for.  A living owner is never robbed.  The old owner's writes are refused from then on.
+
+    Exit code 0: shown, removed, or there is none; 7: the owner lives, or the id is another.
+    """
+    from migrate.model.inventory import Playbook
+    from migrate.observe.sources import Sources
+    from migrate.run import owners
+    from migrate.zookeeper import unlock as locks
+    from migrate.zookeeper.znode import Absent
+
+    found, loaded = load_target(playbook, inventory)
+    path = loaded.lock_path if isinstance(loaded, Playbook) else DEFAULT_PATH
+    file = pathlib.Path(found.runs) / "lock"
+    sources = Sources(found, loaded, None)
+    try:
+        client = sources.zookeeper_client()
+        seen = locks.look(client, path)
+        held = None if isinstance(seen, Absent) else seen
+        answer = described(held, owners.of_file(file), path, file)
+        click.echo(json.dumps(answer, indent=1) if output == "json" else as_text(answer))
+        if answer["file"]["alive"] == owners.Alive.LIVES or answer["znode"].get("alive") == owners.Alive.LIVES:
+            raise LockNotDead("the owner lives: stop that process instead", where=path)
+        if held is None:
+            if answer["file"]["owner"] and token is None:
+                owners.empty(file)
+            return EXIT_OK
+        given = token if token is not None else typed_id(output)
+        if given is None:
+            return EXIT_OK
+        if given != held.token:
+            raise LockNotDead(f"{given} is not the id of this lock", where=path)
+        locks.remove(client, held)
+        if file.exists():
+            owners.empty(file)
+        click.echo(f"removed: the lock with id {held.token}", err=output == "json")
+        return EXIT_OK
+    finally:
+        sources.close()
+
+
+def described(held: Any, file_owner: Any, path: str, file: pathlib.Path) -> dict[str, Any]:
+    """Both locks as plain values."""
+    from migrate.run import owners
+
+    znode: dict[str, Any] = {"path": path, "held": held is not None}
+    if held is not None:
+        holder = held.holder
+        alive = owners.Alive.UNSEEN if holder is None else owners.process(holder.host, holder.pid)
+        znode |= {"id": held.token, "session": f"0x{held.session:x}", "alive": str(alive)}
+        if holder is not None:
+            znode |= {name: getattr(holder, name) for name in ("owner", "host", "pid", "since", "plan")}
+            znode["session_seconds"] = holder.session_seconds
+    text = "" if file_owner is None else file_owner.text
+    lives = file_owner is not None and file_owner.held
+    state = str(owners.Alive.LIVES if lives else owners.Alive.DEAD) if text or lives else "nobody"
+    return {"schema": 1, "znode": znode, "file": {"path": str(file), "owner": text, "alive": state}}
+
+
+def as_text(answer: dict[str, Any]) -> str:
+    """The same for a person."""
+    znode, file = answer["znode"], answer["file"]
+    lines = []
+    if not znode["held"]:
+        lines.append(f"znode    {znode['path']}: nobody holds it")
+    elif "owner" in znode:
+        lines += [
+            f"znode    {znode['path']}, id {znode['id']}",
+            f"owner    {znode['owner']} on {znode['host']}, process {znode['pid']}, since {znode['since']}",
+            f"plan     {znode['plan'] or '-'}",
+            f"alive?   the process {znode['alive']}",
+            f"session  {znode['session']}: ends {znode['session_seconds']:g} s after its last sign of life",
+        ]
+    else:
+        lines.append(f"znode    {znode['path']}, id {znode['id']}: no run of this tool wrote it")
+    owner = f"{file['owner']}: {file['alive']}" if file["owner"] else "nobody"
+    lines.append(f"file     {file['path']}: {owner}")
+    return "\n".join(lines)
+
+
+def typed_id(output: str) -> int | None:
+    """The id as a person types it; None where there is no terminal, or nothing was typed."""
+    if output == "json" or not sys.stdin.isatty():
+        click.echo("nothing was removed: give --id with the id above", err=True)
+        return None
+    text: str = click.prompt("Type the lock's id to remove it", default="", show_default=False, err=True)
+    return int(text) if text.strip().isdecimal() else None
