@@ -13,7 +13,7 @@ import secrets
 import stat
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +29,7 @@ from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaMissing,
 
 PROBE_PREFIX: Final = ".kraft-migrate-probe-"
 PROBE_SECONDS: Final = 10.0  # a disk that takes longer to store one block is no disk to migrate on
+PROBE_EVERY: Final = 5.0  # seconds that a stored block counts: waits look several times a second, brokers write too
 METADATA_FOLDER: Final = f"{METADATA_TOPIC}-0"
 REMOTE_INDEX_CACHE: Final = "remote-log-index-cache"  # tiered storage: Kafka skips it too (LogManager)
 PARTITION_METADATA: Final = "partition.metadata"
@@ -43,10 +44,18 @@ class _NotOursError(Exception):
 
 
 class LocalDisks:
-    """`model.ports.Disks` for brokers on this host."""
+    """`model.ports.Disks` for brokers on this host.
 
-    def __init__(self, probe_seconds: float = PROBE_SECONDS) -> None:
+    Everything is looked at each time, but for one thing: a directory that has just stored a block is not asked to store
+    another within PROBE_EVERY seconds, unless it does not answer.  One that did not store one is asked each time.
+    """
+
+    def __init__(
+        self, probe_seconds: float = PROBE_SECONDS, *, monotonic: Callable[[], float] = time.monotonic
+    ) -> None:
         self._probe_seconds = probe_seconds
+        self._monotonic = monotonic
+        self._stored: dict[str, float] = {}  # path -> when it last stored a block
 
     def look(self, broker: NodeId, log_dirs: Sequence[str], metadata_dir: str | None) -> BrokerDisks | Unknown:
         """Every directory, healthy or not; Unknown when we lack the rights that the broker has."""
@@ -54,30 +63,49 @@ class LocalDisks:
         known = {os.path.normpath(path) for path in log_dirs}
         apart = metadata_dir if metadata_dir and os.path.normpath(metadata_dir) not in known else None
         paths = dict.fromkeys((*log_dirs, *([apart] if apart else [])))
-        looks = {path: _Look(path, mounts) for path in paths}
+        now = self._monotonic()
+        looks = {path: _Look(path, mounts, probe=not self._stored_lately(path, now)) for path in paths}
         deadline = time.monotonic() + self._probe_seconds
         try:
             found = {path: look.directory(deadline) for path, look in looks.items()}
+            for path, look in looks.items():
+                if look.silent:
+                    look = looks[path] = _Look(path, mounts, probe=True)  # noqa: PLW2901 - in its place
+                    found[path] = look.directory(time.monotonic() + self._probe_seconds)
         except _NotOursError as error:
             return Unknown(str(error))
+        self._remember(looks, found, now)
         return BrokerDisks(broker, tuple(found[path] for path in log_dirs), found[apart] if apart else None)
+
+    def _stored_lately(self, path: str, now: float) -> bool:
+        last = self._stored.get(path)
+        return last is not None and now - last < PROBE_EVERY
+
+    def _remember(self, looks: Mapping[str, _Look], found: Mapping[str, Directory], now: float) -> None:
+        for path, look in looks.items():
+            if found[path].problem:
+                self._stored.pop(path, None)
+            elif look.probe:
+                self._stored[path] = now
 
 
 class _Look:
     """One directory, looked at in a thread of its own: a dead disk or mount answers never and cannot be interrupted.
 
-    All directories of a broker are looked at at once.
+    All directories of a broker are looked at at once.  `silent`: it was not probed, and did not answer in time.
     """
 
-    def __init__(self, path: str, mounts: Mounts) -> None:
+    def __init__(self, path: str, mounts: Mounts, *, probe: bool) -> None:
         self._path = path
+        self.probe = probe
+        self.silent = False
         self._tried = threading.Event()
         self._found: Future[Directory] = Future()
         threading.Thread(target=self._work, args=(mounts,), name=f"look at {path}", daemon=True).start()
 
     def _work(self, mounts: Mounts) -> None:
         try:
-            self._found.set_result(look_at(self._path, mounts, self._tried.set))
+            self._found.set_result(look_at(self._path, mounts, self._tried.set, probe=self.probe))
         except BaseException as error:  # noqa: BLE001 - handed to who waits
             self._found.set_exception(error)
         finally:
@@ -87,6 +115,7 @@ class _Look:
         """What was found; by the deadline (monotonic) the disk must have stored a block, reading may take longer."""
         if self._tried.wait(max(deadline - time.monotonic(), 0.001)):
             return self._found.result()
+        self.silent = not self.probe
         return Directory(self._path, "did not store one block in time", MetaMissing(), ReplicaColumns(), False)
 
 
@@ -99,14 +128,18 @@ class _Scan:
     oddities: list[str] = field(default_factory=list)
 
 
-def look_at(path: str, mounts: Mounts, tried: Callable[[], None] = lambda: None) -> Directory:
-    """One log directory; `tried` is called as soon as it is known whether the disk stores a block."""
+def look_at(path: str, mounts: Mounts, tried: Callable[[], None] = lambda: None, *, probe: bool = True) -> Directory:
+    """One log directory; `tried` is called as soon as it is known whether the disk stores a block.
+
+    Without `probe` it is not asked to: then `tried` is not called.
+    """
     scan = _Scan()
     meta: MetaProperties | MetaMissing | MetaBroken = MetaMissing()
     problem = _unusable(path)
     if not problem:
-        problem = _stores(path)
-        tried()
+        if probe:
+            problem = _stores(path)
+            tried()
         try:
             with open_folder(path) as folder:
                 meta = _meta(folder, path)

@@ -30,16 +30,17 @@ from migrate.model.views import (
     KraftView,
     LiveView,
     MigrationZnode,
-    PartlyRead,
     NoFile,
+    PartlyRead,
     ServiceState,
     ZookeeperView,
     whole_or_unknown,
 )
+from migrate.zookeeper.again import Rereader
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles, open_files, view_of_files
 from migrate.zookeeper.pace import Pace
-from migrate.zookeeper.read import read_migration, read_view
+from migrate.zookeeper.read import read_migration
 from migrate.zookeeper.sessions import sessions
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Sources:
         self._files: ZookeeperFiles | None = None
         self._unseen: OfflineTree | None = None
         self.pace = Pace(inventory.zookeeper_rate)
+        self._tree_again = Rereader(self.digester)
         self._reader: MetadataReader | None = None
         self._collected: Mapping[NodeId, Collected] | None = None
         self._lock = threading.Lock()
@@ -136,7 +138,7 @@ class Sources:
             secret = None if reference is None else read_secret(reference)
             if self._files is not None:
                 return whole_or_unknown(view_of_files(self._tree(self._files), self.digester, secret))
-            return whole_or_unknown(read_view(self.zookeeper_client(), self.digester, secret))
+            return whole_or_unknown(self._tree_again.read(self.zookeeper_client(), secret))
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
 

@@ -280,3 +280,87 @@ def test_directories_keep_the_order_of_the_file(tmp_path: Path) -> None:
     """The first of log.dirs is special to Kafka."""
     paths = [log_dir(tmp_path, name) for name in ("z", "a", "m")]
     assert [entry.path for entry in looked(LocalDisks(), *paths).directories] == [str(path) for path in paths]
+
+
+# -- looked at again and again -------------------------------------------------------------------------------------
+class Watched:
+    """Counts the blocks that directories are asked to store, on a clock of its own."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.now = 100.0
+        self.stored: list[str] = []
+        self.fails: set[str] = set()
+        real = directories.store_block
+
+        def store(path: str) -> None:
+            self.stored.append(Path(path).name)
+            if Path(path).name in self.fails:
+                raise OSError(errno.EIO, os.strerror(errno.EIO))
+            real(path)
+
+        monkeypatch.setattr(directories, "store_block", store)
+        self.disks = LocalDisks(monotonic=lambda: self.now)
+
+    def asked(self, *paths: Path) -> list[str]:
+        """Which were asked to store a block in one more look."""
+        self.stored.clear()
+        self.found = looked(self.disks, *paths)
+        return sorted(self.stored)
+
+
+def test_a_wait_does_not_write_to_healthy_disks_at_every_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Several looks a second, one block in five seconds; all else is read each time."""
+    one, two = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
+    watched = Watched(monkeypatch)
+    assert watched.asked(one, two) == ["d0", "d1"]
+    replica(one, "t-0")
+    watched.now += 0.25
+    assert watched.asked(one, two) == []
+    assert watched.found.directories[0].replicas.topic == ["t"]
+    watched.now += directories.PROBE_EVERY - 0.5
+    assert watched.asked(one, two) == []
+    watched.now += 0.25
+    assert watched.asked(one, two) == ["d0", "d1"], "not seldom because it was looked at often"
+
+
+def test_a_disk_that_stored_nothing_is_asked_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """So its healing is seen at once, and its failing within five seconds."""
+    one, two = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
+    watched = Watched(monkeypatch)
+    watched.fails = {"d0"}
+    for _ in range(3):
+        watched.now += 0.3
+        asked = watched.asked(one, two)
+        assert "d0" in asked
+        assert [entry.healthy for entry in watched.found.directories] == [False, True]
+    watched.fails.clear()
+    assert watched.asked(one, two) == ["d0"]
+    assert all(entry.healthy for entry in watched.found.directories)
+    watched.fails = {"d0", "d1"}
+    watched.now += directories.PROBE_EVERY
+    assert watched.asked(one, two) == ["d0", "d1"]
+    assert not any(entry.healthy for entry in watched.found.directories)
+
+
+def test_a_disk_that_stored_a_block_and_answers_no_more_is_asked_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was true a second ago hides no dead disk, and holds nobody up."""
+    path, release = log_dir(tmp_path), threading.Event()
+    disks = LocalDisks(probe_seconds=0.05)
+    assert looked(disks, path).directories[0].healthy
+    monkeypatch.setattr(directories, "_scan", lambda *_: release.wait(30))
+    monkeypatch.setattr(directories, "store_block", lambda _: release.wait(30))
+    found = looked(disks, path).directories[0]
+    release.set()
+    assert found.problem == "did not store one block in time"
+
+
+def test_a_directory_that_goes_away_within_seconds_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only the block is spared."""
+    path = log_dir(tmp_path)
+    watched = Watched(monkeypatch)
+    watched.asked(path)
+    path.rename(tmp_path / "elsewhere")
+    assert watched.asked(path) == []
+    assert watched.found.directories[0].problem == "does not exist"
