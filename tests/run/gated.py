@@ -32,13 +32,19 @@ HOUR = 3600.0
 
 @dataclass(slots=True)
 class JumpingClock(FakeClock):
-    """A clock that can be set: the time of day moves, the time that passed does not."""
+    """A clock that can be set: the time of day moves, the time that passed does not.  `slept` is told of sleeps."""
 
     set_by: float = 0.0
+    slept: Callable[[], object] = lambda: None
 
     def now(self) -> float:
         """The time of day."""
         return self.time + self.set_by
+
+    def sleep(self, seconds: float) -> None:
+        """Let them pass, and tell."""
+        self.time += seconds
+        self.slept()
 
 
 @dataclass(slots=True)

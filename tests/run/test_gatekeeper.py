@@ -1,0 +1,461 @@
+"""Before every step the run asks: windows, approvals, wishes, clock, health.  Each refusal changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrate.errors import (
+    ApprovalRefused,
+    ClockJumped,
+    ControlUnreadable,
+    MigrateError,
+    NoProgress,
+    NotApproved,
+    RunInterrupted,
+    RunParked,
+    WindowClosed,
+)
+from migrate.model.approvals import Approval, ApprovalPolicy, ApprovalRule
+from migrate.model.outcome import Unknown
+from migrate.model.policies import ErrorBudget, HealthPolicy, Pace
+from migrate.model.stage import Stage
+from migrate.model.views import PartitionHealth
+from migrate.model.windows import Dated, Weekly, Window
+from migrate.model.world import World
+from migrate.run import approvals, control
+from migrate.run.control import Control, Wish
+from tests.run.gated import EVENING, HOUR, Gated, bound, probe_line
+from tests.testing import worlds
+from tests.testing.worlds import live
+
+NIGHTS = Window("default", "UTC", (Weekly(tuple(range(7)), 21 * 60, 5 * 60),), (), 2700.0)
+
+
+def gated(tmp_path: Path, **changes: object) -> Gated:
+    """A run that nothing binds, but for the changes to its playbook."""
+    return Gated(tmp_path, replace(worlds.playbook(), **changes))  # type: ignore[arg-type]
+
+
+def refused(run: Gated, error: type[MigrateError]) -> MigrateError:
+    """A session that ends so, and what it said; the journal has it as its last line."""
+    before = list(run.cluster.done)
+    with pytest.raises(error) as caught:
+        run.session()
+    last = run.events[-1]
+    assert (last.name, last.data["code"]) == ("stop", caught.value.id)
+    assert caught.value.next_step
+    run.cluster.done[: len(before)] = before
+    return caught.value
+
+
+# -- windows ---------------------------------------------------------------------------------------------------------
+def test_inside_its_window_a_run_goes_to_its_end(tmp_path: Path) -> None:
+    """Nothing is asked that holds."""
+    run = Gated(tmp_path, bound(NIGHTS))
+    assert run.session()[-1].name == "end"
+
+
+def test_outside_of_its_window_a_run_looks_and_waits(tmp_path: Path) -> None:
+    """It assesses (looking keeps no hours), and stops before the first change with 4."""
+    run = Gated(tmp_path, bound(NIGHTS))
+    run.clock.time -= HOUR
+    error = refused(run, WindowClosed)
+    assert error.exit_code == 4
+    assert "opens Mon 2026-12-07 21:00 UTC" in error.what
+    assert "run the same command again from Mon 2026-12-07 21:00 UTC on" in error.next_step
+    assert run.cluster.done == []
+
+
+def test_a_roll_parks_between_brokers_when_the_next_one_would_not_fit(tmp_path: Path) -> None:
+    """Measured on this run's own nodes: two hours each, a fourth would end too late; the next night ends it."""
+    run = Gated(tmp_path, bound(NIGHTS), node_seconds=2 * HOUR)
+    error = refused(run, RunParked)
+    assert error.exit_code == 5
+    assert run.stopped() == ["0", "1", "2"]
+    assert "parked before kraft-mode/0" in error.what
+    assert "165 min are needed (45 min of it reserve for a rollback)" in error.what
+    assert len([node for node in run.cluster.running if node < 3000]) == 3, "parked with every broker up"
+    run.clock.time = EVENING + 24 * HOUR
+    assert run.session()[-1].name == "end"
+    assert run.stopped() == ["0", "1", "2", "0", "1", "2"], "nothing twice"
+
+
+def test_before_a_node_was_measured_the_playbooks_estimate_counts(tmp_path: Path) -> None:
+    """Eight hours a node, by the playbook: it never begins, and says that no opening is that long."""
+    run = Gated(tmp_path, bound(NIGHTS, pace=Pace(node_estimate=8 * HOUR)))
+    error = refused(run, RunParked)
+    assert "no opening of window default is that long" in error.what
+    assert run.stopped() == []
+    assert "correct the window or the estimates" in error.next_step
+
+
+def test_the_copy_is_never_parked_before(tmp_path: Path) -> None:
+    """The window ends right after the last broker of the first roll: the copy is watched all the same."""
+    closes = replace(NIGHTS, allow=(Dated("2026-12-07T20:00", "2026-12-07T23:30"),), reserve=0.0)
+    run = Gated(tmp_path, bound(closes, stage_windows={Stage.COPY: "default"}, pace=Pace(600.0)), target=Stage.HYBRID)
+    run.stops = [10.0, 10.0, 2.6 * HOUR]
+    assert run.session()[-1].name == "end"
+    assert run.clock.now() > EVENING + 2.5 * HOUR
+
+
+def test_a_roll_that_would_stand_half_done_over_a_freeze_does_not_begin(tmp_path: Path) -> None:
+    """It would fit two brokers, and then stand for weeks."""
+    freeze = replace(NIGHTS, deny=(Dated("2026-12-08T05:00", "2027-01-05T00:00"),))
+    run = Gated(tmp_path, bound(freeze, pace=Pace(node_estimate=2 * HOUR, hybrid_max_age=24 * HOUR)))
+    error = refused(run, RunParked)
+    assert "half rolled or hybrid longer than hybrid_max_age allows (24 h)" in error.what
+    assert run.stopped() == []
+
+
+def test_half_a_roll_that_stood_too_long_is_told_and_goes_on(tmp_path: Path) -> None:
+    """To refuse would only make it older."""
+    run = Gated(tmp_path, bound(NIGHTS), node_seconds=2 * HOUR)
+    refused(run, RunParked)
+    run.clock.time = EVENING + 72 * HOUR
+    run.session()
+    (note,) = [event for event in run.named("note") if event.data["key"] == "hybrid-age"]
+    assert "longer than 24 h" in note.data["value"]
+
+
+def test_a_half_done_broker_is_finished_outside_of_the_window(tmp_path: Path) -> None:
+    """Killed with a broker down at the window's end: the same command brings it up, and parks behind it."""
+    run = Gated(tmp_path, bound(NIGHTS))
+    run.each_look = _once(lambda: run.stopped() == ["0"], _die)
+    with pytest.raises(_Died):
+        run.session()
+    run.clock.time = EVENING + 12 * HOUR
+    run.each_look = lambda: None
+    refused(run, RunParked)
+    assert run.stopped() == ["0"]
+    assert run.named("conclude")[-1].data["step"] == "migration-mode/0"
+
+
+class _Died(BaseException):
+    """As a kill would."""
+
+
+def _die() -> None:
+    raise _Died
+
+
+def _once(when: Callable[[], bool], act: Callable[[], object]) -> Callable[[], None]:
+    """Act the first time that it holds."""
+    done: list[bool] = []
+
+    def look() -> None:
+        if not done and when():
+            done.append(True)
+            act()
+
+    return look
+
+
+# -- approvals -------------------------------------------------------------------------------------------------------
+RULE = ApprovalRule(("alice", "bob"), minimum=1, expires=12 * HOUR, instructions="Read the assessment.")
+POLICY = ApprovalPolicy(rules={"migration-mode": RULE})
+
+
+def approve(run: Gated, reviewer: str = "alice", **changes: Any) -> Path:
+    """An approval of that run's plan."""
+    given = Approval(run.planned().fingerprint, reviewer, reviewer, "desk", run.clock.now())
+    return approvals.save(run.folder, replace(given, **changes))
+
+
+def test_a_stage_that_asks_for_approval_waits_for_it(tmp_path: Path) -> None:
+    """Before it, everything that asks for none is done; exit code 4, with the reviewers and the instructions."""
+    run = gated(tmp_path, approvals=POLICY)
+    error = refused(run, NotApproved)
+    assert error.exit_code == 4
+    assert "stage migration-mode is not approved: 0 of 1 approvals of alice, bob" in error.what
+    assert "Read the assessment." in error.why
+    assert run.stopped() == []
+    approve(run)
+    assert run.session()[-1].name == "end"
+    (event,) = run.named("approved")
+    assert event.data["by"] == ["alice (recorded, not proven)"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"reviewer": "mallory"}, "mallory: no reviewer of stage migration-mode"),
+        ({"time": EVENING - 13 * HOUR}, "alice: it expired"),
+        ({"time": EVENING + 2 * HOUR}, "in the future"),
+        ({"stages": ("finalize",)}, "given for finalize only"),
+    ],
+)
+def test_an_approval_that_does_not_count_is_told_why(tmp_path: Path, changes: dict[str, Any], why: str) -> None:
+    """Expired, of somebody else, from the future, for another stage."""
+    run = gated(tmp_path, approvals=POLICY)
+    approve(run, **changes)
+    assert why in refused(run, NotApproved).why
+    assert run.stopped() == []
+
+
+def test_the_same_person_counts_once(tmp_path: Path) -> None:
+    """Twice under one name, or under two names from one account."""
+    two = ApprovalPolicy(rules={"migration-mode": replace(RULE, minimum=2)})
+    run = gated(tmp_path, approvals=two)
+    approve(run)
+    approve(run, time=EVENING - 60)
+    assert "the same person twice" in refused(run, NotApproved).why
+    approve(run, "bob", account="alice")
+    assert "the same account as alice's (alice on desk): one person" in refused(run, NotApproved).why
+    approve(run, "bob", time=EVENING - 5)
+    assert run.session()[-1].name == "end"
+
+
+def test_an_approval_of_another_plan_is_refused_at_once(tmp_path: Path) -> None:
+    """It is no missing one: somebody put it there."""
+    run = gated(tmp_path, approvals=POLICY)
+    approve(run, plan="0" * 64)
+    error = refused(run, ApprovalRefused)
+    assert "it approves plan 00000000" in error.what
+    assert run.stopped() == []
+
+
+def test_a_stage_that_began_is_not_stopped_by_its_approvals_expiry(tmp_path: Path) -> None:
+    """A roll of 18 hours under an approval of 12 goes to its end; a new session asks again."""
+    run = gated(tmp_path, approvals=POLICY)
+    run.node_seconds = 6 * HOUR
+    approve(run)
+    assert run.session()[-1].name == "end"
+
+
+def test_a_new_session_asks_again(tmp_path: Path) -> None:
+    """What was valid last night is not valid for ever."""
+    run = gated(tmp_path, approvals=POLICY)
+    approve(run)
+    run.each_look = _once(lambda: run.stopped() == ["0"], lambda: setattr(run.request, "by", "Ctrl-C"))
+    refused(run, RunInterrupted)
+    run.request.by, run.clock.time = "", EVENING + 24 * HOUR
+    assert "it expired" in refused(run, NotApproved).why
+
+
+# -- wishes ----------------------------------------------------------------------------------------------------------
+def test_the_first_interrupt_parks_behind_the_broker_that_is_being_restarted(tmp_path: Path) -> None:
+    """With it up and proven; exit code 130; the same command goes on."""
+    run = gated(tmp_path)
+    run.each_look = _once(lambda: run.stopped() == ["0"], lambda: setattr(run.request, "by", "Ctrl-C"))
+    error = refused(run, RunInterrupted)
+    assert error.exit_code == 130
+    assert "parked before migration-mode/1: Ctrl-C asked for it" in error.what
+    assert run.stopped() == ["0"]
+    run.request.by = ""
+    assert run.session()[-1].name == "end"
+
+
+def test_an_interrupt_before_the_copy_parks_behind_it(tmp_path: Path) -> None:
+    """The last broker's registration starts it by itself: it is watched to its end."""
+    run = gated(tmp_path)
+    run.each_look = _once(lambda: run.stopped() == ["0", "1", "2"], lambda: setattr(run.request, "by", "SIGTERM"))
+    assert "parked before hybrid" in refused(run, RunInterrupted).what
+
+
+def test_an_interrupt_leaves_no_half_quorum_without_the_flag(tmp_path: Path) -> None:
+    """Finalize goes through all controllers, once its first one was restarted."""
+    run = gated(tmp_path)
+    run.target = Stage.CLEANUP
+    first = next(str(node) for node in (3001,))
+    run.each_look = _once(lambda: first in run.stopped(), lambda: setattr(run.request, "by", "Ctrl-C"))
+    assert "parked before cleanup" in refused(run, RunInterrupted).what
+    assert [node for node in run.stopped() if int(node) >= 3000] == ["3001", "3002", "3000"]
+
+
+def test_a_soak_can_be_left_while_it_lasts(tmp_path: Path) -> None:
+    """Nobody has to wait for days; it counts on meanwhile."""
+    run = gated(tmp_path, soak_seconds=20.0)
+    run.each_look = _once(
+        lambda: bool(run.named("waiting")) and run.named("waiting")[-1].data["step"].startswith("soak"),
+        lambda: setattr(run.request, "by", "Ctrl-C"),
+    )
+    assert "parked before soak" in refused(run, RunInterrupted).what
+    run.request.by = ""
+    run.clock.time += 60.0
+    assert run.session()[-1].name == "end"
+
+
+def test_abort_counts_once(tmp_path: Path) -> None:
+    """Obeyed at the next parking point, with who wished it; the next apply goes on."""
+    run = gated(tmp_path)
+    wish = Control(Wish.ABORT, by="alice", host="desk", time=1.0, reason="pager")
+    run.each_look = _once(lambda: run.stopped() == ["0"], lambda: control.write(run.folder, wish))
+    error = refused(run, RunParked)
+    assert "parked before migration-mode/1: abort was wished by alice on desk: pager" in error.what
+    assert control.read(run.folder).wish is Wish.RUN
+    assert run.session()[-1].name == "end"
+
+
+def test_hold_after_a_stage_stops_behind_it_until_it_is_resumed(tmp_path: Path) -> None:
+    """Every apply stops there, and says how to go on."""
+    run = gated(tmp_path)
+    control.write(run.folder, Control(hold_after="hybrid", by="bob", host="desk"))
+    for _ in range(2):
+        error = refused(run, RunParked)
+        assert "held after stage hybrid by bob on desk" in error.what
+        assert "control resume" in error.next_step
+    assert run.stopped() == ["0", "1", "2"]
+    control.write(run.folder, Control())
+    assert run.session()[-1].name == "end"
+
+
+def test_pause_waits_at_the_next_parking_point_and_resume_goes_on(tmp_path: Path) -> None:
+    """The process stays and holds its lock; both are in the journal, and are no part of a node's time."""
+    run = gated(tmp_path)
+    pause = Control(Wish.PAUSE, by="alice", host="desk")
+    run.each_look = _once(lambda: run.stopped() == ["0"], lambda: control.write(run.folder, pause))
+    run.clock.slept = lambda: (
+        control.write(run.folder, Control())
+        if run.named("paused") and run.clock.now() > run.named("paused")[-1].time + 30.0
+        else None
+    )
+    assert run.session()[-1].name == "end"
+    paused, resumed = run.named("paused")[0], run.named("resumed")[0]
+    assert (paused.data["step"], paused.data["by"]) == ("migration-mode/1", "by alice on desk")
+    assert resumed.time - paused.time > 30.0
+
+
+def test_a_pause_that_outlasts_the_window_parks(tmp_path: Path) -> None:
+    """Nobody resumes: at 04:00 there is no more room, and the lock is given back."""
+    short = replace(NIGHTS, allow=(Dated("2026-12-07T20:00", "2026-12-07T22:00"),))
+    run = Gated(tmp_path, bound(short, stage_windows={Stage.DISCOVER: "default"}))
+    control.write(run.folder, Control(Wish.PAUSE, by="alice"))
+    refused(run, WindowClosed)
+    assert EVENING < run.clock.now() < EVENING + 0.5 * HOUR
+    assert run.cluster.done == []
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"{}", b"pause", b'{"format": "kraft-migrate/control/v2"}', b"\xff", b"[" * 9]
+)
+def test_a_control_file_that_cannot_be_read_stops_the_run(tmp_path: Path, content: bytes) -> None:
+    """It may say pause; nobody knows."""
+    run = gated(tmp_path)
+    (tmp_path / control.NAME).write_bytes(content)
+    refused(run, ControlUnreadable)
+    assert run.cluster.done == []
+
+
+# -- the clock -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("jump", [-2 * HOUR, 2 * HOUR, 61.0])
+def test_a_clock_that_is_set_during_a_run_stops_it(tmp_path: Path, jump: float) -> None:
+    """Forwards or backwards; at a parking point, with what is half done finished."""
+    run = Gated(tmp_path, bound(NIGHTS))
+    run.each_look = _once(lambda: run.stopped() == ["0"], lambda: setattr(run.clock, "set_by", jump))
+    error = refused(run, ClockJumped)
+    assert f"jumped by {jump:+.0f} s" in error.what
+    assert run.stopped() == ["0"]
+
+
+def test_a_clock_that_is_slewed_is_fine(tmp_path: Path) -> None:
+    """NTP moves it by fractions."""
+    run = gated(tmp_path)
+
+    def drift() -> None:
+        run.clock.set_by += 0.01
+
+    run.each_look = drift
+    assert run.session()[-1].name == "end"
+
+
+def test_a_clock_before_the_journals_last_line_is_refused(tmp_path: Path) -> None:
+    """An approval or a window decided by it would be decided by a wrong time."""
+    run = gated(tmp_path)
+    run.each_look = _once(lambda: run.stopped() == ["0"], lambda: setattr(run.request, "by", "Ctrl-C"))
+    refused(run, RunInterrupted)
+    run.request.by, done = "", list(run.cluster.done)
+    run.clock.time -= HOUR
+    assert "before the journal's last line" in refused(run, ClockJumped).what
+    assert run.cluster.done == done
+
+
+# -- health ----------------------------------------------------------------------------------------------------------
+def unhealthy(world: World) -> World:
+    """One partition lacks a replica, by every broker's answer."""
+    sick = PartitionHealth("orders", 0, 0, (0, 1), (0, 1, 2))
+    seen = {
+        node: answer if isinstance(answer, Unknown) else replace(answer, unhealthy=(sick,))
+        for node, answer in live(world).metadata.items()
+    }
+    return replace(world, live=replace(live(world), metadata=seen))
+
+
+def test_a_restart_needs_so_many_good_looks_in_a_row(tmp_path: Path) -> None:
+    """Twelve looks, ten seconds apart, before each of three brokers; a bad sixth one begins the count anew."""
+
+    def looks_of(folder: Path, bad: int) -> list[float]:
+        folder.mkdir()
+        run, found = gated(folder, health=HealthPolicy(12, 10.0)), []
+        run.target = Stage.COPY
+
+        def look() -> None:
+            found.append(run.clock.now())
+            run.cluster.bend = unhealthy if len(found) == bad else (lambda world: world)
+
+        run.each_look = look
+        run.session()
+        return found
+
+    calm = looks_of(tmp_path / "calm", 0)
+    assert calm[-1] - EVENING >= 3 * 11 * 10.0
+    sixth = next(at for at in range(len(calm)) if calm[at] >= EVENING + 5 * 10.0) + 1
+    shaken = looks_of(tmp_path / "shaken", sixth)
+    assert shaken[-1] - calm[-1] >= 5 * 10.0
+
+
+def test_a_cluster_that_does_not_get_well_ends_the_wait_by_no_progress(tmp_path: Path) -> None:
+    """Nobody is restarted; it is said what is waited for."""
+    run = gated(tmp_path, health=HealthPolicy(3, 5.0), no_progress_seconds=60.0)
+    run.cluster.bend = unhealthy
+    with pytest.raises(NoProgress):
+        run.session()
+    assert run.stopped() == []
+    assert run.named("waiting")
+
+
+def budgeted(tmp_path: Path, **changes: object) -> Gated:
+    """A run with an error budget of one request in a hundred within five minutes."""
+    return gated(tmp_path, budget=ErrorBudget(str(tmp_path / "probe.jsonl"), 0.01, 300.0), **changes)
+
+
+def test_a_probe_within_its_budget_lets_the_run_go_on(tmp_path: Path) -> None:
+    """One failure in two hundred."""
+    run = budgeted(tmp_path)
+
+    def report() -> None:
+        with (tmp_path / "probe.jsonl").open("a") as file:
+            file.write(probe_line(run.clock.now(), 199, 1))
+
+    run.each_look = report
+    assert run.session()[-1].name == "end"
+
+
+def test_a_spent_budget_holds_the_next_restart_until_it_recovers(tmp_path: Path) -> None:
+    """The failures of a minute ago leave the five minutes by themselves."""
+    run = budgeted(tmp_path, no_progress_seconds=900.0)
+    (tmp_path / "probe.jsonl").write_text(probe_line(EVENING, 90, 10))
+
+    def report() -> None:
+        with (tmp_path / "probe.jsonl").open("a") as file:
+            file.write(probe_line(run.clock.now(), 10, 0))
+
+    run.each_look = report
+    assert run.session()[-1].name == "end"
+    (waiting,) = [event for event in run.named("waiting") if "error budget" in event.data["what"]]
+    assert "10 of" in waiting.data["next"]
+
+
+@pytest.mark.parametrize("content", ["", "no json\n", probe_line(EVENING - 3600, 100, 0)])
+def test_a_silent_probe_is_no_good_probe(tmp_path: Path, content: str) -> None:
+    """Missing, damaged or an hour old: nothing is restarted."""
+    run = budgeted(tmp_path, no_progress_seconds=60.0)
+    if content:
+        (tmp_path / "probe.jsonl").write_text(content)
+    with pytest.raises(MigrateError, match="probe"):
+        run.session()
+    assert run.stopped() == []
