@@ -16,7 +16,7 @@ from migrate.zookeeper import layout
 from migrate.zookeeper.backup import BackupTree
 
 PREFIX: Final = "made-"
-BROKER_CONFIG: Final = ("background.threads", "11")
+BROKER_CONFIG: Final = ("background.threads", "3")  # at most double what it is
 TOPIC_CONFIG: Final = ("retention.ms", "7200001")
 
 
