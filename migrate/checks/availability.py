@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 
 from migrate.checks.phase import Mode, mode_of
-from migrate.checks.registry import BEFORE_COPY, Hit, Result, check
+from migrate.checks.registry import BEFORE_COPY, Blind, Hit, Result, check
 from migrate.checks.sight import metadata_answers, zookeeper
 from migrate.checks.zookeeper import sample
+from migrate.model import availability
+from migrate.model.availability import Suffering
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -16,42 +17,17 @@ from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, MetadataAnswer, ZookeeperView
 from migrate.model.world import World
 
-MIN_ISR = "min.insync.replicas"
+
+def suffering(view: ZookeeperView, world: World) -> Suffering:
+    """Topics that are not writable while one of their brokers restarts, whatever one does."""
+    default = availability.of_brokers(view.entities, world.configs, [node.id for node in world.inventory.brokers])
+    every = {broker for replicas in view.partitions.replicas for broker in replicas}
+    return availability.suffering(view.partitions, view.entities, default, every)
 
 
-def cluster_min_isr(view: ZookeeperView, world: World) -> int:
-    """The brokers' default: dynamic, else the largest in a file, else Kafka's 1."""
-    rows = view.entities
-    for kind, key, name, value in zip(rows.kind, rows.key, rows.name, rows.value, strict=True):
-        if (kind, key, name) == ("broker-config", "<default>", MIN_ISR) and value.isdecimal():
-            return int(value)
-    if isinstance(world.configs, Unknown):
-        return 1
-    files = [entry.values.get(MIN_ISR, "") for entry in world.configs.values() if isinstance(entry, ConfigFile)]
-    return max((int(value) for value in files if value.isdecimal()), default=1)
-
-
-def suffering(view: ZookeeperView, world: World) -> dict[str, str]:
-    """Topic -> why, for topics that are not writable while one of their brokers restarts, whatever one does."""
-    rows, default = view.entities, cluster_min_isr(view, world)
-    own = {
-        key: int(value)
-        for kind, key, name, value in zip(rows.kind, rows.key, rows.name, rows.value, strict=True)
-        if kind == "topic-config" and name == MIN_ISR and value.isdecimal()
-    }
-    found: dict[str, str] = {}
-    for topic, replicas in zip(view.partitions.topic, view.partitions.replicas, strict=True):
-        if len(replicas) == 1:
-            found[topic] = "one replica"
-        elif len(replicas) <= own.get(topic, default):
-            found.setdefault(topic, f"{len(replicas)} replicas and {MIN_ISR}={own.get(topic, default)}")
-    return found
-
-
-def _accepted(topic: str, world: World) -> bool:
-    if isinstance(world.playbook, Unknown):
-        return False
-    return any(re.fullmatch(pattern, topic) for pattern in world.playbook.accept_unavailable)
+def _unjudged(found: Suffering) -> Iterator[Blind]:
+    if found.unknown is not None:
+        yield Blind(f"{availability.MIN_ISR} of the brokers", found.unknown)
 
 
 @check(
@@ -68,12 +44,15 @@ def _accepted(topic: str, world: World) -> bool:
 )
 def unavailable_in_restarts(view: ZookeeperView, world: World) -> Result:
     """Those that the playbook accepts, and all of them where there is no playbook."""
-    names = [
-        topic for topic in suffering(view, world) if isinstance(world.playbook, Unknown) or _accepted(topic, world)
-    ]
+    found, playbook = suffering(view, world), world.playbook
+    yield from _unjudged(found)
+    refused = (
+        () if isinstance(playbook, Unknown) else availability.not_accepted(found.topics, playbook.accept_unavailable)
+    )
+    names = sorted(found.topics.keys() - set(refused))
     if names:
-        said = "" if isinstance(world.playbook, Unknown) else ", accepted by the playbook"
-        yield Hit(f"{len(names)} topics", f"unavailable while a broker restarts{said}: {sample(sorted(names))}")
+        said = "" if isinstance(playbook, Unknown) else ", accepted by the playbook"
+        yield Hit(f"{len(names)} topics", f"unavailable while a broker restarts{said}: {sample(names)}")
 
 
 @check(
@@ -92,9 +71,10 @@ def unavailable_unaccepted(view: ZookeeperView, world: World) -> Result:
     """Without a playbook there is nothing to accept by: see I-HLT-01."""
     if isinstance(world.playbook, Unknown) or not _restarts_ahead(world):
         return
-    for topic, why in sorted(suffering(view, world).items()):
-        if not _accepted(topic, world):
-            yield Hit(f"topic {topic}", f"{why}: unavailable while one of its brokers restarts")
+    found = suffering(view, world)
+    yield from _unjudged(found)
+    for topic in availability.not_accepted(found.topics, world.playbook.accept_unavailable):
+        yield Hit(f"topic {topic}", f"{found.topics[topic]}: unavailable while one of its brokers restarts")
 
 
 def _restarts_ahead(world: World) -> bool:

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from migrate.model import availability
 from migrate.model.detect import Detected
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.plan import PlanSummary
-from migrate.model.views import BrokerDisks, ConfigFile, MetaProperties
+from migrate.model.views import BrokerDisks, MetaProperties
 from migrate.model.world import World
-from migrate.steps import facts
-from migrate.steps.availability import unavoidable
 
 ROLLBACK: Final = (
     ("prepare", "nothing to undo", "0", "none"),
@@ -80,11 +79,13 @@ def _availability(world: World, playbook: Playbook) -> Iterator[str]:
     view = world.zookeeper if not isinstance(world.zookeeper, Unknown) else world.kraft
     if isinstance(view, Unknown):
         return
-    file = facts.config(world, int(world.inventory.brokers[0].id))
-    values = file.values if isinstance(file, ConfigFile) else {}
-    brokers = [int(node.id) for node in world.inventory.brokers]
+    brokers = [node.id for node in world.inventory.brokers]
+    default = availability.of_brokers(view.entities, world.configs, brokers)
+    found = availability.suffering(view.partitions, view.entities, default, map(int, brokers))
     accepted = ", ".join(playbook.accept_unavailable) or "none"
-    for topic, why in sorted(unavoidable(view.partitions, view.entities, values, brokers).items()):
+    if found.unknown is not None:
+        yield f"topics without a {availability.MIN_ISR} of their own: not known, {found.unknown}"
+    for topic, why in sorted(found.topics.items()):
         yield f"{topic}: {why}; unavailable while its broker restarts (accepted patterns: {accepted})"
 
 

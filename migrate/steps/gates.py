@@ -8,15 +8,14 @@ from __future__ import annotations
 from typing import Final
 
 from migrate import checks
+from migrate.model import availability
 from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import ConfigFile, LiveView, MetadataAnswer, NodeAnswer, Quorum, Running
+from migrate.model.views import LiveView, MetadataAnswer, NodeAnswer, Quorum, Running
 from migrate.model.world import World
-from migrate.steps import facts
-from migrate.steps.availability import not_accepted, unavoidable
 
 VOTER_LAG: Final = 10  # records: NoOps keep followers one or two behind at rest
 CAUGHT_UP_MS: Final = 2000  # a follower fetches at least twice a second
@@ -208,18 +207,16 @@ def stop_is_accepted(world: World, broker: int) -> Readiness:
         return view
     if isinstance(world.playbook, Unknown):
         return world.playbook
-    file = facts.config(world, broker)
-    if not isinstance(file, ConfigFile):
-        return Unknown(f"the file of broker {broker} cannot be read, and with it its min.insync.replicas")
-    suffering = unavoidable(view.partitions, view.entities, file.values, [broker])
-    refused = not_accepted(suffering, world.playbook.accept_unavailable)
+    default = availability.of_brokers(view.entities, world.configs, [node.id for node in world.inventory.brokers])
+    found = availability.suffering(view.partitions, view.entities, default, [broker])
+    refused = availability.not_accepted(found.topics, world.playbook.accept_unavailable)
     if refused:
-        why = "; ".join(f"{topic} ({suffering[topic]})" for topic in refused[:5])
+        why = "; ".join(f"{topic} ({found.topics[topic]})" for topic in refused[:5])
         return Refused(
             f"stopping broker {broker} makes {len(refused)} topics unavailable that policy.availability."
             f"accept_unavailable does not name: {why}"
         )
-    return Ready()
+    return Ready() if found.unknown is None else Unknown(f"which topics suffer is not known: {found.unknown}")
 
 
 def runs_with(world: World, node: int, sha256: str) -> Readiness:

@@ -206,16 +206,17 @@ def test_principals_that_only_kafka_can_tell_are_blind_spots() -> None:
 
 
 # -- availability ------------------------------------------------------------------------------------------------
-def test_min_isr_is_the_topics_then_the_clusters_then_the_files() -> None:
-    """In Kafka's order of precedence."""
+def test_topics_suffer_by_the_nearest_setting_and_an_unreadable_file_is_a_blind_spot() -> None:
+    """The rule itself: tests/model/test_availability.py."""
     world = world_at(Stage.ASSESS)
-    assert availability.cluster_min_isr(worlds.zk(world), world) == 2
     dynamic = with_entity(world, "broker-config", "<default>", "min.insync.replicas", "3")
-    assert availability.cluster_min_isr(worlds.zk(dynamic), dynamic) == 3
-    assert set(availability.suffering(worlds.zk(dynamic), dynamic)) == {"t0", "t1"}
+    assert set(availability.suffering(worlds.zk(dynamic), dynamic).topics) == {"t0", "t1"}
     own = with_entity(dynamic, "topic-config", "t1", "min.insync.replicas", "1")
-    assert set(availability.suffering(worlds.zk(own), own)) == {"t0"}
-    assert availability.cluster_min_isr(worlds.zk(world), replace(world, configs=HIDDEN)) == 1
+    assert set(availability.suffering(worlds.zk(own), own).topics) == {"t0"}
+    hidden = replace(world, configs=HIDDEN)
+    for check in (availability.unavailable_in_restarts, availability.unavailable_unaccepted):
+        (blind,) = [hit for hit in check(worlds.zk(hidden), hidden) if isinstance(hit, Blind)]
+        assert blind.about == "min.insync.replicas of the brokers"
 
 
 def test_once_every_broker_is_kraft_no_acceptance_is_asked_for() -> None:

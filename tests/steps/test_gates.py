@@ -164,7 +164,7 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("disks_healthy", without("disks"), "unknown: disks hidden"),
     ("stop_is_accepted", lambda world: worlds.with_values(world, 1, min__insync__replicas="3"), "refused: stopping"),
     ("stop_is_accepted", without("playbook"), "unknown: playbook hidden"),
-    ("stop_is_accepted", without("configs"), "unknown: the file of broker 1 cannot be read"),
+    ("stop_is_accepted", without("configs"), "unknown: which topics suffer is not known: configs hidden"),
     ("runs_with", service(1, Stopped(1)), "refused: node 1 is not running: its process ended"),
     ("runs_with", service(1, Unknown("no /proc")), "unknown: no /proc"),
     ("runs_with", lambda world: running(world, 1, "t" * 64), "refused: node 1 runs, but was started with another"),
