@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Final
 
 from migrate.checks.registry import BEFORE_COPY, UNTIL_FINALIZED, Hit, Result, check
-from migrate.checks.sight import Sight, zookeeper
+from migrate.checks.sight import Sight, readable_zookeeper
 from migrate.model.findings import CodeDoc
 from migrate.model.stage import Stage
 from migrate.model.views import PartlyRead, ZookeeperView
@@ -18,8 +19,8 @@ OWN_CODES: Final = frozenset({ZnodePart.QUOTA, ZnodePart.SCRAM, ZnodePart.BROKER
 
 def malformed_view(world: World) -> Sight[ZookeeperView]:
     """The tree as far as it was read: its malformed parts are what these checks are about, so nothing is missing."""
-    found = world.zookeeper
-    return Sight(found.view) if isinstance(found, PartlyRead) else zookeeper(world)
+    found = readable_zookeeper(world)
+    return replace(found, missing=()) if isinstance(world.zookeeper, PartlyRead) else found
 
 
 def _hits(view: ZookeeperView, *parts: ZnodePart) -> Iterator[Hit]:

@@ -14,6 +14,7 @@ from migrate.protocol.fields import (
     UINT16,
     UUID,
     Array,
+    Field,
     field,
     message,
     struct,
@@ -21,6 +22,14 @@ from migrate.protocol.fields import (
 from migrate.protocol.messages.api import Api
 
 _SNAPSHOT_ID: Final = struct("SnapshotId", field("endOffset", INT64), field("epoch", INT32))
+_TOPIC: Final = (field("topic", STRING, "0-12", ignorable=True), field("topicId", UUID, "13+", ignorable=True))
+
+
+def _snapshots(*of_partition: Field) -> Field:
+    """`topics` of FetchSnapshot, with these fields a partition."""
+    partitions = Array(struct("PartitionSnapshot", *of_partition))
+    return field("topics", Array(struct("TopicSnapshot", field("name", STRING), field("partitions", partitions))))
+
 
 FETCH: Final = Api(
     "Fetch",
@@ -52,8 +61,7 @@ FETCH: Final = Api(
             Array(
                 struct(
                     "FetchTopic",
-                    field("topic", STRING, "0-12", ignorable=True),
-                    field("topicId", UUID, "13+", ignorable=True),
+                    *_TOPIC,
                     field(
                         "partitions",
                         Array(
@@ -99,8 +107,7 @@ FETCH: Final = Api(
             Array(
                 struct(
                     "FetchableTopicResponse",
-                    field("topic", STRING, "0-12", ignorable=True),
-                    field("topicId", UUID, "13+", ignorable=True),
+                    *_TOPIC,
                     field(
                         "partitions",
                         Array(
@@ -189,27 +196,12 @@ FETCH_SNAPSHOT: Final = Api(
         field("clusterId", STRING, nullable="0+", tag=0, default=None),
         field("replicaId", INT32, default=-1),
         field("maxBytes", INT32, default=0x7FFFFFFF),
-        field(
-            "topics",
-            Array(
-                struct(
-                    "TopicSnapshot",
-                    field("name", STRING),
-                    field(
-                        "partitions",
-                        Array(
-                            struct(
-                                "PartitionSnapshot",
-                                field("partition", INT32),
-                                field("currentLeaderEpoch", INT32),
-                                field("snapshotId", _SNAPSHOT_ID),
-                                field("position", INT64),
-                                field("replicaDirectoryId", UUID, "1+", tag=0, ignorable=True),
-                            )
-                        ),
-                    ),
-                )
-            ),
+        _snapshots(
+            field("partition", INT32),
+            field("currentLeaderEpoch", INT32),
+            field("snapshotId", _SNAPSHOT_ID),
+            field("position", INT64),
+            field("replicaDirectoryId", UUID, "1+", tag=0, ignorable=True),
         ),
     ),
     message(
@@ -219,33 +211,18 @@ FETCH_SNAPSHOT: Final = Api(
         "0+",
         field("throttleTimeMs", INT32, ignorable=True),
         field("errorCode", INT16),
-        field(
-            "topics",
-            Array(
-                struct(
-                    "TopicSnapshot",
-                    field("name", STRING),
-                    field(
-                        "partitions",
-                        Array(
-                            struct(
-                                "PartitionSnapshot",
-                                field("index", INT32),
-                                field("errorCode", INT16),
-                                field("snapshotId", _SNAPSHOT_ID),
-                                field(
-                                    "currentLeader",
-                                    struct("LeaderIdAndEpoch", field("leaderId", INT32), field("leaderEpoch", INT32)),
-                                    tag=0,
-                                ),
-                                field("size", INT64),
-                                field("position", INT64),
-                                field("unalignedRecords", RECORDS),
-                            )
-                        ),
-                    ),
-                )
+        _snapshots(
+            field("index", INT32),
+            field("errorCode", INT16),
+            field("snapshotId", _SNAPSHOT_ID),
+            field(
+                "currentLeader",
+                struct("LeaderIdAndEpoch", field("leaderId", INT32), field("leaderEpoch", INT32)),
+                tag=0,
             ),
+            field("size", INT64),
+            field("position", INT64),
+            field("unalignedRecords", RECORDS),
         ),
         field(
             "nodeEndpoints",
