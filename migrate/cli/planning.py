@@ -17,6 +17,7 @@ from migrate.model.way_back import Weight
 from migrate.model.world import Need
 from migrate.plan import rollback
 from migrate.plan.build import build
+from migrate.plan.calendar import scheduled
 from migrate.report.plan_html import plan_html
 from migrate.report.plan_json import plan_from_json, plan_to_json, stated_fingerprint
 from migrate.report.plan_text import plan_text
@@ -44,7 +45,7 @@ def target_stage(playbook: Playbook, name: str | None) -> Stage:
 def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bool, created: float) -> Plan:
     """Observe, and plan; whether the way back is open now stands first among the plan's ways back."""
     world = observer.observe(PLANNED_ON | WAY_BACK, {})
-    plan = build(world, playbook, target=target, only=only, created=created)
+    plan = scheduled(build(world, playbook, target=target, only=only, created=created), playbook)
     now = way_back(world, way_back_facts(world))
     row = {
         "stage": f"now ({now.origin})",
@@ -57,7 +58,7 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
 
 def make_rollback_plan(observer: Observer, playbook: Playbook, *, created: float) -> Plan:
     """Observe, and plan the way back; raises NoWayBack, NothingToPlan, RestoreRefused."""
-    return rollback.build(observer.observe(rollback.PLANNED_ON, {}), playbook, created=created)
+    return scheduled(rollback.build(observer.observe(rollback.PLANNED_ON, {}), playbook, created=created), playbook)
 
 
 def save_plan(inventory: Inventory, plan: Plan) -> pathlib.Path:

@@ -49,6 +49,10 @@ class PlanSummary:
     availability: tuple[str, ...]  # partitions that must become unavailable, by topic
     blind_spots: tuple[str, ...]
     rollback: tuple[Mapping[str, str], ...]  # one row a stage: procedure, rolls, cost
+    fit: str = ""  # `fits`, `will park after 4 steps`, `does not fit`
+    schedule: tuple[Mapping[str, str], ...] = ()  # one row a stage: steps, p50, p90, window, when it would end
+    parks: tuple[str, ...] = ()  # where it would stop by itself, and why
+    approvals: tuple[Mapping[str, str], ...] = ()  # one row a stage that asks for them
 
 
 @dataclass(frozen=True, slots=True)

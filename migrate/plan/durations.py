@@ -21,6 +21,7 @@ FAMILIES: Final[Mapping[str, str]] = {  # kinds whose steps take alike: the rest
 NODE_SHARE: Final[Mapping[str, tuple[float, float]]] = {  # of the playbook's estimate of a node: (p50, p90)
     BROKER: (0.4, 1.0),
     "finalize-controller": (0.2, 0.5),
+    "finish-finalize": (0.2, 0.5),
     "start-controllers": (0.1, 0.4),
     "stop-controllers": (0.1, 0.4),
 }

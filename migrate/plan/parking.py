@@ -16,7 +16,7 @@ from typing import Final
 from migrate.model.plan import PlannedStep
 
 NEVER_BEFORE: Final = frozenset({"copy", "hand-back-control"})
-ONLY_BEFORE_THE_FIRST: Final = frozenset({"finalize-controller"})
+ONLY_BEFORE_THE_FIRST: Final = frozenset({"finalize-controller", "finish-finalize"})
 WATCHED: Final = frozenset({"copy"})  # looks only, and must not be left
 HYBRID_BEGINS: Final = "roll-to-migration-mode"
 HYBRID_ENDS: Final = "roll-to-kraft"

@@ -110,6 +110,7 @@ def _finding_of(raw: Mapping[str, Any]) -> Finding:
 
 
 def _summary_of(raw: Mapping[str, Any]) -> PlanSummary:
+    raw = {"fit": "", "schedule": [], "parks": [], "approvals": [], **raw}  # plans of before there were windows
     _exactly(raw, PlanSummary)
     return PlanSummary(
         detected=_text(raw["detected"]),
@@ -118,6 +119,10 @@ def _summary_of(raw: Mapping[str, Any]) -> PlanSummary:
         availability=tuple(map(_text, _list(raw["availability"]))),
         blind_spots=tuple(map(_text, _list(raw["blind_spots"]))),
         rollback=tuple(_texts_by_name(row) for row in _list(raw["rollback"])),
+        fit=_text(raw["fit"]),
+        schedule=tuple(_texts_by_name(row) for row in _list(raw["schedule"])),
+        parks=tuple(map(_text, _list(raw["parks"]))),
+        approvals=tuple(_texts_by_name(row) for row in _list(raw["approvals"])),
     )
 
 

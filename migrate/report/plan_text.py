@@ -35,6 +35,8 @@ def plan_lines(plan: Plan, path: str = "PLAN") -> tuple[Line, ...]:
     _znodes(page, plan)
     _tables(page, plan)
     _order(page, plan)
+    _time(page, plan)
+    _people(page, plan)
     _way_back(page, plan)
     _limits(page, plan)
     _next(page, plan, path)
@@ -133,6 +135,30 @@ def _order(page: Page, plan: Plan) -> None:
     page.heading("Order of starts and restarts (one at a time, each proven before the next)")
     for at, (step, action) in enumerate(found, start=1):
         page.wrap(f"{at:>3}. {action.where}  {action.what}  [{step.stage.label}]", hang=5)
+
+
+FIT_TONES: Final = {"fits": Tone.GOOD, "does not fit": Tone.BAD}
+
+
+def _time(page: Page, plan: Plan) -> None:
+    if not plan.summary.schedule:
+        return
+    page.heading(f"Time and windows, if it began when it was made: {plan.summary.fit}")
+    for row in plan.summary.schedule:
+        tone = FIT_TONES.get(row["fits"], Tone.WARN)
+        text = f"{row['stage']:<15} p50 {row['p50']}, p90 {row['p90']} ({row['by']})"
+        page.wrap(f"{text}; {row['fits']}, ends {row['ends']}; window {row['window']}, reserve {row['reserve']}", tone)
+    for entry in plan.summary.parks:
+        page.wrap(f"* {entry}", Tone.WARN, hang=2)
+
+
+def _people(page: Page, plan: Plan) -> None:
+    if not plan.summary.approvals:
+        return
+    page.heading("Approvals needed (kraft-migrate approve PLAN)")
+    for row in plan.summary.approvals:
+        page.wrap(f"before {row['before_stage']}: {row['needed']} ({row['persons']}), valid for {row['valid_for']}")
+        page.wrap(f"signed: {row['signed']}; {row['instructions']}", Tone.DIM, 4)
 
 
 def _way_back(page: Page, plan: Plan) -> None:
