@@ -1,0 +1,127 @@
+"""Rollbacks as tests run them: seven entries by `lab demo --rollback-from`, and three odd ones by hand."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from migrate.lab import made
+from migrate.lab.cluster import Lab
+from migrate.lab.load import stop_load
+from migrate.lab.load_check import check_load
+from migrate.lab.rolled_back import files_of, proofs
+from migrate.model.history import LoadSummary
+from migrate.run import journal as journals
+from migrate.zookeeper.client import connect
+from tests.lab.commands import kraft_migrate
+
+ENTRIES: Final = (
+    "controllers",
+    "half-migration-mode",
+    "migration-mode",
+    "hybrid",
+    "half-kraft-mode",
+    "kraft-mode",
+    "soak",
+)
+
+
+@dataclass(frozen=True)
+class Rehearsed:
+    """One rehearsal at its end."""
+
+    directory: Path
+    ended: subprocess.CompletedProcess[str]
+
+    def story(self) -> Any:
+        """The report of the whole story."""
+        return json.loads((self.directory / "runs" / "rehearsal.json").read_text())
+
+    def back_folder(self) -> Path:
+        """The rollback's own run folder."""
+        return Path(json.loads((self.directory / "demo.json").read_text())["plan_back"]).parent
+
+
+def rehearse(directory: Path, entry: str, until: str = "cleanup", crash: str = "") -> Rehearsed:
+    """`lab demo --rollback-from ENTRY`, to its end or to that crash point."""
+    words = ("lab", "demo", "--dir", str(directory), "--rollback-from", entry, "--until", until)
+    return Rehearsed(directory, kraft_migrate(*words, crash=crash))
+
+
+# -- the odd ones ------------------------------------------------------------------------------------------------
+def lose_the_journal(lab: Lab) -> None:
+    """Everything that the runs left here is gone; what lies on the hosts is not."""
+    runs = Path(lab.inventory.runs)
+    runs.rename(runs.with_name("runs-lost"))
+
+
+def kill_the_active_controller(lab: Lab) -> None:
+    """SIGKILL; the others elect."""
+    ended = kraft_migrate("status", "--inventory", str(lab.inventory_path), "--output", "json")
+    lab.supervisor.kill(f"controller-{json.loads(ended.stdout)['quorum']['leader']}")
+
+
+def kill_a_broker(lab: Lab) -> None:
+    """SIGKILL: its session in ZooKeeper lives on for a while."""
+    lab.supervisor.kill("broker-1")
+
+
+# the fault, and the stage in which it strikes
+ODD: Final[dict[str, tuple[Callable[[Lab], None], str]]] = {
+    "journal-lost": (lose_the_journal, "kraft-mode"),
+    "active-controller-dead": (kill_the_active_controller, "kraft-mode"),
+    "broker-down": (kill_a_broker, "hybrid"),
+}
+
+
+@dataclass(frozen=True)
+class RolledBack:
+    """A lab after a fault and a rollback by hand: what speaks against it, and what the load saw."""
+
+    lab: Lab
+    against: tuple[str, ...]
+    load: LoadSummary
+
+
+def roll_back_after(fault: str, directory: Path) -> RolledBack:
+    """To the stage, the fault, `rollback plan`, `rollback apply`, and the lab's own proofs."""
+    strike, stage = ODD[fault]
+    demo("assess", directory)
+    lab = Lab.open(directory)
+    before = files_of(lab)
+    demo(stage, directory)
+    made.make(lab, stage)
+    strike(lab)
+    planned = kraft_migrate("rollback", "plan", str(lab.playbook_path), "--output", "json")
+    assert planned.returncode == 2, planned.stderr[-3000:]
+    fingerprint = json.loads(planned.stdout)["fingerprint"]
+    folder = Path(lab.inventory.runs) / fingerprint[:8]
+    applied = kraft_migrate("rollback", "apply", str(folder / "plan.json"), "--confirm", fingerprint)
+    assert applied.returncode == 0, applied.stderr[-4000:]
+    return RolledBack(lab, against(lab, stage, before, folder), judged(lab))
+
+
+def demo(until: str, directory: Path) -> None:
+    """`lab demo --until STAGE`, which must park there."""
+    ended = kraft_migrate("lab", "demo", "--dir", str(directory), "--until", until)
+    assert ended.returncode == 0, ended.stderr[-4000:]
+
+
+def against(lab: Lab, stage: str, before: dict[str, str], folder: Path) -> tuple[str, ...]:
+    """What the lab's proofs say against the end state."""
+    events = journals.read(folder / "journal.jsonl").events
+    epoch = int(journals.notes(events).get("rollback:kraft-epoch", "-1"))
+    with connect(lab.inventory.zookeeper) as client:
+        found = list(proofs(lab, client, stage, before, folder, epoch))
+    return tuple(f"{proof.text} {proof.against}" for proof in found if proof.against)
+
+
+def judged(lab: Lab) -> LoadSummary:
+    """The load stopped and read whole."""
+    directory = Path(lab.topology.directory)
+    stop_load(directory)
+    return check_load(directory, lab.inventory, [])

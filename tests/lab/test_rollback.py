@@ -1,0 +1,106 @@
+"""The way back on real Kafka, with one of nine entries picked by the commit.
+
+Always: from half of the second roll, killed on the way, with a second migration to its end.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from migrate.lab.cluster import Lab
+from migrate.run import journal as journals
+from tests.lab.commands import kraft_migrate
+from tests.lab.rollbacks import ENTRIES, ODD, Rehearsed, rehearse, roll_back_after
+from tests.testing.rotating import rotated
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+ALWAYS = "half-kraft-mode"
+OTHERS = tuple(entry for entry in ENTRIES if entry != ALWAYS) + tuple(ODD)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[Path]:
+    """A lab's folder; whatever lives in it at the end is stopped."""
+    yield tmp_path / "lab"
+    stopped(tmp_path / "lab")
+
+
+def stopped(directory: Path) -> None:
+    """Nothing of the lab lives on."""
+    if (directory / "lab.json").exists():
+        kraft_migrate("lab", "down", "--dir", str(directory))
+
+
+@pytest.fixture(scope="module")
+def half(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Rehearsed]:
+    """Two of three brokers in KRaft mode, back, and all the way again; killed with /controller just deleted."""
+    folder = tmp_path_factory.mktemp("half") / "lab"
+    killed = rehearse(folder, ALWAYS, crash="after:delete-znode:/controller")
+    assert killed.ended.returncode == -signal.SIGKILL, killed.ended.stderr[-4000:]
+    yield rehearse(folder, ALWAYS)
+    stopped(folder)
+
+
+def test_from_half_of_the_second_roll_and_all_the_way_again_everything_is_proven(half: Rehearsed) -> None:
+    """The same command goes on after the kill; exit code 0, and no claim that does not hold."""
+    assert half.ended.returncode == 0, half.ended.stderr[-4000:]
+    story = half.story()
+    assert story["proven"] is True
+    assert {claim["holds"] for claim in story["claims"]} <= {"holds", "not due yet"}
+    assert [leg["verdict"] for leg in story["legs"]] == ["left there, as wanted", "PROVEN", "PROVEN"]
+
+
+def test_no_acknowledged_record_is_lost_over_two_migrations_and_a_rollback(half: Rehearsed) -> None:
+    """One load ran through all of it."""
+    load = half.story()["load"]
+    assert load["missing"] == load["duplicated"] == 0
+    assert load["acknowledged"] > 5000
+
+
+def test_the_gap_and_the_downtime_of_each_partition_are_reported(half: Rehearsed) -> None:
+    """By measuring, in values and in words."""
+    story = half.story()
+    assert story["gap_seconds"] > 0
+    assert set(story["away_seconds"]) == {"0", "1", "2"}
+    assert isinstance(story["down"], list)
+    assert all(one["leaderless"] or one["unacknowledged"] for one in story["down"])
+    text = (half.directory / "runs" / "rehearsal.md").read_text()
+    assert text.startswith(f"# Rollback from {ALWAYS}: PROVEN")
+    assert "without a controller" in text
+
+
+def test_the_quorums_metadata_is_set_aside_and_the_next_quorum_is_another(half: Rehearsed) -> None:
+    """Renamed, with everything in it; what runs later was formatted anew."""
+    for controller in Lab.open(half.directory).topology.controllers:
+        now = Path(controller.metadata_directory)
+        (aside,) = now.parent.glob(f"{now.name}.kraft-migrate-set-aside*")
+        assert list((aside / "__cluster_metadata-0").glob("*.log"))
+        assert (aside / "meta.properties").read_text() != (now / "meta.properties").read_text()
+
+
+def test_the_rollback_was_killed_once_and_no_effect_was_made_twice(half: Rehearsed) -> None:
+    """By its journal: two lives, and each znode deleted once."""
+    events = journals.read(half.back_folder() / "journal.jsonl").events
+    assert sum(event.name == "session" for event in events) == 2
+    deleted = [event.data["node"] for event in events if event.name == "effect" and "delete" in event.data["effect"]]
+    assert sorted(deleted) == ["/controller", "/migration"]
+
+
+@pytest.mark.parametrize("part", rotated("rollback", OTHERS))
+def test_from_one_of_the_other_entries_or_after_a_fault(part: str, directory: Path) -> None:
+    """Back in ZooKeeper mode, everything that was made survives, no acknowledged record is lost."""
+    if part in ODD:
+        found = roll_back_after(part, directory)
+        assert found.against == ()
+        assert found.load.missing == found.load.duplicated == 0
+        assert found.load.acknowledged > 1000
+        return
+    rehearsed = rehearse(directory, part, until="assess")
+    assert rehearsed.ended.returncode == 0, rehearsed.ended.stderr[-4000:]
+    story = rehearsed.story()
+    assert story["proven"] is True
+    assert story["load"]["missing"] == story["load"]["duplicated"] == 0
