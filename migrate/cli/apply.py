@@ -13,6 +13,7 @@ from migrate.cli.errors import EXIT_OK
 from migrate.errors import UsageWrong
 
 if TYPE_CHECKING:
+    from migrate.model.history import Event
     from migrate.model.plan import Plan
 
 
@@ -65,10 +66,16 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "") -> int:
     folder = folder_of(inventory, plan)
     sources = Sources(inventory, playbook, folder.path / "spark")
     lines = ProgressLines()
+    heard: list[str] = []  # a run that was refused before its first line leaves the report of the one before as it is
+
+    def listen(event: Event) -> None:
+        heard.append(event.name)
+        lines(event)
+
     options = Options(
         confirm=confirm,
         owner=getpass.getuser(),
-        listen=lines,
+        listen=listen,
         confirm_cluster=confirm_cluster,
         say=lambda text: lines.say(text, "bold yellow"),
     )
@@ -76,7 +83,7 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "") -> int:
         carry_out(plan, sources, options)
     finally:
         sources.close()
-        if folder.journal.exists():
+        if heard and folder.journal.exists():
             paths = write_reports(plan, folder)
             click.echo(f"report: {paths[0]}", err=True)
     return EXIT_OK

@@ -95,5 +95,5 @@ class LockLost(WorldError):
     """The run's own lock is gone: nothing more may be done."""
 
     id = "E-LOCK-02"
-    exit_code = 7
+    exit_code = 10
     hint = "see who holds the lock now; the same command goes on from where this run stopped"
