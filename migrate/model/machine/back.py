@@ -14,7 +14,7 @@ from migrate.model.machine.standing import ControllerAt, Flag, Metadata, Mode, O
 
 def back(standing: Standing, guards: Guards = EVERY) -> Choice:
     """What may be done next on the way back to ZooKeeper mode."""
-    for rule in (_blocked, _accident, _out_of_kraft, _start_the_one_down, _no_controllers, _znodes, _last_roll):
+    for rule in (_blocked, _accident, _out_of_kraft, _start_the_one_down, _no_controllers, _znodes, _last_roll, _aside):
         choice = rule(standing, guards)
         if choice is not None:
             return choice
@@ -32,9 +32,15 @@ def _blocked(standing: Standing, guards: Guards) -> Choice | None:
 
 
 def _accident(standing: Standing, guards: Guards) -> Choice | None:  # noqa: ARG001 - the rules' common signature
-    """A controller that another hand started without the flag goes first, before it can be elected."""
+    """A controller that another hand started without the flag goes first, before it can be elected.
+
+    Then every file gets its flag back: what is started later, by whomever, must not finalize.
+    """
     nodes = [n for n, entry in enumerate(standing.controllers) if _without_flag(entry)]
-    return on_each(Act.STOP_CONTROLLER, nodes) if nodes else None
+    if nodes:
+        return on_each(Act.STOP_CONTROLLER, nodes)
+    files = [n for n, entry in enumerate(standing.controllers) if entry.file is Flag.OFF]
+    return on_each(Act.FLAG_ON, files) if files else None
 
 
 def _without_flag(entry: ControllerAt) -> bool:
@@ -53,10 +59,7 @@ def _out_of_kraft(standing: Standing, guards: Guards) -> Choice | None:
 
 
 def _bring_controllers_up(standing: Standing) -> Choice | None:
-    """Their own metadata, and the flag in their files."""
-    flagless = [n for n, entry in enumerate(standing.controllers) if entry.file is Flag.OFF and not entry.process]
-    if flagless:
-        return on_each(Act.FLAG_ON, flagless)
+    """With their own metadata."""
     down = [n for n, entry in enumerate(standing.controllers) if entry.formatted and not entry.process]
     if down:
         return on_each(Act.START_CONTROLLER, down)
@@ -107,20 +110,15 @@ def _znodes(standing: Standing, guards: Guards) -> Choice | None:
 
 
 def _last_roll(standing: Standing, guards: Guards) -> Choice | None:
-    """Out of migration mode, once every broker names the new controller; the controllers' metadata at any time by now.
-
-    It is renamed, never deleted.
-    """
-    aside = on_each(Act.SET_ASIDE, [n for n, entry in enumerate(standing.controllers) if entry.formatted])
-    rolled = _out_of_migration_mode(standing, guards)
-    if isinstance(rolled, Moves):
-        return Moves((*rolled.of, *aside.of))
-    return aside if aside.of else rolled
-
-
-def _out_of_migration_mode(standing: Standing, guards: Guards) -> Choice | None:
+    """Out of migration mode, once every broker names the new controller."""
     if standing.owner is Owner.NOBODY and any(entry.process for entry in standing.brokers):
         return Wait("a broker to take /controller")
     if Guard.BELIEF in guards and any(entry.believes_kraft for entry in standing.brokers if entry.process):
         return Wait("every broker to name the owner of /controller as its controller")
     return roll(standing, Mode.ZOOKEEPER, guards)
+
+
+def _aside(standing: Standing, guards: Guards) -> Choice | None:  # noqa: ARG001 - the rules' common signature
+    """The controllers' metadata is renamed, never deleted."""
+    nodes = [n for n, entry in enumerate(standing.controllers) if entry.formatted]
+    return on_each(Act.SET_ASIDE, nodes) if nodes else None

@@ -29,7 +29,8 @@ def _blocked(standing: Standing, guards: Guards) -> Choice | None:
         return Stop("/migration holds null data", Guard.STALE_MIGRATION)
     if standing.metadata is Metadata.NONE:
         return Stop("the quorum was first started without the flag: it cannot migrate", Guard.FLAG)
-    if standing.flagless and not standing.finalizing and Guard.FLAG in guards:
+    begun = standing.finalizing and standing.metadata in COPIED
+    if standing.flagless and not begun and Guard.FLAG in guards:
         return Stop("a controller's file or process lacks the flag: it finalizes by being elected", Guard.FLAG)
     if standing.znode is Znode.COPIED and standing.metadata not in COPIED and Guard.STALE_MIGRATION in guards:
         unknown = standing.metadata is Metadata.UNKNOWN

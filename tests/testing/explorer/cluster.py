@@ -35,7 +35,7 @@ class B(IntEnum):
     PROCESS = 1  # Mode
     REG = 2  # Registered, in the quorum's log
     WHOLE = 3  # joined: registered anew where that is due, in every ISR
-    DIRS = 4  # in the metadata 0: MIGRATING, 1: the directories on its disks, 2: a new topic's are UNASSIGNED yet
+    DIRS = 4  # 0: MIGRATING in the metadata, 1: the directories on its disks
     DISK = 5  # 0 healthy, 1 a directory failed, 2 failed and its replicas were not failed over
     HAND = 6  # its file was changed by another hand
     BELIEVES = 7  # in a KRaft controller
@@ -166,7 +166,7 @@ def _broker_at(node: Node) -> BrokerAt:
         process=Mode(node[B.PROCESS]),
         registered=Registered(node[B.REG]),
         whole=bool(node[B.WHOLE]),
-        verified=node[B.DIRS] == 1,
+        verified=bool(node[B.DIRS]),
         healthy=not node[B.DISK],
         ours=not node[B.HAND],
         believes_kraft=bool(node[B.BELIEVES]) and node[B.PROCESS] != Mode.KRAFT,
@@ -196,7 +196,7 @@ def _broker(node: Node) -> str:
     process = "-" if not node[B.PROCESS] else "zmk"[node[B.PROCESS] - 1]
     text = "zmk"[node[B.FILE] - 1] + process
     text += "" if node[B.WHOLE] else "(not whole)"
-    return text + ("", "+dirs", "+dirs?")[node[B.DIRS]] + "!disk" * bool(node[B.DISK]) + "!file" * node[B.HAND]
+    return text + "+dirs" * node[B.DIRS] + "!disk" * bool(node[B.DISK]) + "!file" * node[B.HAND]
 
 
 def _controller(node: Node) -> str:

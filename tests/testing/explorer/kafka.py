@@ -113,17 +113,13 @@ def _driver(cluster: Cluster) -> Iterator[Step]:
 
 
 def _claims(cluster: Cluster) -> Iterator[Step]:
-    """`KS/zk/KafkaZkClient.tryRegisterKRaftControllerAsActiveController`: two counters, either may be the larger."""
-    changes = ((G.DRIVER, Driver.BECOME), (G.OWNER, Owner.KRAFT))
-    if cluster[2][G.OWNER] != Owner.KRAFT:
-        yield "the active controller takes /controller", with_common(cluster, *changes)
-    else:
-        yield "the new active controller takes /controller over", with_common(cluster, *changes)
-    if not cluster[2][G.EPOCH_LOW]:
-        yield (
-            "the active controller takes /controller, its epoch above /controller_epoch",
-            with_common(cluster, *changes, (G.EPOCH_LOW, 1)),
-        )
+    """`KS/zk/KafkaZkClient.tryRegisterKRaftControllerAsActiveController`.
+
+    `/controller_epoch` and KRaft's epoch are two counters, and either may be the larger: the worse one is taken.
+    """
+    again = cluster[2][G.OWNER] == Owner.KRAFT
+    text = "the new active controller takes /controller over" if again else "the active controller takes /controller"
+    yield text, with_common(cluster, (G.DRIVER, Driver.BECOME), (G.OWNER, Owner.KRAFT), (G.EPOCH_LOW, 1))
 
 
 def _sync(cluster: Cluster) -> Step:
@@ -171,7 +167,7 @@ def _reports(cluster: Cluster, node: Node) -> bool:
     return bool(
         node[B.PROCESS] == Mode.KRAFT
         and node[B.WHOLE]
-        and node[B.DIRS] != 1
+        and not node[B.DIRS]
         and not node[B.DISK]
         and leader(cluster) is not None
     )
@@ -226,25 +222,18 @@ def _zookeeper_controller(cluster: Cluster) -> Iterator[Step]:
 
 # -- clients, and the people around --------------------------------------------------------------------------------
 def _content(cluster: Cluster) -> Iterator[Step]:
-    """Topics are made while dual write runs; KRaft has them first (`ZkMigrationClient`, one batch later)."""
+    """Topics are made while dual write runs; KRaft has them first (`ZkMigrationClient`, one batch later).
+
+    Their replicas are UNASSIGNED for as long (`ClusterControlManager.defaultDir`): nothing is VERIFIED until then.
+    """
     common = cluster[2]
-    if common[G.META] == Metadata.POST_MIGRATION and leader(cluster) is not None:
-        after = _with_a_new_topic(cluster)
-        if after != cluster:
-            yield "a client makes a topic in KRaft alone", after
     if common[G.DRIVER] != Driver.DUAL_WRITE or leader(cluster) is None:
         return
     if common[G.VIEWS] == Views.EQUAL and any(entry[B.PROCESS] for entry in cluster[0]):
-        behind = with_common(_with_a_new_topic(cluster), (G.VIEWS, Views.BEHIND))
+        behind = with_common(cluster, (G.VIEWS, Views.BEHIND))
         yield "a client makes a topic; ZooKeeper does not have it yet", behind
     if common[G.VIEWS] == Views.BEHIND:
         yield "dual write catches up", with_common(cluster, (G.VIEWS, Views.EQUAL))
-
-
-def _with_a_new_topic(cluster: Cluster) -> Cluster:
-    """Its replicas are UNASSIGNED until their brokers report them (`ClusterControlManager.defaultDir`)."""
-    brokers = [put(entry, (B.DIRS, 2)) if entry[B.DIRS] == 1 and entry[B.WHOLE] else entry for entry in cluster[0]]
-    return folded(brokers, cluster[1], cluster[2])
 
 
 def _supervisor(cluster: Cluster) -> Iterator[Step]:
