@@ -107,8 +107,8 @@ def start_of(world: World) -> Start:
     )
     if start.kraft and isinstance(world.kraft, Unknown):
         raise NothingToPlan(
-            f"brokers {list(start.kraft)} are in KRaft mode, and their controllers cannot be read: {world.kraft.reason}",
-            next_step="start the controllers again (with the flag, and without formatting them), then plan the rollback",
+            f"brokers {list(start.kraft)} are in KRaft mode, their controllers cannot be read: {world.kraft.reason}",
+            next_step="start the controllers again (with the flag, never formatted anew), then plan the rollback",
         )
     return start
 

@@ -13,12 +13,12 @@ from migrate.model.history import Event
 from migrate.model.plan import Plan
 from migrate.plan import rollback
 from migrate.run import journal as journals
-from tests.run.test_engine import memory_path, plan_for, run  # noqa: F401 - a fixture
+from tests.run.test_engine import plan_for, run
 from tests.testing import worlds
+from tests.testing.killing import memory_folder
 from tests.testing.simulated import KillAt, Killed
 from tests.testing.simulated_back import TwoWay, two_way
 from tests.testing.worlds import BROKERS
-
 
 
 def forward(cluster: TwoWay, folder: Path, upto: str | None = None) -> None:
@@ -145,7 +145,11 @@ def test_the_order_is_the_one_that_was_seen_to_work(tmp_path: Path) -> None:
         "delete /controller",
         "delete /migration",
         *(act for node in (0, 1, 2) for act in (f"stop {node}", f"write {node} zookeeper", f"start {node} zookeeper")),
-        *(act for node in (3000, 3001, 3002) for act in (f"aside {node} /data/c{node}", f"aside {node} /conf/c{node}.properties")),
+        *(
+            act
+            for node in (3000, 3001, 3002)
+            for act in (f"aside {node} /data/c{node}", f"aside {node} /conf/c{node}.properties")
+        ),
     ]
 
 
@@ -183,39 +187,14 @@ def test_with_one_broker_down(tmp_path: Path, entry: str, broker: int) -> None:
     assert started.startswith(f"start {broker} ")
 
 
-def test_killed_after_any_effect_a_new_plan_without_the_journal_ends_the_same(memory_path: Path) -> None:
+def test_killed_after_any_effect_a_new_plan_without_the_journal_ends_the_same(tmp_path: Path) -> None:
     """What is left is found from the cluster itself."""
-    for point in range(1, crash_points(memory_path / "count") + 1):
-        folder = memory_path / str(point)
-        folder.mkdir()
-        cluster = at("half of the second roll", folder / "forward")
-        with pytest.raises(Killed):
-            go_back(cluster, folder / "back", KillAt(point))
-        go_back(cluster, folder / "anew")
-        is_back(cluster)
-
-
-def crash_points(folder: Path) -> int:
-    """How many there are on the longest way back."""
-    folder.mkdir()
-    count = KillAt()
-    go_back(at("half of the second roll", folder / "forward"), folder / "back", count)
-    return count.passed
-
-
-def test_killed_at_any_point_the_same_plan_goes_on_and_each_effect_happens_once(memory_path: Path) -> None:
-    """Before an effect, after it, and between it and its note."""
-    (memory_path / "reference").mkdir()
-    reference = at("half of the second roll", memory_path / "reference" / "forward")
-    go_back(reference, memory_path / "reference" / "back")
-    for point in range(1, crash_points(memory_path / "count") + 1):
-        folder = memory_path / str(point)
-        folder.mkdir()
-        cluster = at("half of the second roll", folder / "forward")
-        (folder / "back").mkdir()
-        plan = way_back(cluster)
-        with pytest.raises(Killed):
-            run(cluster, plan, folder / "back", KillAt(point))
-        run(cluster, plan, folder / "back")
-        assert cluster.done == reference.done, f"killed at point {point}"
-        is_back(cluster)
+    start, count = at("half of the second roll", tmp_path / "forward"), KillAt()
+    go_back(deepcopy(start), tmp_path / "count", count)
+    with memory_folder() as memory:
+        for point in range(1, count.passed + 1):
+            cluster = deepcopy(start)
+            with pytest.raises(Killed):
+                go_back(cluster, memory / f"{point}", KillAt(point))
+            go_back(cluster, memory / f"{point}-anew")
+            is_back(cluster)

@@ -55,7 +55,6 @@ class TwoWay(SimulatedCluster):
     believes_kraft: dict[int, int] = field(default_factory=dict)  # broker -> looks until it learns who owns it
     lingering: dict[int, int] = field(default_factory=dict)  # broker -> looks until the session it left ends
     sessions: dict[int, int] = field(default_factory=dict)  # broker -> number of its registration
-    aside: list[str] = field(default_factory=list)
     harms: list[str] = field(default_factory=list)
 
     # -- processes ---------------------------------------------------------------------------------------------------
@@ -189,7 +188,7 @@ class TwoWay(SimulatedCluster):
         """A quorum without directories is a fresh one."""
         assert ASIDE_SUFFIX in new
         self.done.append(f"aside {int(node)} {old}")
-        self.aside.append(f"{int(node)}:{new}")
+        new = old + ASIDE_SUFFIX  # without the time in it, which a recovered run has later
         if old != f"/data/c{int(node)}":
             SimulatedCluster.rename(self, node, old, new)
             return
@@ -256,7 +255,7 @@ class TwoWay(SimulatedCluster):
         return replace(found, migration_state=ZkMigrationState.POST_MIGRATION if self.finalized else state)
 
     def _disks(self, disks: object) -> dict[NodeId, BrokerDisks | Unknown]:
-        """A controller's directory is there whether it runs or not; a broker's meta.properties may be a file of ours."""
+        """A controller's directory is there whether it runs or not; a broker's meta.properties may be a file."""
         full = world_at(Stage.COPY).disks
         assert not isinstance(full, Unknown)
         found = SimulatedCluster._disks(self, dict(full))
