@@ -104,13 +104,15 @@ def signed(given: Approval, key_file: pathlib.Path, wanted: str) -> Approval:
             next_step="write it under spec.approvals.keys, then plan again; or approve without --sign",
         )
 
-    def passphrase() -> str:
-        if not sys.stdin.isatty():
-            raise KeyUnusable("the key is encrypted, and there is no terminal to ask for its passphrase")
-        text: str = click.prompt("Passphrase of the key", hide_input=True, err=True)
-        return text
-
     key = approvals.signing_key(key_file, passphrase)
     if approvals.public_line(key) != wanted:
         raise KeyUnusable(f"the key is another one than the playbook has for {given.reviewer}", where=str(key_file))
     return replace(given, signature=approvals.sign(key, given.signed_bytes()))
+
+
+def passphrase() -> str:
+    """The passphrase of an encrypted key, as a person types it; KeyUnusable where there is no terminal."""
+    if not sys.stdin.isatty():
+        raise KeyUnusable("the key is encrypted, and there is no terminal to ask for its passphrase")
+    text: str = click.prompt("Passphrase of the key", hide_input=True, err=True)
+    return text

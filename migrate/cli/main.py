@@ -28,7 +28,7 @@ COMMANDS: Final = {
     "metadata": ("migrate.cli.metadata", "metadata", "Read KRaft metadata files: dump, image, export."),
     "bundle": ("migrate.cli.bundle", "bundle", "Everything that was seen in one file, without secrets: create, show."),
     "backup": ("migrate.cli.backup", "backup", "The ZooKeeper tree in a file: create, show, diff, restore in part."),
-    "report": ("migrate.cli.report", "report", "Write the report of a run."),
+    "report": ("migrate.cli.report", "report", "The report of a run, its evidence, and the check of it: verify."),
     "playbook": ("migrate.cli.playbook", "playbook", "Playbooks: lint, schema, show."),
     "explain": ("migrate.cli.explain", "explain", "What a code means, and what to do about it."),
     "unlock": ("migrate.cli.unlock", "unlock", "Show who holds the lock; remove a dead owner's by its id."),

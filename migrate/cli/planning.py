@@ -88,10 +88,15 @@ def load_plan(path: pathlib.Path) -> Plan:
 
 def write_text(path: pathlib.Path, text: str) -> None:
     """Whole or not at all."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: pathlib.Path, content: bytes) -> None:
+    """Whole or not at all."""
     part = path.with_suffix(path.suffix + ".part")
     handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(text)
+    with os.fdopen(handle, "wb") as file:
+        file.write(content)
         file.flush()
         os.fsync(file.fileno())
     part.replace(path)

@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from migrate.errors import DocumentInvalid
 from migrate.kafka.secret_files import read_secret
+from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AcceptedDifference, Inventory, Playbook
 from migrate.model.policies import ErrorBudget, HealthPolicy, Pace
@@ -26,6 +27,7 @@ __all__ = [
     "json_schema",
     "kind_of",
     "load_accepted",
+    "load_approvals",
     "load_inventory",
     "load_playbook",
     "load_playbook_with_inventory",
@@ -48,6 +50,11 @@ def load_playbook(path: str | Path) -> Playbook:
     """
     document = read_document(Path(path))
     return _playbook(document, validate(document, MigrationPlaybook))
+
+
+def load_approvals(path: str | Path) -> ApprovalPolicy:
+    """What a playbook says of approvals, without the files it names; raises as load_playbook does."""
+    return approval_policy(validate(read_document(Path(path)), MigrationPlaybook).spec)
 
 
 def load_inventory(path: str | Path) -> Inventory:
