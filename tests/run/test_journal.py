@@ -1,6 +1,9 @@
 """The journal survives what a kill or a bad disk does to it, or says that it was damaged."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,8 @@ import pytest
 from migrate.errors import JournalDamaged, JournalUnwritable
 from migrate.run import journal as journals
 from migrate.run.journal import Journal
+
+ROOT = Path(__file__).parents[2]
 
 
 def written(folder: Path, events: int = 4) -> tuple[Path, list[int]]:
@@ -67,6 +72,38 @@ def test_a_flipped_bit_before_the_last_line_is_refused(tmp_path: Path) -> None:
         assert caught.value.where == str(path)
 
 
+def test_every_bit_of_every_byte_is_a_valid_prefix_or_a_refusal(tmp_path: Path) -> None:
+    """In the last line too: it may pass for torn, and never for another line.  No other error, no other event."""
+    path, sizes = written(tmp_path, events=2)
+    whole = path.read_bytes()
+    true = journals.read(path).events
+    for position in range(len(whole)):
+        for bit in range(8):
+            path.write_bytes(whole[:position] + bytes([whole[position] ^ (1 << bit)]) + whole[position + 1 :])
+            try:
+                reading = journals.read(path)
+            except JournalDamaged:
+                continue
+            assert reading.events == true[: len(reading.events)]
+            assert reading.torn
+            assert position >= sizes[-2], "only the last line passes for torn"
+
+
+def test_cut_and_flipped_at_once_is_still_one_or_the_other(tmp_path: Path) -> None:
+    """A crash in front of a bad disk."""
+    path, _ = written(tmp_path, events=2)
+    whole = path.read_bytes()
+    true = journals.read(path).events
+    for cut in range(1, len(whole), 7):
+        for position in range(0, cut, 11):
+            path.write_bytes(whole[:position] + bytes([whole[position] ^ 0x55]) + whole[position + 1 : cut])
+            try:
+                reading = journals.read(path)
+            except JournalDamaged:
+                continue
+            assert reading.events == true[: len(reading.events)]
+
+
 def test_a_line_taken_out_is_refused(tmp_path: Path) -> None:
     """Each line names the hash of the one before it."""
     path, _ = written(tmp_path)
@@ -92,6 +129,46 @@ def test_a_full_disk_is_an_error_with_an_id(tmp_path: Path) -> None:
     with pytest.raises(JournalUnwritable):
         journal.append(9.0, "note", {"key": "k", "value": "v"})
     journal.close()
+
+
+FULL = """
+import resource, sys
+from pathlib import Path
+from migrate.errors import JournalUnwritable
+from tests.run.test_engine import plan_for, run
+from tests.testing.simulated import SimulatedCluster
+folder, limit = Path(sys.argv[1]), int(sys.argv[2])
+cluster = SimulatedCluster.in_zookeeper_mode()
+plan = plan_for(cluster)
+import signal
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+try:
+    run(cluster, plan, folder)
+except JournalUnwritable as error:
+    print(error.id, len(cluster.done), cluster.done[-1:] or "nothing")
+"""
+
+
+@pytest.mark.parametrize("limit", [0, 100, 600, 3000, 12_000])
+def test_without_room_for_the_journal_nothing_more_is_done(limit: int, tmp_path: Path) -> None:
+    """The kernel refuses to let the file grow: every effect that happened has its intent on disk."""
+    ended = subprocess.run(
+        [sys.executable, "-c", FULL, str(tmp_path), str(limit)],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    assert ended.stdout.startswith("E-RUN-02"), ended.stderr
+    done = int(ended.stdout.split()[1])
+    path = tmp_path / "journal.jsonl"
+    events = journals.read(path).events if path.exists() else ()
+    acts = ("write-config", "format", "stop", "start", "assign-directories")
+    intents = sum(event.name == "effect" and event.data["effect"] in acts for event in events)
+    assert done <= intents
+    assert done > 0 or limit < 12_000
 
 
 def test_concluded_steps_are_those_that_ended_well(tmp_path: Path) -> None:
