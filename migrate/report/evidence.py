@@ -2,8 +2,8 @@
 
 A plain tar of a closed form: members in the order of their names, every header field fixed, a manifest with the size
 and SHA-256 of each member, and the manifest's own hash as the last member.  Read back, the file must be byte for byte
-what `pack` would write of its content, so no byte of it can change unnoticed.  Backups of ZooKeeper and of configuration
-files hold secrets: only their hashes are in it.
+what `pack` would write of its content, so no byte of it can change unnoticed.  Backups of ZooKeeper and of
+configuration files hold secrets: only their hashes are in it.
 """
 
 from __future__ import annotations

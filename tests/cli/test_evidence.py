@@ -136,7 +136,7 @@ def test_what_is_written_anew_with_right_hashes_is_found_by_its_own_chain(
 
 def test_a_file_written_anew_has_no_signature_that_fits(bundle: Path, tmp_path: Path) -> None:
     """That is what the key is for."""
-    path = rewritten(bundle, tmp_path, **{"versions": b"{}"})
+    path = rewritten(bundle, tmp_path, versions=b"{}")
     assert kraft_migrate("report", "verify", path).code == 0
     answer = kraft_migrate("report", "verify", path, "--key", PUBLIC)
     assert answer.code == 1
