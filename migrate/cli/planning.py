@@ -56,9 +56,10 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
     return replace(plan, summary=replace(plan.summary, rollback=(row, *plan.summary.rollback)))
 
 
-def make_rollback_plan(observer: Observer, playbook: Playbook, *, created: float) -> Plan:
-    """Observe, and plan the way back; raises NoWayBack, NothingToPlan, RestoreRefused."""
-    return scheduled(rollback.build(observer.observe(rollback.PLANNED_ON, {}), playbook, created=created), playbook)
+def make_rollback_plan(observer: Observer, playbook: Playbook, *, created: float, copy_again: bool = False) -> Plan:
+    """Observe, and plan the way back, or out of a copy that is stuck; raises NoWayBack, NothingToPlan, RestoreRefused."""
+    world = observer.observe(rollback.PLANNED_ON, {})
+    return scheduled(rollback.build(world, playbook, created=created, copy_again=copy_again), playbook)
 
 
 def save_plan(inventory: Inventory, plan: Plan) -> pathlib.Path:

@@ -21,8 +21,13 @@ def rollback() -> None:
 @click.argument("playbook", type=click.Path(path_type=pathlib.Path))
 @click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="Instead of the one the playbook names.")
 @click.option("--out", type=click.Path(path_type=pathlib.Path), help="Save the plan there, too.")
+@click.option(
+    "--copy-again", is_flag=True, help="Not back: only out of a copy that is stuck for ever, with a fresh quorum."
+)
 @output_option
-def plan_back(playbook: pathlib.Path, inventory: pathlib.Path | None, out: pathlib.Path | None, output: str) -> int:
+def plan_back(
+    playbook: pathlib.Path, inventory: pathlib.Path | None, out: pathlib.Path | None, copy_again: bool, output: str
+) -> int:
     """Say exactly how the way back would go, from where the cluster stands now; change nothing.
 
     The state is found from the cluster itself: no journal is needed.  Every file's change is shown; a file is restored
@@ -42,7 +47,7 @@ def plan_back(playbook: pathlib.Path, inventory: pathlib.Path | None, out: pathl
     found, loaded = load_target(playbook, inventory)
     assert isinstance(loaded, Playbook)
     with observing(found, loaded) as observer:
-        made = make_rollback_plan(observer, loaded, created=time.time())
+        made = make_rollback_plan(observer, loaded, created=time.time(), copy_again=copy_again)
     saved = str(save_plan(found, made))
     if out is not None:
         write_text(out, plan_to_json(made))

@@ -20,15 +20,18 @@ from migrate.model.outcome import Refused, Unknown
 from migrate.model.plan import Direction, Plan, PlannedStep
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Predicted, Step
-from migrate.model.views import ConfigFile, ControllerZnode, MigrationZnode, NoZnode, ZookeeperView
+from migrate.model.views import ConfigFile, ControllerZnode, NoZnode, ZookeeperView
 from migrate.model.world import Need, World
-from migrate.plan.build import planned_step
+from migrate.plan.build import RELEASE, planned_step
 from migrate.plan.summary import summarize
 from migrate.steps import facts
+from migrate.steps.controllers import FormatController, StartControllers
+from migrate.steps.look import WatchCopy
 from migrate.steps.rollback import gates
 from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside, left_over
 from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers
+from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadataAside, StopStuckControllers, stuck
 from migrate.steps.rollback.restore import to_migration, to_zookeeper
 
 PLANNED_ON: Final = frozenset(
@@ -102,7 +105,7 @@ def start_of(world: World) -> Start:
         zookeeper=here.get("zookeeper", ()),
         down=tuple(node for node in gates.brokers(world) if node in down),
         controllers=tuple(node for node in gates.controllers(world) if node not in down),
-        stuck=_stuck(world, world.zookeeper),
+        stuck=stuck(world),
         how=_how(world, modes),
     )
     if start.kraft and isinstance(world.kraft, Unknown):
@@ -134,16 +137,35 @@ def steps_of(world: World, start: Start) -> Iterator[Step]:
     yield ProveZookeeperMode()
 
 
-def build(world: World, playbook: Playbook, *, created: float) -> Plan:
-    """The way back to ZooKeeper mode.
+def steps_to_copy_again(world: World, start: Start) -> Iterator[Step]:
+    """What leads out of a copy that is stuck: a fresh quorum, and every broker registered with it."""
+    yield KeepZookeeper()
+    if start.controllers:
+        yield StopStuckControllers()
+    yield HandBackControl()
+    yield from (SetMetadataAside(node) for node in gates.controllers(world) if left_over(world, node))
+    yield from (FormatController(node, RELEASE) for node in gates.controllers(world))
+    yield StartControllers()
+    order = sorted(gates.brokers(world), key=lambda node: (node not in start.down, node))
+    yield from (RestartInMigrationMode(node, "yes" if node == order[-1] else "no") for node in order)
+    yield WatchCopy()
+
+
+def build(world: World, playbook: Playbook, *, created: float, copy_again: bool = False) -> Plan:
+    """The way back to ZooKeeper mode; with `copy_again` only out of a copy that is stuck, and into it again.
 
     Raises NoWayBack, NothingToPlan, and RestoreRefused where a broker's file of before is not there or not proven.
     """
     start = start_of(world)
-    _restorable(world, start)
+    if copy_again:
+        _must_be_stuck(start)
+        steps = steps_to_copy_again(world, start)
+    else:
+        _restorable(world, start)
+        steps = steps_of(world, start)
     planned: list[PlannedStep] = []
     before = Predicted()
-    for step in steps_of(world, start):
+    for step in steps:
         planned.append(planned_step(step, world, before))
         before = step.predict(world, before)
     here = Detected(start.stage, None, f"{start.name}: {start.how}")
@@ -154,13 +176,13 @@ def build(world: World, playbook: Playbook, *, created: float) -> Plan:
         change=playbook.change,
         tool_version=__version__,
         created=created,
-        target=Stage.ASSESS,
+        target=Stage.COPY if copy_again else Stage.ASSESS,
         playbook=playbook.path,
         playbook_sha256=playbook.sha256,
         inventory=world.inventory.path,
         steps=tuple(planned),
         findings=tuple(_findings(world)),
-        summary=replace(summary, rollback=(_cost(start),)),
+        summary=replace(summary, rollback=(_cost_again(start) if copy_again else _cost(start),)),
         direction=Direction.BACK,
     )
 
@@ -201,13 +223,6 @@ def _kraft_leads(view: ZookeeperView) -> bool:
     return owned or not isinstance(view.migration, NoZnode)
 
 
-def _stuck(world: World, view: ZookeeperView) -> bool:
-    """The metadata says MIGRATION, /migration says that nothing was copied."""
-    if isinstance(world.kraft, Unknown) or world.kraft.migration_state is not ZkMigrationState.MIGRATION:
-        return False
-    return not isinstance(view.migration, MigrationZnode) or view.migration.offset <= 0
-
-
 def _how(world: World, modes: dict[int, str]) -> str:
     counts = ", ".join(f"{list(modes.values()).count(mode)} in {mode} mode" for mode in dict.fromkeys(modes.values()))
     found = detect(world)
@@ -231,12 +246,30 @@ def _restorable(world: World, start: Start) -> None:
         raise RestoreRefused("; ".join(problems), why="configurations are restored from copies, never made up")
 
 
+def _must_be_stuck(start: Start) -> None:
+    if not start.stuck or start.kraft or start.zookeeper:
+        raise NothingToPlan(
+            f"the copy is not stuck ({start.name}: {start.how})",
+            next_step="`kraft-migrate status` says what it waits for; without --copy-again the plan is the way back",
+        )
+
+
 def _findings(world: World) -> Iterator[Finding]:
     """What a reader of a way back wants of the checks: its steps have gates of their own, so none of it blocks."""
     for finding in checks.run(world, target=Stage.ASSESS):
         told = finding.code in TOLD or "-RBK-" in finding.code
         if told and finding.severity is not Severity.BLIND_SPOT:
             yield replace(finding, blocks_from=checks.NEVER)
+
+
+def _cost_again(start: Start) -> dict[str, str]:
+    return {
+        "from": start.name,
+        "procedure": "stop the controllers; mend the znodes; format and start the controllers; restart every broker",
+        "rolls": "1",
+        "restarts": str(len(start.migration)),
+        "controller_gap": "none to speak of: in a copy that is stuck the controllers write nothing to ZooKeeper",
+    }
 
 
 def _cost(start: Start) -> dict[str, str]:

@@ -127,6 +127,8 @@ def shell_word(word: str) -> str:
 
 def target_words(plan: Plan) -> str:
     """Where the plan goes."""
+    if plan.back and plan.target is Stage.COPY:
+        return "the copy again, with a fresh quorum"
     return "ZooKeeper mode, as before the migration" if plan.back else f"stage {int(plan.target)} {plan.target.label}"
 
 

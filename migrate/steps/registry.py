@@ -18,6 +18,7 @@ from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
 from migrate.steps.roll_forward import FinishFinalize, RollForward
 from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside
+from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadataAside, StopStuckControllers
 from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers
 
 KINDS: Final[Mapping[str, Any]] = {
@@ -48,6 +49,9 @@ KINDS: Final[Mapping[str, Any]] = {
         RollToZookeeperMode,
         SetControllerAside,
         ProveZookeeperMode,
+        StopStuckControllers,
+        SetMetadataAside,
+        RestartInMigrationMode,
     )
 }
 CONVERT: Final[Mapping[str, Any]] = {"int": int, "float": float, "str": str}

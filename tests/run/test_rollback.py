@@ -9,6 +9,7 @@ from typing import Final
 
 import pytest
 
+from migrate.errors import NothingToPlan, PlanStopped
 from migrate.model.history import Event
 from migrate.model.plan import Plan
 from migrate.plan import rollback
@@ -31,9 +32,10 @@ def forward(cluster: TwoWay, folder: Path, upto: str | None = None) -> None:
     run(cluster, plan, folder)
 
 
-def way_back(cluster: TwoWay) -> Plan:
+def way_back(cluster: TwoWay, *, copy_again: bool = False) -> Plan:
     """The plan of the way back from where the cluster stands."""
-    return rollback.build(cluster.observe(rollback.PLANNED_ON, {}), worlds.playbook(), created=2.0)
+    world = cluster.observe(rollback.PLANNED_ON, {})
+    return rollback.build(world, worlds.playbook(), created=2.0, copy_again=copy_again)
 
 
 ENTRIES: Final[dict[str, str]] = {  # name -> the step that is not begun
@@ -128,6 +130,56 @@ def test_a_prepared_cluster_loses_only_the_rendered_files(tmp_path: Path) -> Non
     cluster.done.clear()
     go_back(cluster, tmp_path / "back")
     assert cluster.done == [f"aside {node} /conf/c{node}.properties" for node in (3000, 3001, 3002)]
+
+
+# -- a copy that is stuck ------------------------------------------------------------------------------------------
+def stuck(folder: Path) -> TwoWay:
+    """The active controller was killed between the end of the copy and its note in /migration."""
+    cluster = at("hybrid", folder)
+    cluster.migration = -1
+    return cluster
+
+
+def test_a_stuck_copy_is_called_by_its_name_and_the_way_back_leads_out_of_it(tmp_path: Path) -> None:
+    """Back to ZooKeeper mode, and forward again."""
+    cluster = stuck(tmp_path / "forward")
+    assert "a copy that is stuck" in way_back(cluster).summary.detected
+    go_back(cluster, tmp_path / "back")
+    is_back(cluster)
+    forward(cluster, tmp_path / "again")
+    assert cluster.finalized
+
+
+def test_a_stuck_copy_is_made_again_with_a_fresh_quorum(tmp_path: Path) -> None:
+    """Every broker is restarted once, no file changes, and the migration goes on from hybrid."""
+    cluster = stuck(tmp_path / "forward")
+    files = dict(cluster.files)
+    plan = way_back(cluster, copy_again=True)
+    (tmp_path / "again").mkdir()
+    cluster.done.clear()
+    run(cluster, plan, tmp_path / "again")
+    assert cluster.copied
+    assert cluster.migration is not None
+    assert cluster.migration > 0
+    assert cluster.harms == []
+    assert cluster.files == files
+    assert [act for act in cluster.done if act in ("stop 0", "stop 1", "stop 2")] == ["stop 0", "stop 1", "stop 2"]
+    assert [act for act in cluster.done if act.startswith("format")] == ["format 3000", "format 3001", "format 3002"]
+    forward(cluster, tmp_path / "end")
+    assert cluster.finalized
+
+
+def test_a_copy_that_is_not_stuck_is_not_made_again(tmp_path: Path) -> None:
+    """Neither planned, nor done by a plan that was made a moment too early."""
+    with pytest.raises(NothingToPlan, match="not stuck"):
+        way_back(at("hybrid", tmp_path / "hybrid"), copy_again=True)
+    cluster = stuck(tmp_path / "forward")
+    plan = way_back(cluster, copy_again=True)
+    cluster.migration = 500
+    (tmp_path / "back").mkdir()
+    with pytest.raises(PlanStopped, match="it is not stuck"):
+        run(cluster, plan, tmp_path / "back")
+    assert "stop 3001" not in cluster.done[-3:]
 
 
 # -- the order -------------------------------------------------------------------------------------------------------

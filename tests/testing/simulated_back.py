@@ -54,6 +54,7 @@ class TwoWay(SimulatedCluster):
     hold_copy: bool = False  # a dead id in an assignment holds the copy
     believes_kraft: dict[int, int] = field(default_factory=dict)  # broker -> looks until it learns who owns it
     lingering: dict[int, int] = field(default_factory=dict)  # broker -> looks until the session it left ends
+    stale: set[int] = field(default_factory=set)  # brokers that send the epoch of a quorum that is gone, for ever
     sessions: dict[int, int] = field(default_factory=dict)  # broker -> number of its registration
     harms: list[str] = field(default_factory=list)
 
@@ -94,6 +95,7 @@ class TwoWay(SimulatedCluster):
             return
         if node in BROKERS and mode in ("zookeeper", "migration"):
             self.sessions[number] = self.sessions.get(number, 100 * number) + 1 + len(self.done)
+        self.stale.discard(number)
         SimulatedCluster.start(self, node)
         if node in BROKERS and mode == "migration" and self.owner is not None and self.owner[0] == "kraft":
             self.believes_kraft[number] = LOOKS_TO_LEARN
@@ -123,7 +125,9 @@ class TwoWay(SimulatedCluster):
         before = self.copied
         stale = self.migration is not None and self.migration > 0 and not before
         SimulatedCluster._register(self)
-        if self.hold_copy and not before:
+        for node in self.stale:
+            self.registered.pop(node, None)
+        if (self.hold_copy or set(self.registered) != set(map(int, BROKERS))) and not before:
             self.copied = False
         if self.copied and not before:
             if stale:
@@ -198,6 +202,7 @@ class TwoWay(SimulatedCluster):
             self.copied, self.kraft_epoch = False, 0
             self.registered.clear()
             self.assigned.clear()
+            self.stale = {node for node in map(int, BROKERS) if self.modes.get(node) == "migration"} & set(self.running)
 
     # -- what is seen ------------------------------------------------------------------------------------------------
     def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:

@@ -30,6 +30,7 @@ class SetControllerAside(BaseStep):
 
     kind: ClassVar[str] = "set-controller-aside"
     stage_is: ClassVar[Stage] = Stage.CONTROLLERS
+    keeps_file: ClassVar[bool] = False
     needs: ClassVar[frozenset[Need]] = LOOK
     proof_needs: ClassVar[frozenset[Need]] = LOOK
     undo: ClassVar[str] = "give both their names back (the journal has them); never start them beside ZooKeeper"
@@ -53,13 +54,13 @@ class SetControllerAside(BaseStep):
         """What is renamed."""
         node, where = self.node(world), f"controller {self.controller}"
         found = [Action("~", where, f"rename {node.metadata_directory}")] if _holds(world, self.controller) else []
-        if isinstance(facts.config(world, self.controller), ConfigFile):
+        if not self.keeps_file and isinstance(facts.config(world, self.controller), ConfigFile):
             found.append(Action("~", where, f"rename {node.config}"))
         return tuple(found)
 
     def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
-        """No file."""
-        return {f"config:{self.controller}": facts.ABSENT}
+        """No file, unless it is to stay."""
+        return {} if self.keeps_file else {f"config:{self.controller}": facts.ABSENT}
 
     def check(self, world: World) -> Readiness:
         """No controller lives, and ZooKeeper has control."""
@@ -75,8 +76,8 @@ class SetControllerAside(BaseStep):
             return holds
         if isinstance(file, Unknown):
             return file
-        if not holds and isinstance(file, NoFile):
-            return AlreadyDone("neither is there under its old name")
+        if not holds and (self.keeps_file or isinstance(file, NoFile)):
+            return AlreadyDone("what was set aside is not there under its old name")
         return NotBegun() if holds else HalfDone("the directory has another name, the file has not")
 
     def do(self, world: World, effects: Effects) -> None:
@@ -84,7 +85,7 @@ class SetControllerAside(BaseStep):
         node = self.node(world)
         if _holds(world, self.controller):
             effects.set_aside(NodeId(self.controller), node.metadata_directory)
-        if isinstance(facts.config(world, self.controller), ConfigFile):
+        if not self.keeps_file and isinstance(facts.config(world, self.controller), ConfigFile):
             effects.set_aside(NodeId(self.controller), node.config)
 
     def verify(self, world: World) -> Outcome:
