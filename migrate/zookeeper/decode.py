@@ -21,6 +21,13 @@ from migrate.zookeeper.znode import Znode
 
 ENDPOINT: Final = re.compile(r"([^:/]+)://(\[[0-9A-Fa-f:.%]+\]|[^/\[\]]*):(-?[0-9]{1,5})")
 LEADER_RECOVERING: Final = 1
+# a partition's state, byte for byte as Kafka writes it (Jackson, in the order of a Scala map of five entries); numbers
+# of up to nine digits are in their range
+_NUMBER: Final = rb"(?:0|[1-9][0-9]{0,8})"
+STATE: Final = re.compile(
+    rb'\{"controller_epoch":%b,"leader":(-1|%b),"version":1,"leader_epoch":(%b),"isr":\[((?:%b(?:,%b)*)?)\]\}'
+    % ((_NUMBER,) * 5)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +117,17 @@ def topic(path: str, data: bytes | None) -> TopicZnode:
 
 
 def partition_state(path: str, data: bytes | None, mzxid: int) -> PartitionState:
-    """A partition's state.  Plain states take a short way; everything else goes through the strict one."""
+    """A partition's state.
+
+    States as brokers and controllers write them take the shortest way, other plain ones a short one; everything else
+    goes through the strict one.
+    """
+    written = STATE.fullmatch(data) if data else None
+    if written is not None:
+        number, term, members = written.groups()
+        ids = [*map(int, members.split(b","))] if members else []
+        if len(set(ids)) == len(ids):
+            return PartitionState(int(number), int(term), ids, 0, mzxid)
     plain = _plain_state(data) if data else None
     if plain is None:
         return _strict_partition_state(path, data, mzxid)

@@ -17,7 +17,7 @@ from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode
 from migrate.zookeeper import decode, entities, lock
 from migrate.zookeeper.fields import MAX_ZNODE_BYTES
 from migrate.zookeeper.znode import Znode
-from tests.testing.golden_trees import TOPIC_ID
+from tests.testing.golden_trees import STAGES, TOPIC_ID, golden
 
 PATH = "/some/7"
 SECRETS = entities.Secrets(Digester(), None)
@@ -173,6 +173,41 @@ def test_the_short_way_for_states_answers_as_the_strict_one(value: dict[str, Any
             return MalformedZnode
 
     assert answer(decode.partition_state) == answer(decode._strict_partition_state)
+
+
+NUMBERS = st.sampled_from(
+    ["0", "1", "7", "999999999", "2147483647", "2147483648", "9999999999", "-1", "-0", "01", "+1", "1.0", "1e1", ""]
+)
+
+
+@settings(max_examples=400)
+@given(NUMBERS, NUMBERS, NUMBERS, st.lists(NUMBERS, max_size=3), st.integers(0, 90), st.sampled_from(' ,]}"0x'))
+def test_bytes_as_kafka_writes_them_answer_as_the_strict_way(
+    controller: str, leader: str, epoch: str, isr: list[str], at: int, letter: str
+) -> None:
+    """Every odd number in every place, and one letter more anywhere: no state is read that the strict way refuses."""
+    written = (
+        f'{{"controller_epoch":{controller},"leader":{leader},"version":1,"leader_epoch":{epoch},'
+        f'"isr":[{",".join(isr)}]}}'
+    ).encode()
+
+    def answer(function: Callable[[str, bytes, int], Any], data: bytes) -> Any:
+        try:
+            return function(PATH, data, 1)
+        except MalformedZnode:
+            return MalformedZnode
+
+    for data in (written, written[:at] + letter.encode() + written[at:]):
+        assert answer(decode.partition_state, data) == answer(decode._strict_partition_state, data)
+
+
+def test_states_that_clusters_wrote_take_the_shortest_way() -> None:
+    """A real cluster's: before, in and after dual write."""
+    for stage in STAGES:
+        znodes = golden(stage).znodes.items()
+        found = [znode.data for path, znode in znodes if path.endswith("/state") and isinstance(znode, Znode)]
+        assert found
+        assert all(data and decode.STATE.fullmatch(data) for data in found)
 
 
 def test_a_controller_is_told_by_its_epoch_and_by_being_ephemeral() -> None:
