@@ -185,6 +185,8 @@ class RollbackDemo(Demo):
         if not ended(folder):
             options = Options(plan.fingerprint, "lab demo", listen, StaleEpochOnce, plan.cluster)
             self._carry_out(plan, sources, options, "plan_back")
+        if self._turn.held:
+            held_copy.release(sources.zookeeper_client())
         write_reports(plan, folder)
         self._remember(back=self._proven(sources, folder))
 
