@@ -27,7 +27,7 @@ NEXT: Final = {
 @click.command()
 @cluster_options
 @output_option
-@click.option("--watch", is_flag=True, help="Look again every two seconds until Ctrl-C.")
+@click.option("--watch", is_flag=True, help="Go on looking until Ctrl-C: a table on a terminal.")
 def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str, watch: bool) -> int:
     """Where the migration stands, and what comes next.
 
@@ -35,13 +35,14 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
     """
     from migrate.model.world import Need
     from migrate.run.clock import SystemClock
+    from migrate.run.proven import by_journals
     from migrate.run.way_back_facts import WAY_BACK
 
     found, loaded = load_target(playbook, inventory)
     needs = WAY_BACK | {Need.LEDGER}
     with observing(found, loaded) as observer:
         while True:
-            world = observer.observe(needs, {})
+            world = observer.observe(needs, by_journals(found))
             seen = describe(world, status_stuck.clues_for(observer, world))
             answer = {**seen, "rollback": rollback_readiness(world)}
             click.echo(json.dumps(answer, indent=1) if output == "json" else as_text(answer))

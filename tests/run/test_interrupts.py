@@ -1,4 +1,4 @@
-"""Ctrl-C in a real process: the first parks behind the broker under way, the second stops it and says what is half done."""
+"""Ctrl-C in a real process: the first parks behind the broker under way, the second says what it leaves half done."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_the_second_ctrl_c_stops_now_and_says_what_is_half_done(tmp_path: Path) 
 
 def test_sigterm_parks_as_well_and_handlers_are_given_back() -> None:
     """Whoever calls a run from a program gets its own handlers again."""
-    request, said = ParkRequest(), []
+    request, said = ParkRequest(), list[str]()
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)]
     with parking_on_interrupt(request, said.append):
         os.kill(os.getpid(), signal.SIGTERM)

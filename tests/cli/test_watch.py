@@ -1,0 +1,140 @@
+"""`status --watch`: the board of a run, a table on a terminal, plain lines elsewhere, and idle almost nothing."""
+
+from __future__ import annotations
+
+import io
+import json
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from migrate.cli.watch import RunFile, page, watch
+from migrate.errors import RunInterrupted
+from migrate.model.history import Event
+from migrate.report.plan_json import plan_to_json
+from migrate.report.run_board import Cell, board, lines
+from tests.run.gated import Gated
+from tests.testing import worlds
+from tests.testing.simulated import FakeClock
+
+
+@pytest.fixture(scope="module")
+def parked(tmp_path_factory: pytest.TempPathFactory) -> Gated:
+    """A run that parked behind broker 0 of the first roll; its plan lies beside its journal."""
+    folder = tmp_path_factory.mktemp("runs") / "run"
+    folder.mkdir()
+    run = Gated(folder, worlds.playbook())
+
+    def look() -> None:
+        if run.stopped() == ["0"]:
+            run.request.by = "Ctrl-C"
+
+    run.each_look = look
+    with pytest.raises(RunInterrupted):
+        run.session()
+    (folder / "plan.json").write_text(plan_to_json(run.planned()))
+    return run
+
+
+def test_the_board_has_a_row_a_node_and_a_column_a_stage(parked: Gated) -> None:
+    """Done, to do, and what a node has no part in."""
+    found = board(parked.planned(), parked.events)
+    rows = {node: dict(zip(found.columns, cells, strict=True)) for node, cells in found.rows}
+    assert list(rows) == ["cluster", "0", "1", "2", "3000", "3001", "3002"]
+    assert [rows[node]["migration-mode"] for node in "012"] == [Cell.DONE, Cell.TO_DO, Cell.TO_DO]
+    assert rows["3000"]["controllers"] is Cell.DONE
+    assert rows["3000"]["kraft-mode"] is Cell.NONE
+    assert found.state.startswith("stopped: ")
+    assert "parked before migration-mode/1: Ctrl-C asked for it" in found.state
+
+
+def test_while_a_broker_restarts_its_cell_says_so(parked: Gated) -> None:
+    """Cut anywhere inside the step, the board shows it under way, with what was done before."""
+    events = parked.events
+    begin = next(n for n, e in enumerate(events) if e.name == "intend" and e.data["step"] == "migration-mode/0")
+    found = board(parked.planned(), events[: begin + 2])
+    rows = {node: dict(zip(found.columns, cells, strict=True)) for node, cells in found.rows}
+    assert rows["0"]["migration-mode"] is Cell.NOW
+    assert found.state == "running"
+    (now,) = [line for line in lines(found, events[begin].time + 65.0) if line.startswith("now")]
+    assert now.endswith("[migration-mode/0], for 1 min 05 s")
+    assert any(line.startswith("then     ") for line in lines(found, 0.0))
+
+
+def test_a_wait_says_what_for_since_when_who_owns_it_and_what_to_do(parked: Gated) -> None:
+    """The first time that the same was waited for counts."""
+    data = {"step": "migration-mode/1", "what": "full ISRs", "owner": "the brokers", "next": "look", "progress": "1"}
+    later = {**data, "progress": "2"}
+    events = (*parked.events[:-1], Event(90, 100.0, "waiting", data), Event(91, 110.0, "waiting", later))
+    found = board(parked.planned(), events)
+    text = lines(found, 130.0)
+    for wanted in ("waits    for full ISRs, for 30 s", "owner    the brokers", "if it lasts  look"):
+        assert wanted in text
+
+
+def test_every_prefix_of_a_journal_has_a_board(parked: Gated) -> None:
+    """Whoever looks while it is written sees something true."""
+    events = parked.events
+    counts = [board(parked.planned(), events[:number]).done for number in range(len(events) + 1)]
+    assert counts == sorted(counts)
+    assert board(parked.planned(), ()).state == "not begun"
+
+
+def answers(times: list[float]) -> Mapping[str, Any]:
+    """What the cluster says; only the time moves."""
+    times.append(0.0)
+    return {"cluster": "lab", "time": float(len(times)), "stage": "prepare"}
+
+
+def test_lines_are_said_when_something_changed_and_not_before(
+    parked: Gated, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An hour of the same is one answer; the cluster is looked at twice a minute, the journal's size each second."""
+    times: list[float] = []
+    run, clock = RunFile(parked.folder.parent), FakeClock()
+    watch(lambda: answers(times), lambda answer: f"stage {answer['stage']}", run, clock, output="text", turns=3600)
+    out = capsys.readouterr().out
+    assert out.count("stage prepare") == 1
+    assert "parked before migration-mode/1" in out
+    assert len(times) == 120
+
+
+def test_as_json_it_is_a_line_an_answer(parked: Gated, capsys: pytest.CaptureFixture[str]) -> None:
+    """For whoever reads it with a program."""
+    watch(lambda: answers([]), str, RunFile(parked.folder.parent), FakeClock(), output="json", turns=5)
+    (line,) = capsys.readouterr().out.splitlines()
+    assert json.loads(line)["run"][0].startswith("run ")
+
+
+def test_the_table_of_a_terminal_shows_nodes_by_stages(parked: Gated) -> None:
+    """And how to end it."""
+    found = RunFile(parked.folder.parent).read()
+    console = Console(file=io.StringIO(), width=160, force_terminal=False)
+    console.print(page({"stage": "x"}, lambda _: "cluster lab", found, 0.0))
+    assert isinstance(console.file, io.StringIO)
+    text = console.file.getvalue()
+    for part in ("cluster lab", "migration-mode", "3002", "done", "Ctrl-C ends the watching, not the run"):
+        assert part in text
+
+
+def test_a_journal_is_not_read_again_while_it_does_not_grow(parked: Gated) -> None:
+    """A thousand idle looks cost less than a second of a core."""
+    run = RunFile(parked.folder.parent)
+    first = run.read()
+    began = time.process_time()
+    assert all(run.read() is first for _ in range(1000))
+    assert time.process_time() - began < 5.0
+
+
+def test_without_a_run_there_is_only_the_cluster(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """And with a damaged journal, too."""
+    watch(lambda: answers([]), lambda _: "cluster lab", RunFile(tmp_path), FakeClock(), output="text", turns=2)
+    assert capsys.readouterr().out == "cluster lab\n"
+    (tmp_path / "r").mkdir()
+    (tmp_path / "r" / "journal.jsonl").write_text("damaged\nand more\n")
+    (tmp_path / "r" / "plan.json").write_text("{}")
+    assert RunFile(tmp_path).read() is None
