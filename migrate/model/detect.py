@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import KraftView, MigrationZnode, NullZnode, ZookeeperView
 from migrate.model.world import World
+
+HYBRID_PROVEN: Final = "proven:hybrid"  # a fact of World.facts: the cluster itself has no trace of that proof
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,9 @@ def _by_metadata(world: World, view: KraftView) -> Detected | Unknown:
         case ZkMigrationState.MIGRATION:
             how = said + f"{len(kraft)} of {len(listed)} brokers in KRaft mode"
             if not kraft:
+                proven = world.facts.get(HYBRID_PROVEN)
+                if proven is not None:
+                    return Detected(Stage.HYBRID, None, f"{how}; hybrid was proven by {proven}")
                 return Detected(Stage.COPY, None, how)
             if listed <= kraft:
                 return Detected(Stage.KRAFT_MODE, None, how)

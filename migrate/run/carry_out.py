@@ -36,6 +36,7 @@ from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.journal import Journal
 from migrate.run.locks import LockFile, RunLock
 from migrate.run.staleness import own_step
+from migrate.run.takeover import found_by
 from migrate.run.way_back_facts import readiness_noted
 from migrate.zookeeper.lock import ZookeeperLock, acquire, holder_of
 from migrate.zookeeper.write import ZookeeperWriter
@@ -108,6 +109,9 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         if RELEASED not in journals.concluded(journal.events):
             znode = _zookeeper_lock(sources, options.owner, plan.fingerprint, clock)
             lock, fence = lock.joined(znode), znode.fence
+        if len(journal.events) == 1:
+            found = {"key": "found", "value": found_by(plan, observer)}
+            journal.append(clock.now(), "note", found)
         if any((step.needs | step.proof_needs) & SLOW for step in steps):
             sources.start_spark()
         driver = Driver(observer, options.wrap_assigner(ActiveController(sources.inventory)), clock, lock.still_ours)

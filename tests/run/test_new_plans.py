@@ -7,12 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import NothingToPlan, PlanStopped
+from migrate.errors import NothingToPlan, PlanIsStale, PlanStopped
+from migrate.model.detect import Detected, detect
 from migrate.model.difference import DiffReport
 from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.plan.build import build
+from migrate.run.proven import by_journals
+from migrate.run.takeover import what_is_found
 from tests.run.test_engine import PLANNED_ON, plan_for, run
 from tests.steps.looks import WRONG
 from tests.testing import worlds
@@ -107,6 +111,59 @@ def test_brokers_left_by_an_early_finalize_are_rolled_forward(tmp_path: Path) ->
     run(cluster, plan, tmp_path)
     assert cluster.registered == {0: "kraft", 1: "kraft", 2: "kraft"}
     assert {cluster.modes[node] for node in (3000, 3001, 3002)} == {"finalized"}
+
+
+LOOKED = [name for name in IDS if name.startswith(("discover", "assess", "prepare/back"))]
+
+
+@pytest.mark.parametrize("step", [step for step in IDS if step not in LOOKED])
+def test_the_same_plan_without_its_journal_does_nothing_again(step: str, tmp_path: Path) -> None:
+    """What it did cannot be told from it: refused with what was found, or with the file that is not as planned."""
+    whole = plan_for(SimulatedCluster.in_zookeeper_mode())
+    cluster = after(step, tmp_path)
+    before, files = list(cluster.done), dict(cluster.files)
+    with pytest.raises((PlanIsStale, PlanStopped)) as caught:
+        what_is_found(whole, cluster.observe(PLANNED_ON, {}))
+        run(cluster, whole, tmp_path)
+    assert cluster.done == before
+    assert cluster.files == files
+    assert caught.value.next_step
+
+
+def test_what_is_found_is_told_with_the_next_step(tmp_path: Path) -> None:
+    """A journal that was lost in hybrid: where the cluster stands, and that a new plan goes on from there."""
+    plan = plan_for(SimulatedCluster.in_zookeeper_mode())
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    assert "stage assess" in what_is_found(plan, cluster.observe(PLANNED_ON, {}))
+    cluster = after("hybrid/hybrid", tmp_path)
+    with pytest.raises(PlanIsStale, match="begins with stage prepare, the cluster stands at stage copy") as caught:
+        what_is_found(plan, cluster.observe(PLANNED_ON, {}))
+    assert "new plan" in caught.value.next_step
+    again = plan_for(cluster)
+    assert "stage copy" in what_is_found(again, cluster.observe(PLANNED_ON, {}))
+    blind = replace(cluster.observe(PLANNED_ON, {}), kraft=Unknown("x"), zookeeper=Unknown("y"))
+    assert "cannot be told" in what_is_found(plan, blind)
+
+
+def test_status_knows_by_the_journals_that_hybrid_was_proven(tmp_path: Path) -> None:
+    """The cluster has no trace of it: until the next step is concluded the last word of the runs counts."""
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    plan = plan_for(cluster)
+    folder = tmp_path / "runs" / plan.short
+    folder.mkdir(parents=True)
+    known = replace(worlds.inventory(), runs=str(tmp_path / "runs"))
+    assert by_journals(known) == {}
+    upto = IDS.index("hybrid/hybrid")
+    run(cluster, replace(plan, steps=plan.steps[:upto]), folder)
+    assert by_journals(known) == {}
+    run(cluster, replace(plan, steps=plan.steps[: upto + 1]), folder)
+    facts = by_journals(known)
+    assert detect(cluster.observe(PLANNED_ON, facts)) != detect(cluster.observe(PLANNED_ON, {}))
+    here = detect(cluster.observe(PLANNED_ON, facts))
+    assert isinstance(here, Detected)
+    assert (here.stage, here.half) == (Stage.HYBRID, None)
+    (folder / "journal.jsonl").write_bytes(b"not a journal\n")
+    assert by_journals(known) == {}
 
 
 def test_a_finalize_of_its_own_goes_around_no_soak() -> None:
