@@ -15,6 +15,7 @@ from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, MetadataAnswer, ZookeeperView
+from migrate.model.words import plural
 from migrate.model.world import World
 
 
@@ -52,7 +53,7 @@ def unavailable_in_restarts(view: ZookeeperView, world: World) -> Result:
     names = sorted(found.topics.keys() - set(refused))
     if names:
         said = "" if isinstance(playbook, Unknown) else ", accepted by the playbook"
-        yield Hit(f"{len(names)} topics", f"unavailable while a broker restarts{said}: {sample(names)}")
+        yield Hit(plural(len(names), "topic"), f"unavailable while a broker restarts{said}: {sample(names)}")
 
 
 @check(
@@ -102,7 +103,8 @@ def not_whole(answers: dict[NodeId, MetadataAnswer], world: World) -> Result:
     names = dict.fromkeys(_unhealthy(answers))
     if names:
         yield Hit(
-            f"{len(names)} partitions", f"no leader, or an ISR smaller than the replica list: {sample(list(names))}"
+            plural(len(names), "partition"),
+            f"no leader, or an ISR smaller than the replica list: {sample(list(names))}",
         )
 
 
@@ -135,4 +137,4 @@ def no_leader(view: ZookeeperView, world: World) -> Result:
         if leader < 0 <= revision
     ]
     if names:
-        yield Hit(f"{len(names)} partitions", f"they have no leader: {sample(names)}")
+        yield Hit(plural(len(names), "partition"), f"no leader: {sample(names)}")

@@ -23,6 +23,7 @@ from migrate.model.views import (
     MetaMissing,
     MetaProperties,
 )
+from migrate.model.words import plural
 from migrate.model.world import World
 
 VOLATILE: Final = ("tmpfs", "ramfs", "overlay")
@@ -248,9 +249,10 @@ def _on_volatile(disks: Disks, world: World, *, accepted: bool) -> Iterator[Hit]
         ]
         if volatile:
             kinds = ", ".join(sorted({entry.filesystem for entry in volatile}))
-            what = "a directory lies" if len(volatile) == 1 else f"{len(volatile)} directories lie"
             whose = "broker" if node in brokers else "controller"
-            yield Hit(f"{whose} {node}", f"{what} on {kinds}", volatile[0].path)
+            yield Hit(
+                f"{whose} {node}", f"{plural(len(volatile), 'directory', 'directories')} on {kinds}", volatile[0].path
+            )
 
 
 @check(

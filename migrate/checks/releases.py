@@ -15,6 +15,7 @@ from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, NodeAnswer, ZookeeperView
+from migrate.model.words import plural
 from migrate.model.world import World
 
 WANTED: Final = "3.9"
@@ -197,9 +198,7 @@ def confluents_topics(view: ZookeeperView, world: World) -> Result:
     """By the topics' names."""
     names = sorted({topic for topic in view.partitions.topic if CONFLUENT_TOPIC.fullmatch(topic)})
     if names:
-        yield Hit(
-            f"{len(names)} topics", f"they are named as Confluent's software names its own: {', '.join(names[:3])}"
-        )
+        yield Hit(plural(len(names), "topic"), f"named as Confluent's software names its own: {', '.join(names[:3])}")
 
 
 REFUSALS: Final[Mapping[str, str]] = {
@@ -263,4 +262,4 @@ def other_clients(view: ZookeeperView, world: World) -> Result:
         if client.session not in sessions and client.host not in hosts:
             others[client.host] = others.get(client.host, 0) + 1
     for host, count in sorted(others.items()):
-        yield Hit(host, f"{count} sessions that are no broker's")
+        yield Hit(host, f"{plural(count, 'session')} of no broker")

@@ -16,6 +16,7 @@ from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.stage import Stage
 from migrate.model.views import BrokerDisks, Directory, LogDirAnswer, ZookeeperView
+from migrate.model.words import plural
 from migrate.model.world import World
 
 CURRENT, FUTURE, STRAY = "current", "future", "stray"
@@ -270,7 +271,9 @@ def future_reported(answers: dict[NodeId, tuple[LogDirAnswer, ...]], world: Worl
         for answer in found:
             if answer.future_replicas:
                 names = ", ".join(answer.future_replicas[:5])
-                yield Hit(f"broker {node}: {answer.path}", f"{len(answer.future_replicas)} future replicas: {names}")
+                yield Hit(
+                    f"broker {node}: {answer.path}", f"{plural(len(answer.future_replicas), 'future replica')}: {names}"
+                )
 
 
 @check(

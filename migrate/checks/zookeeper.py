@@ -15,6 +15,7 @@ from migrate.model.findings import CodeDoc
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import MigrationZnode, NoZnode, NullZnode, ZookeeperView
+from migrate.model.words import plural
 from migrate.model.world import World
 
 SHOWN_NAMES: Final = 5
@@ -148,7 +149,7 @@ def dead_broker_assigned(view: ZookeeperView, world: World) -> Result:
     for broker, names in sorted(found.items()):
         yield Hit(
             f"broker {broker}",
-            f"it is not in /brokers/ids, and {len(names)} partitions have a replica on it: {sample(names)}",
+            f"it is not in /brokers/ids, and {plural(len(names), 'partition')} with a replica on it: {sample(names)}",
             f"/brokers/ids has {sorted(alive)}",
         )
 
@@ -215,7 +216,10 @@ def pending_election(view: ZookeeperView, world: World) -> Result:
     """The old znode."""
     if view.pending.elections:
         names = list(view.pending.elections)
-        yield Hit("/admin/preferred_replica_election", f"{len(names)} partitions wait for an election: {sample(names)}")
+        yield Hit(
+            "/admin/preferred_replica_election",
+            f"waiting for an election: {plural(len(names), 'partition')}: {sample(names)}",
+        )
 
 
 @check(

@@ -12,6 +12,7 @@ import click
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, observing, output_option
 from migrate.errors import NotVisible, UsageWrong
+from migrate.model.words import counted, plural
 
 SHOWN: Final = 50
 
@@ -143,8 +144,8 @@ def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, eviden
             )
         if len(wrong) > SHOWN:
             click.echo(f"... and {len(wrong) - SHOWN} more (--output json has them all)")
-        counts = ", ".join(f"{state} {count}" for state, count in ledger.counts().items())
-        click.echo(f"{len(ledger.rows)} replicas at metadata offset {ledger.offset}: {counts or 'none'}")
+        replicas = plural(len(ledger.rows), "replica")
+        click.echo(f"{replicas} at metadata offset {ledger.offset}: {counted(ledger.counts())}")
     return EXIT_CHANGES if wrong or not ledger.rows else EXIT_OK
 
 
@@ -169,7 +170,7 @@ def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path |
     with observing(found, loaded) as observer:
         pending = to_send(observer.observe(LOOK, {}).ledger, broker)
         for directory, rows in pending.items():
-            click.echo(f"directory {directory}: {len(rows)} replicas")
+            click.echo(f"directory {directory}: {plural(len(rows), 'replica')}")
         if not pending:
             click.echo("nothing to send")
         elif yes:

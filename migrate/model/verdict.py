@@ -17,6 +17,7 @@ from migrate.model.ledger import Ledger, LedgerRow, ReplicaState, count_states
 from migrate.model.outcome import Unknown
 from migrate.model.stage import DirectoryPolicy
 from migrate.model.views import BrokerDisks, KraftView, MetaBroken, Registration
+from migrate.model.words import counted, plural
 
 DisksByBroker = Mapping[NodeId, BrokerDisks | Unknown]
 
@@ -70,7 +71,7 @@ def may_restart(
     if copies:
         reasons.append(f"replicas without one current copy in a registered directory: {_states(copies)}")
     if foreign:
-        reasons.append(f"{len(foreign)} replicas that the metadata does not give to broker {broker}")
+        reasons.append(f"{plural(len(foreign), 'replica')} that the metadata does not give to broker {broker}")
     if policy is DirectoryPolicy.DRIVE and unproven:
         reasons.append(f"policy drive wants every replica VERIFIED: {_states(unproven)}")
     rows = unproven if policy is DirectoryPolicy.DRIVE else [*copies, *foreign]
@@ -164,10 +165,13 @@ def _not_registered(disks: BrokerDisks, registration: Registration) -> Iterator[
 
 
 def _states(rows: list[LedgerRow]) -> str:
-    return ", ".join(f"{count} {state}" for state, count in count_states(rows).items())
+    return counted(count_states(rows))
 
 
 def _verdict(reasons: list[str], rows: list[LedgerRow], seen: _Seen) -> Verdict:
     if reasons:
         return No(tuple(reasons), tuple(rows))
-    return Yes(f"{len(seen.disks.directories)} directories, {len(seen.rows)} replicas: {_states(list(seen.rows))}")
+    return Yes(
+        f"{plural(len(seen.disks.directories), 'directory', 'directories')}, {plural(len(seen.rows), 'replica')}: "
+        f"{_states(list(seen.rows))}"
+    )

@@ -46,7 +46,8 @@ class Assessment:
         if blockers:
             return PlanVerdict(Word.BLOCKED, blockers)
         doubts = sum(entry.severity in (Severity.WARNING, Severity.BLIND_SPOT) for entry in self.findings)
-        return PlanVerdict(Word.WARNINGS, doubts) if doubts else PlanVerdict(Word.READY, 0)
+        blind = sum(entry.severity is Severity.BLIND_SPOT for entry in self.findings)
+        return PlanVerdict(Word.WARNINGS, doubts, blind) if doubts else PlanVerdict(Word.READY, 0)
 
     @property
     def passed(self) -> int:

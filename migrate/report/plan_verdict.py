@@ -34,13 +34,16 @@ class Word(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlanVerdict:
-    """The word, and how many findings stand behind it.  A blind spot counts as a warning: it is never a pass."""
+    """The word, and how many findings stand behind it; `unseen` of them are blind spots, which are never a pass."""
 
     word: Word
     number: int
+    unseen: int = 0
 
     def __str__(self) -> str:
-        return f"{self.word} ({self.number})" if self.number else str(self.word)
+        seen = self.number - self.unseen
+        said = [str(seen)] * bool(seen) + [f"{self.unseen} not seen"] * bool(self.unseen)
+        return f"{self.word} ({', '.join(said)})" if said else str(self.word)
 
     @property
     def tone(self) -> Tone:
@@ -65,8 +68,11 @@ def judge(plan: Plan) -> PlanVerdict:
         return PlanVerdict(Word.BLOCKED, len(in_the_way))
     if summarize(plan).nothing:
         return PlanVerdict(Word.NO_CHANGES, 0)
-    doubts = sum(finding.severity is not Severity.INFO for finding in plan.findings) or len(plan.summary.blind_spots)
-    return PlanVerdict(Word.WARNINGS, doubts) if doubts else PlanVerdict(Word.READY, 0)
+    doubts = sum(finding.severity is not Severity.INFO for finding in plan.findings)
+    blind = sum(finding.severity is Severity.BLIND_SPOT for finding in plan.findings)
+    if not doubts:
+        doubts = blind = len(plan.summary.blind_spots)
+    return PlanVerdict(Word.WARNINGS, doubts, blind) if doubts else PlanVerdict(Word.READY, 0)
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

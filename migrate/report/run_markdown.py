@@ -144,6 +144,10 @@ def _diff(report: RunReport) -> Iterator[str]:
         (words(kind), *(f"{int(classes.get(name, 0)):,}" for name in CLASSES)) for kind, classes in last.counts.items()
     ]
     yield from table(("Kind", *(f"{words(name)}>" for name in CLASSES)), rows)
+    if last.samples:
+        yield ""
+        head = ("What", "ZooKeeper", "KRaft", "Likely cause", "What to do")
+        yield from table(head, [tuple(words(value) for value in row.values()) for row in last.samples])
     if last.expected:
         yield ""
         yield from table(("Rule", "Fields>"), [(words(rule), f"{count:,}") for rule, count in last.expected.items()])

@@ -6,6 +6,10 @@ import datetime as dt
 import unicodedata
 from typing import Final
 
+from migrate.model.words import plural
+
+__all__ = ["clip", "clock", "duration", "moment", "plural", "printable", "size"]
+
 # Cc control, Cf format (bidirectional overrides among them), Zl and Zp line separators, Cs lone surrogates
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})
 _MINUTE: Final = 60
@@ -30,11 +34,6 @@ def _spelled(char: str) -> str:
 def clip(text: str, width: int) -> str:
     """The text, cut to `width` characters with an ellipsis."""
     return text if len(text) <= width else text[: max(width - 1, 0)] + "…"
-
-
-def plural(number: int, one: str, many: str = "") -> str:
-    """`1 file`, `3 files`; thousands are set apart."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def duration(seconds: float) -> str:

@@ -12,6 +12,7 @@ from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
+from migrate.model.words import plural
 from migrate.model.world import Need, World
 from migrate.steps import gates
 from migrate.steps.base import BaseStep
@@ -72,8 +73,9 @@ class AssignDirectories(BaseStep):
             return Ready()
         row = wrong[0]
         return Refused(
-            f"{len(wrong)} replicas of broker {self.broker} are in no state to be sent: {row.topic}-{row.partition} is "
-            f"{row.state.value} (on disk {row.on_disk or 'nowhere'}, in the metadata {row.in_metadata or '-'})"
+            f"{plural(len(wrong), 'replica')} of broker {self.broker} in no state to be sent: "
+            f"{row.topic}-{row.partition} is {row.state.value}"
+            f" (on disk {row.on_disk or 'nowhere'}, in the metadata {row.in_metadata or '-'})"
         )
 
     def progress(self, world: World) -> Progress:
@@ -98,10 +100,10 @@ class AssignDirectories(BaseStep):
         left = [row for row in rows if row.state is not ReplicaState.VERIFIED]
         if left and all(row.state in MISSING for row in left):
             return NotYet(
-                f"{len(left)} replicas of broker {self.broker} to be VERIFIED in the metadata",
+                f"{plural(len(left), 'replica')} of broker {self.broker} to be VERIFIED in the metadata",
                 "the active controller",
                 "nothing: the records were accepted and must be committed",
                 progress=str(len(left)),
             )
-        lines = (f"{len(rows)} replicas VERIFIED at metadata offset {world.ledger.offset}",)
+        lines = (f"{plural(len(rows), 'replica')} VERIFIED at metadata offset {world.ledger.offset}",)
         return gates.as_outcome(self._rows(world, (ReplicaState.VERIFIED,)), *lines)

@@ -15,6 +15,7 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import LiveView, MetadataAnswer, NodeAnswer, Quorum, Running
+from migrate.model.words import plural, registered_as
 from migrate.model.world import World
 
 VOTER_LAG: Final = 10  # records: NoOps keep followers one or two behind at rest
@@ -138,7 +139,8 @@ def _whole(broker: int, answer: MetadataAnswer | Unknown, expected: tuple[int, .
     if answer.unhealthy:
         sample = answer.unhealthy[0]
         return NotYet(
-            f"{len(answer.unhealthy)} partitions to have their full ISR, {sample.topic}-{sample.partition} among them "
+            f"{plural(len(answer.unhealthy), 'partition')} to have {'its' if len(answer.unhealthy) == 1 else 'their'} "
+            f"full ISR, {sample.topic}-{sample.partition} among them "
             f"(leader {sample.leader}, ISR {list(sample.isr)} of {list(sample.replicas)})",
             "the brokers' replication",
             after,
@@ -213,7 +215,7 @@ def stop_is_accepted(world: World, broker: int) -> Readiness:
     if refused:
         why = "; ".join(f"{topic} ({found.topics[topic]})" for topic in refused[:5])
         return Refused(
-            f"stopping broker {broker} makes {len(refused)} topics unavailable that policy.availability."
+            f"stopping broker {broker} makes {plural(len(refused), 'topic')} unavailable that policy.availability."
             f"accept_unavailable does not name: {why}"
         )
     return Ready() if found.unknown is None else Unknown(f"which topics suffer is not known: {found.unknown}")
@@ -306,7 +308,7 @@ def all_brokers_kraft(world: World) -> Readiness:
     for node in world.inventory.brokers:
         found = world.kraft.brokers.get(node.id)
         if found is None or found.migrating or found.fenced:
-            was = "not registered" if found is None else f"migrating={found.migrating}, fenced={found.fenced}"
+            was = "not registered" if found is None else registered_as(migrating=found.migrating, fenced=found.fenced)
             return Refused(f"broker {int(node.id)} is not an unfenced KRaft broker ({was})")
     strangers = [int(node) for node, entry in world.kraft.brokers.items() if entry.migrating]
     if strangers:

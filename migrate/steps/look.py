@@ -14,6 +14,7 @@ from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Un
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Predicted
 from migrate.model.views import ControllerZnode, MigrationZnode, ZookeeperView
+from migrate.model.words import counted, plural
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import BaseStep
@@ -46,7 +47,8 @@ class Discover(BaseStep):
             return Refused(f"the inventory lists brokers {sorted(listed)}, the cluster has {sorted(alive)}")
         return gates.as_outcome(
             Ready(),
-            f"cluster {world.zookeeper.cluster_id}: {len(alive)} brokers, {len(world.zookeeper.partitions)} partitions",
+            f"cluster {world.zookeeper.cluster_id}: {plural(len(alive), 'broker')}, "
+            f"{plural(len(world.zookeeper.partitions), 'partition')}",
         )
 
 
@@ -106,7 +108,7 @@ class WatchCopy(BaseStep):
         left = _partitions(view.partitions) - _partitions(world.kraft.partitions)
         if left:
             return NotYet(
-                f"{len(left)} partitions of ZooKeeper to stand in the metadata",
+                f"{plural(len(left), 'partition')} of ZooKeeper to stand in the metadata",
                 "the active controller",
                 "compare both with `kraft-migrate diff`",
                 progress=str(len(left)),
@@ -220,7 +222,7 @@ def evidence(world: World) -> tuple[str, ...]:
             f"{expected} by rule"
         )
     if not isinstance(world.ledger, Unknown):
-        lines.append(f"{len(world.ledger.rows)} replicas: {world.ledger.counts()}")
+        lines.append(f"{plural(len(world.ledger.rows), 'replica')}: {counted(world.ledger.counts())}")
     return tuple(lines)
 
 

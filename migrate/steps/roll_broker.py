@@ -21,6 +21,7 @@ from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.verdict import No, can_unfence, may_restart
 from migrate.model.views import ConfigFile, NoFile, Running, Stopped
+from migrate.model.words import registered_as
 from migrate.model.world import Need, World
 from migrate.steps import configuration, facts, gates
 from migrate.steps.base import BaseStep
@@ -173,7 +174,7 @@ def _registered(world: World, broker: int, *, migrating: bool) -> Readiness:
         return world.disks
     found = world.kraft.brokers.get(NodeId(broker))
     if found is None or found.migrating is not migrating or found.fenced:
-        was = "none" if found is None else f"migrating={found.migrating}, fenced={found.fenced}"
+        was = "none" if found is None else registered_as(migrating=found.migrating, fenced=found.fenced)
         mode = "migration" if migrating else "kraft"
         return NotYet(
             f"broker {broker} to register in {mode} mode and unfence (now: {was})",

@@ -271,7 +271,7 @@ OPERATIONS = (
     Case("B-OPS-01", ZK, "broker 1", endpoints(1, "TLS://kafka-1.kafka.svc.cluster.local:9093"), "long name"),
     Case("B-OPS-02", ZK, "broker 0", values(0, confluent__license__topic="_c")),
     Case("B-OPS-02", ZK, "broker 0", values(0, metric__reporters="io.confluent.Reporter"), "class"),
-    Case("W-OPS-03", ZK, "1 topics", column("topic", 0, "_confluent-command")),
+    Case("W-OPS-03", ZK, "1 topic", column("topic", 0, "_confluent-command")),
     Case("I-OPS-04", ZK, "this tool", same),
     Case("W-ZKN-20", ZK, "10.0.0.9", lambda w: with_zk(w, clients=(ZookeeperSession("10.0.0.9", 77),))),
 )
@@ -450,7 +450,7 @@ NETWORK = (
     ),
 )
 AVAILABILITY = (
-    Case("I-HLT-01", ZK, "1 topics", then(column("replicas", 0, [0]), column("topic", 0, "single-1"))),
+    Case("I-HLT-01", ZK, "1 topic", then(column("replicas", 0, [0]), column("topic", 0, "single-1"))),
     Case("B-HLT-02", HYBRID, "topic t0", column("replicas", 0, [0])),
     Case(
         "B-HLT-02",
@@ -459,8 +459,8 @@ AVAILABILITY = (
         lambda w: with_entity(w, "topic-config", "t0", "min.insync.replicas", "3"),
         "min ISR",
     ),
-    Case("W-HLT-03", ZK, "1 partitions", metadata(unhealthy=(PartitionHealth("t0", 0, 1, (1,), (1, 2)),))),
-    Case("W-HLT-04", ZK, "1 partitions", column("leader", 0, -1)),
+    Case("W-HLT-03", ZK, "1 partition", metadata(unhealthy=(PartitionHealth("t0", 0, 1, (1,), (1, 2)),))),
+    Case("W-HLT-04", ZK, "1 partition", column("leader", 0, -1)),
 )
 QUORUM = (
     Case("B-QRM-01", PREPARED, "node 3001", values(3001, controller__quorum__voters="3001@c3001:9090")),

@@ -201,7 +201,7 @@ def test_a_replica_that_the_metadata_gives_to_nobody_stops_everything() -> None:
     del cluster.partitions[0]
     ledger = build(whole.zookeeper, cluster.kraft, whole.disks, after_copy=True, finalized=False)
     verdict = may_restart(BROKER, OBSERVE, ledger, whole.disks, cluster.kraft)
-    assert "1 replicas that the metadata does not give to broker 0" in reasons(verdict)
+    assert "1 replica that the metadata does not give to broker 0" in reasons(verdict)
 
 
 def test_a_moving_replica_is_not_verified() -> None:

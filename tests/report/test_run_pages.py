@@ -8,6 +8,7 @@ import re
 import pytest
 
 from migrate.model.history import Event
+from migrate.report.markdown_text import words as markdown
 from migrate.report.run_html import run_html
 from migrate.report.run_markdown import run_markdown
 from migrate.report.run_report import build
@@ -126,10 +127,14 @@ def test_differences_stand_in_the_page_with_their_cause() -> None:
     }
     data = {"step": "hybrid/compare", "counts": {"topic-config": {"DIFFERS": 1}}, "unexcused": 1}
     with_one = Event(0, story.START, "diff", {**data, "samples": [sample]})
-    words = pages.read(run_html(build(story.plan(), [with_one]))).words
+    report = build(story.plan(), [with_one])
+    words = pages.read(run_html(report)).words
 
     assert all(text in words for text in (*sample.values(), "Likely cause"))
     assert "Likely cause" not in pages.read(run_html(_whole())).words
+    (row,) = [line for line in run_markdown(report).splitlines() if "repeat the change" in line]
+    assert [cell.strip() for cell in row.strip("|").split("|")] == [markdown(text) for text in sample.values()]
+    assert "Likely cause" not in run_markdown(_whole())
 
 
 def test_hostile_names_stay_text_in_every_form() -> None:

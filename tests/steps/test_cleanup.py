@@ -113,7 +113,7 @@ def test_the_last_proof_holds_with_zookeeper_stopped() -> None:
         *((row_in(state), state.value) for state in ReplicaState if state is not ReplicaState.VERIFIED),
         (without("ledger"), "unknown: ledger hidden"),
         (no_leader, "notyet: a leader"),
-        (unhealthy, "notyet: 1 partitions"),
+        (unhealthy, "notyet: 1 partition "),
         (without("live"), "unknown: live hidden"),
         (without("kraft"), "unknown: kraft hidden"),
     ],

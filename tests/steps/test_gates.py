@@ -139,7 +139,7 @@ def state(found: ZkMigrationState) -> Bend:
 
 FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("no_blockers", lambda world: worlds.with_values(world, 3001, zookeeper__metadata__migration__enable=None), "B-"),
-    ("replicas_full", unhealthy, "notyet: 1 partitions to have their full ISR, orders-3 among them (leader 1, ISR [1]"),
+    ("replicas_full", unhealthy, "notyet: 1 partition to have its full ISR, orders-3 among them (leader 1, ISR [1]"),
     ("replicas_full", silent_broker, "notyet: broker 1 to answer (connection refused)"),
     ("replicas_full", fewer_seen, "notyet: broker 1 to see brokers [0, 1, 2]; it sees [0, 1]"),
     ("replicas_full", lambda world: worlds.with_live(world, metadata={}), "notyet: broker 0 to answer"),
@@ -187,8 +187,8 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("ledger_is", half_seen, "unknown: the ledger was made without a view: disks: hidden"),
     ("ledger_is", without("ledger"), "unknown: ledger hidden"),
     ("all_brokers_kraft", unregistered, "refused: broker 2 is not an unfenced KRaft broker (not registered)"),
-    ("all_brokers_kraft", registration(1, fenced=True), "(migrating=False, fenced=True)"),
-    ("all_brokers_kraft", registration(1, migrating=True), "(migrating=True, fenced=False)"),
+    ("all_brokers_kraft", registration(1, fenced=True), "(registered in KRaft mode, fenced)"),
+    ("all_brokers_kraft", registration(1, migrating=True), "(registered in migration mode, unfenced)"),
     ("all_brokers_kraft", stranger, "refused: registrations [9] still say that they are migrating"),
     ("all_brokers_kraft", without("kraft"), "unknown: kraft hidden"),
 )

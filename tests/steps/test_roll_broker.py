@@ -260,7 +260,7 @@ FAULTS = [
     (lambda world: replace(world, disks={}), "unknown: the disks of broker 1 were not looked at"),
     (lambda world: replace(world, disks={NodeId(1): Unknown("no mount")}), "unknown: no mount"),
     (without("configs"), "unknown: the file of broker 1 cannot be seen"),
-    (unhealthy, "notyet: 1 partitions to have their full ISR"),
+    (unhealthy, "notyet: 1 partition to have its full ISR"),
 ]
 
 
@@ -296,10 +296,10 @@ def test_without_a_ledger_no_broker_is_proven() -> None:
 
 def test_the_old_registration_proves_no_roll() -> None:
     """The mode must be the new one."""
-    assert "now: migrating=True, fenced=False" in answer(
+    assert "now: registered in migration mode, unfenced" in answer(
         SECOND_ROLL.verify(registration(1, migrating=True)(AFTER_SECOND))
     )
-    assert "now: migrating=False, fenced=False" in answer(
+    assert "now: registered in KRaft mode, unfenced" in answer(
         FIRST_ROLL.verify(registration(1, migrating=False)(AFTER_FIRST))
     )
 
