@@ -12,6 +12,7 @@
 | `history-NNNN.bin` | ids sent and acknowledged, one file an epoch (load_history) |
 | `watch.jsonl`, `consumer.jsonl` | samples of the metadata; the reading group's lag and gaps |
 | `status.json` | running totals, once a second |
+| `probe.jsonl` | records acknowledged and given up since the line before, once a second: for `policy.probes.history` |
 | `load.log` | what the process says |
 """
 
@@ -38,6 +39,7 @@ from migrate.hosts.process_spec import SUFFIX, ProcessSpec, write_spec
 from migrate.hosts.supervisor import Supervisor
 from migrate.kafka.admin import bootstrap_servers, client_config
 from migrate.lab.load_history import TAG_BYTES, LoadTopic
+from migrate.lab.load_watch import append_lines
 from migrate.model.inventory import Access, Inventory, SecretFile
 from migrate.model.outcome import Unknown
 from migrate.model.views import Running, ServiceState, Stopped
@@ -233,7 +235,7 @@ def _run(folder: Path, stop: threading.Event) -> None:
     threads = [
         threading.Thread(target=watch, args=(plan, stop)),
         threading.Thread(target=read_along, args=(plan, tally, stop)),
-        threading.Thread(target=_report, args=(folder / "status.json", tally, stop)),
+        threading.Thread(target=_report, args=(folder, tally, stop)),
     ]
     for thread in threads:
         thread.start()
@@ -246,9 +248,17 @@ def _run(folder: Path, stop: threading.Event) -> None:
         _replace(folder / "status.json", json.dumps(tally.data()))
 
 
-def _report(path: Path, tally: Any, stop: threading.Event) -> None:
-    while not stop.wait(1.0 if tally.acknowledged else 0.1):
-        _replace(path, json.dumps(tally.data()))
+def _report(folder: Path, tally: Any, stop: threading.Event) -> None:
+    passed, failed = 0, 0
+    with append_lines(folder / "probe.jsonl") as probe:
+        while not stop.wait(1.0 if tally.acknowledged else 0.1):
+            _replace(folder / "status.json", json.dumps(tally.data()))
+            now = (tally.acknowledged, tally.failed)
+            if now == (0, 0):
+                continue  # it has not begun
+            probe.write(json.dumps({"time": time.time(), "ok": now[0] - passed, "failed": now[1] - failed}) + "\n")
+            probe.flush()
+            passed, failed = now
 
 
 def main(argv: Sequence[str]) -> int:

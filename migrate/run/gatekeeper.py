@@ -299,7 +299,7 @@ class RunGate:
         *,
         next_step: str = "",
     ) -> NoReturn:
-        raise error(f"parked before {planned.id}: {why}", where=str(self.folder), next_step=next_step)
+        raise error(f"parked before {planned.id}: {why}", next_step=next_step)
 
     def _write(self, name: str, **data: Any) -> None:
         self.listen(self.journal.append(self.clock.now(), name, data))
