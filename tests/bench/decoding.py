@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from time import process_time
 from typing import Any, Final
 
 from migrate.kraft.files import read_batches
@@ -51,7 +52,7 @@ def records(path: Path) -> Iterator[Record]:
 def our_records(folder: Path, _size: int) -> Iterator[Work]:
     """Every record through the tables."""
     path = folder / CHECKPOINT
-    yield Work(lambda: deque(records(path), maxlen=0), lambda _: digest(records(path)))
+    yield Work(lambda: deque(records(path), maxlen=0), lambda _: digest(records(path)), clock=process_time)
 
 
 @contextmanager
@@ -59,7 +60,7 @@ def their_records(folder: Path, _size: int) -> Iterator[Work]:
     """Every record by the loop."""
     path = folder / CHECKPOINT
     found = peers.metadata_records
-    yield Work(lambda: deque(found(path), maxlen=0), lambda _: digest(found(path)))
+    yield Work(lambda: deque(found(path), maxlen=0), lambda _: digest(found(path)), clock=process_time)
 
 
 # -- a snapshot of ZooKeeper -----------------------------------------------------------------------------------------
@@ -78,7 +79,7 @@ def our_snapshot(folder: Path, _size: int) -> Iterator[Work]:
         assert all(node.acl == OPEN_ACL for node in snapshot.tree.nodes.values())
         return digest((path, node.data, files.OPEN, node.stat) for path, node in snapshot.tree.nodes.items())
 
-    yield Work(lambda: read_snapshot(folder / SNAPSHOT, 0x7FFFFFFF), told)
+    yield Work(lambda: read_snapshot(folder / SNAPSHOT, 0x7FFFFFFF), told, clock=process_time)
 
 
 @contextmanager
@@ -88,13 +89,13 @@ def their_snapshot(folder: Path, _size: int) -> Iterator[Work]:
     def told(found: dict[str, tuple[bytes | None, int, bytes]]) -> str:
         return digest((path, *rest) for path, rest in found.items())
 
-    yield Work(lambda: peers.snapshot_znodes(folder / SNAPSHOT), told)
+    yield Work(lambda: peers.snapshot_znodes(folder / SNAPSHOT), told, clock=process_time)
 
 
 RACES: Final = (
     Race(
         "metadata records",
-        200_000,
+        50_000,
         promise=1.5,
         at_most=True,
         around=a_checkpoint,
@@ -103,7 +104,7 @@ RACES: Final = (
     ),
     Race(
         "ZooKeeper snapshot",
-        100_000,
+        50_000,
         promise=1.5,
         at_most=True,
         around=a_snapshot,
