@@ -77,6 +77,13 @@ def settings(master: str, folder: Path, conf: Mapping[str, str] | None = None) -
     return {**base, **(local if master.startswith("local") else {}), **(conf or {})}
 
 
+class _NothingOfPy4j(logging.Filter):
+    """Py4J tells the root logger of the connection that we cut; nobody needs to know."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return "py4j" not in record.pathname
+
+
 class SparkHandle:
     """A session that is on its way, there, or failed.  Made by `start`; `stop` ends it and its driver."""
 
@@ -132,9 +139,14 @@ class SparkHandle:
         A start that is under way is broken off: what was not comparable is not waited for.
         """
         self._stopped = True
-        if not self._ready.is_set() and (starting := self._jvm) is not None:
-            starting.stop(0.0)
-        self._thread.join()
+        quiet, root = _NothingOfPy4j(), logging.getLogger()
+        root.addFilter(quiet)
+        try:
+            if not self._ready.is_set() and (starting := self._jvm) is not None:
+                starting.stop(0.0)
+            self._thread.join()
+        finally:
+            root.removeFilter(quiet)
         with self._lock:
             session, self._session = self._session, None
             jvm, self._jvm = self._jvm, None
