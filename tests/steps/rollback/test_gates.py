@@ -1,0 +1,245 @@
+"""Each gate of the way back holds in the world it is made for, and says what is wrong in every other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from copy import deepcopy
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Readiness, Ready, Unknown
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import ControllerZnode, MigrationZnode, NodeAnswer, NoZnode, PartitionHealth, Stopped
+from migrate.model.world import Need, World
+from migrate.steps.rollback import gates
+from tests.run.test_rollback import at
+from tests.steps.looks import answer, service, without
+from tests.testing.simulated_back import TwoWay
+from tests.testing.worlds import kraft, live, with_kraft, with_live, with_zk, zk
+
+ALL = frozenset(Need) - {Need.DIFF, Need.SPARK_LEDGER}
+Bend = Callable[[World], World]
+
+
+@cache
+def taken(entry: str) -> TwoWay:
+    """A cluster that was migrated that far."""
+    with TemporaryDirectory() as folder:
+        return at(entry, Path(folder))
+
+
+def hybrid() -> World:
+    """Controllers up, all brokers in migration mode."""
+    return deepcopy(taken("hybrid")).observe(ALL, {})
+
+
+def handed_back() -> World:
+    """Controllers stopped, /controller a broker's again, every broker knows."""
+    cluster = deepcopy(taken("hybrid"))
+    for node in (3001, 3002, 3000):
+        cluster.stop(NodeId(node), 1.0)
+    view = cluster.observe(ALL, {})
+    assert isinstance(zk(view).controller, ControllerZnode)
+    cluster.delete("/controller", zk(view).controller.version)  # type: ignore[union-attr]
+    cluster.delete("/migration", zk(view).migration.version)  # type: ignore[union-attr]
+    for _ in range(3):
+        cluster.observe(ALL, {})
+    return cluster.observe(ALL, {})
+
+
+def controller_answer(node: int, value: NodeAnswer | Unknown) -> Bend:
+    """What one controller says of itself."""
+    return lambda world: with_live(world, controllers={**live(world).controllers, NodeId(node): value})
+
+
+def named(broker: int, ids: tuple[int, ...]) -> Bend:
+    """Whom one broker names."""
+
+    def bend(world: World) -> World:
+        said = live(world).metadata[NodeId(broker)]
+        assert not isinstance(said, Unknown)
+        said = replace(said, controller_ids=ids)
+        return with_live(world, metadata={**live(world).metadata, NodeId(broker): said})
+
+    return bend
+
+
+def sick(*found: PartitionHealth) -> Bend:
+    """What every broker says is not whole."""
+    return lambda world: with_live(
+        world,
+        metadata={
+            node: said if isinstance(said, Unknown) else replace(said, unhealthy=found)
+            for node, said in live(world).metadata.items()
+        },
+    )
+
+
+FLAGLESS = NodeAnswer(migration_flag=False, finalized_features={})
+
+
+@pytest.mark.parametrize(
+    ("gate", "made"),
+    [
+        (gates.not_finalized, hybrid),
+        (gates.quorum_leads, hybrid),
+        (gates.dual_write_passed, hybrid),
+        (gates.controllers_gone, handed_back),
+        (gates.zookeeper_controls, handed_back),
+        (gates.controller_named, handed_back),
+        (lambda world: gates.session_ended(world, 1), handed_back),
+        (lambda world: gates.whole_before(world, 1), handed_back),
+        (lambda world: gates.whole_after(world, 1), handed_back),
+    ],
+)
+def test_every_gate_is_open_in_the_world_it_is_made_for(
+    gate: Callable[[World], Readiness], made: Callable[[], World]
+) -> None:
+    """Nothing is wrong there."""
+    assert gate(made()) == Ready()
+
+
+@pytest.mark.parametrize(
+    ("gate", "bend", "says"),
+    [
+        (
+            gates.not_finalized,
+            lambda world: with_kraft(world, migration_state=ZkMigrationState.POST_MIGRATION),
+            "refused: the metadata says POST_MIGRATION",
+        ),
+        (gates.not_finalized, controller_answer(3001, FLAGLESS), "refused: controllers [3001] run without"),
+        (gates.not_finalized, without("live"), "unknown: live hidden"),
+        (gates.quorum_leads, controller_answer(3001, FLAGLESS), "refused: controllers [3001] run without"),
+        (
+            gates.quorum_leads,
+            lambda world: with_live(world, quorum=Unknown("nobody")),
+            "notyet: a leader of the quorum",
+        ),
+        (gates.quorum_leads, without("live"), "unknown: live hidden"),
+        (
+            gates.quorum_leads,
+            lambda world: controller_answer(3001, Unknown("x"))(controller_answer(3002, Unknown("x"))(world)),
+            "notyet: a majority of the controllers",
+        ),
+        (
+            gates.dual_write_passed,
+            lambda world: with_zk(world, migration=MigrationZnode(499, 1, 3000, 1, 1)),
+            "notyet: dual write to pass metadata offset 500",
+        ),
+        (gates.dual_write_passed, without("kraft"), "notyet: the metadata to be readable"),
+        (gates.dual_write_passed, without("zookeeper"), "unknown: zookeeper hidden"),
+        (gates.controllers_gone, lambda world: world, "refused: controllers [3000, 3001, 3002] run"),
+        (gates.controllers_gone, service(3000, Unknown("no rights")), "unknown: no rights"),
+        (gates.controllers_gone, without("services"), "unknown: services hidden"),
+        (gates.zookeeper_controls, lambda world: world, "refused: /migration is still there"),
+        (
+            gates.zookeeper_controls,
+            lambda world: with_zk(world, migration=NoZnode()),
+            "refused: /controller still belongs to a KRaft controller",
+        ),
+    ],
+)
+def test_in_hybrid(gate: Callable[[World], Readiness], bend: Bend, says: str) -> None:
+    """What each gate says of something wrong there."""
+    assert answer(gate(bend(hybrid()))).startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("gate", "bend", "says"),
+    [
+        (gates.controllers_gone, controller_answer(3000, FLAGLESS), "refused: controllers [3000] answer, though"),
+        (
+            gates.zookeeper_controls,
+            lambda world: with_zk(world, controller=NoZnode()),
+            "notyet: a broker to claim /controller",
+        ),
+        (
+            gates.zookeeper_controls,
+            lambda world: with_zk(world, controller=ControllerZnode(9, -1, True, 1)),
+            "notyet: a broker to claim /controller",
+        ),
+        (
+            gates.zookeeper_controls,
+            lambda world: with_zk(world, controller=Unknown("malformed")),
+            "unknown: malformed",
+        ),
+        (gates.controller_named, named(2, (0,) * 19 + (1,)), "notyet: broker 2 to name broker 0"),
+        (gates.controller_named, named(2, (0,)), "unknown: broker 2 was asked 1 times"),
+        (gates.controller_named, named(2, (1,) * 20), "notyet: broker 2 to name broker 0"),
+        (gates.controller_named, lambda world: with_zk(world, controller=NoZnode()), "notyet: a broker to claim"),
+        (gates.controller_named, without("live"), "unknown: live hidden"),
+        (gates.controller_named, service(2, Unknown("no rights")), "unknown: no rights"),
+        (
+            lambda world: gates.session_ended(world, 1),
+            service(1, Stopped()),
+            "notyet: the ZooKeeper session that broker 1 left to end",
+        ),
+        (lambda world: gates.session_ended(world, 1), without("zookeeper"), "unknown: zookeeper hidden"),
+        (
+            lambda world: gates.whole_before(world, 1),
+            sick(PartitionHealth("orders", 0, 1, (1,), (1, 2))),
+            "notyet: 1 partition",
+        ),
+    ],
+)
+def test_after_control_went_back(gate: Callable[[World], Readiness], bend: Bend, says: str) -> None:
+    """What each gate says of something wrong there."""
+    assert answer(gate(bend(handed_back()))).startswith(says)
+
+
+def test_a_dead_controller_does_not_close_the_gate_of_the_quorum() -> None:
+    """A majority is what leads."""
+    assert gates.quorum_leads(controller_answer(3002, Unknown("connection refused"))(hybrid())) == Ready()
+
+
+def test_without_a_majority_dual_write_is_not_waited_for() -> None:
+    """Nothing is written any more, and nothing will be."""
+    world = without("kraft")(service(3001, Stopped())(service(3002, Stopped())(hybrid())))
+    assert gates.dual_write_passed(world) == Ready()
+
+
+def test_before_the_copy_there_is_nothing_to_pass() -> None:
+    """Neither in PRE_MIGRATION, nor where the copy was never noted."""
+    world = with_zk(hybrid(), migration=MigrationZnode(-1, -1, -1, -1, 0))
+    assert gates.dual_write_passed(world) == Ready()
+    waiting = with_kraft(hybrid(), migration_state=ZkMigrationState.PRE_MIGRATION)
+    assert gates.dual_write_passed(waiting) == Ready()
+
+
+def test_a_broker_that_is_down_is_not_asked_who_its_controller_is() -> None:
+    """It believes in nobody."""
+    world = service(2, Stopped())(named(2, (1,) * 20)(handed_back()))
+    assert gates.controller_named(world) == Ready()
+
+
+@pytest.mark.parametrize(
+    ("entry", "open_"),
+    [
+        (PartitionHealth("orders", 0, 1, (1,), (1, 2)), True),
+        (PartitionHealth("single-0", 0, -1, (), (2,)), True),
+        (PartitionHealth("orders", 0, 1, (1,), (0, 1)), False),
+        (PartitionHealth("orders", 0, -1, (1,), (1, 2)), False),
+    ],
+    ids=["lacks it alone", "has it alone", "lacks another", "has no leader"],
+)
+def test_before_a_broker_that_is_down_comes_back_only_it_may_be_missing(entry: PartitionHealth, open_: bool) -> None:
+    """Another one's absence, or a partition without leader that has a living replica, stops everything."""
+    world = service(2, Stopped())(sick(entry)(handed_back()))
+    assert (gates.whole_before(world, 2) == Ready()) is open_
+    assert gates.whole_before(world, 1) != Ready(), "a broker that runs is not stopped beside one that is down"
+
+
+def test_a_broker_that_is_in_kraft_mode_stops_the_stop_of_the_controllers() -> None:
+    """By its file, or by its registration."""
+    world = hybrid()
+    assert answer(gates.none_runs_kraft(world, {0: "kraft", 1: "migration"})).startswith("refused: brokers [0] have")
+    brokers = {**kraft(world).brokers, NodeId(1): replace(kraft(world).brokers[NodeId(1)], migrating=False)}
+    bent = with_kraft(world, brokers=brokers)
+    modes = dict.fromkeys((0, 1, 2), "migration")
+    assert answer(gates.none_runs_kraft(bent, modes)).startswith("refused: brokers [1] are registered in KRaft")
+    assert gates.none_runs_kraft(service(1, Stopped())(bent), modes) == Ready()

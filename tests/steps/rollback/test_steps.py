@@ -1,0 +1,313 @@
+"""The steps of the way back, each alone: what they plan, ask, do, and what a half-done one adds."""
+
+from __future__ import annotations
+
+import json
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrate.errors import NothingToPlan, NoWayBack, PlanIsStale, RestoreRefused
+from migrate.model.ids import NodeId
+from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
+from migrate.model.plan import Direction
+from migrate.model.stage import ZkMigrationState
+from migrate.model.step import HalfDone, NotBegun, Predicted
+from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode, NullZnode
+from migrate.model.world import World
+from migrate.plan import rollback
+from migrate.report.plan_json import plan_from_json, plan_to_json
+from migrate.steps.registry import rebuild
+from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
+from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside
+from migrate.steps.rollback.control import HandBackControl, StopControllers, in_order
+from tests.run.test_engine import run
+from tests.run.test_rollback import at, go_back, is_back, way_back
+from tests.steps.looks import Remembered, answer, service, without
+from tests.steps.rollback.test_gates import ALL, handed_back, hybrid, taken
+from tests.testing import worlds
+from tests.testing.worlds import live, with_kraft, with_live, with_zk, zk
+
+V1 = b"version=1\nnode.id=1\ncluster.id=%s\ndirectory.id=%s\n"
+
+
+def half() -> World:
+    """Brokers 0 and 1 in KRaft mode."""
+    return deepcopy(taken("half of the second roll")).observe(ALL, {})
+
+
+# -- stop the controllers --------------------------------------------------------------------------------------------
+def test_the_leader_is_stopped_last() -> None:
+    """What is committed by then is its to write."""
+    world = hybrid()
+    assert in_order(world) == (3001, 3002, 3000)
+    assert in_order(with_live(world, quorum=Unknown("nobody leads"))) == (3000, 3001, 3002)
+    effects = Remembered()
+    StopControllers().do(world, effects)
+    assert effects.done == ["stop 3001", "stop 3002", "stop 3000"]
+
+
+def test_controllers_are_not_stopped_while_a_broker_needs_them() -> None:
+    """KRaft brokers go back first."""
+    assert answer(StopControllers().check(half())).startswith("refused: brokers [0, 1] have files of KRaft mode")
+    assert StopControllers().check(hybrid()) == Ready()
+
+
+def test_how_many_run_is_how_far_it_got() -> None:
+    """All, some, none."""
+    step, world = StopControllers(), hybrid()
+    assert step.progress(world) == NotBegun()
+    assert isinstance(step.progress(service(3001, handed_state())(world)), HalfDone)
+    assert isinstance(step.progress(handed_back()), AlreadyDone)
+    assert isinstance(step.progress(without("services")(world)), Unknown)
+
+
+def handed_state() -> Any:
+    """The state of a stopped process."""
+    services = handed_back().services
+    assert not isinstance(services, Unknown)
+    return services[NodeId(3000)]
+
+
+# -- the znodes ------------------------------------------------------------------------------------------------------
+def stopped_in_hybrid() -> World:
+    """Controllers stopped, nothing mended."""
+    cluster = deepcopy(taken("hybrid"))
+    for node in (3001, 3002, 3000):
+        cluster.stop(NodeId(node), 1.0)
+    return cluster.observe(ALL, {})
+
+
+def test_the_epoch_then_the_controller_then_the_migration_each_at_its_version() -> None:
+    """In the order that was seen to work."""
+    world = with_zk(
+        stopped_in_hybrid(),
+        controller=ControllerZnode(3000, 9, False, 4),
+        controller_epoch=5,
+        controller_epoch_version=8,
+        migration=MigrationZnode(500, 1, 3000, 2, 77),
+    )
+    effects = Remembered()
+    assert HandBackControl().check(world) == Ready()
+    HandBackControl().do(world, effects)
+    assert effects.done == [
+        "note rollback:kraft-epoch=9",
+        "set /controller_epoch 9 over 8",
+        "delete /controller at 4",
+        "delete /migration at 77",
+    ]
+
+
+def test_an_epoch_that_is_high_enough_is_left_alone() -> None:
+    """Never lowered."""
+    world = with_zk(stopped_in_hybrid(), controller_epoch=50)
+    effects = Remembered()
+    HandBackControl().do(world, effects)
+    assert not [entry for entry in effects.done if entry.startswith("set")]
+
+
+def test_a_brokers_controller_znode_is_never_deleted() -> None:
+    """Before the copy only /migration is the migration's; a null one goes too."""
+    owner = ControllerZnode(0, -1, True, 4)
+    for znode, says in (
+        (MigrationZnode(-1, -1, -1, -1, 0), "delete /migration at 0"),
+        (NullZnode(3), "delete /migration at 3"),
+    ):
+        effects = Remembered()
+        HandBackControl().do(with_zk(stopped_in_hybrid(), controller=owner, migration=znode), effects)
+        assert effects.done == [says]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"controller_epoch": NoZnode()}, "refused: /controller_epoch is missing"),
+        ({"controller_epoch_version": -1}, "refused: /controller_epoch is missing"),
+        ({"migration": Unknown("malformed")}, "unknown: malformed"),
+        ({"controller": Unknown("malformed")}, "unknown: malformed"),
+        ({"controller": NoZnode()}, "notyet: somebody to own /controller"),
+    ],
+)
+def test_znodes_that_are_not_understood_are_not_touched(changes: dict[str, Any], says: str) -> None:
+    """Nothing is guessed about who controls a cluster."""
+    assert answer(HandBackControl().check(with_zk(stopped_in_hybrid(), **changes))).startswith(says)
+
+
+def test_control_is_not_handed_back_under_a_running_controller() -> None:
+    """It would claim it again."""
+    assert answer(HandBackControl().check(hybrid())).startswith("refused: controllers [3000, 3001, 3002] run")
+
+
+def test_how_far_the_hand_back_got_is_told_by_the_znodes() -> None:
+    """Nothing, /controller, both."""
+    step, world = HandBackControl(), stopped_in_hybrid()
+    assert step.progress(world) == NotBegun()
+    assert isinstance(step.progress(with_zk(world, controller=ControllerZnode(0, -1, True, 9))), HalfDone)
+    assert isinstance(step.progress(handed_back()), AlreadyDone)
+    assert isinstance(step.verify(handed_back()), Verified)
+    assert isinstance(step.progress(without("zookeeper")(world)), Unknown)
+
+
+# -- the rolls -------------------------------------------------------------------------------------------------------
+def test_the_two_rolls_are_shown_with_their_diffs_and_their_copies() -> None:
+    """The second one starts from what the first one leaves."""
+    world = half()
+    first, second = RollBackToMigrationMode(0), RollToZookeeperMode(0)
+    one = first.actions(world, Predicted())
+    after = first.predict(world, Predicted())
+    two = second.actions(world, after)
+    assert "restore /conf/b0.properties from the copy" in one[0].what
+    assert "+zookeeper.metadata.migration.enable=true" in one[0].diff
+    assert "-zookeeper.metadata.migration.enable=true" in two[0].diff
+    assert first.expects(world, Predicted())["mode:0"] == "migration"
+    assert second.expects(world, after) == {
+        "mode:0": "zookeeper",
+        "session:0": "yes",
+        "config:0": second.expects(world, after)["config:0"],
+    }
+    assert one[1].symbol == two[1].symbol == ">"
+
+
+def test_no_roll_goes_on_without_a_copy_that_is_proven() -> None:
+    """Neither its check nor the resumption of a half-done one."""
+    world = replace(half(), backups=Unknown("permission denied"))
+    for step in (RollBackToMigrationMode(0), RollToZookeeperMode(0)):
+        assert isinstance(step.progress(world), Unknown)
+    assert answer(RollBackToMigrationMode(0).check(world)) == "unknown: permission denied"
+
+
+def test_a_roll_to_zookeeper_mode_waits_for_the_controllers_to_be_gone() -> None:
+    """Its gates hold only after control went back."""
+    assert answer(RollToZookeeperMode(1).check(hybrid())).startswith("refused: controllers [3000, 3001, 3002] run")
+    assert RollToZookeeperMode(1).check(handed_back()) == Ready()
+
+
+def test_a_disk_that_was_formatted_is_mended_before_the_last_start(tmp_path: Path) -> None:
+    """Version 1 becomes version 0 with the same ids, and the old file is kept."""
+    cluster = at("soak", tmp_path / "forward")
+    world = cluster.observe(ALL, {})
+    assert not isinstance(world.disks, Unknown)
+    disks = world.disks[NodeId(1)]
+    assert not isinstance(disks, Unknown)
+    path = f"{disks.directories[1].path}/meta.properties"
+    raw = V1 % (zk(world).cluster_id.encode(), str(disks.directories[1].id).encode())
+    cluster.files[1, path] = raw
+    plan = way_back(cluster)
+    step = next(entry for entry in plan.steps if entry.id == "migration-mode/back-1")
+    assert any(f"mend {path}" in action.what and "-version=1" in action.diff for action in step.actions)
+    go_back(cluster, tmp_path / "back")
+    is_back(cluster)
+    assert cluster.files[1, path] == raw.replace(b"version=1", b"version=0").replace(b"node.id", b"broker.id")
+    assert cluster.files[1, path + ".kraft-migrate-backup"] == raw
+
+
+def test_a_session_that_is_still_the_old_one_is_no_proof() -> None:
+    """The registration that the step ended may still stand there."""
+    world = handed_back()
+    epoch = zk(world).brokers[NodeId(1)].epoch
+    bent = replace(world, facts={"ended:migration-mode/back-1": str(epoch)})
+    step = RollToZookeeperMode(1)
+    assert isinstance(step._new_session(bent), NotYet)
+    assert step._new_session(world) == Ready()
+
+
+# -- what is left of the controllers ---------------------------------------------------------------------------------
+def test_controllers_are_set_aside_only_where_zookeeper_has_control() -> None:
+    """Directory and file; one of them gone is half of it."""
+    step, world = SetControllerAside(3000), handed_back()
+    assert isinstance(step.check(hybrid()), Refused)
+    assert step.check(world) == Ready()
+    effects = Remembered()
+    step.do(world, effects)
+    assert effects.done == ["aside 3000 /data/c3000", "aside 3000 /conf/c3000.properties"]
+    assert step.progress(world) == NotBegun()
+
+
+# -- the plan --------------------------------------------------------------------------------------------------------
+def test_a_finalized_cluster_has_no_way_back(tmp_path: Path) -> None:
+    """By the metadata, by a controller's answer, by a controller's file; the way forward is said."""
+    world = half()
+    with pytest.raises(NoWayBack, match="POST_MIGRATION") as caught:
+        rollback.build(with_kraft(world, migration_state=ZkMigrationState.POST_MIGRATION), worlds.playbook(), created=1)
+    assert "way forward" in caught.value.next_step
+    node = live(world).controllers[NodeId(3001)]
+    assert not isinstance(node, Unknown)
+    flagless = {**live(world).controllers, NodeId(3001): replace(node, migration_flag=False)}
+    with pytest.raises(NoWayBack, match="3001"):
+        rollback.build(with_live(world, controllers=flagless), worlds.playbook(), created=1)
+    cluster = at("soak", tmp_path)
+    path = "/conf/c3002.properties"
+    cluster.files[3002, path] = cluster.files[3002, path].replace(b"migration.enable=true", b"migration.enable=false")
+    with pytest.raises(NoWayBack, match="c3002"):
+        way_back(cluster)
+
+
+@pytest.mark.parametrize(
+    ("part", "says"),
+    [
+        ("zookeeper", "ZooKeeper cannot be read"),
+        ("services", "processes run"),
+        ("configs", "broker 0"),
+        ("kraft", "cannot be read"),
+        ("live", "nobody could be asked"),
+    ],
+)
+def test_what_decides_must_be_visible(part: str, says: str) -> None:
+    """Nothing is planned on a guess."""
+    with pytest.raises(NothingToPlan, match=says):
+        rollback.build(without(part)(half()), worlds.playbook(), created=1)
+
+
+def test_without_the_copies_nothing_is_planned(tmp_path: Path) -> None:
+    """Every broker's way must be known to its end before anything is touched; all problems are told at once."""
+    cluster = at("hybrid", tmp_path)
+    cluster.files = {key: raw for key, raw in cluster.files.items() if "backup" not in key[1]}
+    with pytest.raises(RestoreRefused) as caught:
+        way_back(cluster)
+    assert all(f"broker {node}: no copy of /conf/b{node}.properties" in str(caught.value) for node in (0, 1, 2))
+
+
+def test_a_file_changed_between_plan_and_apply_is_not_overwritten(tmp_path: Path) -> None:
+    """The copy does not lead to it any more, or the plan's hash does not."""
+    cluster = at("hybrid", tmp_path / "forward")
+    plan = way_back(cluster)
+    cluster.files[2, "/conf/b2.properties"] += b"num.io.threads=9\n"
+    (tmp_path / "back").mkdir()
+    with pytest.raises(PlanIsStale, match="config:2"):
+        run(cluster, plan, tmp_path / "back")
+    assert "stop 3001" not in cluster.done
+    assert b"num.io.threads=9" in cluster.files[2, "/conf/b2.properties"]
+
+
+def test_a_plan_of_the_way_back_is_saved_and_read_with_its_direction() -> None:
+    """Its fingerprint covers it; a plan of before there was a direction reads as forward."""
+    plan = rollback.build(half(), worlds.playbook(), created=1)
+    assert plan_from_json(plan_to_json(plan)) == plan
+    assert plan.back
+    assert plan.needs_confirmation
+    assert not plan.irreversible
+    forward = replace(plan, direction=Direction.FORWARD)
+    assert forward.fingerprint != plan.fingerprint
+    raw = json.loads(plan_to_json(forward))
+    del raw["plan"]["direction"]
+    assert plan_from_json(json.dumps(raw)) == forward
+
+
+def test_every_step_of_a_way_back_is_rebuilt_from_its_parameters() -> None:
+    """As a saved plan does it."""
+    for planned in rollback.build(half(), worlds.playbook(), created=1).steps:
+        step = rebuild(planned.kind, planned.params)
+        assert (step.id, step.stage, step.title) == (planned.id, planned.stage, planned.title)
+        assert step.undo
+        assert planned.proof
+
+
+def test_the_end_is_not_proven_while_anything_is_missing() -> None:
+    """A flag in a file, a session that is gone, an epoch below KRaft's."""
+    step, world = ProveZookeeperMode(), handed_back()
+    assert answer(step.verify(world)).startswith("refused: /conf/b0.properties is of migration mode")
+    low = replace(world, facts={"rollback:kraft-epoch": "99"})
+    assert "KAFKA-20488" in answer(step.verify(low))
