@@ -38,7 +38,7 @@ def what_is_found(plan: Plan, world: World) -> str:
     text = f"stage {here.stage.label}{half} ({here.how})"
     if first is not None and not plan.back and here.stage >= first:
         raise PlanIsStale(
-            f"the plan begins with stage {first.label}, the cluster stands at {text}, and this plan has no journal here",
+            f"the plan begins with stage {first.label}, the cluster stands at {text}, and it has no journal here",
             where=f"plan {plan.short}",
             why="it was carried out elsewhere, or its journal is lost: what it did already cannot be told from it",
             next_step="put the journal back into the run's folder; or make a new plan: it goes on from what is found",
