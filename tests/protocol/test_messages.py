@@ -53,6 +53,8 @@ class TestLookups:
             "UpdateFeatures": (57, 0, 1, 0),
             "FetchSnapshot": (59, 0, 1, 0),
             "DescribeCluster": (60, 0, 1, 0),
+            "BrokerRegistration": (62, 0, 4, 0),
+            "BrokerHeartbeat": (63, 0, 1, 0),
             "AssignReplicasToDirs": (73, 0, 0, 0),
         }
         assert {api.key: api for api in API.values()} == dict(API_BY_KEY)

@@ -19,6 +19,7 @@ from migrate.protocol.messages.configs import INCREMENTAL_ALTER_CONFIGS
 from migrate.protocol.messages.directories import ASSIGN_REPLICAS_TO_DIRS, DESCRIBE_LOG_DIRS
 from migrate.protocol.messages.fetch import FETCH, FETCH_SNAPSHOT
 from migrate.protocol.messages.quorum import DESCRIBE_QUORUM
+from migrate.protocol.messages.registration import BROKER_HEARTBEAT, BROKER_REGISTRATION
 from migrate.protocol.messages.sasl import SASL_AUTHENTICATE, SASL_HANDSHAKE
 from migrate.protocol.messages.tokens import CREATE_DELEGATION_TOKEN, DESCRIBE_DELEGATION_TOKEN
 
@@ -43,6 +44,8 @@ API: Final[Mapping[str, Api]] = MappingProxyType(
             UPDATE_FEATURES,
             FETCH_SNAPSHOT,
             DESCRIBE_CLUSTER,
+            BROKER_REGISTRATION,
+            BROKER_HEARTBEAT,
             ASSIGN_REPLICAS_TO_DIRS,
         )
     }
@@ -60,6 +63,8 @@ __all__ = [
     "ALTER_CLIENT_QUOTAS",
     "API_VERSIONS",
     "ASSIGN_REPLICAS_TO_DIRS",
+    "BROKER_HEARTBEAT",
+    "BROKER_REGISTRATION",
     "CREATE_DELEGATION_TOKEN",
     "DESCRIBE_CLIENT_QUOTAS",
     "DESCRIBE_CLUSTER",
