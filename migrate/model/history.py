@@ -12,6 +12,8 @@
 | `ledger` | step, offset, engine, cells: list of {broker, directory, path, states: {state: replicas}} |
 | `diff` | step, offset, lag, counts: {kind: {class: fields}}, unexcused, expected: {rule: fields}, blind_spots |
 | `conclude` | step, stage, outcome (Verified, AlreadyDone, Failed, Refused, Unknown), reason, evidence, boot, at |
+| `approved` | stage, by (list: each name with what it is worth), until: the stage's approvals were enough |
+| `paused` / `resumed` | step, by: a run waited at a parking point because somebody wished it |
 | `stop` | reason, code: why the engine stopped before the end |
 | `note` | key, value |
 | `end` | target: every step of the plan is concluded |
