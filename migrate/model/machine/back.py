@@ -88,14 +88,21 @@ def _no_controllers(standing: Standing, guards: Guards) -> Choice | None:
     if up:
         if dual and standing.views in (Views.BEHIND, Views.UNSEEN) and Guard.DUAL_WRITE in guards:
             return Wait("dual write")
+        if standing.metadata is Metadata.UNKNOWN and _behind(standing) and Guard.DUAL_WRITE in guards:
+            return _bring_controllers_up(standing)
         if standing.owner is Owner.KRAFT and Guard.CONTROLLERS_GONE not in guards:
             return Moves((Move(Act.DELETE_CONTROLLER),))
         followers = [n for n in up if not standing.controllers[n].leads]
         return on_each(Act.STOP_CONTROLLER, followers or up)
-    copied = standing.owner is Owner.KRAFT and standing.znode is Znode.COPIED
-    if copied and standing.views is Views.BEHIND and Guard.DUAL_WRITE in guards:
+    if _behind(standing) and Guard.DUAL_WRITE in guards:
         return _bring_controllers_up(standing)  # the last one stopped before it wrote all: let them finish
     return None
+
+
+def _behind(standing: Standing) -> bool:
+    """Is it known that the controllers went before ZooKeeper had everything?"""
+    copied = standing.owner is Owner.KRAFT and standing.znode is Znode.COPIED
+    return copied and standing.views is Views.BEHIND
 
 
 def _znodes(standing: Standing, guards: Guards) -> Choice | None:

@@ -29,8 +29,10 @@ def _blocked(standing: Standing, guards: Guards) -> Choice | None:
         return Stop("/migration holds null data", Guard.STALE_MIGRATION)
     if standing.metadata is Metadata.NONE:
         return Stop("the quorum was first started without the flag: it cannot migrate", Guard.FLAG)
-    begun = standing.finalizing and standing.metadata in COPIED
-    if standing.flagless and not begun and Guard.FLAG in guards:
+    # in POST_MIGRATION forward is the only way, whoever crossed: brokers left behind are rolled into KRaft mode
+    crossed = standing.metadata is Metadata.POST_MIGRATION
+    begun = standing.finalizing and standing.metadata is Metadata.MIGRATION
+    if standing.flagless and not (crossed or begun) and Guard.FLAG in guards:
         return Stop("a controller's file or process lacks the flag: it finalizes by being elected", Guard.FLAG)
     if standing.znode is Znode.COPIED and standing.metadata not in COPIED and Guard.STALE_MIGRATION in guards:
         unknown = standing.metadata is Metadata.UNKNOWN
@@ -93,7 +95,7 @@ def _second_roll(standing: Standing, guards: Guards) -> Choice | None:
     """Every broker into KRaft mode, each proven before the next."""
     if standing.metadata is not Metadata.MIGRATION or all(entry.file is Mode.KRAFT for entry in standing.brokers):
         left = [entry for entry in standing.brokers if entry.process is not Mode.KRAFT]
-        return roll(standing, Mode.KRAFT, guards) if left and not standing.finalizing else None
+        return roll(standing, Mode.KRAFT, guards) if left else None
     if Guard.ALL_KRAFT not in guards and all(entry.whole for entry in standing.brokers):
         return None
     if not standing.quorum_whole and Guard.QUORUM in guards:
@@ -116,30 +118,22 @@ def _finalize(standing: Standing, guards: Guards) -> Choice | None:
         held = _interlock(standing, guards)
         if held is not None:
             return held
-    half = [n for n, entry in enumerate(standing.controllers) if entry.file is not entry.process]
-    if half:
-        return _go_on(standing, half, guards)
-    left = [n for n, entry in enumerate(standing.controllers) if entry.file is Flag.ON]
+    down = [n for n, entry in enumerate(standing.controllers) if not entry.process]
+    if down:  # stopped by us or crashed: from here on each is started without the flag
+        return Moves(tuple(Move(_next_of_a_stopped_one(standing.controllers[number].file), number) for number in down))
+    left = [n for n, entry in enumerate(standing.controllers) if entry.process is Flag.ON]
     if not left:
-        if standing.metadata is Metadata.POST_MIGRATION and standing.quorum_whole:
-            return None
-        return Wait("the election of a controller without the flag")
+        return (
+            None if crossed and standing.metadata is Metadata.POST_MIGRATION else Wait("an election without the flag")
+        )
     if not standing.quorum_whole and Guard.QUORUM in guards:
-        return Wait("the quorum")
+        return Wait("the quorum's leader")
     followers = [n for n in left if not standing.controllers[n].leads]
     return on_each(Act.STOP_CONTROLLER, (followers or left) if Guard.LEADER_LAST in guards else left)
 
 
-def _go_on(standing: Standing, half: list[int], guards: Guards) -> Choice:
-    """The missing rest of one controller's restart."""
-    if len(half) > 1 and Guard.QUORUM in guards:
-        return Wait("more than one controller is down or half way: only their owner may start the others")
-    entry = standing.controllers[half[0]]
-    if entry.process is not Flag.GONE:
-        return Moves((Move(Act.STOP_CONTROLLER, half[0]),))
-    if entry.file is not Flag.OFF:
-        return Moves((Move(Act.FLAG_OFF, half[0]),))
-    return Moves((Move(Act.START_CONTROLLER, half[0]),))
+def _next_of_a_stopped_one(file: Flag) -> Act:
+    return Act.START_CONTROLLER if file is Flag.OFF else Act.FLAG_OFF
 
 
 def _interlock(standing: Standing, guards: Guards) -> Choice | None:

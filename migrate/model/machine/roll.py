@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from migrate.model.machine.moves import WRITES, Act, Choice, Guard, Guards, Move, Moves, Stop, Wait, on_each
-from migrate.model.machine.standing import BrokerAt, Mode, Standing
+from migrate.model.machine.standing import BrokerAt, Metadata, Mode, Standing
 
 
 def roll(standing: Standing, to: Mode, guards: Guards, *, assign: bool = False) -> Choice | None:
@@ -13,6 +13,9 @@ def roll(standing: Standing, to: Mode, guards: Guards, *, assign: bool = False) 
     brokers that are still to be rolled.
     """
     half = [number for number, entry in enumerate(standing.brokers) if entry.half or entry.process is Mode.DOWN]
+    if standing.metadata is Metadata.POST_MIGRATION and not half:
+        # a controller without the flag takes no registration of a ZooKeeper-mode broker: it is whole in KRaft mode only
+        half = [n for n, entry in enumerate(standing.brokers) if entry.process is not to and not entry.whole]
     others = [entry for number, entry in enumerate(standing.brokers) if number not in half]
     if Guard.WHOLE in guards:
         if len(half) > 1:

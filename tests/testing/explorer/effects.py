@@ -129,10 +129,12 @@ def _start_controller(cluster: Cluster, number: int, late: bool) -> Done:
 def _unproven(cluster: Cluster) -> str:
     """What is missing for the point of no return; asked of the first controller that is started without the flag."""
     brokers, controllers, common = cluster
+    if common[G.META] == Metadata.POST_MIGRATION:
+        return ""  # it was crossed: going on is the only way
     if not common[G.FINALIZING]:
         return "G2: a controller is started without the flag that nobody asked to finalize"
-    if any(entry[C.PROCESS] == Flag.OFF for entry in controllers) or common[G.META] == Metadata.POST_MIGRATION:
-        return ""  # it was crossed: going on is the only way
+    if any(entry[C.PROCESS] == Flag.OFF for entry in controllers):
+        return ""
     if any(entry[B.PROCESS] != Mode.KRAFT for entry in brokers):
         return "G2: finalized while a broker is not in KRaft mode"
     if any(not entry[B.DIRS] or entry[B.DISK] for entry in brokers):

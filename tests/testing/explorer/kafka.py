@@ -156,7 +156,8 @@ def _brokers(cluster: Cluster) -> Iterator[Step]:
         if node[B.CRASHED] == 1:
             yield "a dead broker's session ends", with_broker(cluster, number, (B.CRASHED, 2))
         yield from _joins(cluster, number, node)
-        if node[B.BELIEVES] and node[B.PROCESS] == Mode.MIGRATION and cluster[2][G.OWNER] == Owner.ZOOKEEPER:
+        in_zookeeper = node[B.PROCESS] in (Mode.ZOOKEEPER, Mode.MIGRATION)
+        if node[B.BELIEVES] and in_zookeeper and cluster[2][G.OWNER] == Owner.ZOOKEEPER:
             yield "a broker learns who holds /controller", with_broker(cluster, number, (B.BELIEVES, 0))
         if _reports(cluster, node):
             yield "a KRaft broker reports its directories", with_broker(cluster, number, (B.DIRS, 1))

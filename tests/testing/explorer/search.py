@@ -81,3 +81,50 @@ def _trace(system: System, parents: dict[int, int], state: int, last: int) -> tu
         lines.append(f"{number:3}  {text}" + (f"   <- BREACH {wrong}" if wrong else ""))
     lines.append(f"     {told(system.cluster(here))}")
     return tuple(lines)
+
+
+@dataclass(frozen=True, slots=True)
+class Ways:
+    """From how many states, without a further fault, an end can be reached; `dead` are clusters from which none can."""
+
+    states: int
+    forward: int
+    back: int
+    dead: tuple[str, ...]
+
+
+def ways(system: System) -> Ways:
+    """Visit everything, then ask of every state: does a way lead from it to the end of one of the directions?
+
+    Only what is fair leads there: no fault, and engines that are asked for that direction.
+    """
+    seen, left = {system.start()}, [system.start()]
+    backwards: dict[str, dict[int, list[int]]] = {"forward": {}, "back": {}}
+    ends: dict[str, list[int]] = {"forward": [], "back": []}
+    while left:
+        state = left.pop()
+        for text, after, _ in system.steps(state):
+            if after not in seen:
+                seen.add(after)
+                left.append(after)
+            if text.startswith("FAULT"):
+                continue
+            for wish, edges in backwards.items():
+                other = "back" if wish == "forward" else "forward"
+                if not text.endswith(f"takes the lock: {other}"):
+                    edges.setdefault(after, []).append(state)
+            if text.endswith("its goal is reached"):
+                ends["back" if system.asked_back(state) else "forward"].append(state)
+    reached = {wish: _from(ends[wish], edges) for wish, edges in backwards.items()}
+    dead = {told(system.cluster(state)) for state in seen - reached["forward"] - reached["back"]}
+    return Ways(len(seen), len(reached["forward"]), len(reached["back"]), tuple(sorted(dead)))
+
+
+def _from(ends: list[int], edges: dict[int, list[int]]) -> set[int]:
+    found, left = set(ends), list(ends)
+    while left:
+        for before in edges.get(left.pop(), ()):
+            if before not in found:
+                found.add(before)
+                left.append(before)
+    return found

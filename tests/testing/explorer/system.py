@@ -93,6 +93,12 @@ class System:
         swapped = second | first << ENGINE_BITS | (0, 2, 1)[lock] << LOCK_SHIFT | word >> FAULT_SHIFT << FAULT_SHIFT
         return twin << WORD_BITS | swapped
 
+    def asked_back(self, state: int) -> bool:
+        """Does an engine run, and was it asked for the way back?"""
+        word = state & WORD
+        engines = (word & ENGINE, word >> ENGINE_BITS & ENGINE)
+        return any(own & STATUS and own & BACK for own in engines)
+
     def cluster(self, state: int) -> Cluster:
         """The cluster of a state."""
         return self.clusters[state >> WORD_BITS]
