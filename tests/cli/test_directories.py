@@ -91,7 +91,7 @@ def test_verify_ends_with_0_where_every_replica_is_verified(directories: Directo
     found = json.loads(answer.out)
     assert (found["offset"], found["counts"]) == (500, {"VERIFIED": 18})
     assert set(found["replicas"][0]) >= {"topic", "topic_id", "partition", "broker", "state", "on_disk", "in_metadata"}
-    assert directories(whole(Stage.KRAFT_MODE), "verify").out == "18 replicas at metadata offset 500: VERIFIED 18\n"
+    assert directories(whole(Stage.KRAFT_MODE), "verify").out == "18 replicas at metadata offset 500: 18 VERIFIED\n"
 
 
 @pytest.mark.parametrize("stage", [Stage.ASSESS, Stage.COPY])
