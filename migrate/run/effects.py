@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from migrate.errors import PlanIsStale
+from migrate.errors import NotSetAside, PlanIsStale
 from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX, backup_path
 from migrate.hosts.files import replace_file
 from migrate.hosts.properties import diff
@@ -132,7 +132,10 @@ class JournaledEffects:
         while self._hands.files.exists(node, new):
             new, number = f"{path}{ASIDE_SUFFIX}-{moment}-{number}", number + 1
         with self._effect("set-aside", str(int(node)), f"{path} -> {new}"):
-            self._hands.files.rename(node, path, new)
+            try:
+                self._hands.files.rename(node, path, new)
+            except OSError as error:
+                raise NotSetAside(f"it was not renamed: {error.strerror or error}", where=path) from error
         self.note(f"aside:{int(node)}:{path}", new)
 
     def set_znode(self, path: str, data: bytes, version: int) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from migrate.errors import LockLost, PlanIsStale
+from migrate.errors import LockLost, NotSetAside, PlanIsStale
+from migrate.hosts.backups import ASIDE_SUFFIX
 from migrate.model.ids import NodeId
 from migrate.run.effects import BACKUP_SUFFIX, STOP_TIMEOUT, Hands, JournaledEffects
 from migrate.run.journal import Journal, notes, read
@@ -56,6 +57,16 @@ class _Log:
     def write(self, node: NodeId, path: str, content: bytes) -> None:
         self._say(f"write {int(node)} {path}")
         self.files[path] = content
+
+    def rename(self, node: NodeId, old: str, new: str) -> None:
+        self._say(f"rename {int(node)} {old} {new}")
+        self.files[new] = self.files.pop(old)
+
+    def set(self, path: str, data: bytes, version: int) -> None:
+        self._say(f"set {path} {data!r} {version}")
+
+    def delete(self, path: str, version: int) -> None:
+        self._say(f"delete {path} {version}")
 
     def make_directory(self, node: NodeId, path: str) -> None:
         self._say(f"make {int(node)} {path}")
@@ -117,6 +128,9 @@ EFFECTS: dict[str, tuple[Act, str]] = {
     "start": (lambda e: e.start(NODE), "start 1"),
     "assign-directories": (lambda e: e.assign_directories(NODE), "drive 1"),
     "release-lock": (lambda e: e.release_zookeeper_lock(), "release zookeeper"),
+    "set-aside": (lambda e: e.set_aside(NODE, PATH), f"rename 1 {PATH} {PATH}{ASIDE_SUFFIX}-19700112T134640"),
+    "set-znode": (lambda e: e.set_znode("/controller_epoch", b"9", 4), "set /controller_epoch b'9' 4"),
+    "delete-znode": (lambda e: e.delete_znode("/migration", 7), "delete /migration 7"),
 }
 each = pytest.mark.parametrize(
     ("name", "act", "does"), [(name, *entry) for name, entry in EFFECTS.items()], ids=EFFECTS
@@ -148,9 +162,7 @@ def test_without_the_lock_nothing_happens_and_nothing_is_written(name: str, act:
 
 
 @each
-def test_a_lock_lost_while_the_intent_was_written_lets_nothing_happen(
-    name: str, act: Act, does: str, rig: Rig
-) -> None:
+def test_a_lock_lost_while_the_intent_was_written_lets_nothing_happen(name: str, act: Act, does: str, rig: Rig) -> None:
     """A process may sleep there for as long as somebody paused it: the intent stands, the act does not follow."""
     rig.log.lost_after = 1
     with pytest.raises(LockLost):
@@ -163,7 +175,7 @@ def test_a_lock_lost_while_the_intent_was_written_lets_nothing_happen(
 def test_an_effect_that_fails_is_never_written_down_as_done(name: str, act: Act, does: str, rig: Rig) -> None:
     """The next run looks what became of it."""
     rig.log.fails = does
-    with pytest.raises(OSError, match=does.split(maxsplit=1)[0]):
+    with pytest.raises((OSError, NotSetAside), match=does.split(maxsplit=1)[0]):
         act(rig.effects)
     assert [event for event, _ in rig.events()] == ["effect"]
 
@@ -265,3 +277,31 @@ def test_what_drive_sent_is_noted(rig: Rig) -> None:
     """For the report."""
     rig.effects.assign_directories(NODE)
     assert notes(rig.journal.events) == {"assigned:1": "6 replicas in 1 requests, 0 retried"}
+
+
+def test_what_is_set_aside_gets_a_name_that_nothing_has(rig: Rig) -> None:
+    """Twice in one second, and never over something; what is not there needs none."""
+    for raw in (OLD, NEW):
+        rig.log.files[PATH] = raw
+        rig.effects.set_aside(NODE, PATH)
+    rig.effects.set_aside(NODE, PATH)
+    aside = f"{PATH}{ASIDE_SUFFIX}-19700112T134640"
+    assert (rig.log.files[aside], rig.log.files[f"{aside}-1"]) == (OLD, NEW)
+    assert notes(rig.journal.events)[f"aside:1:{PATH}"] == f"{aside}-1"
+    assert PATH not in rig.log.files
+
+
+def test_what_cannot_be_renamed_says_why(rig: Rig) -> None:
+    """A mount point, for one."""
+    rig.log.fails = f"rename 1 {PATH} {PATH}{ASIDE_SUFFIX}-19700112T134640"
+    with pytest.raises(NotSetAside, match="not renamed") as caught:
+        rig.effects.set_aside(NODE, PATH)
+    assert "mount point" in caught.value.next_step
+
+
+def test_a_file_that_is_overwritten_is_kept_beside_it(rig: Rig) -> None:
+    """Whatever wrote it: a way back needs every file that there was."""
+    rig.effects.write_config(NODE, PATH, NEW, hashlib.sha256(OLD).hexdigest())
+    rig.effects.write_config(NODE, PATH, OLD, hashlib.sha256(NEW).hexdigest())
+    assert rig.log.files[PATH + BACKUP_SUFFIX] == OLD
+    assert rig.log.files[f"{PATH}{BACKUP_SUFFIX}-{hashlib.sha256(NEW).hexdigest()[:8]}"] == NEW
