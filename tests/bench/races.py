@@ -157,6 +157,9 @@ def race(entry: Race, rounds: int, size: int, run: Runner = in_its_own_process) 
             for number in range(rounds):
                 for side in SIDES if number % 2 == 0 else reversed(SIDES):
                     runs[side].append(run(entry.name, side, folder, size))
+                    told = runs[side][-1]
+                    spent = f"{told.seconds:.2f} s, {told.peak / MEGABYTE:.0f} MB"
+                    sys.stderr.write(f"  round {number + 1}, {side}: {spent}\n")
         if entry.grows:
             larger = folder / "larger"
             larger.mkdir()
