@@ -58,23 +58,27 @@ def approve(
         given = signed(given, key_file, playbook.approvals.keys.get(name, ""))
     elif name in playbook.approvals.keys or playbook.approvals.signed:
         raise KeyUnusable(f"an approval of {name} counts only where it is signed", next_step="give --sign KEYFILE")
-    folder = folder_of(inventory, plan)
-    if out is None:
-        folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-        path = approvals.save(folder.path, given)
-    else:
-        path = out
-        approvals.write(out, given)
+    path = written(given, folder_of(inventory, plan).path, out)
     if output == "json":
         click.echo(
             json.dumps({**json.loads(approvals.to_json(given)), "file": str(path), "counts_for": asked}, indent=1)
         )
         return EXIT_OK
-    click.echo(f"plan {plan.short} of cluster {plan.cluster}, up to stage {plan.target.label}: approved by {name}")
-    click.echo(f"for      {', '.join(asked)}")
-    click.echo(f"name     {'proven by its signature' if given.signature else 'recorded, not proven'}")
-    click.echo(f"written  {path}")
+    worth = "proven by its signature" if given.signature else "recorded, not proven"
+    head = f"plan {plan.short} of cluster {plan.cluster}, up to stage {plan.target.label}: approved by {name}"
+    click.echo("\n".join([head, f"for      {', '.join(asked)}", f"name     {worth}", f"written  {path}"]))
     return EXIT_OK
+
+
+def written(given: Approval, folder: pathlib.Path, out: pathlib.Path | None) -> pathlib.Path:
+    """Write the approval into the run's folder, or where it was asked for; its path."""
+    from migrate.run import approvals
+
+    if out is not None:
+        approvals.write(out, given)
+        return out
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return approvals.save(folder, given)
 
 
 def asked_for(policy: ApprovalPolicy, name: str, stages: tuple[str, ...], *, back: bool) -> list[str]:

@@ -95,8 +95,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     _same_tool(plan)
     _same_playbook(plan, sources)
     folder = folder_of(sources.inventory, plan)
-    if not isinstance(sources.playbook, Unknown):
-        refuse_strange(sources.playbook.approvals, plan.fingerprint, folder.path)
+    _approvals_sound(plan, sources, folder)
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     clock, request = SystemClock(), ParkRequest()
     file_lock = LockFile(folder.path.parent / "lock")
@@ -110,8 +109,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             znode = _zookeeper_lock(sources, options.owner, plan.fingerprint, clock)
             lock, fence = lock.joined(znode), znode.fence
         if len(journal.events) == 1:
-            found = {"key": "found", "value": found_by(plan, observer)}
-            journal.append(clock.now(), "note", found)
+            journal.append(clock.now(), "note", {"key": "found", "value": found_by(plan, observer)})
         if any((step.needs | step.proof_needs) & SLOW for step in steps):
             sources.start_spark()
         driver = Driver(observer, options.wrap_assigner(ActiveController(sources.inventory)), clock, lock.still_ours)
@@ -129,16 +127,27 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             engine.run()
     except KeyboardInterrupt:
         if journal is not None:
-            left = half_done(journal.events)
-            journal.append(clock.now(), "stop", {"reason": f"interrupted: {left}", "code": ""})
-            if options.say is not None:
-                options.say(f"stopped now: {left}; the same command goes on")
+            _interrupted(journal, clock.now(), options)
         raise
     finally:
         if journal is not None:
             journal.close()
         _give_back(lock)
     return folder
+
+
+def _approvals_sound(plan: Plan, sources: Sources, folder: RunFolder) -> None:
+    """Raise ApprovalRefused for one of another plan, or with a signature that does not fit, before anything is done."""
+    if not isinstance(sources.playbook, Unknown):
+        refuse_strange(sources.playbook.approvals, plan.fingerprint, folder.path)
+
+
+def _interrupted(journal: Journal, now: float, options: Options) -> None:
+    """Say what is left half done: in the journal, and to whoever pressed Ctrl-C."""
+    left = half_done(journal.events)
+    journal.append(now, "stop", {"reason": f"interrupted: {left}", "code": ""})
+    if options.say is not None:
+        options.say(f"stopped now: {left}; the same command goes on")
 
 
 @contextmanager
