@@ -98,7 +98,7 @@ def _second_roll(standing: Standing, guards: Guards) -> Choice | None:
         return roll(standing, Mode.KRAFT, guards) if left else None
     if Guard.ALL_KRAFT not in guards and all(entry.whole for entry in standing.brokers):
         return None
-    if not standing.quorum_whole and Guard.QUORUM in guards:
+    if not standing.quorum_whole:
         return Wait("the quorum")
     return _unequal(standing, guards) or roll(standing, Mode.KRAFT, guards, assign=True)
 
@@ -126,7 +126,7 @@ def _finalize(standing: Standing, guards: Guards) -> Choice | None:
         return (
             None if crossed and standing.metadata is Metadata.POST_MIGRATION else Wait("an election without the flag")
         )
-    if not standing.quorum_whole and Guard.QUORUM in guards:
+    if not standing.quorum_whole:
         return Wait("the quorum's leader")
     followers = [n for n in left if not standing.controllers[n].leads]
     return on_each(Act.STOP_CONTROLLER, (followers or left) if Guard.LEADER_LAST in guards else left)

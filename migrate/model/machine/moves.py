@@ -51,7 +51,6 @@ class Guard(Enum):
     LEDGER = "every replica is VERIFIED before the next broker is stopped and before finalize"
     ALL_KRAFT = "every broker is in KRaft mode before finalize"
     LEADER_LAST = "the active controller is restarted last"
-    QUORUM = "no controller is stopped for finalize while another one is down"
     STALENESS = "a file that another hand changed makes the plan stale"
     DISKS = "a broker with a failed directory is not restarted"
     SESSION = "a broker is not started into the session that its last process left"

@@ -47,7 +47,7 @@ def _stop(cluster: Cluster, number: int, late: bool) -> Done:
     breach = ""
     if not all(entry[B.PROCESS] and entry[B.WHOLE] for entry in others):
         breach = "G8: a broker is stopped while another one is not whole"
-    elif node[B.BELIEVES] and node[B.PROCESS] == Mode.MIGRATION and common[G.OWNER] != Owner.KRAFT:
+    elif node[B.BELIEVES] and node[B.PROCESS] == Mode.MIGRATION and leader(cluster) is None:
         breach = "G8: SIGTERM to a broker that believes in a controller that is gone hangs for 300 s"
     elif common[G.META] == Metadata.POST_MIGRATION and node[B.PROCESS] == Mode.KRAFT:
         breach = "G3: a KRaft broker is taken back after the point of no return"
