@@ -32,6 +32,8 @@ from migrate.model.views import Running, Stopped
 from migrate.protocol.messages import DESCRIBE_DELEGATION_TOKEN
 from tests.kraft.logs import rewritten
 from tests.lab.commands import SECONDS, environment, kraft_migrate
+from tests.testing.explorer.follow import Follower
+from tests.testing.explorer.record import record as record_trace
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -349,6 +351,17 @@ def test_every_batch_of_the_controllers_is_written_again_byte_for_byte(finished:
     for path in files:
         raw = path.read_bytes()
         assert rewritten(raw, str(path)) == raw
+
+
+def test_the_model_can_follow_what_the_cluster_did(finished: Finished) -> None:
+    """Every effect, election, registration and state of this very run, Ctrl-C and kills included."""
+    assert finished.ended.returncode == 0, finished.ended.stderr[-4000:]
+    lab = Lab.open(finished.directory)
+    brokers = tuple(node.id for node in lab.topology.brokers)
+    follower = Follower(brokers, tuple(node.id for node in lab.topology.controllers))
+    events = record_trace(lab)
+    follower.follow(events)
+    assert follower.followed == len(events) > 80
 
 
 def test_no_secret_stands_in_what_the_run_wrote(finished: Finished, parked: Parked) -> None:
