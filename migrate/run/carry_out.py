@@ -98,10 +98,9 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     _approvals_sound(plan, sources, folder)
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     clock, request = SystemClock(), ParkRequest()
-    file_lock = LockFile(folder.path.parent / "lock")
+    lock = RunLock(LockFile(folder.path.parent / "lock"), None)
     journal = None
     observer = ClusterObserver(sources)
-    lock = RunLock(file_lock, None)
     try:
         journal = _open_journal(folder, plan, clock)
         fence = None

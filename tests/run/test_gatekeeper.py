@@ -22,6 +22,7 @@ from migrate.errors import (
 )
 from migrate.model.approvals import Approval, ApprovalPolicy, ApprovalRule
 from migrate.model.outcome import Unknown
+from migrate.model.plan import Direction
 from migrate.model.policies import ErrorBudget, HealthPolicy, Pace
 from migrate.model.stage import Stage
 from migrate.model.views import PartitionHealth
@@ -235,6 +236,36 @@ def test_a_new_session_asks_again(tmp_path: Path) -> None:
     refused(run, RunInterrupted)
     run.request.by, run.clock.time = "", EVENING + 24 * HOUR
     assert "it expired" in refused(run, NotApproved).why
+
+
+# -- the way back ----------------------------------------------------------------------------------------------------
+def back(tmp_path: Path, **changes: Any) -> Gated:
+    """A run whose plan is called the way back, at noon, under a playbook whose window opens at night."""
+    run = Gated(tmp_path, bound(NIGHTS, **changes))
+    run.clock.time -= 9 * HOUR
+    run.target = Stage.CONTROLLERS
+    run.plan = replace(run.planned(), direction=Direction.BACK)
+    return run
+
+
+def test_an_emergency_keeps_no_hours(tmp_path: Path) -> None:
+    """No window binds a rollback, unless the playbook names one for it."""
+    (tmp_path / "free").mkdir()
+    assert back(tmp_path / "free").session()[-1].name == "end"
+    (tmp_path / "bound").mkdir()
+    refused(back(tmp_path / "bound", rollback_window="default"), WindowClosed)
+
+
+def test_a_rollback_asks_for_the_approval_of_rollbacks_alone(tmp_path: Path) -> None:
+    """Those of the stages are about the way forward."""
+    rules = {"prepare": RULE, "rollback": replace(RULE, reviewers=("carol",))}
+    run = back(tmp_path, approvals=ApprovalPolicy(rules=rules))
+    approve(run, "alice")
+    assert "stage rollback is not approved: 0 of 1 approvals of carol" in refused(run, NotApproved).what
+    assert run.cluster.done == []
+    approve(run, "carol")
+    assert run.session()[-1].name == "end"
+    assert [event.data["stage"] for event in run.named("approved")] == ["rollback"]
 
 
 # -- wishes ----------------------------------------------------------------------------------------------------------
