@@ -11,9 +11,11 @@ import pytest
 
 from migrate.errors import NothingToPlan, PlanStopped
 from migrate.model.history import Event
+from migrate.model.ids import NodeId
 from migrate.model.plan import Plan
 from migrate.plan import rollback
 from migrate.run import journal as journals
+from migrate.steps import configuration
 from tests.run.test_engine import plan_for, run
 from tests.testing import worlds
 from tests.testing.killing import memory_folder
@@ -62,10 +64,16 @@ def at(entry: str, folder: Path) -> TwoWay:
 
 def copy_held(folder: Path) -> TwoWay:
     """Every broker in migration mode, and the copy held open by a dead id in an assignment."""
-    cluster = two_way()
+    cluster = at("half of the first roll", folder)
     cluster.hold_copy = True
-    forward(cluster, folder, "copy/copy")
+    file = worlds.inventory().node(NodeId(2)).config
+    rolled = configuration.migration_mode(cluster.files[2, file], worlds.inventory())
+    cluster.stop(NodeId(2), 1.0)
+    cluster.write(NodeId(2), file, rolled)
+    cluster.start(NodeId(2))
+    assert set(cluster.registered) == {0, 1, 2}
     assert not cluster.copied
+    cluster.done.clear()
     return cluster
 
 

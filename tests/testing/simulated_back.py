@@ -285,6 +285,8 @@ class TwoWay(SimulatedCluster):
             for topic, number, replicas in rows
             if (left := [entry for entry in replicas if entry not in down]) != list(replicas)
         )
+        if self.hold_copy:  # replica 9 is on no broker
+            sick = (*sick, PartitionHealth("held", 0, alive[0], (alive[0],), (alive[0], 9)))
         metadata: dict[NodeId, MetadataAnswer | Unknown] = {}
         for node, answer in view.metadata.items():
             if isinstance(answer, Unknown):

@@ -193,6 +193,12 @@ class RollToZookeeperMode(RollStep):
             found, f"broker {self.broker} runs with the file of before the migration", "every ISR is full"
         )
 
+    def _started_with(self, world: World, started: str | None, sha256: str) -> bool:
+        """By the file that it was started with; where nobody knows that one, by its new session."""
+        if started is not None:
+            return started == sha256
+        return ended(self.id) in world.facts and isinstance(self._new_session(world), Ready)
+
     def _new_session(self, world: World) -> Readiness:
         """Another registration than the one that this step ended."""
         if isinstance(world.zookeeper, Unknown):

@@ -138,7 +138,7 @@ class ProveZookeeperMode(BaseStep):
             _epoch_raised(world),
             *(_in_zookeeper_mode(world, broker) for broker in back.brokers(world)),
             back.controller_named(world),
-            gates.replicas_full(world),
+            back.whole_but(world, ()),
         )
         return gates.as_outcome(found, *evidence(world), *_counts(world))
 
