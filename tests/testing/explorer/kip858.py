@@ -22,8 +22,11 @@ from typing import Final
 MIGRATION, KRAFT = 0, 1
 MIGRATING: Final = 0  # the directory in the metadata is not known
 GONE: Final = 64  # the id of a directory whose disk was replaced: the new one has another id
-MODE, UP, FENCED, CAUGHT_UP, DEAD, TOLD, REPLICAS = range(7)
-COPIES, ASSIGNED, IN_ISR = range(3)
+UP: Final = 1
+FENCED: Final = 2
+DEAD: Final = 4
+TOLD: Final = 5
+REPLICAS: Final = 6
 
 Replica = tuple[int, int, int]
 Broker = tuple[int, int, int, int, int, int, tuple[Replica, ...]]
@@ -80,8 +83,8 @@ def _with(brokers: tuple[Broker, ...], number: int, after: Broker) -> tuple[Brok
 
 
 def _replicas(broker: Broker, number: int, replica: Replica) -> Broker:
-    mine = broker[REPLICAS]
-    return (*broker[:REPLICAS], tuple(sorted((*mine[:number], replica, *mine[number + 1 :]))))
+    mode, up, fenced, caught_up, dead, told, mine = broker
+    return (mode, up, fenced, caught_up, dead, told, tuple(sorted((*mine[:number], replica, *mine[number + 1 :]))))
 
 
 # -- what brokers and controller do by themselves (fair) -------------------------------------------------------------
