@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING
 import click
 
 from migrate.cli.errors import EXIT_OK
-from migrate.errors import UsageWrong
+from migrate.errors import LockHeld, RunLocked, UsageWrong
 
 if TYPE_CHECKING:
-    from migrate.model.history import Event
     from migrate.model.plan import Plan
 
 
@@ -66,24 +65,22 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "") -> int:
     folder = folder_of(inventory, plan)
     sources = Sources(inventory, playbook, folder.path / "spark")
     lines = ProgressLines()
-    heard: list[str] = []  # a run that was refused before its first line leaves the report of the one before as it is
-
-    def listen(event: Event) -> None:
-        heard.append(event.name)
-        lines(event)
-
+    ours = True  # a run that was refused because another one acts leaves that one's report as it is
     options = Options(
         confirm=confirm,
         owner=getpass.getuser(),
-        listen=listen,
+        listen=lines,
         confirm_cluster=confirm_cluster,
         say=lambda text: lines.say(text, "bold yellow"),
     )
     try:
         carry_out(plan, sources, options)
+    except (LockHeld, RunLocked):
+        ours = False
+        raise
     finally:
         sources.close()
-        if heard and folder.journal.exists():
+        if ours and folder.journal.exists():
             paths = write_reports(plan, folder)
             click.echo(f"report: {paths[0]}", err=True)
     return EXIT_OK

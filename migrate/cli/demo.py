@@ -233,8 +233,9 @@ class Demo:
         return summary, [Claim(text, Holds.NO if against else Holds.YES, "; ".join(against) or "read whole at the end")]
 
     def _restarts(self, folder: RunFolder) -> Iterator[RestartInterval]:
-        """Those of the run, and ours at the end."""
-        yield from self._restarts_of(folder)
+        """Those of every run in this lab (one that was parked has several plans), and ours at the end."""
+        for path in sorted(folder.path.parent.glob("*/journal.jsonl")):
+            yield from self._restarts_of(RunFolder(path.parent))
         last = self._state().get("last_restart")
         if last:
             yield RestartInterval(self._lab.topology.brokers[0].id, last[0], last[1] or time.time())

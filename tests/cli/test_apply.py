@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from migrate import __version__
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.plan.build import build
 from migrate.playbook.load import load_inventory, load_playbook
 from migrate.report.plan_json import plan_to_json
 from migrate.run.carry_out import folder_of
+from migrate.run.journal import Journal
 from migrate.run.locks import LockFile
 from migrate.zookeeper.client import connect
 from tests.cli.commands import dead_port, inventory_in, kraft_migrate, playbook_in, process, tree
@@ -180,6 +182,35 @@ def test_while_another_run_holds_the_lock_file_it_is_7(tmp_path: Path) -> None:
         lock.release()
     journal = folder_of(load_inventory(tmp_path / "inventory.yaml"), made).journal
     assert not journal.exists()
+
+
+def test_a_refused_run_leaves_the_report_of_the_one_that_acts_as_it_is(tmp_path: Path) -> None:
+    """It did nothing, so it has nothing to report: neither a file nor a word of one."""
+    made, path = make(tmp_path)
+    folder = folder_of(load_inventory(tmp_path / "inventory.yaml"), made)
+    folder.path.mkdir(parents=True)
+    Journal.begin(folder.journal, 1.0, {"plan": made.fingerprint, "tool": __version__}).close()
+    (folder.path / "report.html").write_text("of the first run")
+    lock = LockFile(tmp_path / "runs" / "lock")
+    try:
+        answer = kraft_migrate("apply", path)
+    finally:
+        lock.release()
+    assert answer.code == 7
+    assert "report:" not in answer.err
+    assert (folder.path / "report.html").read_text() == "of the first run"
+    assert not (folder.path / "report.json").exists()
+
+
+def test_a_plan_of_another_version_is_stale(tmp_path: Path) -> None:
+    """Its steps may mean something else here: refused before the first file."""
+    made, path = make(tmp_path)
+    path.write_text(plan_to_json(replace(made, tool_version="0.0.1")), encoding="utf-8")
+    answer = kraft_migrate("apply", path)
+    assert answer.code == 6
+    assert "0.0.1" in answer.err
+    assert "plan anew" in answer.err
+    assert not (tmp_path / "runs").exists()
 
 
 def test_without_zookeeper_there_is_no_lock_and_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ REPEATABLE = ("backup-file", "backup-zookeeper")  # writing the same copy once m
 
 
 @pytest.fixture
-def directory(tmp_path: Path):  # noqa: ANN201 - a generator of one path
+def directory(tmp_path: Path) -> Iterator[Path]:
     """The lab's folder; what lives in it at the end is stopped."""
     folder = tmp_path / "lab"
     yield folder

@@ -96,9 +96,9 @@ def test_a_stale_migration_znode(guard: str, remembering: Path) -> None:
     with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=os.environ) as run:
         left, deadline = before, time.monotonic() + SECONDS
         while left and time.monotonic() < deadline:
-            ended = run.poll() is not None
+            over = run.poll() is not None
             left = topics(remembering)
-            if ended:
+            if over:
                 break
         run.send_signal(signal.SIGINT)
         _, said = run.communicate(timeout=120)
