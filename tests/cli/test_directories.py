@@ -109,7 +109,7 @@ def test_verify_ends_with_2_where_one_is_not(stage: Stage, directories: Director
 
 def test_a_long_list_is_cut_and_says_so(directories: Directories, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not shown is counted, and where it stands is named."""
-    monkeypatch.setattr("migrate.cli.directories.SHOWN", 5)
+    monkeypatch.setattr("migrate.cli.directories_verify.SHOWN", 5)
     lines = directories(whole(Stage.COPY), "verify").out.splitlines()
     assert len(lines) == 7
     assert lines[5] == "... and 13 more (--output json has them all)"
