@@ -142,7 +142,7 @@ class RollbackDemo(Demo):
 
         def listen(event: Event) -> None:
             self._lines(event)
-            if self._turn.held and event.name == "intend" and event.data["step"] == last:
+            if self._turn.held and _started(event, last):
                 held_copy.hold(sources.zookeeper_client())
                 self._lines.say(f"planted: broker {held_copy.DEAD} in an assignment holds the copy open", "yellow")
             if _ended_well(event, last):
@@ -298,6 +298,15 @@ def _begun(folder: RunFolder) -> frozenset[str]:
 
 def _concluded(folder: RunFolder) -> frozenset[str]:
     return journals.concluded(_events(folder))
+
+
+def _started(event: Event, step: str) -> bool:
+    """Has that step just started its broker?
+
+    The id is put in then: seconds before the broker registers, and after another one took over as controller, which
+    reads every assignment when it begins.
+    """
+    return event.name == "effected" and (event.data["step"], event.data["effect"]) == (step, "start")
 
 
 def _ended_well(event: Event, step: str) -> bool:

@@ -2,7 +2,8 @@
 
 The copy begins with the last broker's registration and takes an instant.  The KRaft driver reads every assignment in
 ZooKeeper and waits for each id in it ("Still waiting for ZK brokers [999] found in metadata to register with KRaft");
-the ZooKeeper controller takes no notice of a replica list that is changed in the znode, so that nothing else moves.
+the ZooKeeper controller takes no notice of a replica list that is changed in the znode, so that nothing else moves - as
+long as it stays: its successor reads every assignment when it begins, and then the partition is never whole (seen).
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def proofs(
     yield _tree(client, folder)
     yield _made(lab, client, stage, folder)
     found = strays(lab.topology)
-    yield Proof("No folder was set aside as stray.", ", ".join(found[:3]), "all folders read")
+    yield Proof("After the rollback no folder was set aside as stray.", ", ".join(found[:3]), "all folders read")
     yield _aside(lab)
 
 

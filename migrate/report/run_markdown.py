@@ -37,7 +37,7 @@ def _section(title: str) -> list[str]:
 
 
 def _head(report: RunReport) -> Iterator[str]:
-    yield f"# Migration of {words(report.cluster)} to KRaft"
+    yield f"# {words(report.title)}"
     yield ""
     yield f"**{report.verdict}** {words(report.verdict.sentence)}"
     yield ""

@@ -32,6 +32,7 @@ def build(
         cluster=plan.cluster,
         cluster_id=plan.cluster_id,
         change=plan.change,
+        back=plan.back,
         fingerprint=plan.fingerprint,
         target=plan.target.label,
         host=str(story.head.get("host", "")),
@@ -70,12 +71,16 @@ def _verdict(plan: Plan, story: Story, claims: Sequence[Claim], *, unseen: int) 
         return RunVerdict(
             RunWord.NOT_PROVEN,
             doubts,
-            f"Every step up to stage {plan.target.label} ended, but {what} could not be checked.",
+            f"{_ended(plan)}, but {what} could not be checked.",
         )
-    sentence = f"Every step up to stage {plan.target.label} ended, and every claim that is due holds."
+    sentence = f"{_ended(plan)}, and every claim that is due holds."
     if unseen:
         sentence += f" {plural(unseen, 'thing')} could not be checked (listed by name)."
     return RunVerdict(RunWord.PROVEN, 0, sentence)
+
+
+def _ended(plan: Plan) -> str:
+    return "Every step of the way back ended" if plan.back else f"Every step up to stage {plan.target.label} ended"
 
 
 def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, events: int) -> Iterator[Claim]:
@@ -86,14 +91,26 @@ def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, ev
         Holds.YES if whole else Holds.NO if story.stopped or story.ended else Holds.NOT_DUE,
         f"{passed} of {plural(len(story.steps), 'step')} verified or already done",
     )
-    yield _ledger_claim(plan, story)
-    yield _diff_claim(story)
+    if plan.back:
+        yield _back_claim(story)
+    else:
+        yield _ledger_claim(plan, story)
+        yield _diff_claim(story)
     yield from _load_claims(load)
     yield Claim(
         "The journal is whole: each line carries its checksum and the hash of the line before.",
         {True: Holds.YES, False: Holds.NO, None: Holds.NOT_SEEN}[extra.journal_intact],
         "not checked for this report" if extra.journal_intact is None else extra.journal or plural(events, "event"),
     )
+
+
+def _back_claim(story: Story) -> Claim:
+    """The way back has one end, whatever its beginning: its last step looks at all of it."""
+    text = "The cluster is in ZooKeeper mode: znodes, files, directories and every broker's own answers say so."
+    last = list(story.steps.values())[-1] if story.steps else None
+    if last is None or not last.passed:
+        return Claim(text, Holds.NO if story.stopped or story.ended else Holds.NOT_DUE, "its proof was not concluded")
+    return Claim(text, Holds.YES if last.evidence else Holds.NOT_SEEN, "; ".join(last.evidence))
 
 
 def _ledger_claim(plan: Plan, story: Story) -> Claim:

@@ -265,6 +265,12 @@ class RunReport:
     journal: str
     versions: Mapping[str, str]
     roles: Mapping[str, str]
+    back: bool = False
+
+    @property
+    def title(self) -> str:
+        """What the run was, without markup."""
+        return f"Way back of {self.cluster} to ZooKeeper mode" if self.back else f"Migration of {self.cluster} to KRaft"
 
     def name(self, node: str) -> str:
         """`broker 1`, `controller 3001`, `zookeeper`."""

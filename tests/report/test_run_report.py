@@ -9,6 +9,7 @@ import json
 import pytest
 
 from migrate.model.history import Event
+from migrate.model.plan import Direction
 from migrate.model.stage import Stage
 from migrate.report.run_json import SCHEMA, run_json
 from migrate.report.run_report import build
@@ -290,3 +291,45 @@ def test_the_json_holds_every_value_under_its_own_name() -> None:
     assert body["ledgers"][-1]["cells"][0]["states"] == {"VERIFIED": 36}
     assert body["load"]["missing"] == 0
     assert body["diffs"][-1]["counts"]["partition"] == {"EQUAL": 826}
+
+
+def _way_back(*events: tuple[str, dict[str, object]]) -> RunReport:
+    """A way back of two steps, with these events."""
+    plan = dataclasses.replace(story.plan(), direction=Direction.BACK, target=Stage.ASSESS)
+    steps = tuple(
+        dataclasses.replace(plan.steps[0], id=name, stage=stage)
+        for name, stage in (("hybrid/stop-controllers", Stage.HYBRID), ("assess/prove-zookeeper-mode", Stage.ASSESS))
+    )
+    told = [Event(0, 1.0, "run", {"host": "h"}), *(Event(n, 2.0, *one) for n, one in enumerate(events, start=1))]
+    return build(dataclasses.replace(plan, steps=steps), told, None, Extra(journal_intact=True))
+
+
+STOP: dict[str, object] = {"step": "hybrid/stop-controllers", "stage": "hybrid", "outcome": "Verified"}
+STOPPED = ("conclude", {**STOP, "evidence": ["x"]})
+PROVEN = (
+    "conclude",
+    {
+        "step": "assess/prove-zookeeper-mode",
+        "stage": "assess",
+        "outcome": "Verified",
+        "evidence": ["/migration is gone"],
+    },
+)
+
+
+def test_a_way_back_is_proven_by_its_end_and_owes_no_comparison() -> None:
+    """Its last step's evidence is the claim; the ledger and the comparison are the way forward's."""
+    report = _way_back(STOPPED, PROVEN, ("end", {"target": "assess"}))
+    assert str(report.verdict) == "PROVEN"
+    assert report.verdict.sentence.startswith("Every step of the way back ended")
+    assert _claim(report, "in ZooKeeper mode").evidence == "/migration is gone"
+    assert not [claim for claim in report.claims if "KRaft hold the same" in claim.text or "VERIFIED" in claim.text]
+    assert report.title == f"Way back of {report.cluster} to ZooKeeper mode"
+
+
+def test_a_way_back_without_its_proof_is_not_proven() -> None:
+    """Under way it is not due; ended without, it does not hold."""
+    assert _claim(_way_back(STOPPED), "in ZooKeeper mode").holds is Holds.NOT_DUE
+    ended = _way_back(STOPPED, ("end", {"target": "assess"}))
+    assert _claim(ended, "in ZooKeeper mode").holds is Holds.NO
+    assert ended.verdict.word is RunWord.NOT_PROVEN
