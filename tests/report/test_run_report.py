@@ -305,8 +305,8 @@ def _way_back(*events: tuple[str, dict[str, object]]) -> RunReport:
 
 
 STOP: dict[str, object] = {"step": "hybrid/stop-controllers", "stage": "hybrid", "outcome": "Verified"}
-STOPPED = ("conclude", {**STOP, "evidence": ["x"]})
-PROVEN = (
+STOPPED: tuple[str, dict[str, object]] = ("conclude", {**STOP, "evidence": ["x"]})
+PROVEN: tuple[str, dict[str, object]] = (
     "conclude",
     {
         "step": "assess/prove-zookeeper-mode",
