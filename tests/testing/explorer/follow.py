@@ -119,7 +119,11 @@ class Follower:
                 self.assigning.add(node)
                 yield state
             case {"event": "effect", "effect": str(effect), "step": str(step)}:
-                yield from self._effect(state, effect, event.get("node", -1), step)
+                where = event.get("znode", "")
+                if effect == "set-aside" and _aside_already(state, event["node"]):
+                    yield state  # its file, beside a quorum that is no more
+                    return
+                yield from self._effect(state, effect + where, event.get("node", -1), step)
             case {"event": "elected", "node": int(node)}:
                 yield from _moved(state, ELECTED, lambda after: _leads(after, node))
             case {"event": "state", "state": str(name)}:
@@ -161,6 +165,14 @@ class Follower:
                 return Act.STOP if broker else Act.STOP_CONTROLLER
             case "format":
                 return Act.FORMAT
+            case "set-aside":
+                return Act.SET_ASIDE
+            case "set-znode/controller_epoch":
+                return Act.RAISE_EPOCH
+            case "delete-znode/controller":
+                return Act.DELETE_CONTROLLER
+            case "delete-znode/migration":
+                return Act.DELETE_MIGRATION
             case _:
                 raise CannotFollow(f"the model knows no effect {effect} of step {step}")
 
@@ -230,6 +242,10 @@ def _outside(state: Cluster, node: int, what: str) -> Iterator[Cluster]:
         elif entry[-1] == node and what == "starts" and entry[C.FILE] != Flag.GONE and not entry[C.PROCESS]:
             crashed = with_controller(state, number, (C.CRASHED, 1))
             yield from _moved(crashed, ("a crashed controller is started",), lambda after: _runs(after, node))
+
+
+def _aside_already(state: Cluster, node: int) -> bool:
+    return any(entry[-1] == node and not entry[C.FORMATTED] for entry in state[1])
 
 
 def _runs(state: Cluster, node: int) -> bool:

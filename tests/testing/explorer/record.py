@@ -33,7 +33,9 @@ NOWHERE: Final = frozenset({str(MIGRATING), str(UNASSIGNED)})
 
 def record(lab: Lab) -> list[Event]:
     """The whole trace of a lab."""
-    found = [*effects(Path(lab.inventory.runs)), *metadata(_metadata_log(lab))]
+    found = list(effects(Path(lab.inventory.runs)))
+    for folder in _metadata_logs(lab):
+        found.extend(metadata(folder))
     nodes = {node.id: node.name for node in lab.topology.brokers}
     nodes |= {node.id: node.name for node in lab.topology.controllers}
     for node, name in nodes.items():
@@ -44,8 +46,10 @@ def record(lab: Lab) -> list[Event]:
     return [{**event, "at": round(event["at"] - begin, 3)} for event in found]
 
 
-def _metadata_log(lab: Lab) -> Path:
-    return Path(lab.topology.controllers[0].metadata_directory, "__cluster_metadata-0")
+def _metadata_logs(lab: Lab) -> list[Path]:
+    """One controller's log, and those that a way back has set aside beside it."""
+    here = Path(lab.topology.controllers[0].metadata_directory)
+    return sorted(here.parent.glob(f"{here.name}*/__cluster_metadata-0"))
 
 
 def effects(runs: Path) -> Iterator[Event]:
@@ -58,7 +62,9 @@ def effects(runs: Path) -> Iterator[Event]:
                     "step": data["step"]
                 }
             elif event.name == "effect":
-                yield {"at": event.time, "event": "effect", "effect": event.data["effect"], "step": event.data["step"]}
+                where = {"znode": event.data["node"]} if event.data["node"].startswith("/") else {}
+                effect, step = event.data["effect"], event.data["step"]
+                yield {"at": event.time, "event": "effect", "effect": effect, "step": step, **where}
 
 
 def metadata(folder: Path) -> Iterator[Event]:
