@@ -21,7 +21,6 @@ from migrate.cli.run_report import read_report, write_reports
 from migrate.errors import LabProofFailed, PlanIsStale, UsageWrong
 from migrate.lab import held_copy, made
 from migrate.lab.faults import StaleEpochOnce
-from migrate.lab.load_watch import RestartInterval
 from migrate.lab.rolled_back import files_of, proofs
 from migrate.model.history import Event
 from migrate.model.inventory import Playbook
@@ -226,14 +225,6 @@ class RollbackDemo(Demo):
             return Claim(text, Holds.YES, made.require_records(self._lab, self._turn.name))
         except LabProofFailed as error:
             return Claim(text, Holds.NO, str(error))
-
-    def _restarts(self, folder: RunFolder) -> Iterator[RestartInterval]:
-        """Of all three parts."""
-        for name in ("plan_there", "plan_back"):
-            plan = self._kept_plan(name)
-            if plan is not None:
-                yield from self._restarts_of(folder_of(self._lab.inventory, plan))
-        yield from super()._restarts(folder)
 
     def _told(self, report: RunReport, path: pathlib.Path) -> None:
         """One report of the whole story, beside those of its parts."""
