@@ -36,12 +36,15 @@ def controller_gap(events: Iterable[Event], stop_step: str = "stop-controllers")
 
     A majority is lost with the second stop of three: half of the stops, rounded up.
     """
-    stops, deleted = [], None
+    stops, deleted, pending = [], None, False
     for event in events:
+        deletes = event.name in ("effect", "effected") and event.data["effect"] == "delete-znode"
+        deletes = deletes and event.data["node"] == CONTROLLER
+        if pending or (deletes and event.name == "effected"):
+            deleted, pending = event.time, False  # its end; killed before it was written: the next sign of life
         if event.name == "effect" and event.data["effect"] == "stop" and event.data["step"].endswith(stop_step):
             stops.append(event.time)
-        if event.name == "effected" and (event.data["effect"], event.data["node"]) == ("delete-znode", CONTROLLER):
-            deleted = event.time
+        pending = deletes and event.name == "effect"
     if not stops or deleted is None:
         return None
     return Gap(stops[len(stops) // 2], deleted)

@@ -40,6 +40,11 @@ def test_without_a_deletion_or_a_stop_there_is_no_gap() -> None:
     assert controller_gap(BACK[3:]) is None
 
 
+def test_killed_before_the_end_was_written_the_gap_lasts_to_the_next_sign_of_life() -> None:
+    """A bound from above: nobody saw when it ended."""
+    assert controller_gap((*BACK[:4], Event(0, 40.0, "session", {}), *BACK[5:])) == Gap(12.0, 40.0)
+
+
 def test_a_single_controller_takes_the_majority_with_it() -> None:
     """It is the first, and the last."""
     assert controller_gap((BACK[2], BACK[4])) == Gap(14.0, 17.5)
