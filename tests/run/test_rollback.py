@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,10 @@ from typing import Final
 
 import pytest
 
-from migrate.errors import NothingToPlan, PlanStopped
+from migrate.errors import MigrateError, NothingToPlan, PlanStopped
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
+from migrate.model.outcome import Ready
 from migrate.model.plan import Plan
 from migrate.plan import rollback
 from migrate.run import journal as journals
@@ -258,3 +260,72 @@ def test_killed_after_any_effect_a_new_plan_without_the_journal_ends_the_same(tm
                 go_back(cluster, memory / f"{point}", KillAt(point))
             go_back(cluster, memory / f"{point}-anew")
             is_back(cluster)
+
+
+# -- without a guard -------------------------------------------------------------------------------------------------
+def ready(*_: object) -> Ready:
+    """A guard that was switched off."""
+    return Ready()
+
+
+def harmed(cluster: TwoWay, folder: Path) -> list[str]:
+    """What the way back does to a cluster, whether or not it gets to its end."""
+    with contextlib.suppress(MigrateError):
+        go_back(cluster, folder)
+    return cluster.harms
+
+
+def test_without_the_twenty_answers_a_broker_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It believes in the dead KRaft controller and waits 300 s for its leave."""
+    for name, hangs in (("held", False), ("free", True)):
+        cluster = at("hybrid", tmp_path / "forward")
+        cluster.believes_kraft = dict.fromkeys((0, 1, 2), 20)
+        if hangs:
+            monkeypatch.setattr("migrate.steps.rollback.gates.controller_named", ready)
+        assert any("hangs 300 s" in harm for harm in harmed(cluster, tmp_path / name)) is hangs
+
+
+def test_without_the_epoch_rule_leaders_stay_away(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """KAFKA-20488."""
+    cluster = at("hybrid", tmp_path / "forward")
+    cluster.kraft_epoch = cluster.highest_epoch = 40
+    monkeypatch.setattr("migrate.run.effects.JournaledEffects.set_znode", lambda *_: None)
+    assert any("leaders will stay -1" in harm for harm in harmed(cluster, tmp_path / "back"))
+
+
+def test_without_the_wait_for_the_session_a_broker_dies_at_its_start(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """NodeExists on its own registration."""
+    cluster = at("hybrid", tmp_path / "forward")
+    monkeypatch.setattr("migrate.steps.rollback.gates.session_ended", ready)
+    cluster.kill(1)
+    cluster.lingering[1] = 99
+    assert any("NodeExists" in harm for harm in harmed(cluster, tmp_path / "back"))
+
+
+def test_controllers_that_run_keep_their_znode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without the guard it is deleted under them, and they claim it again."""
+    plan = way_back(at("hybrid", tmp_path / "forward"))
+    hand_back = tuple(step for step in plan.steps if step.kind == "hand-back-control")
+    for name, off in (("kept", False), ("deleted", True)):
+        cluster = at("hybrid", tmp_path / "forward")
+        if off:
+            monkeypatch.setattr("migrate.steps.rollback.gates.controllers_gone", ready)
+        (tmp_path / name).mkdir()
+        with contextlib.suppress(MigrateError):
+            run(cluster, replace(plan, steps=hand_back), tmp_path / name)
+        assert ("delete /controller" in cluster.done) is off
+        assert bool(cluster.harms) is off
+
+
+def test_a_disk_of_version_1_that_is_not_mended_keeps_its_broker_down(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KAFKA-20762: the roll stops there, and touches no further broker."""
+    cluster = at("hybrid", tmp_path / "forward")
+    raw = b"version=1\nnode.id=0\ncluster.id=REh233dFSJKhrlnVHSnalQ\ndirectory.id=JsnDDNVyTL289kYk6sPzig\n"
+    cluster.files[0, "/data/b0/d1/meta.properties"] = raw
+    monkeypatch.setattr("migrate.steps.rollback.brokers.mended", lambda _: None)
+    assert any("version 1" in harm for harm in harmed(cluster, tmp_path / "back"))
+    assert "stop 1" not in cluster.done[-3:]
