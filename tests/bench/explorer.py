@@ -45,7 +45,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Measure the explorer.")
     parser.add_argument("--most", type=int, default=2_500_000, help="transitions after which a visit ends")
     options = parser.parse_args()
-    sys.stdout.write("| model | states | transitions | depth | visit | seconds | transitions/s | peak MB |\n")
+    sys.stdout.write("| model | states | transitions | depth | visit | CPU seconds | transitions/s | peak MB |\n")
     sys.stdout.write("| --- | ---: | ---: | ---: | --- | ---: | ---: | ---: |\n")
     for name, bounds in ROWS:
         sys.stdout.write(row(name, visit(System(bounds), most=options.most)))
