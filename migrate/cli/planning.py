@@ -57,7 +57,7 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
 
 
 def make_rollback_plan(observer: Observer, playbook: Playbook, *, created: float, copy_again: bool = False) -> Plan:
-    """Observe, and plan the way back, or out of a copy that is stuck; raises NoWayBack, NothingToPlan, RestoreRefused."""
+    """Observe, and plan the way back, or out of a stuck copy; raises NoWayBack, NothingToPlan, RestoreRefused."""
     world = observer.observe(rollback.PLANNED_ON, {})
     return scheduled(rollback.build(world, playbook, created=created, copy_again=copy_again), playbook)
 

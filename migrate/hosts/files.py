@@ -169,4 +169,4 @@ class LocalFiles:
 
     def names(self, node: NodeId, path: str) -> list[str]:  # noqa: ARG002
         """The names in a folder, sorted; OSError if it cannot be listed."""
-        return sorted(os.listdir(path))
+        return sorted(entry.name for entry in Path(path).iterdir())

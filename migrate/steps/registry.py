@@ -18,8 +18,8 @@ from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
 from migrate.steps.roll_forward import FinishFinalize, RollForward
 from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside
-from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadataAside, StopStuckControllers
 from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers
+from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadataAside, StopStuckControllers
 
 KINDS: Final[Mapping[str, Any]] = {
     cls.kind: cls
