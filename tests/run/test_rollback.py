@@ -329,3 +329,20 @@ def test_a_disk_of_version_1_that_is_not_mended_keeps_its_broker_down(
     monkeypatch.setattr("migrate.steps.rollback.brokers.mended", lambda _: None)
     assert any("version 1" in harm for harm in harmed(cluster, tmp_path / "back"))
     assert "stop 1" not in cluster.done[-3:]
+
+
+def test_the_second_way_back_restores_what_the_operator_changed_in_between(tmp_path: Path) -> None:
+    """Copies of both attempts lie beside the file: each way back finds its own."""
+    cluster = at("half of the second roll", tmp_path / "forward")
+    go_back(cluster, tmp_path / "back")
+    path = "/conf/b1.properties"
+    cluster.files[1, path] += b"# tuned\nnum.io.threads=9\n"
+    cluster.stop(NodeId(1), 1.0)
+    cluster.start(NodeId(1))
+    tuned = cluster.files[1, path]
+    forward(cluster, tmp_path / "again", "kraft-mode/assign-2")
+    assert cluster.registered == {0: "kraft", 1: "kraft", 2: "migration"}
+    go_back(cluster, tmp_path / "back again")
+    assert cluster.files[1, path] == tuned
+    assert cluster.harms == []
+    assert cluster.migration is None
