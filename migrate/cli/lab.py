@@ -1,4 +1,4 @@
-"""`lab up|seed|status|down|demo`: a real cluster on this host, all of it in one folder."""
+"""`lab up|seed|status|break|mend|down|demo`: a real cluster on this host, all of it in one folder."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from migrate.cli.lab_faults import break_, mend
 from migrate.cli.options import output_option
 
 if TYPE_CHECKING:
@@ -59,19 +60,34 @@ def lab() -> None:
     """A real Apache Kafka cluster on this host: ZooKeeper, three brokers with three log directories each, seeded."""
 
 
+for group in (break_, mend):
+    lab.add_command(group)
+
+
 @lab.command()
 @dir_option
 @kafka_home_option
-def up(directory: pathlib.Path, kafka_home: str | None) -> int:
+@click.option(
+    "--proxy",
+    is_flag=True,
+    help="Put a proxy between the brokers and the controllers, for `lab break link`; a lab has it from the start.",
+)
+def up(directory: pathlib.Path, kafka_home: str | None, proxy: bool) -> int:
     """Make the lab, or start what of it does not run.
 
     What runs is adopted.  Interrupted, the same command goes on.
     """
     from migrate.cli.progress import ProgressLines
+    from migrate.errors import FaultRefused
     from migrate.lab.cluster import Lab
+    from migrate.lab.topology import Shape
 
     lines = ProgressLines()
-    found = Lab.create(directory, kafka_home=kafka_home, progress=lines.say)
+    found = Lab.create(directory, Shape(proxied=proxy), kafka_home, lines.say)
+    if proxy and not found.topology.proxied:
+        raise FaultRefused(
+            "this lab was made without a proxy", where=str(directory), next_step="make another in an empty folder"
+        )
     with no_run_goes_on(found):
         found.up(lines.say)
     click.echo(f"inventory: {found.inventory_path}")

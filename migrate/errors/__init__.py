@@ -30,6 +30,7 @@ from migrate.errors.hosts import (
     ConfigUnreadable,
     DuplicateProperty,
     FileNotReplaced,
+    MountRefused,
     ProcessNotStarted,
     ProcessNotStopped,
     ProcessSpecUnreadable,
@@ -61,6 +62,7 @@ from migrate.errors.kafka import (
     StaleBrokerEpoch,
 )
 from migrate.errors.lab import (
+    FaultRefused,
     LabFolderNotOurs,
     LabMissing,
     LabNotReady,
@@ -182,7 +184,9 @@ __all__ = [
     "LabFolderNotOurs",
     "LabMissing",
     "LabNotReady",
+    "FaultRefused",
     "LabProofFailed",
+    "MountRefused",
     "LabRuns",
     "LoadAlreadyRuns",
     "LoadHistoryBroken",

@@ -64,3 +64,10 @@ class StorageNotFormatted(WorldError):
 
     id = "E-PROC-04"
     hint = "read what it says above; nothing was started"
+
+
+class MountRefused(WorldError):
+    """A file system in memory could not be laid over a folder of the lab."""
+
+    id = "E-HOST-10"
+    hint = "mounting needs root, and in a container the right to mount; other ways to break a disk need neither"

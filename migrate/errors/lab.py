@@ -87,3 +87,10 @@ class LabProofFailed(WorldError):
 
     id = "E-LAB-09"
     hint = "look at the lab's logs (DIR/logs); the cluster is left as it is"
+
+
+class FaultRefused(InputError):
+    """A part of the lab cannot be broken, or mended, in that way as it stands."""
+
+    id = "E-LAB-11"
+    hint = "see `kraft-migrate lab break --help`; nothing was changed"

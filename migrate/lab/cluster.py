@@ -26,9 +26,10 @@ from migrate.lab import ready, saved
 from migrate.lab import topology as topologies
 from migrate.lab.configure import LOG4J, TOOL_LOG4J, broker_file, process_specs, zookeeper_file
 from migrate.lab.inventory import inventory_of, make_secrets, write_inventory
+from migrate.lab.links import hosts_file, link_address, proxy_spec
 from migrate.lab.seed import Seeded, seed_cluster, seeded
 from migrate.lab.status import LabStatus, look
-from migrate.lab.topology import DEFAULT_SHAPE, ZOOKEEPER, Shape, Topology
+from migrate.lab.topology import DEFAULT_SHAPE, HOST, LINKS, ZOOKEEPER, Shape, Topology
 from migrate.model.inventory import Inventory
 from migrate.model.views import Stopped
 from migrate.playbook.shipped import shipped
@@ -114,6 +115,8 @@ class Lab:
             self._await(
                 "starting ZooKeeper", lambda: ready.zookeeper_answers(self.topology.zookeeper_port), [ZOOKEEPER]
             )
+        if self.topology.proxied:
+            self._start([LINKS], progress)
         controllers = self._formatted_controllers()
         self._start(controllers, progress)
         brokers = [broker.name for broker in self.topology.brokers]
@@ -149,7 +152,7 @@ class Lab:
         groups: list[list[str]] = [
             [broker.name for broker in self.topology.brokers],
             [controller.name for controller in self.topology.controllers],
-            [ZOOKEEPER],
+            [ZOOKEEPER, LINKS],
         ]
         for group in groups:
             running = [name for name in group if name in self._described() and not self._stopped(name)]
@@ -221,7 +224,13 @@ class Lab:
     def _is_described(self) -> bool:
         """Is there a description of every process, and are its Java and its jars still there?"""
         specs = self.supervisor.specs()
-        names = {ZOOKEEPER, *(b.name for b in self.topology.brokers), *(c.name for c in self.topology.controllers)}
+        links = {LINKS} if self.topology.proxied else set()
+        names = {
+            ZOOKEEPER,
+            *links,
+            *(b.name for b in self.topology.brokers),
+            *(c.name for c in self.topology.controllers),
+        }
         listing = self.topology.folder("jars.txt")
         if not names <= set(specs) or not listing.exists():
             return False
@@ -236,6 +245,17 @@ class Lab:
         options = archive_options(java, jars, progress)
         for spec in process_specs(self.topology, java, jars, options, ENVIRONMENT):
             write_spec(self.topology.processes, spec)
+        if self.topology.proxied:
+            self._lay_links()
+
+    def _lay_links(self) -> None:
+        """The proxy's description, and what each Java process knows of names."""
+        write_spec(self.topology.processes, proxy_spec(self.topology))
+        found = {broker.name: link_address(broker.id) for broker in self.topology.brokers}
+        for name in (ZOOKEEPER, *(controller.name for controller in self.topology.controllers)):
+            found[name] = HOST
+        for name, address in found.items():
+            replace_file(str(self.topology.hosts_file(name)), hosts_file(address).encode())
 
     # -- processes -----------------------------------------------------------------------------------------------
     def _described(self) -> set[str]:

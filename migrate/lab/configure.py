@@ -127,6 +127,7 @@ def process_specs(
     def spec(name: str, main: str, node: int | None, heap: str, format_argv: tuple[str, ...] = ()) -> ProcessSpec:
         options = (
             *archive_options,
+            *((f"-Djdk.net.hosts.file={topology.hosts_file(name)}",) if topology.proxied else ()),
             f"-Xmx{heap}",
             f"-Dlab.log={topology.log(name)}",
             f"-Dlog4j.configuration=file:{topology.folder('conf', 'log4j.properties')}",

@@ -51,7 +51,7 @@ def inventory_of(topology: Topology) -> Inventory:
             ControllerNode(
                 NodeId(controller.id),
                 HOST,
-                f"{HOST}:{controller.port}",
+                f"{topology.controller_host}:{controller.port}",
                 str(topology.config(controller.name)),
                 controller.metadata_directory,
             )

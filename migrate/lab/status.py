@@ -11,7 +11,7 @@ from migrate.hosts.properties import parse
 from migrate.hosts.supervisor import Supervisor, config_sha256
 from migrate.lab import ready
 from migrate.lab.seed import seeded
-from migrate.lab.topology import ZOOKEEPER, Topology
+from migrate.lab.topology import LINKS, ZOOKEEPER, Topology
 from migrate.model.outcome import Unknown
 from migrate.model.views import MetadataAnswer, Running, ServiceState
 
@@ -49,7 +49,7 @@ class LabStatus:
 def look(topology: Topology, supervisor: Supervisor) -> LabStatus:
     """Look at processes and brokers; nothing is changed."""
     described = supervisor.specs()
-    names = [ZOOKEEPER, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
+    names = [ZOOKEEPER, LINKS, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
     answers = (ready.ask(broker) for broker in topology.brokers)
     answer = next((found for found in answers if isinstance(found, MetadataAnswer)), None)
     return LabStatus(
@@ -83,6 +83,8 @@ def mode_of(values: dict[str, str], name: str) -> str:
     """What a configuration file makes of its process (pure)."""
     if name == ZOOKEEPER:
         return "zookeeper"
+    if name == LINKS:
+        return "proxy between brokers and controllers"
     if not values:
         return "not configured yet"
     flag = values.get(FLAG) == "true"

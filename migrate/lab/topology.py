@@ -30,6 +30,7 @@ INTERNAL: Final = "INTERNAL"
 CLIENT: Final = "CLIENT"
 CONTROLLER: Final = "CTL"
 ZOOKEEPER: Final = "zookeeper"
+LINKS: Final = "links"  # the proxy between brokers and controllers
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,6 +70,7 @@ class Shape:
     directories: int = 3
     controllers: int = 3
     chroot: str = "/kafka"
+    proxied: bool = False
 
 
 DEFAULT_SHAPE: Final = Shape()
@@ -76,13 +78,17 @@ DEFAULT_SHAPE: Final = Shape()
 
 @dataclass(frozen=True, slots=True)
 class Topology:
-    """One lab.  `directory` is its absolute folder."""
+    """One lab.  `directory` is its absolute folder.
+
+    `proxied`: brokers reach the controllers through a proxy that can hold back requests (see links).
+    """
 
     directory: str
     zookeeper_port: int
     chroot: str
     brokers: tuple[LabBroker, ...]
     controllers: tuple[LabController, ...]
+    proxied: bool = False
 
     # -- names and addresses -------------------------------------------------------------------------------------
     @property
@@ -94,6 +100,11 @@ class Topology:
     def bootstrap(self) -> str:
         """host:port of the CLIENT listeners, comma separated."""
         return ",".join(f"{HOST}:{broker.client_port}" for broker in self.brokers)
+
+    @property
+    def controller_host(self) -> str:
+        """How everybody calls the controllers' host; a name where a broker is to find the proxy behind it."""
+        return "localhost" if self.proxied else HOST
 
     def ports(self) -> dict[int, str]:
         """Port -> name of the process that listens there."""
@@ -114,6 +125,10 @@ class Topology:
     def log(self, name: str) -> Path:
         """The log that a process writes through log4j."""
         return self.folder("logs", f"{name}.log")
+
+    def hosts_file(self, name: str) -> Path:
+        """The names that a process's Java knows, in a proxied lab."""
+        return self.folder("conf", f"{name}.hosts")
 
     @property
     def processes(self) -> Path:
@@ -148,6 +163,7 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
             LabController(number, next(ports), str(root / "data" / f"controller-{number}" / "metadata"))
             for number in range(FIRST_CONTROLLER, FIRST_CONTROLLER + shape.controllers)
         ),
+        proxied=shape.proxied,
     )
 
 
@@ -229,6 +245,7 @@ def _decode(data: dict[str, Any]) -> Topology:
         data["chroot"],
         tuple(LabBroker(b["id"], b["internal_port"], b["client_port"], tuple(b["log_dirs"])) for b in data["brokers"]),
         tuple(LabController(c["id"], c["port"], c["metadata_directory"]) for c in data["controllers"]),
+        bool(data.get("proxied", False)),
     )
 
 

@@ -1,0 +1,184 @@
+"""A TCP proxy between each broker and the controllers: `python -m migrate.lab.links DIR`.
+
+The controllers are called `localhost` in every file.  A broker's Java finds that name in a hosts file of its own, with
+a loopback address that only this proxy listens on; everybody else reaches the controllers themselves.  So no file of
+Kafka's, and none of ours, knows of the proxy.
+
+What it is to do stands in DIR/links.json, read anew whenever it changes: broker -> the API keys to hold back, and
+whether the link is cut.  A request that is held back is passed on when it is let go; what stands behind it on the same
+connection waits too, which for AssignReplicasToDirs (73) is nothing else: that channel is of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import migrate
+from migrate.hosts.files import replace_file
+from migrate.hosts.process_spec import ProcessSpec
+from migrate.lab.topology import HOST, LINKS, Topology, load_topology
+
+RULES_FILE: Final = "links.json"
+LOOK_SECONDS: Final = 0.1
+PIECE: Final = 1 << 16
+HEADER: Final = 6  # four bytes of size, two of the API key
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRule:
+    """What happens on one broker's way to the controllers: nothing but passing on, unless it says so."""
+
+    hold: frozenset[int] = frozenset()
+    cut: bool = False
+
+
+PASS_ON: Final = LinkRule()
+
+
+def link_address(broker: int) -> str:
+    """The loopback address at which that broker finds the controllers."""
+    return f"127.0.{1 + broker // 200}.{1 + broker % 200}"
+
+
+def hosts_file(address: str) -> str:
+    """What a Java process knows of names: the controllers' address, and its own host's (pure but for the latter)."""
+    return f"{address} localhost\n{HOST} {socket.gethostname()}\n"
+
+
+# -- the rules ---------------------------------------------------------------------------------------------------
+def read_rules(topology: Topology) -> dict[int, LinkRule]:
+    """The rules that stand now; a broker without one has none."""
+    try:
+        data = json.loads(topology.folder(RULES_FILE).read_bytes())
+    except FileNotFoundError:
+        return {}
+    return {int(broker): LinkRule(frozenset(rule["hold"]), rule["cut"]) for broker, rule in data.items()}
+
+
+def write_rules(topology: Topology, rules: Mapping[int, LinkRule]) -> None:
+    """Replace the rules; the proxy follows within a tenth of a second."""
+    data = {
+        str(broker): {"hold": sorted(rule.hold), "cut": rule.cut} for broker, rule in rules.items() if rule != PASS_ON
+    }
+    replace_file(str(topology.folder(RULES_FILE)), (json.dumps(data) + "\n").encode())
+
+
+def proxy_spec(topology: Topology) -> ProcessSpec:
+    """How the proxy is run."""
+    package = str(Path(migrate.__file__).parent.parent)
+    path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
+    return ProcessSpec(
+        name=LINKS,
+        node=None,
+        argv=(sys.executable, "-m", "migrate.lab.links", topology.directory),
+        directory=topology.directory,
+        log=str(topology.log(LINKS)),
+        output=str(topology.folder("logs", f"{LINKS}.out")),
+        config=str(topology.config(LINKS)),
+        environment={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "PYTHONPATH": path},
+    )
+
+
+# -- the proxy ---------------------------------------------------------------------------------------------------
+class Links:
+    """All brokers' ways to all controllers."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._rules: dict[int, LinkRule] = {}
+        self._stamp = -1
+        self._changed = asyncio.Event()
+        self._open: dict[int, set[asyncio.StreamWriter]] = {}
+
+    async def serve(self) -> None:
+        """Until the process ends."""
+        self._look()
+        for broker in self._topology.brokers:
+            for controller in self._topology.controllers:
+                serve = partial(self._link, broker.id, controller.port)
+                await asyncio.start_server(serve, link_address(broker.id), controller.port)
+        await asyncio.Event().wait()
+
+    def rule(self, broker: int) -> LinkRule:
+        """What stands for that broker now."""
+        return self._rules.get(broker, PASS_ON)
+
+    def _look(self) -> None:
+        """Read the rules where the file is another one; cut what is to be cut; let go what is free."""
+        with contextlib.suppress(FileNotFoundError):
+            stamp = self._topology.folder(RULES_FILE).stat().st_mtime_ns
+            if stamp != self._stamp:
+                self._rules, self._stamp = read_rules(self._topology), stamp
+                for broker in filter(lambda one: self.rule(one).cut, self._open):
+                    for writer in self._open[broker]:
+                        writer.transport.abort()
+                self._changed.set()
+                self._changed = asyncio.Event()
+        asyncio.get_running_loop().call_later(LOOK_SECONDS, self._look)
+
+    async def _link(self, broker: int, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, until either side ends it."""
+        if self.rule(broker).cut:
+            writer.transport.abort()
+            return
+        try:
+            to_reader, to_writer = await asyncio.open_connection(HOST, port)
+        except OSError:
+            writer.transport.abort()
+            return
+        both = {writer, to_writer}
+        self._open.setdefault(broker, set()).update(both)
+        ways = [
+            asyncio.ensure_future(self._requests(broker, reader, to_writer)),
+            asyncio.ensure_future(_pass_on(to_reader, writer)),
+        ]
+        await asyncio.wait(ways, return_when=asyncio.FIRST_COMPLETED)
+        for way in ways:
+            way.cancel()
+        await asyncio.gather(*ways, return_exceptions=True)
+        self._open[broker] -= both
+        for one in both:
+            one.close()
+
+    async def _requests(self, broker: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """Requests one by one, each looked at for its key."""
+        while True:
+            head = await reader.readexactly(HEADER)
+            size, key = int.from_bytes(head[:4], "big"), int.from_bytes(head[4:], "big")
+            while key in self.rule(broker).hold:
+                await self._changed.wait()
+            writer.write(head)
+            left = size - 2
+            while left > 0:
+                piece = await reader.read(min(PIECE, left))
+                if not piece:
+                    return
+                writer.write(piece)
+                await writer.drain()
+                left -= len(piece)
+
+
+async def _pass_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    """Answers as they come."""
+    while piece := await reader.read(PIECE):
+        writer.write(piece)
+        await writer.drain()
+
+
+def main(directory: str) -> None:
+    """Serve the lab in that folder."""
+    asyncio.run(Links(load_topology(Path(directory))).serve())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
