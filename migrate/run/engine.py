@@ -105,7 +105,7 @@ class Engine:
 
     def _wait_until_ready(self, planned: PlannedStep, step: Step, *, begun: bool) -> tuple[World, Progress, Readiness]:
         """Look until the answer is one to act on: guards first, then how far the step got, then its own gates."""
-        now = guards.Situation(self._plan, planned, frozenset(self._done), begun)
+        now = guards.Situation(self._plan, planned, frozenset(self._done), step.needs)
         needs = step.needs | guards.needs(planned) if step.needs else step.needs
         waiting, gatekeeper, asked = self._wait(planned), self._with.gatekeeper, not begun
         if asked:

@@ -35,7 +35,7 @@ class Situation:
     plan: Plan
     planned: PlannedStep
     done: frozenset[str]
-    begun: bool
+    needs: frozenset[Need]
 
 
 Guard = Callable[[Situation, World], Readiness]
@@ -48,6 +48,22 @@ def needs(planned: PlannedStep) -> frozenset[Need]:
     if planned.stage < Stage.FINALIZE:
         return frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS})
     return frozenset({Need.KRAFT, Need.CONFIGS})
+
+
+def processes_seen(now: Situation, world: World) -> Readiness:
+    """Where a step asks for processes, each of them is known to run or to be stopped.
+
+    One that cannot be seen would pass for one that is stopped: its file would be changed while it runs.
+    """
+    if Need.SERVICES not in now.needs:
+        return Ready()
+    if isinstance(world.services, Unknown):
+        return world.services
+    for node in world.inventory.nodes:
+        state = world.services.get(node.id, Unknown("it was not looked at"))
+        if isinstance(state, Unknown):
+            return Unknown(f"whether the process of node {int(node.id)} runs cannot be seen: {state.reason}")
+    return Ready()
 
 
 def same_cluster(now: Situation, world: World) -> Readiness:
@@ -197,6 +213,7 @@ def _files(entries: Mapping[str, str]) -> dict[str, str]:
 
 
 GUARDS: Final[dict[str, Guard]] = {
+    "processes-seen": processes_seen,
     "same-cluster": same_cluster,
     "early-finalize": no_early_finalize,
     "controller-is-krafts": controller_is_krafts,

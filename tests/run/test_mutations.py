@@ -27,7 +27,8 @@ from migrate.errors import (
     RunLocked,
 )
 from migrate.model.difference import DiffReport
-from migrate.model.outcome import Ready
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Ready, Unknown
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.model.world import World
@@ -140,6 +141,18 @@ def formatted_disk(cluster: Fragile) -> None:
     cluster.formatted_disk = True
 
 
+def unseen_process(cluster: Fragile) -> None:
+    """The host of broker 1 does not tell whether its process runs."""
+
+    def hide(world: World) -> World:
+        assert not isinstance(world.services, Unknown)
+        if cluster.registered.get(0) != "migration" or cluster.copied:
+            return world
+        return replace(world, services={**world.services, NodeId(1): Unknown("no route to its host")})
+
+    cluster.bend = hide
+
+
 def stores_differ(cluster: Fragile) -> None:
     """A topic's configuration is another one in KRaft."""
     wrong = DiffReport(500, 0, {"topic-config": {"DIFFERS": 1}}, (WRONG,))
@@ -226,6 +239,14 @@ SCENARIOS = (
         off("B-RBK-03"),
     ),
     Scenario(
+        "processes-seen",
+        unseen_process,
+        PlanStopped,
+        "no route to its host",
+        "was changed while its process runs",
+        off(guard="processes-seen"),
+    ),
+    Scenario(
         "zero-difference",
         stores_differ,
         PlanStopped,
@@ -236,15 +257,15 @@ SCENARIOS = (
 )
 
 
-def carried_out(scenario: Scenario, folder: Path) -> tuple[Fragile, MigrateError | None]:
+def carried_out(scenario: Scenario, folder: Path) -> tuple[Fragile, Exception | None]:
     """The scenario, to wherever the run gets; what stopped it."""
     cluster = Fragile.in_zookeeper_mode()
     plan = plan_for(cluster)
     scenario.trouble(cluster)
-    stopped: MigrateError | None = None
+    stopped: Exception | None = None
     try:
         run(cluster, plan, folder)
-    except MigrateError as error:
+    except (MigrateError, AssertionError) as error:  # the second: what the cluster in memory does not put up with
         stopped = error
     return cluster, stopped
 

@@ -82,6 +82,12 @@ class Fragile(SimulatedCluster):
             self._stopped_broker(int(node))
         SimulatedCluster.stop(self, node, timeout)
 
+    def write(self, node: NodeId, path: str, content: bytes) -> None:
+        """A file by our hand: one under a running process is what nobody asked for."""
+        if int(node) in self.running and path == worlds.inventory().node(node).config:
+            self.harm(f"the file of node {int(node)} was changed while its process runs")
+        SimulatedCluster.write(self, node, path, content)
+
     def start(self, node: NodeId) -> None:
         """A start by our hand."""
         self._acted(f"node {int(node)} was started")

@@ -1,0 +1,77 @@
+"""One unanswered request stops no run: what is unseen for a moment is waited for, for good it is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import NoProgress, PlanStopped
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.world import World
+from migrate.run import journal as journals
+from tests.run.test_engine import plan_for, run
+from tests.testing import worlds
+from tests.testing.simulated import SimulatedCluster
+from tests.testing.worlds import live
+
+PARTS = ["zookeeper", "kraft", "disks", "live", "configs", "services"]
+
+
+def hidden(world: World, part: str, why: str) -> World:
+    """The world without one part."""
+    return replace(world, **{part: Unknown(why)})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_every_part_of_the_world_may_be_unseen_now_and_then(part: str, tmp_path: Path) -> None:
+    """At every seventh look, wherever it falls: in a check, behind an act, in a proof.  The end is as without it."""
+    reference = SimulatedCluster.in_zookeeper_mode()
+    (tmp_path / "reference").mkdir()
+    run(reference, plan_for(reference), tmp_path / "reference")
+    cluster, looks = SimulatedCluster.in_zookeeper_mode(), iter(range(10_000))
+    plan = plan_for(cluster)
+    cluster.bend = lambda world: hidden(world, part, "timed out") if next(looks) % 7 == 3 else world
+    run(cluster, plan, tmp_path)
+    assert cluster.done == reference.done
+    assert cluster.files == reference.files
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_what_stays_unseen_is_refused_by_name_with_nothing_done(part: str, tmp_path: Path) -> None:
+    """From the first roll on: half a minute, then the reason that was given for it."""
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    plan = plan_for(cluster)
+
+    def hide(world: World) -> World:
+        if "start 0 migration" not in cluster.done:
+            return world
+        return hidden(world, part, "no route to host")
+
+    cluster.bend = hide
+    with pytest.raises((PlanStopped, NoProgress)) as caught:
+        run(cluster, plan, tmp_path)
+    assert "no route to host" in str(caught.value) or "cannot be" in str(caught.value)
+    assert "stop 1" not in cluster.done
+    waits = [event for event in journals.read(tmp_path / "journal.jsonl").events if event.name == "waiting"]
+    assert any("cannot be" in event.data["what"] or "no route" in event.data["what"] for event in waits)
+    cluster.bend = lambda world: world
+    run(cluster, plan, tmp_path)
+    assert cluster.finalized
+
+
+def test_one_broker_that_does_not_answer_once_is_waited_for_before_the_next_stop(tmp_path: Path) -> None:
+    """A blind spot of a check used to refuse what the gate behind it would have waited for."""
+    cluster, silent = SimulatedCluster.in_zookeeper_mode(), iter(range(10_000))
+    plan = plan_for(cluster)
+
+    def once(world: World) -> World:
+        if cluster.registered.get(0) != "migration" or next(silent) not in range(1, 5):
+            return world
+        return worlds.with_live(world, metadata={**live(world).metadata, NodeId(2): Unknown("timed out")})
+
+    cluster.bend = once
+    run(cluster, plan, tmp_path)
+    assert cluster.finalized
