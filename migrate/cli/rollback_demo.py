@@ -46,11 +46,13 @@ EPOCH_NOTE: Final = "rollback:kraft-epoch"
 class Turn:
     """Where the story turns back: how far the first plan goes, and after how many brokers of which roll it is left.
 
-    `after` is a share of that roll's brokers, rounded up; with `held` the copy is kept from beginning.
+    `origin` is what readiness must say there; `after` is a share of that roll's brokers, rounded up; with `held` the
+    copy is kept from beginning.
     """
 
     name: str
     target: Stage
+    origin: str
     roll: str = ""
     after: float = 1.0
     held: bool = False
@@ -64,19 +66,43 @@ class Turn:
 TURNS: Final = {
     turn.name: turn
     for turn in (
-        Turn("controllers", Stage.CONTROLLERS),
-        Turn("half-migration-mode", Stage.MIGRATION_MODE, MIGRATION_ROLL, 0.5),
-        Turn("migration-mode", Stage.MIGRATION_MODE, MIGRATION_ROLL, held=True),
-        Turn("hybrid", Stage.HYBRID),
-        Turn("half-kraft-mode", Stage.KRAFT_MODE, KRAFT_ROLL, 0.5),
-        Turn("kraft-mode", Stage.KRAFT_MODE),
-        Turn("soak", Stage.SOAK),
+        Turn("controllers", Stage.CONTROLLERS, "controllers"),
+        Turn("half-migration-mode", Stage.MIGRATION_MODE, "half of migration-mode", MIGRATION_ROLL, 0.5),
+        Turn("migration-mode", Stage.MIGRATION_MODE, "migration-mode", MIGRATION_ROLL, held=True),
+        Turn("hybrid", Stage.HYBRID, "hybrid"),
+        Turn("half-kraft-mode", Stage.KRAFT_MODE, "half of kraft-mode", KRAFT_ROLL, 0.5),
+        Turn("kraft-mode", Stage.KRAFT_MODE, "kraft-mode"),
+        Turn("soak", Stage.SOAK, "kraft-mode"),
     )
 }
 
 
 class Parked(Exception):
     """The first run has come as far as it should."""
+
+
+@dataclass(slots=True)
+class Planting:
+    """When the dead id goes in: in the first wait for the last broker, once.
+
+    That is seconds before it registers, and after another broker took over as controller if it was the one: a
+    controller reads every assignment when it begins.
+    """
+
+    step: str
+    wanted: bool
+    begun: bool
+
+    def due(self, event: Event) -> bool:
+        """Now?"""
+        if not self.wanted or event.data.get("step") != self.step:
+            return False
+        if event.name == "intend":
+            self.begun = True
+        if event.name == "waiting" and self.begun:
+            self.wanted = False
+            return True
+        return False
 
 
 class RollbackDemo(Demo):
@@ -135,13 +161,11 @@ class RollbackDemo(Demo):
         self._keep_plan("plan_there", sources, plan)
         folder, last = folder_of(sources.inventory, plan), self._turn.park_at(plan)
         self._lines.say(f"going to {self._turn.name}, to turn back there", "bold")
-        began = _begun(folder)
-        if self._turn.held and last in began:
-            held_copy.hold(sources.zookeeper_client())
+        planting = Planting(last, self._turn.held, begun=last in _begun(folder))
 
         def listen(event: Event) -> None:
             self._lines(event)
-            if self._turn.held and _started(event, last):
+            if planting.due(event):
                 held_copy.hold(sources.zookeeper_client())
                 self._lines.say(f"planted: broker {held_copy.DEAD} in an assignment holds the copy open", "yellow")
             if _ended_well(event, last):
@@ -168,7 +192,7 @@ class RollbackDemo(Demo):
             world = observer.observe(WAY_BACK, {})
             ready = way_back(world, way_back_facts(world))
             self._lines.say(f"rollback readiness: {ready.line}", "bold")
-            self._remember(readiness=ready.line, ready=ready.word.value)
+            self._remember(readiness=ready.line, ready=ready.word.value, origin=ready.origin)
             plan = make_rollback_plan(observer, playbook, created=time.time())
         self._keep_plan("plan_back", sources, plan)
         folder = folder_of(sources.inventory, plan)
@@ -194,10 +218,10 @@ class RollbackDemo(Demo):
         events = journals.read(folder.journal).events
         epoch = int(journals.notes(events).get(EPOCH_NOTE, "-1"))
         found = []
-        word = self._state().get("ready", "")
-        said = self._state().get("readiness", "")
-        holds = Holds.YES if word.startswith("READY") else Holds.NO
-        found.append([f"Rollback readiness at {self._turn.name} said that the way back is open.", holds.value, said])
+        state = self._state()
+        right = state["ready"].startswith("READY") and state["origin"] == self._turn.origin
+        text = f"Before the rollback the cluster stood at {self._turn.origin}, and readiness called the way back open."
+        found.append([text, (Holds.YES if right else Holds.NO).value, state["readiness"]])
         before = self._state()["files"]
         for proof in proofs(self._lab, sources.zookeeper_client(), self._turn.name, before, folder.path, epoch):
             holds = Holds.NO if proof.against else Holds.YES
@@ -289,15 +313,6 @@ def _begun(folder: RunFolder) -> frozenset[str]:
 
 def _concluded(folder: RunFolder) -> frozenset[str]:
     return journals.concluded(_events(folder))
-
-
-def _started(event: Event, step: str) -> bool:
-    """Has that step just started its broker?
-
-    The id is put in then: seconds before the broker registers, and after another one took over as controller, which
-    reads every assignment when it begins.
-    """
-    return event.name == "effected" and (event.data["step"], event.data["effect"]) == (step, "start")
 
 
 def _ended_well(event: Event, step: str) -> bool:

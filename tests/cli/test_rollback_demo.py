@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.rollback_demo import TURNS
+from migrate.cli.rollback_demo import TURNS, Planting
+from migrate.model.history import Event
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.plan.build import build
@@ -86,3 +87,21 @@ def test_a_folder_keeps_its_story(
     ended = kraft_migrate("lab", "demo", "--dir", tmp_path, "--rollback-from", "hybrid")
     assert (ended.code, told in ended.err) == (64, True)
     assert json.loads((tmp_path / "demo.json").read_text()) == state
+
+
+def event(name: str, step: str) -> Event:
+    """One of the engine's."""
+    return Event(0, 1.0, name, {"step": step})
+
+
+def test_the_dead_id_goes_in_once_when_the_last_broker_is_waited_for() -> None:
+    """Not before its step began, and not in another's; a run that was killed after that plants it in its first wait."""
+    last = "migration-mode/2"
+    told = [("waiting", last), ("intend", "migration-mode/1"), ("waiting", "migration-mode/1"), ("intend", last)]
+    planting = Planting(last, wanted=True, begun=False)
+    assert not any([planting.due(event(*one)) for one in told])
+    assert planting.due(event("waiting", last))
+    assert not planting.due(event("waiting", last))
+    assert Planting(last, wanted=True, begun=True).due(event("waiting", last))
+    assert not Planting(last, wanted=False, begun=True).due(event("waiting", last))
+    assert not Planting(last, wanted=True, begun=True).due(Event(0, 1.0, "session", {}))
