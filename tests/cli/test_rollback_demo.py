@@ -99,7 +99,7 @@ def test_the_dead_id_goes_in_once_when_the_last_broker_is_waited_for() -> None:
     last = "migration-mode/2"
     told = [("waiting", last), ("intend", "migration-mode/1"), ("waiting", "migration-mode/1"), ("intend", last)]
     planting = Planting(last, wanted=True, begun=False)
-    assert not any([planting.due(event(*one)) for one in told])
+    assert not any(planting.due(event(*one)) for one in told)
     assert planting.due(event("waiting", last))
     assert not planting.due(event("waiting", last))
     assert Planting(last, wanted=True, begun=True).due(event("waiting", last))
