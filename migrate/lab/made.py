@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from migrate.errors import LabProofFailed
 from migrate.lab import ready, seed
 from migrate.lab.cluster import Lab
-from migrate.lab.proofs import RECORDS, quiet_clients, read_records, write_records
+from migrate.lab.proofs import RECORDS, SECONDS, quiet_clients, read_records, write_records
 from migrate.lab.seed_data import DURABLE, SeedAcl, SeedQuota, SeedTopic
 from migrate.zookeeper import layout
 from migrate.zookeeper.backup import BackupTree
@@ -38,14 +38,16 @@ def make(lab: Lab, stage: str) -> str:
     seed.create_topics(admin, (SeedTopic(name, 3, 3, DURABLE),))
     names = [broker.name for broker in topology.brokers]
     ready.wait_until("waiting for the new topic", lambda: ready.brokers_agree(topology), lab.supervisor, names)
-    broker = str(topology.brokers[-1].id)
-    seed.alter_configs(topology, {("topic", name): dict([TOPIC_CONFIG]), ("broker", broker): dict([BROKER_CONFIG])})
+    broker, port = str(topology.brokers[-1].id), _controller_port(lab, admin)
+    wanted = {("topic", name): dict([TOPIC_CONFIG]), ("broker", broker): dict([BROKER_CONFIG])}
+    seed.alter_configs(topology, wanted, port)
     seed.alter_quotas(
         topology,
         (
             SeedQuota((("user", name),), {"producer_byte_rate": 1048577.0}),
             SeedQuota((("client-id", name),), {"consumer_byte_rate": 1048579.0}),
         ),
+        port,
     )
     seed.create_users(admin, ((name, "SCRAM-SHA-256", 4096),))
     seed.create_acls(
@@ -57,6 +59,18 @@ def make(lab: Lab, stage: str) -> str:
     )
     write_records(quiet_clients(lab.inventory), name)
     return f"topic {name} with {RECORDS} records, 2 configurations, 2 quotas, a SCRAM user, 2 ACLs"
+
+
+def _controller_port(lab: Lab, admin: AdminClient) -> int:
+    """The INTERNAL port of the broker that the cluster names as controller.
+
+    Half of the first roll is a trap: a broker in migration mode forwards such requests, and a controller in plain
+    ZooKeeper mode closes the connection on them ("sent an `Envelope` request even though forwarding has not been
+    enabled", seen), until the client's time is over.
+    """
+    named = admin.list_topics(timeout=SECONDS).controller_id
+    found = [broker.internal_port for broker in lab.topology.brokers if broker.id == named]
+    return found[0] if found else lab.topology.brokers[0].internal_port
 
 
 def left_out(tree: BackupTree, stage: str, broker: int) -> Iterator[str]:

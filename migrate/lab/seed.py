@@ -145,8 +145,13 @@ def set_configs(topology: Topology) -> None:
     alter_configs(topology, wanted)
 
 
-def alter_configs(topology: Topology, wanted: Mapping[tuple[str, str], Mapping[str, str]]) -> None:
-    """(`topic` | `broker`, name) -> what to set there; waits until a topic that was just made is known."""
+def alter_configs(
+    topology: Topology, wanted: Mapping[tuple[str, str], Mapping[str, str]], port: int | None = None
+) -> None:
+    """(`topic` | `broker`, name) -> what to set there; waits until a topic that was just made is known.
+
+    `port` is the INTERNAL one of the broker that is asked for everything but a broker's own: the first one's, if none.
+    """
     ports = {str(node.id): node.internal_port for node in topology.brokers}
     watched, names = Supervisor(topology.processes), [node.name for node in topology.brokers]
     for (kind, name), values in wanted.items():
@@ -155,9 +160,9 @@ def alter_configs(topology: Topology, wanted: Mapping[tuple[str, str], Mapping[s
             "resourceName": name,
             "configs": [{"name": key, "configOperation": _SET, "value": value} for key, value in values.items()],
         }
-        port = ports.get(name if kind == "broker" else "", topology.brokers[0].internal_port)
+        asked = ports.get(name if kind == "broker" else "", port or topology.brokers[0].internal_port)
         what = f"configuration {', '.join(values)} of {kind} {name!r}"
-        wait_until(f"setting {what}", partial(_set_config, port, resource, what), watched, names)
+        wait_until(f"setting {what}", partial(_set_config, asked, resource, what), watched, names)
 
 
 def _set_config(port: int, resource: Mapping[str, Any], what: str) -> str:
@@ -181,7 +186,7 @@ def not_yet(responses: Iterable[Mapping[str, Any]], what: str) -> str:
     return ""
 
 
-def alter_quotas(topology: Topology, quotas: Iterable[data.SeedQuota] = data.QUOTAS) -> None:
+def alter_quotas(topology: Topology, quotas: Iterable[data.SeedQuota] = data.QUOTAS, port: int | None = None) -> None:
     """Client quotas of users, client ids and IPs, with their defaults (AlterClientQuotas, KIP-546)."""
     entries = [
         {
@@ -190,7 +195,7 @@ def alter_quotas(topology: Topology, quotas: Iterable[data.SeedQuota] = data.QUO
         }
         for quota in quotas
     ]
-    with Connection(f"{HOST}:{topology.brokers[0].internal_port}", PLAIN) as connection:
+    with Connection(f"{HOST}:{port or topology.brokers[0].internal_port}", PLAIN) as connection:
         answer = connection.call(ALTER_CLIENT_QUOTAS, {"entries": entries, "validateOnly": False}, seconds=CALL_SECONDS)
     for entry in answer["entries"]:
         if entry["errorCode"]:
