@@ -96,7 +96,12 @@ def values(story: Rehearsal) -> dict[str, Any]:
         "down": None
         if story.down is None
         else [
-            {"partition": one.partition, "leaderless": one.leaderless, "unacknowledged": one.unacknowledged}
+            {
+                "partition": one.partition,
+                "leaderless": one.leaderless,
+                "unacknowledged": one.unacknowledged,
+                "why": one.why,
+            }
             for one in story.down
         ],
         "claims": [

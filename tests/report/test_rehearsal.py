@@ -82,4 +82,5 @@ def test_values_are_plain_json() -> None:
     told = values(STORY)
     assert json.loads(json.dumps(told)) == told
     assert (told["gap_seconds"], told["rollback_from"], len(told["legs"])) == (4.2, "hybrid", 3)
-    assert told["down"][0] == {"partition": "orders-0", "leaderless": 0.75, "unacknowledged": 0.0}
+    want = {"partition": "orders-0", "leaderless": 0.75, "unacknowledged": 0.0, "why": "restart of broker 1"}
+    assert told["down"][0] == want
