@@ -1,10 +1,12 @@
-"""`directories`: log directories of every broker, and the ledger: show, verify, assign, collector."""
+"""`directories`: log directories of every broker, and the ledger: show, inspect, verify, assign, rescue, collector."""
 
 from __future__ import annotations
 
 import click
 
 from migrate.cli.directories_assign import assign
+from migrate.cli.directories_inspect import inspect
+from migrate.cli.directories_rescue import rescue
 from migrate.cli.directories_show import show
 from migrate.cli.directories_verify import verify
 from migrate.cli.errors import EXIT_OK
@@ -12,10 +14,10 @@ from migrate.cli.errors import EXIT_OK
 
 @click.group()
 def directories() -> None:
-    """Log directories: show, verify, assign, collector."""
+    """Log directories: show, inspect, verify, assign, rescue, collector."""
 
 
-for command in (show, verify, assign):
+for command in (show, inspect, verify, assign, rescue):
     directories.add_command(command)
 
 

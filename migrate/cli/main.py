@@ -24,7 +24,11 @@ COMMANDS: Final = {
     "control": ("migrate.cli.control", "control", "Wishes to a run: pause, resume, hold-after, abort, show."),
     "status": ("migrate.cli.status", "status", "Where the migration stands, and what comes next."),
     "diff": ("migrate.cli.diff", "diff", "Compare ZooKeeper with KRaft, field by field."),
-    "directories": ("migrate.cli.directories", "directories", "Log directories: show, verify, assign, collector."),
+    "directories": (
+        "migrate.cli.directories",
+        "directories",
+        "Log directories: show, inspect, verify, assign.",
+    ),
     "metadata": ("migrate.cli.metadata", "metadata", "Read KRaft metadata files: dump, image, export."),
     "bundle": ("migrate.cli.bundle", "bundle", "Everything that was seen in one file, without secrets: create, show."),
     "backup": ("migrate.cli.backup", "backup", "The ZooKeeper tree in a file: create, show, diff, restore in part."),

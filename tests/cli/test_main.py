@@ -48,6 +48,7 @@ def test_every_command_of_the_product_is_there() -> None:
         "demo",
     }
     assert {words[1] for words in ALL if words[0] == "directories" and len(words) == 2} == {
+        "inspect",
         "show",
         "verify",
         "assign",

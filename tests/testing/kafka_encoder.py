@@ -8,19 +8,12 @@ from __future__ import annotations
 import contextlib
 import gzip
 import json
-import os
-import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-import pyspark
-from py4j.java_gateway import GatewayParameters, JavaGateway
-
-from migrate.java.find import find_java
-from migrate.java.jars import kafka_jars
-from migrate.java.run import child_environment, java_argv
+from tests.testing.kafka_jvm import kafka_jvm
 
 CAPTURED = Path(__file__).parents[1] / "data" / "zookeeper" / "encoded-by-kafka.json.gz"
 SECRET = "sixteen-chars-ok"  # an older PBE factory takes it for the key as it is
@@ -98,25 +91,9 @@ class KafkaEncoder:
 
 @contextlib.contextmanager
 def kafka_encoder() -> Iterator[KafkaEncoder]:
-    """A JVM with Kafka's classes, reached by Py4J; it ends with our pipe."""
-    java = find_java()
-    (py4j,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
-    argv = java_argv(
-        java, (*kafka_jars(java=java).classpath, str(py4j)), "py4j.GatewayServer", ("--die-on-broken-pipe", "0")
-    )
-    pipe = subprocess.PIPE
-    environment = child_environment(os.environ)
-    with subprocess.Popen(argv, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment) as process:
-        assert process.stdout is not None
-        port = process.stdout.readline()
-        assert port.strip().isdecimal(), process.communicate(timeout=20)
-        gateway = JavaGateway(gateway_parameters=GatewayParameters(port=int(port)))
-        try:
-            yield KafkaEncoder(gateway.jvm)
-        finally:
-            gateway.shutdown()
-            process.kill()
-            process.communicate(timeout=20)
+    """A JVM with Kafka's classes, reached by Py4J."""
+    with kafka_jvm() as gateway:
+        yield KafkaEncoder(gateway.jvm)
 
 
 def captured() -> list[tuple[Setting, str]]:
