@@ -14,6 +14,7 @@ from migrate.errors import NotVisible
 from migrate.model.words import counted, plural
 
 SHOWN: Final = 50
+AGAIN_SECONDS: Final = 1.0
 
 
 def _spelled(identity: str) -> str:
@@ -29,14 +30,28 @@ def _spelled(identity: str) -> str:
 @evidence_options
 @output_option
 def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, evidence: Evidence, output: str) -> int:
-    """The ledger, replica by replica.  Exit code 2 where one is not VERIFIED."""
+    """The ledger, replica by replica: metadata, registration and disk at one committed offset, and DescribeLogDirs.
+
+    Each replica that is not VERIFIED stands with its state, and with what to do; a full ISR says nothing about it.
+    A difference that is gone in a second look was motion and is not told.
+
+    Exit code 0: every replica is VERIFIED, and every broker tells of its directories what lies on its disks; 2: not.
+    """
     from migrate.model.ledger import ReplicaState
+    from migrate.model.mends import mend_of, told_otherwise
     from migrate.model.outcome import Unknown
     from migrate.model.world import Need
+    from migrate.run.clock import SystemClock
 
     found, loaded = load_target(playbook, inventory, evidence)
     with observing(found, loaded, evidence=evidence) as observer:
-        world = observer.observe(frozenset({Need.LEDGER}), {})
+        needs = frozenset({Need.LEDGER, Need.LIVE})
+        world = observer.observe(needs, {})
+        told = tuple(told_otherwise(world))
+        if told and evidence.live:  # what is being created or deleted is counted by one side first
+            SystemClock().sleep(AGAIN_SECONDS)
+            again = observer.observe(needs, {})
+            world, told = again, tuple(line for line in told_otherwise(again) if line in told)
     ledger = world.ledger
     if isinstance(ledger, Unknown):
         raise NotVisible(f"the ledger is unknown: {ledger.reason}", where=found.name)
@@ -52,19 +67,28 @@ def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, eviden
                 "on_disk": row.on_disk,
                 "in_metadata": row.in_metadata,
                 "why": row.why,
+                "mend": "" if (mend := mend_of(row, world)) is None else mend.words,
+                "send": "" if mend is None else mend.send,
             }
             for row in ledger.rows
         ]
-        click.echo(json.dumps({"schema": 1, "offset": ledger.offset, "counts": ledger.counts(), "replicas": rows}))
+        answer = {"schema": 1, "offset": ledger.offset, "counts": ledger.counts(), "replicas": rows, "brokers": told}
+        click.echo(json.dumps(answer))
     else:
+        said = ""  # what to do stands once under several replicas
         for row in wrong[:SHOWN]:
             why = f" ({row.why})" if row.why else ""
             click.echo(
                 f"{row.state}  {row.topic}-{row.partition} on broker {row.broker}: on disk {row.on_disk or 'nowhere'}, "
                 f"in the metadata {_spelled(row.in_metadata)}{why}"
             )
+            if (mend := mend_of(row, world)) is not None and mend.words != said:
+                click.echo(f"    {mend.words}")
+                said = mend.words
         if len(wrong) > SHOWN:
             click.echo(f"... and {len(wrong) - SHOWN} more (--output json has them all)")
+        for line in told:
+            click.echo(line)
         replicas = plural(len(ledger.rows), "replica")
         click.echo(f"{replicas} at metadata offset {ledger.offset}: {counted(ledger.counts())}")
-    return EXIT_CHANGES if wrong or not ledger.rows else EXIT_OK
+    return EXIT_CHANGES if wrong or told or not ledger.rows else EXIT_OK

@@ -94,6 +94,8 @@ from migrate.errors.playbook import DocumentInvalid, DocumentUnreadable, NotSupp
 from migrate.errors.runs import (
     AssignmentRefused,
     DriveStopped,
+    RescueRefused,
+    RescueUnproven,
     JournalDamaged,
     JournalUnwritable,
     MalformedPlan,
@@ -168,6 +170,8 @@ __all__ = [
     "DocumentInvalid",
     "DocumentUnreadable",
     "DriveStopped",
+    "RescueRefused",
+    "RescueUnproven",
     "DuplicateProperty",
     "EncodeError",
     "ExportRefused",

@@ -101,6 +101,22 @@ class DriveStopped(WorldError):
     hint = "wait until the cluster is whole and run the command again: what the metadata says is not sent again"
 
 
+class RescueUnproven(WorldError):
+    """What was sent for the replicas of a dead directory is not in the metadata, or did not free their partitions."""
+
+    id = "E-DIR-05"
+    exit_code = 5
+    hint = "look at the active controller's log; `directories rescue` without --yes shows what is left"
+
+
+class RescueRefused(WorldError):
+    """Directories are dead and nothing proves which ids they had: nothing is sent for them."""
+
+    id = "E-DIR-06"
+    exit_code = 3
+    hint = "stop that broker: its partitions fail over at once; then mend or replace the disk and start it"
+
+
 class RestoreRefused(WorldError):
     """A broker's file cannot be put back: no kept copy is proven to be the one."""
 

@@ -96,6 +96,7 @@ def _partition_change(state: State, values: Values, where: str, _: Digester) -> 
 # -- brokers and controllers -------------------------------------------------------------------------------------
 def _register_broker(state: State, values: Values, where: str, _: Digester) -> None:
     broker = NodeId(values["brokerId"])
+    directories = frozenset(DirectoryId(entry) for entry in values.get("logDirs", ()))
     registration = Registration(
         id=broker,
         epoch=values["brokerEpoch"],
@@ -103,9 +104,10 @@ def _register_broker(state: State, values: Values, where: str, _: Digester) -> N
         migrating=values.get("isMigratingZkBroker", False),
         fenced=values["fenced"],
         in_controlled_shutdown=values.get("inControlledShutdown", False),
-        log_dirs=frozenset(DirectoryId(entry) for entry in values.get("logDirs", ())),
+        log_dirs=directories,
         endpoints=tuple(sorted(spelling.endpoint(entry) for entry in values["endPoints"])),
         rack=values["rack"],
+        at_start=directories,
     )
     state.brokers[broker] = (registration, where)
 

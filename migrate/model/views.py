@@ -105,6 +105,7 @@ class ZookeeperView:
     clients: tuple[ZookeeperSession, ...] | Unknown = CLIENTS_NOT_ASKED
     mzxids: Mapping[str, int] = field(default_factory=dict)  # znode -> mzxid, of the znodes that entities came from
     controller_epoch_version: int = -1  # of the znode /controller_epoch; -1 where it is not known
+    state_epoch: int = -1  # the highest controller epoch that a partition's state was written with
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +130,11 @@ def whole_or_unknown(view: ZookeeperView) -> ZookeeperView | PartlyRead:
 # -- KRaft -------------------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker's registration in the metadata (RegisterBrokerRecord and its changes); `epoch`: its record's offset."""
+    """A broker's registration in the metadata (RegisterBrokerRecord and its changes); `epoch`: its record's offset.
+
+    `log_dirs` are those that are online; `at_start` those with which it registered, a directory that died since among
+    them: of a registration that came with a snapshot, those that were online when that was taken.
+    """
 
     id: NodeId
     epoch: int
@@ -140,6 +145,7 @@ class Registration:
     log_dirs: frozenset[DirectoryId]
     endpoints: tuple[str, ...]
     rack: str | None = None
+    at_start: frozenset[DirectoryId] = field(default=frozenset(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -150,13 +150,17 @@ def _interrupted(journal: Journal, now: float, options: Options) -> None:
 
 
 @contextmanager
-def acting_alone(sources: Sources, purpose: str) -> Iterator[RunLock]:
-    """Both locks as one, for a single act outside a plan; RunLocked or LockHeld where a run goes on."""
+def acting_alone(sources: Sources, purpose: str, *, zookeeper: bool = True) -> Iterator[RunLock]:
+    """Both locks as one, for a single act outside a plan; RunLocked or LockHeld where a run goes on.
+
+    `zookeeper` False is for a finalized cluster: the lock file holds alone there.
+    """
     runs = pathlib.Path(sources.inventory.runs)
     runs.mkdir(parents=True, exist_ok=True, mode=0o700)
     lock = RunLock(LockFile(runs / "lock"), None)
     try:
-        lock = lock.joined(_zookeeper_lock(sources, purpose, purpose, SystemClock()))
+        if zookeeper:
+            lock = lock.joined(_zookeeper_lock(sources, purpose, purpose, SystemClock()))
         yield lock
     finally:
         _give_back(lock)
