@@ -83,7 +83,10 @@ class ServiceControl(Protocol):
         """Does the node's process live?"""
 
     def stop(self, node: NodeId, timeout: float) -> None:
-        """SIGTERM, and wait until the process is gone; WorldError if it lives on (never SIGKILL)."""
+        """SIGTERM, and wait until the process is gone; WorldError if it lives on (never SIGKILL).
+
+        Where no process lives the service is stopped all the same: its owner must not start it again by itself.
+        """
 
     def start(self, node: NodeId) -> None:
         """Start the process and return at once; readiness is observed, not assumed."""
@@ -142,13 +145,13 @@ class Effects(Protocol):
         """Format a controller's storage."""
 
     def set_aside(self, node: NodeId, path: str) -> None:
-        """Give a file or folder another name beside its old one; nothing is deleted."""
+        """Give a file or folder of a stopped node another name beside its old one; nothing is deleted."""
 
     def set_znode(self, path: str, data: bytes, version: int) -> None:
         """Set a znode's data, if it has that version."""
 
-    def delete_znode(self, path: str, version: int) -> None:
-        """Delete a znode, if it has that version."""
+    def delete_znode(self, path: str, version: int, down: Sequence[NodeId] = ()) -> None:
+        """Delete a znode, if it has that version and none of the nodes in `down` lives at that moment."""
 
     def stop(self, node: NodeId) -> None:
         """Stop a node's process."""

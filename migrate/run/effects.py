@@ -9,17 +9,18 @@ from __future__ import annotations
 import hashlib
 import pathlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from migrate.errors import NotSetAside, PlanIsStale
+from migrate.errors import NotSetAside, PlanIsStale, ProcessNotStopped
 from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX, backup_path
 from migrate.hosts.files import replace_file
 from migrate.hosts.properties import diff
 from migrate.model.ids import NodeId
 from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites
+from migrate.model.views import Stopped
 from migrate.run import measured
 from migrate.run.crash import CrashPoints
 from migrate.run.journal import Journal
@@ -124,7 +125,7 @@ class JournaledEffects:
         return beside
 
     def set_aside(self, node: NodeId, path: str) -> None:
-        """Give a file or folder a name with the time in it; what is not there needs none."""
+        """Give a file or folder of a stopped node a name with the time in it; what is not there needs none."""
         if not self._hands.files.exists(node, path):
             return
         moment = time.strftime("%Y%m%dT%H%M%S", time.gmtime(self._clock.now()))
@@ -132,6 +133,7 @@ class JournaledEffects:
         while self._hands.files.exists(node, new):
             new, number = f"{path}{ASIDE_SUFFIX}-{moment}-{number}", number + 1
         with self._effect("set-aside", str(int(node)), f"{path} -> {new}"):
+            self._hold_down((node,))
             try:
                 self._hands.files.rename(node, path, new)
             except OSError as error:
@@ -143,10 +145,31 @@ class JournaledEffects:
         with self._effect("set-znode", path, f"{data.decode(errors='replace')} (over version {version})"):
             self._hands.zookeeper().set(path, data, version)
 
-    def delete_znode(self, path: str, version: int) -> None:
-        """Delete a znode under a version check, and under the lock's."""
+    def delete_znode(self, path: str, version: int, down: Sequence[NodeId] = ()) -> None:
+        """Delete a znode under a version check, under the lock's, and while none of the nodes in `down` lives."""
         with self._effect("delete-znode", path, f"version {version}"):
+            self._hold_down(down)
             self._hands.zookeeper().delete(path, version)
+
+    def _hold_down(self, nodes: Sequence[NodeId]) -> None:
+        """Looked at again at the last moment: a process that crashed may have been started again by its owner since.
+
+        The service is stopped even where no process lives, so that whoever owns it does not start it again.
+        """
+        for node in nodes:
+            self._is_down(node)
+            self._hands.services.stop(node, STOP_TIMEOUT)
+            self._is_down(node)
+
+    def _is_down(self, node: NodeId) -> None:
+        state = self._hands.services.state(node)
+        if not isinstance(state, Stopped):
+            raise ProcessNotStopped(
+                f"node {int(node)} was stopped, and lives again or cannot be seen ({state})",
+                where=f"node {int(node)}",
+                why="what is taken away under a controller that runs it would claim again, or write on",
+                next_step=f"find out who starts node {int(node)}, stop it there, and make the plan anew",
+            )
 
     def backup_zookeeper(self) -> None:
         """Keep the whole tree in the run's folder."""

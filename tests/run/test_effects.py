@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
-from migrate.errors import LockLost, NotSetAside, PlanIsStale
+from migrate.errors import LockLost, NotSetAside, PlanIsStale, ProcessNotStopped
 from migrate.hosts.backups import ASIDE_SUFFIX
 from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.views import Running, ServiceState, Stopped
 from migrate.run.effects import BACKUP_SUFFIX, STOP_TIMEOUT, Hands, JournaledEffects
 from migrate.run.journal import Journal, notes, read
 from tests.testing.simulated import FakeClock, KillAt, Killed
@@ -30,6 +32,7 @@ class _Log:
         self.files: dict[str, bytes] = {PATH: OLD, KEPT: OLD, KEPT + BACKUP_SUFFIX: OLD}
         self.lost_after = 99
         self.fails = ""
+        self.states: list[ServiceState] = []  # what the next looks at a process see; then that it is stopped
 
     def _say(self, text: str) -> None:
         self.said.append(text)
@@ -76,6 +79,9 @@ class _Log:
 
     def start(self, node: NodeId) -> None:
         self._say(f"start {int(node)}")
+
+    def state(self, node: NodeId) -> ServiceState:
+        return self.states.pop(0) if self.states else Stopped()
 
     def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> str:
         self._say(f"format {int(node)} {cluster_id} {release_version}")
@@ -143,7 +149,8 @@ def test_an_effect_asks_the_lock_and_stands_in_the_journal_before_and_after(
 ) -> None:
     """Lock, intent, lock again, act, done: in that order, each with the step that it is part of."""
     act(rig.effects)
-    assert rig.log.said == ["lock", "lock", does]
+    held_down = [f"stop 1 {STOP_TIMEOUT:g}"] if name == "set-aside" else []
+    assert rig.log.said == ["lock", "lock", *held_down, does]
     first, second = rig.events()[:2]
     assert (first[0], second[0]) == ("effect", "effected")
     assert first[1] == second[1]
@@ -289,6 +296,23 @@ def test_what_is_set_aside_gets_a_name_that_nothing_has(rig: Rig) -> None:
     assert (rig.log.files[aside], rig.log.files[f"{aside}-1"]) == (OLD, NEW)
     assert notes(rig.journal.events)[f"aside:1:{PATH}"] == f"{aside}-1"
     assert PATH not in rig.log.files
+
+
+@pytest.mark.parametrize("looks", [[Running(7, 1.0, None)], [Stopped(), Running(7, 1.0, None)], [Unknown("/proc")]])
+def test_nothing_is_taken_from_under_a_process_that_lives_again(rig: Rig, looks: list[ServiceState]) -> None:
+    """Its owner may start a crashed one between the look and the act: seen at the last moment, under the lock."""
+    for act in (lambda: rig.effects.set_aside(NODE, PATH), lambda: rig.effects.delete_znode("/migration", 7, (NODE,))):
+        rig.log.states = list(looks)
+        with pytest.raises(ProcessNotStopped, match="lives again or cannot be seen"):
+            act()
+    assert not [said for said in rig.log.said if said.startswith(("rename", "delete"))]
+
+
+def test_a_service_without_a_process_is_stopped_before_its_files_go(rig: Rig) -> None:
+    """A unit that crashed would be started again by its owner, over an empty directory."""
+    rig.effects.set_aside(NODE, PATH)
+    assert rig.log.said.index(f"stop 1 {STOP_TIMEOUT:g}") < len(rig.log.said) - 1
+    assert rig.log.said[-1].startswith("rename 1")
 
 
 def test_what_cannot_be_renamed_says_why(rig: Rig) -> None:

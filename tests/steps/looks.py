@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -203,7 +203,7 @@ class Remembered:
         """Remember it."""
         self.done.append(f"set {path} {data.decode()} over {version}")
 
-    def delete_znode(self, path: str, version: int) -> None:
+    def delete_znode(self, path: str, version: int, down: Sequence[NodeId] = ()) -> None:
         """Remember it."""
         self.done.append(f"delete {path} at {version}")
 

@@ -180,14 +180,18 @@ class HandBackControl(BaseStep):
                 effects.set_znode(
                     layout.CONTROLLER_EPOCH, str(owner.kraft_epoch).encode(), view.controller_epoch_version
                 )
-            effects.delete_znode(layout.CONTROLLER, owner.version)
+            effects.delete_znode(layout.CONTROLLER, owner.version, _controllers(world))
         if isinstance(view.migration, MigrationZnode | NullZnode):
-            effects.delete_znode(layout.MIGRATION, view.migration.version)
+            effects.delete_znode(layout.MIGRATION, view.migration.version, _controllers(world))
 
     def verify(self, world: World) -> Outcome:
         """A broker owns it, and every broker knows."""
         found = gates.first(back.controllers_gone(world), back.zookeeper_controls(world), back.controller_named(world))
         return gates.as_outcome(found, *evidence(world))
+
+
+def _controllers(world: World) -> tuple[NodeId, ...]:
+    return tuple(NodeId(node) for node in back.controllers(world))
 
 
 def evidence(world: World) -> tuple[str, ...]:
