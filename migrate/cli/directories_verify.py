@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import pathlib
-from typing import Final
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
 
 import click
 
@@ -12,6 +13,10 @@ from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, observing, output_option
 from migrate.errors import NotVisible
 from migrate.model.words import counted, plural
+
+if TYPE_CHECKING:
+    from migrate.model.ledger import LedgerRow
+    from migrate.model.world import World
 
 SHOWN: Final = 50
 AGAIN_SECONDS: Final = 1.0
@@ -23,6 +28,19 @@ def _spelled(identity: str) -> str:
 
     names = {ids.MIGRATING: "MIGRATING", ids.UNASSIGNED: "UNASSIGNED", ids.LOST: "LOST"}
     return {str(key): name for key, name in names.items()}.get(identity, identity or "nothing")
+
+
+def grouped(rows: Sequence[LedgerRow], world: World) -> Iterator[tuple[str, LedgerRow]]:
+    """The rows, those with the same thing to do together, which stands with the last of them; "" with the others."""
+    from migrate.model.mends import mend_of
+
+    groups: dict[str, list[LedgerRow]] = {}
+    for row in rows:
+        mend = mend_of(row, world)
+        groups.setdefault("" if mend is None else mend.words, []).append(row)
+    for words, found in groups.items():
+        for row in found:
+            yield words if row is found[-1] else "", row
 
 
 @click.command()
@@ -75,16 +93,14 @@ def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, eviden
         answer = {"schema": 1, "offset": ledger.offset, "counts": ledger.counts(), "replicas": rows, "brokers": told}
         click.echo(json.dumps(answer))
     else:
-        said = ""  # what to do stands once under several replicas
-        for row in wrong[:SHOWN]:
+        for words, row in grouped(wrong[:SHOWN], world):
             why = f" ({row.why})" if row.why else ""
             click.echo(
                 f"{row.state}  {row.topic}-{row.partition} on broker {row.broker}: on disk {row.on_disk or 'nowhere'}, "
                 f"in the metadata {_spelled(row.in_metadata)}{why}"
             )
-            if (mend := mend_of(row, world)) is not None and mend.words != said:
-                click.echo(f"    {mend.words}")
-                said = mend.words
+            if words:
+                click.echo(f"    {words}")
         if len(wrong) > SHOWN:
             click.echo(f"... and {len(wrong) - SHOWN} more (--output json has them all)")
         for line in told:

@@ -70,7 +70,7 @@ def _not_reported(row: LedgerRow, registration: Registration | None) -> Mend:
         return Mend("the broker is not registered: it reports its directories when it is")
     if row.on_disk not in registration.log_dirs:
         return Mend("its directory is not registered: restart the broker with all its disks whole")
-    send = f"`directories assign {row.broker}` sends {row.on_disk}"
+    send = f"`directories assign {row.broker}` sends the directory on disk"
     if registration.migrating:
         return Mend(f"as it must be before the broker's restart into KRaft mode; {send} earlier", row.on_disk)
     return Mend(f"the broker reports it within a second: if not, look at its log; {send}", row.on_disk)
@@ -85,7 +85,7 @@ def _wrong(row: LedgerRow, registration: Registration | None) -> Mend:
         return Mend("its directory is not registered: restart the broker with all its disks whole")
     by_itself = "a broker in migration mode never corrects it" if registration.migrating else "look again in a second"
     return Mend(
-        f"its disk fails without a failover, whatever the ISR says; {by_itself}: {RESCUE} sends {row.on_disk}",
+        f"its disk fails without a failover, whatever the ISR says; {by_itself}: {RESCUE} sends the one on disk",
         row.on_disk,
     )
 

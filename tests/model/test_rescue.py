@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from migrate.model.ids import LOST, MIGRATING, UNASSIGNED, DirectoryId, NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.rescue import Found, Proofs, RescueKind, Stranded, find, leaderless
+from migrate.model.rescue import Found, Leaderless, Proofs, RescueKind, find, leaderless
 from migrate.model.stage import Stage
 from migrate.model.views import Directory, KraftView, LogDirAnswer, Registration
 from migrate.model.world import World
@@ -242,7 +243,7 @@ def test_a_replica_that_is_not_reported_yet_is_not_rescued_while_its_disk_lives(
 
 
 # -- what is not seen ------------------------------------------------------------------------------------------------
-def uncommitted(view: KraftView) -> Mapping[str, object]:
+def uncommitted(view: KraftView) -> Mapping[str, Any]:
     """The tail is not proven."""
     return {"high_watermark": Unknown("one directory alone")}
 
@@ -250,7 +251,8 @@ def uncommitted(view: KraftView) -> Mapping[str, object]:
 @pytest.mark.parametrize("part", ["kraft", "disks", "live"])
 def test_without_a_view_nothing_is_found_rather_than_that_there_is_nothing(part: str) -> None:
     """Unknown, with the reason."""
-    answer = find(replace(healthy(), **{part: Unknown("refused")}), NOTHING)
+    changes: dict[str, Any] = {part: Unknown("refused")}
+    answer = find(replace(healthy(), **changes), NOTHING)
     assert isinstance(answer, Unknown)
     assert "refused" in answer.reason
 
@@ -277,7 +279,7 @@ def test_a_fenced_broker_has_nothing_to_rescue() -> None:
 
 
 # -- elections -------------------------------------------------------------------------------------------------------
-def without_leader(world: World, **changes: object) -> list[Stranded | object]:
+def without_leader(world: World, **changes: Any) -> list[Leaderless]:
     """Every partition without leader; the registration of broker 0 bent."""
     rows = worlds.kraft(world).partitions
     bent = worlds.with_kraft(world, partitions=replace(rows, leader=[-1] * len(rows)))
