@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import pathlib
+import shlex
 import time
 from collections.abc import Mapping
 from typing import Any, Final
 
 import click
 
-from migrate.cli import status_stuck
+from migrate.cli import status_disks, status_stuck
 from migrate.cli.options import cluster_options, load_target, observing, output_option
 
 NEXT: Final = {
@@ -33,6 +34,8 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
 
     Exit code 0 at every stage, and where the stage is unknown: the answer says which.
     """
+    from migrate.cli.watch import RunFile
+    from migrate.cli.watch import watch as go_on
     from migrate.model.world import Need
     from migrate.run.clock import SystemClock
     from migrate.run.proven import by_journals
@@ -41,14 +44,24 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
     found, loaded = load_target(playbook, inventory)
     needs = WAY_BACK | {Need.LEDGER}
     with observing(found, loaded) as observer:
-        while True:
+
+        def look() -> dict[str, Any]:
             world = observer.observe(needs, by_journals(found))
             seen = describe(world, status_stuck.clues_for(observer, world))
-            answer = {**seen, "rollback": rollback_readiness(world)}
-            click.echo(json.dumps(answer, indent=1) if output == "json" else as_text(answer))
-            if not watch:
-                return 0
-            SystemClock().sleep(2)
+            return named({**seen, "rollback": rollback_readiness(world)}, playbook)
+
+        if watch:
+            go_on(look, as_text, RunFile(pathlib.Path(found.runs)), SystemClock(), output=output)
+        answer = look()
+        click.echo(json.dumps(answer, indent=1) if output == "json" else as_text(answer))
+        return 0
+
+
+def named(answer: dict[str, Any], playbook: pathlib.Path | None) -> dict[str, Any]:
+    """The answer with the playbook's own path in the next command, where one was given."""
+    if playbook is None or "next" not in answer:
+        return answer
+    return {**answer, "next": answer["next"].replace("PLAYBOOK", shlex.quote(str(playbook)))}
 
 
 def describe(world: Any, clues: Any = None) -> dict[str, Any]:
@@ -68,6 +81,7 @@ def describe(world: Any, clues: Any = None) -> dict[str, Any]:
         "ledger": _ledger(world),
         "unhealthy_partitions": _unhealthy(world),
         "waiting": status_stuck.waiting(world, clues),
+        "disks": status_disks.as_values(world),
     }
 
 
@@ -171,6 +185,7 @@ def as_text(answer: Mapping[str, Any]) -> str:
             lines.append(f"ledger   broker {broker}: {text}")
     unhealthy = answer["unhealthy_partitions"]
     lines.append(f"partitions without full ISR or leader: {'unknown' if unhealthy is None else unhealthy}")
+    lines += status_disks.as_lines(answer.get("disks", ()))
     lines += status_stuck.lines(answer["waiting"])
     if "rollback" in answer:
         from migrate.report import way_back_text
