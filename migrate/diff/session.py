@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("migrate.diff")
 DEFAULT_MASTER: Final = "local[2]"
-DEFAULT_MEMORY: Final = "512m"  # of the driver's heap: our process and the driver together stay below 1.2 GB
+LEAST_HEAP, MOST_HEAP = 512, 4096  # MiB; a small cluster leaves most of it untouched
 SMALL_DRIVER: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:MaxMetaspaceSize=256m")
 QUIET_LOG: Final = """\
 rootLogger.level = error
@@ -179,7 +179,7 @@ class SparkHandle:
 
     def _request(self) -> DriverRequest:
         conf = settings(self._master, self._folder, self._conf)
-        memory = conf.pop("spark.driver.memory", DEFAULT_MEMORY)
+        memory = conf.pop("spark.driver.memory", "") or f"{_heap()}m"
         quiet = self._folder / "log4j2.properties"
         quiet.write_text(QUIET_LOG, encoding="utf-8")
         local = self._master.startswith("local")
@@ -197,6 +197,12 @@ class SparkHandle:
                 **({"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"} if local else {}),
             },
         )
+
+
+def _heap() -> int:
+    """MiB of the driver's heap where nobody says: a sixteenth of the machine's memory, within bounds."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
+    return min(max(machine // 16, LEAST_HEAP), MOST_HEAP)
 
 
 def _spark_home() -> Path:

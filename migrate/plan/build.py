@@ -8,6 +8,7 @@ from typing import Any, Final
 from migrate import __version__, checks
 from migrate.errors import NothingToPlan
 from migrate.model.detect import Detected, detect
+from migrate.model.findings import Severity
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import AlreadyDone, Unknown
 from migrate.model.plan import Plan, PlannedStep
@@ -15,7 +16,7 @@ from migrate.model.stage import DirectoryPolicy, Stage
 from migrate.model.step import Predicted, Step
 from migrate.model.world import World
 from migrate.plan.summary import summarize
-from migrate.steps import facts
+from migrate.steps import facts, gates
 from migrate.steps.assign import AssignDirectories
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
 from migrate.steps.controllers import FormatController, StartControllers
@@ -23,7 +24,7 @@ from migrate.steps.finalize import FinalizeController
 from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy
 from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
 from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
-from migrate.steps.roll_forward import FinishFinalize, RollForward, finalized, finalized_early
+from migrate.steps.roll_forward import FinishFinalize, RollForward, finalized, finalized_early, forward_order
 
 RELEASE: Final = "3.9"  # the only inter.broker.protocol.version that is not refused
 
@@ -51,7 +52,7 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
         case Stage.HYBRID:
             yield ProveHybrid()
         case Stage.KRAFT_MODE if finalized_early(world):
-            yield from (RollForward(broker) for broker in brokers)
+            yield from (RollForward(broker) for broker in forward_order(world))
         case Stage.SOAK if finalized_early(world):
             return  # nothing is written to ZooKeeper any more: there is no dual write to soak in
         case Stage.KRAFT_MODE:
@@ -82,7 +83,8 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
     """
     here = detect(world)
     if isinstance(here, Unknown):
-        raise NothingToPlan(f"where the cluster stands is unknown: {here.reason}")
+        raise _nowhere(world, here)
+    _no_way_back_half_done(world)
     stages = [stage for stage in Stage if stage <= target and stage in (Stage.DISCOVER, *playbook.stages)]
     if only:
         # the last broker's registration starts the copy by itself: whoever rolls must watch it
@@ -111,6 +113,23 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
         findings=checks.run(world, target=_first_change(planned, target)),
         summary=summarize(world, playbook, here),
     )
+
+
+def _no_way_back_half_done(world: World) -> None:
+    """Forward over what a way back has not set aside yet would start the old quorum, and end stuck."""
+    if isinstance(world.zookeeper, Unknown) or isinstance(world.metadata_logs, Unknown):
+        return  # a controller runs, or the step that starts them asks again
+    old = gates.old_log(world.zookeeper, world.metadata_logs)
+    if old is not None:
+        raise NothingToPlan(f"a way back is half done: {old}", next_step="finish it: `kraft-migrate rollback plan`")
+
+
+def _nowhere(world: World, here: Unknown) -> NothingToPlan:
+    """The refusal, with the blockers that may be its cause: a stale /migration looks like controllers that are gone."""
+    blockers = [entry for entry in checks.run(world, target=Stage.CONTROLLERS) if entry.severity is Severity.BLOCKER]
+    why = "; ".join(f"{entry.code} {entry.about}: {entry.message}" for entry in blockers[:5])
+    next_step = f"mend what blocks first: {blockers[0].fix}" if blockers else ""
+    return NothingToPlan(f"where the cluster stands is unknown: {here.reason}", why=why, next_step=next_step)
 
 
 def _must_be_next(target: Stage, here: Detected) -> None:

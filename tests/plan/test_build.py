@@ -16,7 +16,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Predicted
-from migrate.model.views import ConfigFile
+from migrate.model.views import ConfigFile, MigrationZnode
 from migrate.model.world import World
 from migrate.plan.build import build, steps_of
 from migrate.steps import configuration, facts
@@ -202,6 +202,15 @@ def test_nothing_is_planned_from_an_unknown_place(world: World) -> None:
     with pytest.raises(NothingToPlan) as caught:
         plan(world)
     assert found.reason in str(caught.value)
+
+
+def test_what_blocks_is_named_where_the_place_is_unknown() -> None:
+    """A left-over /migration looks like controllers that do not answer: the refusal tells the danger and its mend."""
+    stale = MigrationZnode(offset=5, epoch=0, controller_id=3000, controller_epoch=1, version=0)
+    with pytest.raises(NothingToPlan) as caught:
+        plan(worlds.with_zk(without("kraft")(whole(Stage.ASSESS)), migration=stale))
+    assert "B-ZKN-01 /migration" in caught.value.why
+    assert "delete /migration" in caught.value.next_step
 
 
 # -- predictions ---------------------------------------------------------------------------------------------------
