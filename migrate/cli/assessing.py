@@ -9,7 +9,8 @@ from migrate.cli.planning import write_text
 from migrate.errors import UsageWrong
 from migrate.model.findings import Finding
 from migrate.model.world import World
-from migrate.report.assessment import Assessment, assessment_html, assessment_markdown, directory_rows
+from migrate.report.assessment import Assessment, assessment_html, assessment_markdown
+from migrate.report.directory_rows import directory_rows
 
 
 def write_reports(

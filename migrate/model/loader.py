@@ -90,9 +90,14 @@ class Foretold:
         return tuple(entry for entry in self.fates if entry.fate in wanted)
 
     @property
+    def strays(self) -> tuple[FolderFate, ...]:
+        """The folders that would be set aside."""
+        return self.of(Fate.STRAY)
+
+    @property
     def stray_bytes(self) -> int:
         """Bytes of the segments that would be set aside."""
-        return sum(entry.size for entry in self.of(Fate.STRAY))
+        return sum(entry.size for entry in self.strays)
 
 
 def assigned_to(broker: int, partitions: PartitionColumns) -> Assigned:

@@ -2,32 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from migrate.model.findings import Finding, Severity
-from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaProperties
-from migrate.model.world import World
+from migrate.report.directory_rows import DirectoryRow
+from migrate.report.directory_table import HEAD, cells
+from migrate.report.figure_directories import disks_and_replicas, legend
 from migrate.report.findings_text import rows
 from migrate.report.markdown_text import code, table, words
 from migrate.report.plan_verdict import PlanVerdict, Word, areas, counts
 from migrate.report.templating import render
-
-HEAD: Final = (
-    "broker",
-    "directory",
-    "health",
-    "meta",
-    "directory id",
-    "file system",
-    "free",
-    "replicas",
-    "bytes",
-    "odd",
-)
-GIBI: Final = 1 << 30
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +21,7 @@ class Assessment:
     cluster: str
     findings: tuple[Finding, ...]
     asked: tuple[str, ...]
-    directories: tuple[tuple[str, ...], ...]
+    directories: tuple[DirectoryRow, ...]
 
     @property
     def verdict(self) -> PlanVerdict:
@@ -63,40 +47,6 @@ class Assessment:
         return f"{share}% ({self.passed} of {total} checks were made and found no blocker)"
 
 
-def directory_rows(world: World) -> tuple[tuple[str, ...], ...]:
-    """Every broker's directories, in the order of its file; what was not seen is a row that says so."""
-    return tuple(_rows(world))
-
-
-def _rows(world: World) -> Iterator[tuple[str, ...]]:
-    rest = ("?",) * (len(HEAD) - 3)
-    for node in world.inventory.brokers:
-        found = world.disks if isinstance(world.disks, Unknown) else world.disks.get(node.id, Unknown("not looked at"))
-        if isinstance(found, BrokerDisks):
-            yield from (_row(int(node.id), entry) for entry in found.directories)
-        else:
-            yield (str(int(node.id)), "?", f"unknown: {found.reason}", *rest)
-
-
-def _row(broker: int, entry: Directory) -> tuple[str, ...]:
-    meta = entry.meta
-    stands = f"V{meta.version}" if isinstance(meta, MetaProperties) else "missing"
-    if isinstance(meta, MetaBroken):
-        stands = f"broken: {meta.reason}"
-    return (
-        str(broker),
-        entry.path,
-        entry.problem or "ok",
-        stands,
-        str(entry.id or "-"),
-        entry.filesystem or "?",
-        f"{entry.free_bytes / GIBI:.1f} GiB" if entry.free_bytes >= 0 else "?",
-        str(sum(kind == "current" for kind in entry.replicas.kind)),
-        str(sum(entry.replicas.size)),
-        str(len(entry.oddities)),
-    )
-
-
 def assessment_html(found: Assessment) -> str:
     """One self-contained HTML file."""
     verdict = found.verdict
@@ -109,7 +59,9 @@ def assessment_html(found: Assessment) -> str:
         counts=counts(found.findings),
         areas=areas(found.findings),
         rows=rows(found.findings),
-        directories=(HEAD, found.directories),
+        directories=(HEAD, [cells(row) for row in found.directories]),
+        picture=disks_and_replicas(found.directories),
+        legend=legend(found.directories),
     )
 
 
@@ -130,5 +82,5 @@ def assessment_markdown(found: Assessment) -> str:
         lines.append("")
     if found.directories:
         lines += ["## Log directories", ""]
-        lines += [*table(HEAD, ([code(cell) for cell in row] for row in found.directories)), ""]
+        lines += [*table(HEAD, ([code(cell) for cell in cells(row)] for row in found.directories)), ""]
     return "\n".join(lines)

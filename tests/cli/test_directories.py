@@ -50,10 +50,21 @@ def test_show_has_a_row_for_each_directory_of_each_broker(directories: Directori
     assert (row["health"], row["meta"], row["cluster_id"]) == ("healthy", "V0", CLUSTER_ID)
     assert (row["directory_id"], row["registered"]) == (directory_id(1, 1), "yes")
     assert (row["replicas"], row["ledger"]) == (2, {"VERIFIED": 2})
+    assert (row["node_id"], row["metadata_log"], row["would_be_stray"]) == (1, False, 0)
     text = directories(whole(Stage.KRAFT_MODE), "show").out.splitlines()
-    assert len(text) == 9
-    assert text[4].startswith("broker 1  /data/b1/d1  healthy  meta V0  id ")
-    assert text[4].endswith("VERIFIED 2")
+    assert len(text) == 3 * 5 + 2
+    assert text[6] == f"broker 1  cluster {CLUSTER_ID}"
+    assert text[9].split()[0] == "/data/b1/d1"
+    assert text[9].endswith("2 VERIFIED")
+
+
+def test_show_draws_a_page(directories: Directories, tmp_path: Path) -> None:
+    """Beside the text, as one file that needs nothing."""
+    page = tmp_path / "page.html"
+    answer = directories(whole(Stage.KRAFT_MODE), "show", "--html", page)
+    assert (answer.code, answer.err) == (0, "")
+    assert "/data/b2/d2" in page.read_text(encoding="utf-8")
+    assert page.stat().st_mode & 0o777 == 0o600
 
 
 def test_show_tells_a_dead_directory_an_unregistered_one_and_oddities(directories: Directories) -> None:
@@ -74,7 +85,7 @@ def test_show_tells_a_dead_directory_an_unregistered_one_and_oddities(directorie
     assert [row["registered"] for row in rows[:3]] == ["yes", "no", "no"]
     assert (rows[5]["health"], rows[5]["oddities"]) == ("input/output error", ["a stray folder"])
     assert (rows[6]["health"], rows[6]["replicas"], len(rows)) == ("unknown: no mount", 0, 7)
-    assert "    a stray folder" in directories(world, "show").out.splitlines()
+    assert "      a stray folder" in directories(world, "show").out.splitlines()
 
 
 def test_show_before_there_is_metadata(directories: Directories) -> None:

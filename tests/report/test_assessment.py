@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from migrate.model.findings import Finding, Severity
-from migrate.model.ids import NodeId
-from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import MetaBroken, MetaMissing
-from migrate.report.assessment import HEAD, Assessment, assessment_html, assessment_markdown, directory_rows
+from migrate.report.assessment import Assessment, assessment_html, assessment_markdown
+from migrate.report.directory_rows import directory_rows
 from tests.report import pages
-from tests.testing.worlds import with_directory, world_at
+from tests.testing.worlds import world_at
 
 BLOCKER = Finding("B-ZKN-03", Severity.BLOCKER, "/brokers/topics/<b>|t", "no topic_id", "seen", "cure", 4)
 WARNING = Finding("W-DIR-09", Severity.WARNING, "broker 1", "tmpfs")
@@ -44,29 +40,6 @@ def test_no_check_at_all_is_no_readiness() -> None:
     assert Assessment("c", (), (), ()).readiness.startswith("0% (0 of 0")
 
 
-def test_every_directory_has_a_row_and_an_unseen_broker_says_why() -> None:
-    """In the order of inventory and file."""
-    world = world_at(Stage.ASSESS)
-    table = directory_rows(world)
-    assert [row[0] for row in table] == ["0"] * 3 + ["1"] * 3 + ["2"] * 3
-    assert {len(row) for row in table} == {len(HEAD)}
-    assert table[0][2] == "ok"
-    assert not isinstance(world.disks, Unknown)
-    blind = directory_rows(replace(world, disks={**world.disks, NodeId(1): Unknown("no route")}))
-    assert [row[2] for row in blind if row[0] == "1"] == ["unknown: no route"]
-    assert {row[2] for row in directory_rows(replace(world, disks=Unknown("not asked")))} == {"unknown: not asked"}
-
-
-def test_what_is_wrong_with_a_directory_stands_in_its_row() -> None:
-    """Health and identity."""
-    sick = with_directory(
-        world_at(Stage.ASSESS), 1, 1, lambda one: replace(one, problem="I/O error", meta=MetaMissing())
-    )
-    assert directory_rows(sick)[4][2:4] == ("I/O error", "missing")
-    broken = with_directory(world_at(Stage.ASSESS), 1, 1, lambda one: replace(one, meta=MetaBroken("no number")))
-    assert directory_rows(broken)[4][3] == "broken: no number"
-
-
 def test_the_pages_are_whole_and_nothing_in_them_is_markup_of_the_clusters() -> None:
     """Names of topics are whatever somebody typed."""
     told = Assessment("pay<ments>", (BLOCKER, BLIND), ASKED, directory_rows(world_at(Stage.ASSESS)))
@@ -74,6 +47,7 @@ def test_the_pages_are_whole_and_nothing_in_them_is_markup_of_the_clusters() -> 
     assert page.faults == []
     assert "BLOCKED (1)" in page.words
     assert "/data/b2/d2" in page.words
+    assert "Log directories of every broker" in assessment_html(told), "the picture stands in it"
     text = assessment_markdown(told)
     assert text.startswith("# BLOCKED (1)")
     assert "<b>" not in text.replace("\\<b\\>", "")
