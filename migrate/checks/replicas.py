@@ -14,6 +14,7 @@ from migrate.checks.sight import both, broker_disks, log_dir_answers, zookeeper
 from migrate.model.columns import PartitionColumns
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
+from migrate.model.loader import Assigned, all_assigned, foretell
 from migrate.model.stage import Stage
 from migrate.model.views import BrokerDisks, Directory, LogDirAnswer, ZookeeperView
 from migrate.model.words import plural
@@ -116,9 +117,11 @@ def other_topic_id(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
     """partition.metadata of assigned replicas."""
     for broker, folder, topic_id in out_of_place(*seen):
         if topic_id and folder.topic_id not in ("", topic_id):
-            what = "cannot be read" if folder.topic_id == UNREADABLE else f"has topic id {folder.topic_id}"
-            message = f"partition.metadata {what}, topic {folder.topic} is {topic_id}: it would become -stray"
-            yield Hit(at(broker, folder), message, f"{folder.size} bytes")
+            message = f"partition.metadata has topic id {folder.topic_id}, topic {folder.topic} is {topic_id}"
+            happens = "it would become -stray"
+            if folder.topic_id == UNREADABLE:
+                message, happens = "partition.metadata cannot be read", "the directory would fail, or the whole start"
+            yield Hit(at(broker, folder), f"{message}: {happens}", f"{folder.size} bytes")
 
 
 @check(
@@ -143,10 +146,18 @@ def no_partition_metadata(seen: tuple[ZookeeperView, Disks], world: World) -> Re
 
 
 def strays(seen: tuple[ZookeeperView, Disks]) -> Iterator[tuple[NodeId, Folder, str]]:
-    """Current folders that nothing assigns to their broker, with their paths."""
-    for broker, folder, topic_id in out_of_place(*seen):
-        if topic_id is None:
-            yield broker, folder, f"{folder.directory}/{folder.name}"
+    """Folders that a KRaft start would set aside and that nothing assigns to their broker, with their paths.
+
+    Future copies among them.  Those whose topic is assigned have codes of their own: B-DIR-06 and B-DIR-07.
+    """
+    view, disks = seen
+    assignments = all_assigned(view.partitions)
+    for broker, found in disks.items():
+        mine = assignments.get(int(broker), Assigned({}, {}))
+        for fate in foretell(found, mine).strays:
+            if (fate.topic, fate.partition) not in mine.names:
+                folder = Folder(fate.directory, fate.folder, fate.topic, fate.partition, fate.topic_id, fate.size)
+                yield broker, folder, fate.path
 
 
 @check(

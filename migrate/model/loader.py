@@ -69,8 +69,8 @@ class Assigned:
     (topic, partition) -> topic id, "" where ZooKeeper has none.
     """
 
-    directories: Mapping[tuple[str, int], str]
-    names: Mapping[tuple[str, int], str]
+    directories: dict[tuple[str, int], str]
+    names: dict[tuple[str, int], str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,16 +102,28 @@ class Foretold:
 
 def assigned_to(broker: int, partitions: PartitionColumns) -> Assigned:
     """One broker's replicas in a view's partitions (of the metadata or of ZooKeeper)."""
-    directories: dict[tuple[str, int], str] = {}
-    names: dict[tuple[str, int], str] = {}
+    found = Assigned({}, {})
     for index in partitions.rows_of(broker):
-        topic_id, partition = partitions.topic_id[index], partitions.partition[index]
+        _assign(found, partitions, index, broker)
+    return found
+
+
+def all_assigned(partitions: PartitionColumns) -> dict[int, Assigned]:
+    """The same of every broker that has a replica, in one pass."""
+    found: dict[int, Assigned] = {}
+    for index, replicas in enumerate(partitions.replicas):
+        for broker in replicas:
+            _assign(found.setdefault(broker, Assigned({}, {})), partitions, index, broker)
+    return found
+
+
+def _assign(into: Assigned, partitions: PartitionColumns, index: int, broker: int) -> None:
+    topic_id, partition = partitions.topic_id[index], partitions.partition[index]
+    into.names[partitions.topic[index], partition] = topic_id
+    if topic_id:
         named = partitions.directories[index] if index < len(partitions.directories) else []
         place = partitions.replicas[index].index(broker)
-        names[partitions.topic[index], partition] = topic_id
-        if topic_id:
-            directories[topic_id, partition] = named[place] if place < len(named) else ""
-    return Assigned(directories, names)
+        into.directories[topic_id, partition] = named[place] if place < len(named) else ""
 
 
 def foretell(disks: BrokerDisks, assigned: Assigned, loading: Loading = Loading.KRAFT_START) -> Foretold:
@@ -253,6 +265,7 @@ class _Foreteller:
 def foretell_all(
     disks: Mapping[int, BrokerDisks], partitions: PartitionColumns, loading: Loading = Loading.KRAFT_START
 ) -> Iterator[tuple[int, Foretold]]:
-    """Each broker's, in one pass over its partitions."""
+    """Each broker's, in one pass over the partitions."""
+    assigned = all_assigned(partitions)
     for broker, found in disks.items():
-        yield int(broker), foretell(found, assigned_to(int(broker), partitions), loading)
+        yield int(broker), foretell(found, assigned.get(int(broker), Assigned({}, {})), loading)

@@ -20,7 +20,7 @@ LEFT: Final = 84.0
 COLUMNS: Final = 3
 GAP: Final = 14.0
 WIDE: Final = (WIDTH - LEFT - (COLUMNS - 1) * GAP - 2) / COLUMNS
-TALL: Final = 78.0
+TALL: Final = 92.0
 BAR: Final = 16.0
 NO_STATE: Final = "replicas"  # there is no ledger: they are counted alone
 
@@ -73,10 +73,10 @@ def _disk(row: DirectoryRow, place: tuple[float, float], most: int) -> Iterator[
     else:
         free = f", {size(row.free_bytes)} free" if row.free_bytes >= 0 else ""
         yield text(x + 10, y + 58, f"{plural(row.replicas, 'replica')}, {size(row.bytes)}{free}", "d")
-    strays = f"{row.would_be_stray:,} would be -stray" if row.would_be_stray else ""
-    yield text(x + 10, y + 72, clip(_identity(row), 28 if strays else 50), "d")
+    strays = f"{plural(row.would_be_stray, 'folder')} would be renamed -stray" if row.would_be_stray else ""
+    yield text(x + 10, y + 72, clip(_identity(row), 50), "d")
     if strays:
-        yield text(x + WIDE - 10, y + 72, strays, "final-words", text_anchor="end")
+        yield text(x + 10, y + 86, strays, "final-words")
 
 
 def _identity(row: DirectoryRow) -> str:
