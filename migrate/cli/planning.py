@@ -25,7 +25,17 @@ from migrate.run.carry_out import folder_of
 from migrate.run.way_back_facts import WAY_BACK, way_back_facts
 
 PLANNED_ON: Final = frozenset(
-    {Need.ZOOKEEPER, Need.SESSIONS, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER}
+    {
+        Need.ZOOKEEPER,
+        Need.SESSIONS,
+        Need.KRAFT,
+        Need.DISKS,
+        Need.LIVE,
+        Need.CONFIGS,
+        Need.SERVICES,
+        Need.LEDGER,
+        Need.METADATA_LOGS,
+    }
 )
 
 

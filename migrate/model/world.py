@@ -10,6 +10,7 @@ from migrate.model.difference import DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.ledger import Ledger
+from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
     BrokerDisks,
@@ -37,6 +38,7 @@ class Need(StrEnum):
     DIFF = "diff"  # Spark
     BACKUPS = "backups"  # copies of files that lie beside them on their hosts
     SESSIONS = "sessions"  # who else uses ZooKeeper: its servers are asked, as part of that view
+    METADATA_LOGS = "metadata-logs"  # stopped controllers' logs on disk
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 
@@ -58,5 +60,6 @@ class World:
     ledger: Ledger | Unknown = NOT_ASKED
     diff: DiffReport | Unknown = NOT_ASKED
     backups: Mapping[NodeId, KeptFiles | Unknown] | Unknown = NOT_ASKED
+    metadata_logs: MetadataLogs | Unknown = NOT_ASKED  # Unknown while a controller runs: it writes on
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

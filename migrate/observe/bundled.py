@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 from migrate.errors import MigrateError, NotVisible
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
+from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
@@ -100,6 +101,10 @@ class BundledSources(Sources):
     def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:  # noqa: ARG002 - not in a bundle
         """Copies of files hold secrets: a bundle has none."""
         return {node.id: Unknown("a bundle has no copies of files") for node in self.inventory.brokers}
+
+    def metadata_logs(self) -> MetadataLogs | Unknown:
+        """Logs are not in a bundle either."""
+        return Unknown("a bundle has no metadata logs")
 
     def _of_nodes(self, kept: Mapping[NodeId, T] | Unknown) -> dict[NodeId, T | Unknown]:
         ids: Iterable[NodeId] = (node.id for node in self.inventory.nodes)

@@ -22,11 +22,15 @@ LOG: Final = logging.getLogger("migrate.observe")
 
 @dataclass(frozen=True, slots=True)
 class MetadataRead:
-    """A view from files, the end of what could be read (exclusive), and what was left out, and why."""
+    """A view from files, the end of what could be read (exclusive), what was left out, and why; and where it was read.
+
+    `directory` is the one that the view was read from.
+    """
 
     view: KraftView
     end: int
     notes: tuple[str, ...]
+    directory: MetadataDirectory
 
 
 def read_metadata(
@@ -64,7 +68,7 @@ def read_metadata(
         notes.append(f"offset {at} lies inside a transaction: the image stands before it, at offset {view.offset}")
     for note in (*notes, *tail.notes):
         LOG.info("%s", note)
-    return MetadataRead(view, tail.end, (*notes, *tail.notes))
+    return MetadataRead(view, tail.end, (*notes, *tail.notes), tail.directory)
 
 
 def _identity(path: Path) -> MetaProperties | MetaBroken | MetaMissing:

@@ -21,6 +21,7 @@ from migrate.kafka.secret_files import read_secret
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import NodeId
 from migrate.model.inventory import ControllerNode, Inventory, Playbook
+from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import (
@@ -36,6 +37,7 @@ from migrate.model.views import (
     ZookeeperView,
     whole_or_unknown,
 )
+from migrate.observe.metadata_logs import metadata_logs
 from migrate.zookeeper.again import Rereader
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles, open_files, view_of_files
@@ -213,6 +215,13 @@ class Sources:
     def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
         """Copies beside each broker's configuration, and each meta.properties as it is."""
         return {node.id: kept_files(self.files, node.id, configs.get(node.id)) for node in self.inventory.brokers}
+
+    def metadata_logs(self) -> MetadataLogs | Unknown:
+        """The controllers' metadata directories, read through: to be asked while no controller runs."""
+        if self._collected is not None:
+            return Unknown("the collector's files hold no metadata logs")
+        directories = {node.id: pathlib.Path(node.metadata_directory) for node in self.inventory.controllers}
+        return metadata_logs(directories, self.digester)
 
 
 def _disks_of(collected: Mapping[NodeId, Collected], node: NodeId) -> BrokerDisks | Unknown:

@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 from migrate.model.ids import NodeId
+from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, NoFile
+from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, NoFile, ServiceState, Stopped
 from migrate.model.world import NOT_ASKED, Need, World
 from migrate.observe import analysis
 from migrate.observe.ledgers import pure_ledger
@@ -42,6 +43,8 @@ class ClusterObserver:
         asked = bool(wanted & {Need.LIVE, Need.CONTROLLER_NAMES})
         live = self._start(asked and not late, look)
         disks = self._start(Need.DISKS in wanted, lambda: self._disks(configs))
+        wanted = wanted | ({Need.SERVICES} if Need.METADATA_LOGS in wanted else frozenset())
+        services = self.sources.service_states() if Need.SERVICES in wanted else NOT_ASKED
         world = World(
             inventory=self.sources.inventory,
             playbook=self.sources.playbook,
@@ -50,8 +53,9 @@ class ClusterObserver:
             live=_result(live),
             disks=_result(disks),
             configs=configs,
-            services=self.sources.service_states() if Need.SERVICES in wanted else NOT_ASKED,
+            services=services,
             backups=self._backups(configs) if Need.BACKUPS in wanted else NOT_ASKED,
+            metadata_logs=self._metadata_logs(services) if Need.METADATA_LOGS in wanted else NOT_ASKED,
             today=datetime.now(UTC).date().isoformat(),
             facts=facts,
         )
@@ -68,6 +72,16 @@ class ClusterObserver:
 
     def _backups(self, configs: Configs | Unknown) -> Mapping[NodeId, KeptFiles | Unknown] | Unknown:
         return configs if isinstance(configs, Unknown) else self.sources.backups(configs)
+
+    def _metadata_logs(self, services: Mapping[NodeId, ServiceState] | Unknown) -> MetadataLogs | Unknown:
+        """A log that is still written says nothing of its end, and is too long to be read with every look."""
+        if isinstance(services, Unknown):
+            return services
+        for node in self.sources.inventory.controllers:
+            state = services.get(node.id, Unknown("not looked at"))
+            if not isinstance(state, Stopped):
+                return Unknown(f"controller {int(node.id)} runs, or its process cannot be seen: its log may still grow")
+        return self.sources.metadata_logs()
 
     def _kraft(self, configs: Configs | Unknown) -> KraftView | Unknown:
         """Controllers without a file were never started: no connection is tried then."""

@@ -30,12 +30,22 @@ from migrate.steps.look import WatchCopy
 from migrate.steps.rollback import gates
 from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside, left_over
-from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers
+from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers, epoch_low
 from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadataAside, StopStuckControllers, stuck
+from migrate.steps.rollback.finish import FinishDualWrite
 from migrate.steps.rollback.restore import to_migration, to_zookeeper
 
 PLANNED_ON: Final = frozenset(
-    {Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.BACKUPS}
+    {
+        Need.ZOOKEEPER,
+        Need.KRAFT,
+        Need.DISKS,
+        Need.LIVE,
+        Need.CONFIGS,
+        Need.SERVICES,
+        Need.BACKUPS,
+        Need.METADATA_LOGS,
+    }
 )
 TOLD: Final = ("B-MIG-01", "I-MIG-08", "W-MIG-09", "W-MIG-10")  # besides RBK: where it stands, whether it is stuck
 GONE: Final = "the way back is gone"
@@ -123,12 +133,15 @@ def steps_of(world: World, start: Start) -> Iterator[Step]:
         first = (*start.kraft, *(node for node in start.migration if node in start.down))
         yield from (RollBackToMigrationMode(node) for node in order if node in first)
     assert not isinstance(world.zookeeper, Unknown)
-    leading = _kraft_leads(world.zookeeper)
+    leading = _kraft_leads(world.zookeeper) or epoch_low(world)
     due = (*start.kraft, *start.migration, *(node for node in start.zookeeper if node in start.down))
     rolls = [RollToZookeeperMode(node) for node in order if node in due]
+    lacks = not start.controllers and isinstance(gates.unwritten(world), str)
+    if lacks:
+        yield FinishDualWrite()
     if start.controllers or leading or rolls:
         yield KeepZookeeper()
-    if start.controllers:
+    if start.controllers or lacks:
         yield StopControllers()
     if start.controllers or leading or rolls:
         yield HandBackControl()

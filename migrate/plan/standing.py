@@ -40,7 +40,8 @@ from migrate.model.views import (
     ZookeeperView,
 )
 from migrate.model.world import World
-from migrate.steps import facts
+from migrate.steps import facts, gates
+from migrate.steps.rollback.gates import unwritten
 
 MODES: Final = {"zookeeper": Mode.ZOOKEEPER, "migration": Mode.MIGRATION, "kraft": Mode.KRAFT}
 FLAGS: Final = {"controller": Flag.ON, "finalized": Flag.OFF}
@@ -82,6 +83,7 @@ def standing_of(world: World, *, finalizing: bool = False) -> Standing | Unknown
         views=_views(world),
         epoch_low=_epoch_low(world.zookeeper),
         finalizing=finalizing,
+        old_log=_old_log(world, world.zookeeper),
     )
 
 
@@ -221,8 +223,15 @@ def _owner(view: ZookeeperView) -> Owner:
     return Owner.ZOOKEEPER if view.controller.ephemeral else Owner.KRAFT
 
 
+def _old_log(world: World, view: ZookeeperView) -> bool:
+    """Is it known that controllers which do not run have the metadata of a quorum that was given up?"""
+    return not isinstance(world.metadata_logs, Unknown) and gates.old_log(view, world.metadata_logs) is not None
+
+
 def _views(world: World) -> Views:
-    """A comparison that was not made is none that found nothing."""
+    """A comparison that was not made is none that found nothing; what stopped controllers left unwritten is known."""
+    if isinstance(world.kraft, Unknown) and isinstance(unwritten(world), str):
+        return Views.BEHIND
     if isinstance(world.diff, Unknown) or world.diff.unsettled:
         return Views.UNSEEN
     return Views.DIFFER if world.diff.unexcused else Views.EQUAL

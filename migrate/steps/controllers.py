@@ -112,7 +112,7 @@ class StartControllers(BaseStep):
     kind: ClassVar[str] = "start-controllers"
     stage_is: ClassVar[Stage] = Stage.CONTROLLERS
     title: ClassVar[str] = "start the controllers with the migration flag"
-    needs: ClassVar[frozenset[Need]] = LOOK | {Need.LIVE}
+    needs: ClassVar[frozenset[Need]] = LOOK | {Need.LIVE, Need.METADATA_LOGS}
     proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.LIVE, Need.KRAFT}
     undo: ClassVar[str] = "stop the controllers and delete /migration"
     proof: ClassVar[str] = (
@@ -141,7 +141,12 @@ class StartControllers(BaseStep):
 
     def check(self, world: World) -> Readiness:
         """No blocker; every file has the flag."""
-        return gates.first(gates.no_blockers(world, self.stage), _all_flagged(world), gates.replicas_full(world))
+        return gates.first(
+            gates.no_blockers(world, self.stage),
+            all_flagged(world),
+            gates.logs_belong(world),
+            gates.replicas_full(world),
+        )
 
     def progress(self, world: World) -> Progress:
         """How many of them live?"""
@@ -154,12 +159,12 @@ class StartControllers(BaseStep):
 
     def resume(self, world: World) -> Readiness:
         """Some run already: the flag in every file, and still no copy that this quorum has not made."""
-        return gates.first(_all_flagged(world), _no_other_copy(world))
+        return gates.first(all_flagged(world), _no_other_copy(world))
 
     def do(self, world: World, effects: Effects) -> None:
         """Start those that do not run; the flag is looked at again first."""
         assert not isinstance(world.services, Unknown)
-        if not isinstance(_all_flagged(world), Ready):
+        if not isinstance(all_flagged(world), Ready):
             return
         for node in world.inventory.controllers:
             if not isinstance(world.services.get(node.id), Running):
@@ -171,7 +176,8 @@ class StartControllers(BaseStep):
         return gates.as_outcome(found, "quorum healthy; every controller registered with the flag; state PRE_MIGRATION")
 
 
-def _all_flagged(world: World) -> Readiness:
+def all_flagged(world: World) -> Readiness:
+    """Every controller's file has the flag: one without it finalizes by being elected."""
     for node in world.inventory.controllers:
         file = facts.config(world, node.id)
         if not isinstance(file, ConfigFile):

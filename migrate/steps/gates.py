@@ -12,9 +12,19 @@ from migrate.model import availability
 from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
+from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import LiveView, MetadataAnswer, NodeAnswer, Quorum, Running
+from migrate.model.views import (
+    LiveView,
+    MetadataAnswer,
+    MigrationZnode,
+    NodeAnswer,
+    NoZnode,
+    Quorum,
+    Running,
+    ZookeeperView,
+)
 from migrate.model.words import plural, registered_as
 from migrate.model.world import World
 
@@ -253,6 +263,37 @@ def state_is(world: World, *states: ZkMigrationState) -> Readiness:
         )
     wanted = " or ".join(state.name for state in states)
     return Refused(f"the metadata says {world.kraft.migration_state.name}, not {wanted}")
+
+
+def logs_belong(world: World) -> Readiness:
+    """Controllers that are to be started have logs that /migration belongs to, or none.
+
+    A half-done way back deletes /migration before it sets the controllers' metadata aside.  Started then, a log at
+    MIGRATION waits for ever, and one that knows brokers copies as if they were there.
+    """
+    if isinstance(world.zookeeper, Unknown):
+        return world.zookeeper
+    states = {} if isinstance(world.services, Unknown) else world.services
+    if any(isinstance(states.get(node.id), Running) for node in world.inventory.controllers):
+        return Ready()  # they were started before this look: what they are is read off the quorum
+    if isinstance(world.metadata_logs, Unknown):
+        return world.metadata_logs
+    old = old_log(world.zookeeper, world.metadata_logs)
+    return Ready() if old is None else Refused(f"{old}: finish the way back first, with `rollback plan`")
+
+
+def old_log(view: ZookeeperView, logs: MetadataLogs) -> str | None:
+    """What a half-done way back, or a copy that is stuck, has left of a quorum; None where /migration goes with it."""
+    znode = view.migration
+    if isinstance(znode, MigrationZnode) and znode.offset > 0:
+        return None  # whether the log has made that copy is another rule's
+    word = "absent" if isinstance(znode, NoZnode) else "without an offset"
+    if logs.state in (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION):
+        return f"the metadata of controllers {list(logs.holders)} says {logs.state.name}, /migration is {word}"
+    if isinstance(znode, NoZnode) and logs.registered:
+        known = f"knows brokers {list(logs.registered)}"
+        return f"the metadata of controllers {list(logs.holders)} {known}, /migration is absent"
+    return None
 
 
 def views_equal(world: World, down: int | None = None) -> Readiness:

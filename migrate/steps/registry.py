@@ -20,6 +20,7 @@ from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookee
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside
 from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers
 from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadataAside, StopStuckControllers
+from migrate.steps.rollback.finish import FinishDualWrite
 
 KINDS: Final[Mapping[str, Any]] = {
     cls.kind: cls
@@ -43,6 +44,7 @@ KINDS: Final[Mapping[str, Any]] = {
         ReleaseZookeeper,
         ProveFinal,
         RollBackToMigrationMode,
+        FinishDualWrite,
         KeepZookeeper,
         StopControllers,
         HandBackControl,

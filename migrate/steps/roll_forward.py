@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from migrate.model.outcome import Outcome, Readiness, Unknown
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.world import Need, World
 from migrate.steps import gates
@@ -28,6 +29,21 @@ def finalized_early(world: World) -> bool:
     if isinstance(world.kraft, Unknown) or not finalized(world):
         return False
     return any(entry.migrating for entry in world.kraft.brokers.values())
+
+
+def forward_order(world: World) -> tuple[int, ...]:
+    """Brokers by id, but first those that were restarted since, or are down: nothing makes them whole but their roll.
+
+    A controller without the flag takes no registration of a broker outside KRaft mode: its session in the metadata
+    ends, and it stays fenced.  Another one stopped beside it would take partitions away that need not go.
+    """
+    known = {} if isinstance(world.kraft, Unknown) else world.kraft.brokers
+
+    def lost(broker: int) -> bool:
+        found = known.get(NodeId(broker))
+        return found is None or found.fenced
+
+    return tuple(sorted((int(node.id) for node in world.inventory.brokers), key=lambda node: (not lost(node), node)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,10 +76,22 @@ class RollForward(RollToKraft):
         """Healthy disks, an accepted loss, the brokers before it proven, a healthy quorum."""
         return gates.first(
             gates.state_is(world, ZkMigrationState.POST_MIGRATION),
+            self._lost_ones_first(world),
             gates.disks_healthy(world, self.broker),
             *(can_be_unfenced(world, broker) for broker in kraft_brokers(world)),
             gates.stop_is_accepted(world, self.broker),
             gates.quorum_healthy(world),
+        )
+
+    def _lost_ones_first(self, world: World) -> Readiness:
+        """None that still serves is stopped beside one that is lost: that one may have become so after the plan."""
+        assert not isinstance(world.kraft, Unknown)  # the gate before asked it
+        lost = {int(node) for node, entry in world.kraft.brokers.items() if entry.migrating and entry.fenced}
+        if not lost - {self.broker} or self.broker in lost:
+            return Ready()
+        return Refused(
+            f"brokers {sorted(lost)} were restarted or are down, and nothing but their own roll makes them whole: plan "
+            "anew, they come first"
         )
 
     def resume(self, world: World) -> Readiness:

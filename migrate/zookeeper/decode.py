@@ -25,7 +25,7 @@ LEADER_RECOVERING: Final = 1
 # of up to nine digits are in their range
 _NUMBER: Final = rb"(?:0|[1-9][0-9]{0,8})"
 STATE: Final = re.compile(
-    rb'\{"controller_epoch":%b,"leader":(-1|%b),"version":1,"leader_epoch":(%b),"isr":\[((?:%b(?:,%b)*)?)\]\}'
+    rb'\{"controller_epoch":(%b),"leader":(-1|%b),"version":1,"leader_epoch":(%b),"isr":\[((?:%b(?:,%b)*)?)\]\}'
     % ((_NUMBER,) * 5)
 )
 
@@ -41,13 +41,14 @@ class TopicZnode:
 
 
 class PartitionState(NamedTuple):
-    """/brokers/topics/T/partitions/P/state, and its mzxid."""
+    """/brokers/topics/T/partitions/P/state, and its mzxid; `controller_epoch` is that of its writer, -1 for none."""
 
     leader: int
     leader_epoch: int
     isr: list[int]
     recovery: int
     mzxid: int
+    controller_epoch: int = -1
 
 
 def cluster_id(path: str, data: bytes | None) -> str:
@@ -124,20 +125,20 @@ def partition_state(path: str, data: bytes | None, mzxid: int) -> PartitionState
     """
     written = STATE.fullmatch(data) if data else None
     if written is not None:
-        number, term, members = written.groups()
+        writer, number, term, members = written.groups()
         ids = [*map(int, members.split(b","))] if members else []
         if len(set(ids)) == len(ids):
-            return PartitionState(int(number), int(term), ids, 0, mzxid)
+            return PartitionState(int(number), int(term), ids, 0, mzxid, int(writer))
     plain = _plain_state(data) if data else None
     if plain is None:
         return _strict_partition_state(path, data, mzxid)
-    leader, epoch, isr, recovery = plain
-    return PartitionState(leader, epoch, list(isr), recovery, mzxid)
+    leader, epoch, isr, recovery, writer = plain
+    return PartitionState(leader, epoch, list(isr), recovery, mzxid, writer)
 
 
 @functools.lru_cache(maxsize=1 << 14)
-def _plain_state(data: bytes) -> tuple[int, int, tuple[int, ...], int] | None:
-    """Leader, epoch, ISR and recovery state of data without doubt or escape; None: look closer.
+def _plain_state(data: bytes) -> tuple[int, int, tuple[int, ...], int, int] | None:
+    """Leader, epoch, ISR, recovery state and controller's epoch of data without doubt or escape; None: look closer.
 
     Cached: the states of a cluster's partitions repeat each other.
     """
@@ -153,16 +154,17 @@ def _plain_state(data: bytes) -> tuple[int, int, tuple[int, ...], int] | None:
         values.get("leader"),
         values.get("leader_epoch"),
         values.get("leader_recovery_state", 0),
+        values.get("controller_epoch", -1),
     )
     isr = values.get("isr")
     if {*map(type, numbers)} != {int} or type(isr) is not list or not {*map(type, isr)} <= {int}:
         return None
-    version, leader, epoch, recovery = numbers
+    version, leader, epoch, recovery, writer = numbers
     if version != 1 or not -1 <= leader < INT32 or not 0 <= epoch < INT32 or recovery not in (0, LEADER_RECOVERING):
         return None
     if isr and (min(isr) < 0 or max(isr) >= INT32 or len(set(isr)) != len(isr)):
         return None
-    return leader, epoch, tuple(isr), recovery
+    return (leader, epoch, tuple(isr), recovery, writer) if -1 <= writer < INT32 else None
 
 
 def _strict_partition_state(path: str, data: bytes | None, mzxid: int) -> PartitionState:
@@ -171,8 +173,9 @@ def _strict_partition_state(path: str, data: bytes | None, mzxid: int) -> Partit
     recovery = 0
     if fields.has("leader_recovery_state"):
         recovery = fields.integer("leader_recovery_state", low=0, high=LEADER_RECOVERING + 1)
+    writer = fields.integer("controller_epoch") if fields.has("controller_epoch") else -1
     return PartitionState(
-        fields.integer("leader"), fields.integer("leader_epoch", low=0), fields.node_ids("isr"), recovery, mzxid
+        fields.integer("leader"), fields.integer("leader_epoch", low=0), fields.node_ids("isr"), recovery, mzxid, writer
     )
 
 

@@ -131,7 +131,14 @@ def view_of(reader: TreeReader, connect: str, digester: Digester, secret: str | 
         undecodable=tuple(secrets.undecodable),
         mzxids=_mzxids(found, set(rows.where), digester),
         controller_epoch_version=znodes[layout.CONTROLLER_EPOCH].version if layout.CONTROLLER_EPOCH in znodes else -1,
+        state_epoch=_state_epoch(found),
     )
+
+
+def _state_epoch(found: Collected) -> int:
+    """The highest controller epoch that a partition's state was written with; -1 where there is none."""
+    states = (state for states in found.states.values() for state in states.values())
+    return max((state.controller_epoch for state in states if not isinstance(state, Absent)), default=-1)
 
 
 def _attempt(found: Collected, part: ZnodePart, decoded: Callable[[], T], otherwise: U) -> T | U:

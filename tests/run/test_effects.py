@@ -301,10 +301,11 @@ def test_what_is_set_aside_gets_a_name_that_nothing_has(rig: Rig) -> None:
 @pytest.mark.parametrize("looks", [[Running(7, 1.0, None)], [Stopped(), Running(7, 1.0, None)], [Unknown("/proc")]])
 def test_nothing_is_taken_from_under_a_process_that_lives_again(rig: Rig, looks: list[ServiceState]) -> None:
     """Its owner may start a crashed one between the look and the act: seen at the last moment, under the lock."""
-    for act in (lambda: rig.effects.set_aside(NODE, PATH), lambda: rig.effects.delete_znode("/migration", 7, (NODE,))):
+    acts: tuple[Act, ...] = (lambda e: e.set_aside(NODE, PATH), lambda e: e.delete_znode("/migration", 7, (NODE,)))
+    for act in acts:
         rig.log.states = list(looks)
         with pytest.raises(ProcessNotStopped, match="lives again or cannot be seen"):
-            act()
+            act(rig.effects)
     assert not [said for said in rig.log.said if said.startswith(("rename", "delete"))]
 
 

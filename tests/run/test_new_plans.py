@@ -14,6 +14,7 @@ from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
+from migrate.model.world import World
 from migrate.plan.build import build
 from migrate.run.proven import by_journals
 from migrate.run.takeover import what_is_found
@@ -111,6 +112,55 @@ def test_brokers_left_by_an_early_finalize_are_rolled_forward(tmp_path: Path) ->
     run(cluster, plan, tmp_path)
     assert cluster.registered == {0: "kraft", 1: "kraft", 2: "kraft"}
     assert {cluster.modes[node] for node in (3000, 3001, 3002)} == {"finalized"}
+
+
+def finalized_by_accident(folder: Path) -> SimulatedCluster:
+    """All in migration mode; a controller without the flag was elected."""
+    cluster = after("copy/copy", folder)
+    cluster.modes[3001] = "finalized"
+    del cluster.running[3000]
+    cluster._elect()
+    cluster.start(NodeId(3000))
+    assert cluster.finalized
+    cluster.modes[3001] = "controller"
+    return cluster
+
+
+def restarted(cluster: SimulatedCluster, broker: int) -> None:
+    """A broker in migration mode that was restarted since: refused, it never becomes whole (KAFKA-20960)."""
+
+    def bend(world: World) -> World:
+        kraft, live = world.kraft, world.live
+        if isinstance(kraft, Unknown) or isinstance(live, Unknown) or cluster.modes[broker] == "kraft":
+            return world
+        fenced = {**kraft.brokers, NodeId(broker): replace(kraft.brokers[NodeId(broker)], fenced=True)}
+        metadata = {**live.metadata, NodeId(broker): Unknown("connection refused")}
+        return replace(world, kraft=replace(kraft, brokers=fenced), live=replace(live, metadata=metadata))
+
+    cluster.bend = bend
+
+
+@pytest.mark.parametrize("broker", [0, 1, 2])
+def test_a_broker_that_was_restarted_after_an_early_finalize_is_rolled_first(broker: int, tmp_path: Path) -> None:
+    """Nothing but its own roll makes it whole: the others would wait for ever, or stop beside it."""
+    cluster = finalized_by_accident(tmp_path)
+    restarted(cluster, broker)
+    cluster.done.clear()
+    run(cluster, plan_for(cluster), tmp_path)
+    stops = [act for act in cluster.done if act in ("stop 0", "stop 1", "stop 2")]
+    assert stops == [f"stop {node}" for node in sorted((0, 1, 2), key=lambda node: (node != broker, node))]
+    assert cluster.registered == {0: "kraft", 1: "kraft", 2: "kraft"}
+
+
+def test_none_is_stopped_beside_a_broker_that_was_lost_after_the_plan(tmp_path: Path) -> None:
+    """The plan's order was right when it was made: a new one begins with the lost one."""
+    cluster = finalized_by_accident(tmp_path)
+    plan = plan_for(cluster)
+    restarted(cluster, 2)
+    cluster.done.clear()
+    with pytest.raises(PlanStopped, match=r"brokers \[2\] were restarted or are down"):
+        run(cluster, plan, tmp_path)
+    assert cluster.done == []
 
 
 LOOKED = [name for name in IDS if name.startswith(("discover", "assess", "prepare/back"))]

@@ -13,11 +13,13 @@ import pytest
 from migrate.errors import MigrateError, NothingToPlan, PlanStopped
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
-from migrate.model.outcome import Ready
+from migrate.model.outcome import Ready, Refused, Unknown
 from migrate.model.plan import Plan
+from migrate.model.world import Need, World
 from migrate.plan import rollback
 from migrate.run import journal as journals
 from migrate.steps import configuration
+from migrate.steps.controllers import StartControllers
 from tests.run.test_engine import plan_for, run
 from tests.testing import worlds
 from tests.testing.killing import memory_folder
@@ -262,6 +264,78 @@ def test_killed_after_any_effect_a_new_plan_without_the_journal_ends_the_same(tm
             is_back(cluster)
 
 
+# -- what was committed at the last moment ---------------------------------------------------------------------------
+def test_a_topic_made_as_the_controllers_stop_is_not_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Committed after the last look at dual write: refused, and a new plan starts the controllers to write it."""
+    start = at("hybrid", tmp_path / "forward")
+    start.unwritten_at_stop = 2
+    cluster = deepcopy(start)
+    with pytest.raises(PlanStopped, match=r"metadata up to offset .* is committed, /migration stands at"):
+        go_back(cluster, tmp_path / "back")
+    assert "delete /controller" not in cluster.done
+    plan = way_back(cluster)
+    kinds = [step.kind for step in plan.steps]
+    assert kinds[:4] == ["finish-dual-write", "keep-zookeeper", "stop-controllers", "hand-back-control"]
+    go_back(cluster, tmp_path / "back anew")
+    is_back(cluster)
+    monkeypatch.setattr("migrate.steps.rollback.gates.zookeeper_has_all", ready)
+    assert "a topic is lost: ZooKeeper never got it" in harmed(start, tmp_path / "lost")
+
+
+def test_logs_that_prove_nothing_hold_the_way_back(tmp_path: Path) -> None:
+    """Unreadable directories, or too few of them."""
+    for reason, change in (
+        ("unreadable", lambda world: replace(world, metadata_logs=Unknown("unreadable"))),
+        ("tail unproven", unproven),
+    ):
+        cluster = at("hybrid", tmp_path / "forward")
+        cluster.bend = change
+        with pytest.raises(PlanStopped, match=f"is not known .*{reason}"):
+            go_back(cluster, tmp_path / reason)
+        assert "delete /controller" not in cluster.done
+
+
+def unproven(world: World) -> World:
+    """Logs of a minority."""
+    if isinstance(world.metadata_logs, Unknown):
+        return world
+    return replace(world, metadata_logs=replace(world.metadata_logs, end=Unknown("tail unproven")))
+
+
+# -- what another hand did -------------------------------------------------------------------------------------------
+def test_where_controller_was_deleted_by_hand_the_epoch_is_found_in_what_kraft_wrote(tmp_path: Path) -> None:
+    """The broker that took it has too low an epoch: raised above the states', and claimed again."""
+    cluster = at("hybrid", tmp_path / "forward")
+    cluster.kraft_epoch = cluster.highest_epoch = 40
+    for node in (3001, 3002, 3000):
+        cluster.stop(NodeId(node), 1.0)
+    cluster.owner = None
+    cluster._claim()
+    assert cluster.harms == ["/controller_epoch 7 is not above 40: leaders will stay -1"]
+    cluster.harms.clear()
+    go_back(cluster, tmp_path / "back")
+    is_back(cluster)
+    assert cluster.done.index("set /controller_epoch 40") < cluster.done.index("delete /controller")
+
+
+@pytest.mark.parametrize("entry", ["half of the first roll", "hybrid"])
+def test_forward_over_a_way_back_that_is_half_done_is_not_planned(tmp_path: Path, entry: str) -> None:
+    """The old quorum still lies there: started, it would wait for ever, or copy with brokers that it only remembers."""
+    cluster = at(entry, tmp_path / "forward")
+    plan = way_back(cluster)
+    last = next(number for number, step in enumerate(plan.steps) if step.kind == "set-controller-aside")
+    (tmp_path / "back").mkdir()
+    run(cluster, replace(plan, steps=plan.steps[:last]), tmp_path / "back")
+    with pytest.raises(NothingToPlan, match="a way back is half done") as caught:
+        plan_for(cluster)
+    assert "rollback plan" in caught.value.next_step
+    assert isinstance(StartControllers().check(cluster.observe(frozenset(Need) - {Need.DIFF}, {})), Refused)
+    go_back(cluster, tmp_path / "rest")
+    forward(cluster, tmp_path / "again")
+    assert cluster.finalized
+    assert cluster.harms == []
+
+
 # -- without a guard -------------------------------------------------------------------------------------------------
 def ready(*_: object) -> Ready:
     """A guard that was switched off."""
@@ -312,6 +386,7 @@ def test_controllers_that_run_keep_their_znode(tmp_path: Path, monkeypatch: pyte
         cluster = at("hybrid", tmp_path / "forward")
         if off:
             monkeypatch.setattr("migrate.steps.rollback.gates.controllers_gone", ready)
+            monkeypatch.setattr("migrate.steps.rollback.gates.zookeeper_has_all", ready)
             monkeypatch.setattr("migrate.run.effects.JournaledEffects._hold_down", lambda *_: None)
         (tmp_path / name).mkdir()
         with contextlib.suppress(MigrateError):

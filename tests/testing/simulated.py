@@ -15,6 +15,7 @@ from migrate.hosts.backups import BACKUP_SUFFIX
 from migrate.hosts.properties import parse
 from migrate.model.difference import DiffReport
 from migrate.model.ids import MIGRATING, NodeId
+from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import (
@@ -249,6 +250,7 @@ class SimulatedCluster:
             live=self._live(live(base)),
             configs=self._configs(),
             services={node: self.state(node) for node in (*BROKERS, *CONTROLLERS)},
+            metadata_logs=self._metadata_logs(),
             facts=facts,
         )
         world = self.bend(world)
@@ -257,6 +259,12 @@ class SimulatedCluster:
         if Need.DIFF in needs and isinstance(world.diff, Unknown) and self.copied and not self.finalized:
             world = replace(world, diff=DiffReport(kraft(world).offset, 0, {"topic": {"EQUAL": 3}}, ()))
         return world
+
+    def _metadata_logs(self) -> MetadataLogs | Unknown:
+        """As stopped controllers leave them; a formatted directory alone is no log."""
+        if any(int(node) in self.running for node in CONTROLLERS):
+            return Unknown("a controller runs")
+        return MetadataLogs()
 
     def _stage(self) -> Stage:
         if self.finalized:

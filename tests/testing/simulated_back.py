@@ -14,6 +14,7 @@ from migrate.errors import ZnodeChanged
 from migrate.hosts.backups import ASIDE_SUFFIX, kept_files
 from migrate.hosts.meta_properties import decode
 from migrate.model.ids import NodeId
+from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import (
@@ -56,6 +57,9 @@ class TwoWay(SimulatedCluster):
     lingering: dict[int, int] = field(default_factory=dict)  # broker -> looks until the session it left ends
     stale: set[int] = field(default_factory=set)  # brokers that send the epoch of a quorum that is gone, for ever
     sessions: dict[int, int] = field(default_factory=dict)  # broker -> number of its registration
+    unwritten_at_stop: int = 0  # records that are committed as the next quorum loses its majority
+    unwritten: int = 0  # records that are committed, and that dual write has not brought to ZooKeeper
+    claimed: int = 3  # the epoch with which the owner of /controller took it
     harms: list[str] = field(default_factory=list)
 
     # -- processes ---------------------------------------------------------------------------------------------------
@@ -64,7 +68,10 @@ class TwoWay(SimulatedCluster):
         number = int(node)
         if number in self.believes_kraft and self.leader is None:
             self.harms.append(f"broker {number} hangs 300 s in its controlled shutdown")
+        led = self.leader is not None
         SimulatedCluster.stop(self, node, timeout)
+        if led and self.leader is None:
+            self.unwritten, self.unwritten_at_stop = self.unwritten + self.unwritten_at_stop, 0
         self._gone(number)
 
     def kill(self, node: int) -> None:
@@ -116,6 +123,8 @@ class TwoWay(SimulatedCluster):
             self.kraft_epoch += 1
         if self.migration is None:
             self.migration, self.migration_version = -1, 0
+        if self.leader != before and self.unwritten and self.migration > 0:  # it leads, and writes what is missing
+            self.migration, self.unwritten = self.migration + self.unwritten, 0
         if self.copied and self.leader != before:
             self._take_over(self.leader)
 
@@ -148,6 +157,7 @@ class TwoWay(SimulatedCluster):
             return
         self.owner, self.owner_version = ("zookeeper", min(self.sessions)), self.owner_version + 1
         self.epoch, self.epoch_version = self.epoch + 1, self.epoch_version + 1
+        self.claimed = self.epoch
         if self.epoch <= self.highest_epoch:
             self.harms.append(f"/controller_epoch {self.epoch} is not above {self.highest_epoch}: leaders will stay -1")
 
@@ -167,7 +177,9 @@ class TwoWay(SimulatedCluster):
             self._same_version(path, version, self.owner_version)
             if self.leader is not None or any(int(node) in self.running for node in CONTROLLERS):
                 self.harms.append("/controller was deleted while a controller runs: it claims it again")
-            if self.owner[0] == "zookeeper":
+            if self.owner[0] == "kraft" and self.unwritten:
+                self.harms.append("a topic is lost: ZooKeeper never got it")
+            if self.owner[0] == "zookeeper" and self.claimed > self.highest_epoch:
                 self.harms.append("/controller of a broker was deleted")
             self.owner = None
             self._claim()
@@ -220,6 +232,19 @@ class TwoWay(SimulatedCluster):
         if self.leader is None and self.owner is not None and self.owner[0] == "zookeeper":
             self.believes_kraft = {node: left - 1 for node, left in self.believes_kraft.items() if left > 1}
 
+    def _metadata_logs(self) -> MetadataLogs | Unknown:
+        found = SimulatedCluster._metadata_logs(self)
+        if isinstance(found, Unknown) or self.kraft_epoch == 0:
+            return found
+        return MetadataLogs(
+            holders=tuple(sorted(self.formatted)),
+            end=OFFSET + 1 + self.unwritten,
+            content=OFFSET + self.unwritten if self.copied else -1,
+            state=ZkMigrationState.MIGRATION if self.copied else ZkMigrationState.PRE_MIGRATION,
+            epoch=self.kraft_epoch,
+            registered=tuple(sorted(self.registered)),
+        )
+
     def _stage(self) -> Stage:
         if self.finalized:
             return Stage.FINALIZE
@@ -251,6 +276,7 @@ class TwoWay(SimulatedCluster):
             controller=controller,
             controller_epoch=self.epoch,
             controller_epoch_version=self.epoch_version,
+            state_epoch=self.highest_epoch,
             migration=migration,
         )
 

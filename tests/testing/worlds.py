@@ -13,6 +13,7 @@ from dataclasses import replace
 from migrate.hosts.properties import parse
 from migrate.model.ids import MIGRATING, DirectoryId, NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, Playbook
+from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.views import (
@@ -119,6 +120,7 @@ def world_at(stage: Stage) -> World:
         live=_live(stage),
         configs=_configs(stage, known),
         services=_services(stage, _configs(stage, known)),
+        metadata_logs=MetadataLogs(),
     )
 
 

@@ -145,9 +145,9 @@ def test_an_old_topic_has_no_id() -> None:
 
 def test_a_partition_state_keeps_the_order_of_the_isr_and_its_mzxid() -> None:
     """And leader_recovery_state stands only where it is not 0."""
-    assert decode.partition_state(PATH, raw(STATE), 9) == (1, 5, [1, 2], 0, 9)
+    assert decode.partition_state(PATH, raw(STATE), 9) == (1, 5, [1, 2], 0, 9, 3)
     assert decode.partition_state(PATH, raw({**STATE, "leader_recovery_state": 1}), 9).recovery == 1
-    assert decode.partition_state(PATH, raw({**STATE, "leader": -1, "isr": []}), 9) == (-1, 5, [], 0, 9)
+    assert decode.partition_state(PATH, raw({**STATE, "leader": -1, "isr": []}), 9) == (-1, 5, [], 0, 9, 3)
 
 
 @settings(max_examples=200)

@@ -50,6 +50,8 @@ def _provision(standing: Standing, guards: Guards) -> Choice | None:
     """Controllers: files, storage, processes."""
     if standing.metadata in COPIED:
         return None
+    if standing.old_log:
+        return Stop("the controllers' metadata is of a quorum that was given up: finish the way back first")
     if standing.metadata is Metadata.UNKNOWN and not all(_untouched(entry.file) for entry in standing.brokers):
         if standing.any_controller_up:
             return Wait("a majority of the controllers")

@@ -117,7 +117,8 @@ class ControllerAt:
 class Standing:
     """The whole cluster.  `finalizing`: the journal says that finalize was begun by us.
 
-    `epoch_low`: `/controller_epoch` is below KRaft's epoch in `/controller` (KAFKA-20488).
+    `epoch_low`: `/controller_epoch` is below KRaft's epoch in `/controller` (KAFKA-20488).  `old_log`: no controller
+    runs, and their metadata tells of a copy or of brokers that `/migration` does not: a way back is half done.
     """
 
     brokers: tuple[BrokerAt, ...]
@@ -128,6 +129,7 @@ class Standing:
     views: Views = Views.EQUAL
     epoch_low: bool = False
     finalizing: bool = False
+    old_log: bool = False
 
     @property
     def quorum_whole(self) -> bool:

@@ -146,11 +146,13 @@ class ProveZookeeperMode(BaseStep):
 def _epoch_raised(world: World) -> Readiness:
     """Above the KRaft epoch that this run noted: a ZooKeeper controller with a lower one is refused by its own data."""
     noted = world.facts.get(EPOCH_NOTE)
+    assert not isinstance(world.zookeeper, Unknown)  # the gate before asked it
+    epoch, states = world.zookeeper.controller_epoch, world.zookeeper.state_epoch
+    if not isinstance(epoch, int) or epoch < states:
+        return Refused(f"/controller_epoch is {epoch}, partition states were written at {states} (KAFKA-20488)")
     if noted is None:
         return Ready()
-    assert not isinstance(world.zookeeper, Unknown)  # the gate before asked it
-    epoch = world.zookeeper.controller_epoch
-    if isinstance(epoch, int) and epoch > int(noted):
+    if epoch > int(noted):
         return Ready()
     return Refused(f"/controller_epoch is {epoch}, the KRaft controllers were at {noted} (KAFKA-20488)")
 

@@ -14,7 +14,7 @@ from typing import ClassVar
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
-from migrate.model.stage import Stage
+from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import ConfigFile, ControllerZnode, MigrationZnode, NoZnode, NullZnode, Running, ZookeeperView
 from migrate.model.world import Need, World
@@ -125,7 +125,7 @@ class HandBackControl(BaseStep):
     kind: ClassVar[str] = "hand-back-control"
     stage_is: ClassVar[Stage] = Stage.COPY
     title: ClassVar[str] = "give control back to ZooKeeper, and see every broker believe it"
-    needs: ClassVar[frozenset[Need]] = LOOK
+    needs: ClassVar[frozenset[Need]] = LOOK | {Need.METADATA_LOGS}
     proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.CONTROLLER_NAMES}
     undo: ClassVar[str] = "none needed: migrate again later"
     proof: ClassVar[str] = (
@@ -137,16 +137,14 @@ class HandBackControl(BaseStep):
         """The znodes as they stand now; the epoch may still rise until the controllers are stopped."""
         if isinstance(world.zookeeper, Unknown):
             return (Action("?", "ZooKeeper", world.zookeeper.reason),)
-        view, found = world.zookeeper, []
-        if _kraft_owns(view):
-            assert isinstance(view.controller, ControllerZnode)
-            epoch = view.controller.kraft_epoch
-            raise_it = isinstance(view.controller_epoch, int) and view.controller_epoch < epoch
-            word = f"raise from {view.controller_epoch} to {epoch}" if raise_it else f"at least {epoch} already"
-            symbol = "~" if raise_it else "="
-            found.append(Action(symbol, layout.CONTROLLER_EPOCH, word, znode=layout.CONTROLLER_EPOCH))
-            word = f"delete: it is controller {view.controller.id}'s"
-            found.append(Action("-", layout.CONTROLLER, word, znode=layout.CONTROLLER))
+        view, due, found = world.zookeeper, epoch_due(world), []
+        low = epoch_low(world)
+        if _kraft_owns(view) or low:
+            word = f"raise from {view.controller_epoch} to {due}" if low else f"at least {due} already"
+            found.append(Action("~" if low else "=", layout.CONTROLLER_EPOCH, word, znode=layout.CONTROLLER_EPOCH))
+        if isinstance(view.controller, ControllerZnode) and (_kraft_owns(view) or low):
+            owner = f"controller {view.controller.id}'s" if _kraft_owns(view) else "of a broker with too low an epoch"
+            found.append(Action("-", layout.CONTROLLER, f"delete: it is {owner}", znode=layout.CONTROLLER))
         if not isinstance(view.migration, NoZnode):
             found.append(Action("-", layout.MIGRATION, f"delete: {_said(view)}", znode=layout.MIGRATION))
         return tuple(found)
@@ -156,14 +154,18 @@ class HandBackControl(BaseStep):
         return {"migration_znode:": facts.ABSENT, "controller_znode:": "zookeeper"}
 
     def check(self, world: World) -> Readiness:
-        """No controller lives, every broker can take over, and the znodes are known."""
-        return gates.first(back.controllers_gone(world), _all_back(world), _mendable(world))
+        """No controller lives, every broker can take over, the znodes are known, and ZooKeeper lacks nothing."""
+        return gates.first(
+            back.controllers_gone(world), _all_back(world), back.zookeeper_has_all(world), _mendable(world)
+        )
 
     def progress(self, world: World) -> Progress:
         """By the znodes themselves."""
         if isinstance(world.zookeeper, Unknown):
             return world.zookeeper
         kraft, migration = _kraft_owns(world.zookeeper), not isinstance(world.zookeeper.migration, NoZnode)
+        if not kraft and epoch_low(world):
+            return HalfDone("/controller was deleted, /controller_epoch not raised")
         if not kraft and not migration:
             return AlreadyDone("/migration is gone, and /controller is no controller's")
         return NotBegun() if kraft else HalfDone("/controller is deleted, /migration is not")
@@ -172,14 +174,12 @@ class HandBackControl(BaseStep):
         """What is missing of the three."""
         view = world.zookeeper
         assert not isinstance(view, Unknown)
-        owner = view.controller
-        if isinstance(owner, ControllerZnode) and _kraft_owns(view):
-            effects.note(EPOCH_NOTE, str(owner.kraft_epoch))
-            assert isinstance(view.controller_epoch, int)
-            if view.controller_epoch < owner.kraft_epoch:
-                effects.set_znode(
-                    layout.CONTROLLER_EPOCH, str(owner.kraft_epoch).encode(), view.controller_epoch_version
-                )
+        owner, due, low = view.controller, epoch_due(world), epoch_low(world)
+        if _kraft_owns(view) or low:
+            effects.note(EPOCH_NOTE, str(due))
+        if low:
+            effects.set_znode(layout.CONTROLLER_EPOCH, str(due).encode(), view.controller_epoch_version)
+        if isinstance(owner, ControllerZnode) and (_kraft_owns(view) or low):  # a broker's: it claims again, higher
             effects.delete_znode(layout.CONTROLLER, owner.version, _controllers(world))
         if isinstance(view.migration, MigrationZnode | NullZnode):
             effects.delete_znode(layout.MIGRATION, view.migration.version, _controllers(world))
@@ -209,6 +209,31 @@ def evidence(world: World) -> tuple[str, ...]:
 def _kraft_owns(view: ZookeeperView) -> bool:
     """Is /controller a KRaft controller's?  Before the copy it is a broker's, and not ours to delete."""
     return isinstance(view.controller, ControllerZnode) and not view.controller.ephemeral
+
+
+def epoch_due(world: World) -> int:
+    """What /controller_epoch has to reach: the highest epoch that /controller, partition states or logs know.
+
+    Where /controller was deleted by hand its KRaft epoch is gone; the states that KRaft wrote carry it, and brokers
+    still hold it against a controller with a lower one.  -1: nothing of KRaft was ever written.
+    """
+    if isinstance(world.zookeeper, Unknown):
+        return -1
+    view, logs = world.zookeeper, world.metadata_logs
+    known = [view.state_epoch]
+    if isinstance(view.controller, ControllerZnode):
+        known.append(view.controller.kraft_epoch)
+    if not isinstance(logs, Unknown) and logs.state is ZkMigrationState.MIGRATION:  # only then it ever claimed
+        known.append(logs.epoch)
+    return max(known)
+
+
+def epoch_low(world: World) -> bool:
+    """Is it known that /controller_epoch is below that?"""
+    if isinstance(world.zookeeper, Unknown):
+        return False
+    epoch = world.zookeeper.controller_epoch
+    return isinstance(epoch, int) and epoch < epoch_due(world)
 
 
 def _said(view: ZookeeperView) -> str:

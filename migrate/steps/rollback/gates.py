@@ -144,6 +144,41 @@ def dual_write_passed(world: World) -> Readiness:
     return Ready()
 
 
+def unwritten(world: World) -> str | Unknown | None:
+    """What the stopped controllers have committed and ZooKeeper lacks; None where it lacks nothing, or nothing counts.
+
+    Unknown where their logs do not prove it.  After the hand back nobody can ask: then it is not asked.
+    """
+    if isinstance(world.zookeeper, Unknown):
+        return world.zookeeper
+    view = world.zookeeper
+    if not isinstance(view.migration, MigrationZnode) or view.migration.offset <= 0:
+        return None  # nothing was ever copied: what ZooKeeper has is all that there is
+    if not isinstance(view.controller, ControllerZnode) or view.controller.ephemeral:
+        return None
+    logs = world.metadata_logs
+    if isinstance(logs, Unknown):
+        return logs
+    if isinstance(logs.end, Unknown):
+        return logs.end
+    if logs.content <= view.migration.offset:
+        return None
+    return f"metadata up to offset {logs.content} is committed, /migration stands at {view.migration.offset}"
+
+
+def zookeeper_has_all(world: World) -> Readiness:
+    """Nothing that is committed would be lost with the controllers: looked at on their disks, after they stopped."""
+    found = unwritten(world)
+    if isinstance(found, Unknown):
+        return Unknown(
+            f"whether ZooKeeper has all that the controllers committed is not known ({found.reason}): make their "
+            "metadata directories readable, or start them again with the flag, and plan the rollback anew"
+        )
+    if found is None:
+        return Ready()
+    return Refused(f"{found}: it would be lost. Plan the rollback anew: it starts the controllers again to write it")
+
+
 # -- znodes ------------------------------------------------------------------------------------------------------
 def zookeeper_controls(world: World) -> Readiness:
     """/controller is a living broker's, /migration is gone."""

@@ -156,7 +156,20 @@ def standing(cluster: Cluster) -> Standing:
         views=Views(common[G.VIEWS]),
         epoch_low=bool(common[G.EPOCH_LOW]),
         finalizing=bool(common[G.FINALIZING]),
+        old_log=_old_log(cluster),
     )
+
+
+def _old_log(cluster: Cluster) -> bool:
+    """What lies on the controllers' disks while none runs, against `/migration`."""
+    brokers, controllers, common = cluster
+    if any(entry[C.PROCESS] for entry in controllers) or not any(entry[C.FORMATTED] for entry in controllers):
+        return False
+    if common[G.ZNODE] in (Znode.COPIED, STALE):
+        return False
+    if common[G.META] in (Metadata.MIGRATION, Metadata.POST_MIGRATION):
+        return True
+    return common[G.ZNODE] == Znode.ABSENT and any(entry[B.REG] for entry in brokers)
 
 
 @cache

@@ -1,0 +1,98 @@
+"""What stopped controllers' logs prove: how far a majority wrote, and what of it ZooKeeper must have."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from migrate.model.ids import NodeId
+from migrate.model.metadata_logs import MetadataLogs
+from migrate.model.outcome import Unknown
+from migrate.model.stage import ZkMigrationState
+from migrate.observe.metadata_logs import metadata_logs
+from migrate.protocol.batches import split
+from migrate.protocol.records import settings, topics
+from tests.kraft.logs import DATA, STAGES, T1, batch, captured_log
+from tests.observe.test_metadata_files import DIGESTER, controller
+
+VOTERS = (3000, 3001, 3002)
+
+
+def hybrid(*more: bytes) -> tuple[bytes, int, int]:
+    """The log of a real migration as a broker is in KRaft mode: with it the end and the last epoch."""
+    raw = captured_log()[: STAGES["first-broker-kraft"][0]] + b"".join(more)
+    last = list(split(raw, where="test"))[-1]
+    return raw, last.last_offset + 1, last.epoch
+
+
+def looked_at(folder: Path, logs: dict[int, bytes]) -> MetadataLogs | Unknown:
+    """Directories with these logs; controllers without one have none."""
+    made = {node: controller(folder, node, raw) for node, raw in logs.items()}
+    return metadata_logs({NodeId(node): made.get(node, folder / f"none-{node}") for node in VOTERS}, DIGESTER)
+
+
+def test_the_last_content_of_a_real_log_is_found_below_its_noops(tmp_path: Path) -> None:
+    """A quiet quorum writes a NoOp twice a second: none of them has to reach ZooKeeper."""
+    raw, end, epoch = hybrid()
+    found = looked_at(tmp_path, dict.fromkeys(VOTERS, raw))
+    assert isinstance(found, MetadataLogs)
+    assert (found.end, found.state, found.holders) == (end, ZkMigrationState.MIGRATION, VOTERS)
+    assert found.epoch >= epoch
+    assert found.registered == (0, 1, 2)
+    longer = raw + batch((settings.NO_OP, {}), base=end, epoch=epoch)
+    again = looked_at(tmp_path / "noop", dict.fromkeys(VOTERS, longer))
+    assert isinstance(again, MetadataLogs)
+    assert (again.end, again.content) == (end + 1, found.content)
+    assert found.content < end
+
+
+def test_a_topic_made_at_the_last_moment_is_content(tmp_path: Path) -> None:
+    """Behind it a NoOp: the topic's offset is what /migration has to pass."""
+    raw, end, epoch = hybrid()
+    topic = batch((topics.TOPIC, {"name": "late", "topicId": T1}), base=end, epoch=epoch)
+    raw += topic + batch((settings.NO_OP, {}), base=end + 1, epoch=epoch)
+    found = looked_at(tmp_path, dict.fromkeys(VOTERS, raw))
+    assert isinstance(found, MetadataLogs)
+    assert (found.end, found.content) == (end + 2, end)
+
+
+def test_what_only_the_leader_wrote_was_promised_to_nobody(tmp_path: Path) -> None:
+    """No majority has it: it is not committed, and not missed."""
+    raw, end, epoch = hybrid()
+    late = raw + batch((topics.TOPIC, {"name": "late", "topicId": T1}), base=end, epoch=epoch)
+    found = looked_at(tmp_path, {3000: late, 3001: raw, 3002: raw})
+    assert isinstance(found, MetadataLogs)
+    assert found.end == end
+    assert found.content < end
+    two = looked_at(tmp_path / "two", {3000: late, 3001: late, 3002: raw})
+    assert isinstance(two, MetadataLogs)
+    assert (two.end, two.content) == (end + 1, end)
+
+
+def test_too_few_logs_prove_no_end(tmp_path: Path) -> None:
+    """One of three may lack what the others have."""
+    raw, _, _ = hybrid()
+    found = looked_at(tmp_path, {3000: raw})
+    assert isinstance(found, MetadataLogs)
+    assert isinstance(found.end, Unknown)
+    assert found.holders == (3000,)
+
+
+def test_a_damaged_log_counts_for_nothing(tmp_path: Path) -> None:
+    """Beside two whole ones, which heard of an epoch that the third may have led; alone nothing is known."""
+    raw, _, _ = hybrid()
+    found = looked_at(tmp_path, {3000: raw, 3001: raw, 3002: raw[:-5]})
+    assert isinstance(found, MetadataLogs)
+    assert isinstance(found.end, Unknown)
+    alone = looked_at(tmp_path / "alone", {3000: raw[:-5]})
+    assert isinstance(alone, Unknown)
+    assert "E-BATCH-02" in alone.reason
+
+
+def test_formatted_directories_hold_no_log(tmp_path: Path) -> None:
+    """What kafka-storage makes is a bootstrap.checkpoint; and nothing at all is nothing, too."""
+    assert looked_at(tmp_path, {}) == MetadataLogs()
+    home = tmp_path / "c3000"
+    home.mkdir()
+    shutil.copy(DATA / "bootstrap.checkpoint", home)
+    assert metadata_logs({NodeId(3000): home}, DIGESTER) == MetadataLogs()
