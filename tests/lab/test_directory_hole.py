@@ -19,11 +19,12 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from migrate.kafka.controller import ActiveController
+from migrate.kafka.controller import _assign as send
 from migrate.lab import breaking
 from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
 from migrate.lab.topology import Shape
-from migrate.model.ids import MIGRATING, UNASSIGNED, NodeId, directory_name
+from migrate.model.ids import LOST, MIGRATING, UNASSIGNED, NodeId, directory_name
 from migrate.model.outcome import Unknown
 from migrate.model.views import KraftView, LiveView
 from migrate.model.world import World
@@ -37,6 +38,8 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 ASSIGN_REPLICAS_TO_DIRS = 73
 BROKER, DISK = 0, 1
+WRONGED = 1  # the broker whose replicas a foreign tool assigns
+RANDOM = "AAAAAAAAAAEAAAAAAAAAZA"  # nobody's directory
 EARLY, LATE = "early", "late"  # made before the roll, and under the KRaft broker
 Partition = tuple[str, int]
 HUNG = "_MSG_TIMED_OUT"
@@ -49,6 +52,12 @@ class Story:
 
     lab: Lab
     observer: ClusterObserver
+    wrong: Mapping[tuple[str, int], str] | None = (
+        None  # (topic id, partition) of broker 1 -> what was sent from outside
+    )
+    recognised: Any = None
+    corrected: Any = None
+    afterwards: Any = None
     applied: Any = None
     verified: Any = None
     states: Mapping[Partition, str] | None = None
@@ -158,6 +167,11 @@ def tell(story: Story) -> Story:
     make(admin, EARLY, 36)
     hybrid = kraft_migrate("lab", "demo", "--dir", lab.topology.directory, "--until", "hybrid", "--no-load")
     assert hybrid.returncode == 0, hybrid.stderr[-3000:]
+    story.wrong = send_wrong_values(story)
+    story.until(whole)
+    story.recognised = command("directories", "verify", *inventory)
+    story.corrected = command("directories", "rescue", *inventory, "--yes")
+    story.afterwards = command("directories", "verify", *inventory)
     breaking.break_link(lab, BROKER, frozenset({ASSIGN_REPLICAS_TO_DIRS}))
     seed_some(story)
     planned, _ = command("plan", str(lab.playbook_path), "--stage", "kraft-mode")
@@ -212,6 +226,53 @@ def seed_some(story: Story) -> None:
     part = {directory: rows[::3] for directory, rows in to_send(world.ledger, BROKER).items()}
     epoch = metadata(world).brokers[NodeId(BROKER)].epoch
     assert not any(ActiveController(story.lab.inventory).assign(NodeId(BROKER), epoch, part).values())
+
+
+def send_wrong_values(story: Story) -> dict[tuple[str, int], str]:
+    """What a foreign tool might send for replicas of broker 1, which is in migration mode: five values, none right."""
+    world = story.world()
+    view = metadata(world)
+    proven = to_send(world.ledger, WRONGED)
+    (own, here), *_ = sorted(proven.items(), key=lambda item: -len(item[1]))
+    other = next(directory for directory in view.brokers[NodeId(WRONGED)].log_dirs if directory != own)
+    foreign = min(view.brokers[NodeId(2)].log_dirs)
+    values = (str(foreign), RANDOM, str(LOST), str(UNASSIGNED), str(other))
+    early = view.partitions.topic_id[view.partitions.topic.index(EARLY)]
+    sent = dict(zip([row for row in here if row[0] == early], values, strict=False))
+    assert len(sent) == len(values)
+    connection, _ = ActiveController(story.lab.inventory).connect()
+    with connection:
+        # not by `assign`, which refuses reserved ids
+        send(connection, NodeId(WRONGED), view.brokers[NodeId(WRONGED)].epoch, [(v, row) for row, v in sent.items()])
+    return sent
+
+
+def rows_sent_wrong(story: Story, answer: Any) -> dict[str, Any]:
+    """Value that was sent -> the ledger's row."""
+    assert story.wrong is not None
+    rows = {(row["topic_id"], row["partition"]): row for row in answer["replicas"] if row["broker"] == WRONGED}
+    return {value: rows[replica] for replica, value in story.wrong.items()}
+
+
+def test_wrong_values_from_outside_are_recognised_under_a_full_isr(story: Story) -> None:
+    """Foreign, random, LOST, UNASSIGNED, the broker's own other directory: with the id that is to be sent."""
+    answer, code = story.recognised
+    assert code == 2
+    rows = rows_sent_wrong(story, answer)
+    states = {value: row["state"] for value, row in rows.items()}
+    assert sorted(states.values()) == ["LOST", "MISMATCH", "MISMATCH", "MISMATCH", "UNASSIGNED"]
+    assert all(row["in_metadata"] == value for value, row in rows.items())
+    assert all(row["send"] == row["on_disk"] and row["mend"] for row in rows.values())
+
+
+def test_wrong_values_from_outside_are_mended_by_the_rescue(story: Story) -> None:
+    """A broker in migration mode never corrects them; UNASSIGNED is what it reports by itself later."""
+    answer, code = story.corrected
+    assert (code, answer["sent"]) == (0, True)
+    assert {row["kind"] for row in answer["stranded"]} == {"wrong"}
+    rows = rows_sent_wrong(story, story.afterwards[0])
+    left = {value: row["state"] for value, row in rows.items() if row["state"] != "VERIFIED"}
+    assert left == {str(UNASSIGNED): "UNASSIGNED"}
 
 
 def test_the_gate_does_not_let_the_roll_come_that_far(story: Story) -> None:
@@ -279,7 +340,7 @@ def test_with_rescue_every_partition_produces_again(story: Story) -> None:
     left, code = story.again
     assert code == 0
     assert not [row for row in left["stranded"] if row["hangs"]]
-    (journal,) = Path(story.lab.inventory.runs).glob("rescue-*/rescue.jsonl")
+    journal = max(Path(story.lab.inventory.runs).glob("rescue-*/rescue.jsonl"))
     names = [event.name for event in journals.read(journal).events]
     assert names == ["run", "effect", "effected", "rescued"]
 
