@@ -110,7 +110,7 @@ def verify(file: pathlib.Path, key: str | None, output: str) -> int:
     except EvidenceBroken as error:
         raise EvidenceBroken(error.what, where=str(file)) from error
     with tempfile.TemporaryDirectory(prefix="kraft-migrate-") as scratch:
-        found = list(files.checks(members, _policy(members, pathlib.Path(scratch)), pathlib.Path(scratch)))
+        found = list(files.checks(members, _policy(members, pathlib.Path(scratch))))
     if key is not None:
         found.append(files.signature_check(members, signature, key))
     elif signature:

@@ -13,6 +13,7 @@ import io
 import json
 import pathlib
 import platform
+import sys
 import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ def collect(folder: pathlib.Path, playbook: pathlib.Path, made: float) -> dict[s
         found["playbook.yaml"] = playbook.read_bytes()
     found["backups.json"] = _json(dict(_backups(folder / "backup")))
     found["versions.json"] = _json(
-        {"kraft-migrate": __version__, "python": platform.python_version(), "system": platform.system(), "made": made}
+        {"kraft-migrate": __version__, "python": platform.python_version(), "system": sys.platform, "made": made}
     )
     return found
 
@@ -135,7 +136,7 @@ def _changed(found: Mapping[str, bytes], manifest: bytes) -> list[str]:
         return ["the manifest itself"]
 
 
-def checks(members: Mapping[str, bytes], policy: ApprovalPolicy | None, scratch: pathlib.Path) -> Iterator[Check]:
+def checks(members: Mapping[str, bytes], policy: ApprovalPolicy | None) -> Iterator[Check]:
     """What the evidence says about itself: the plan, the journal, the playbook, each approval.
 
     `policy` is the approvals' part of the playbook in it; None where that could not be read.
@@ -145,7 +146,7 @@ def checks(members: Mapping[str, bytes], policy: ApprovalPolicy | None, scratch:
     yield Check("plan", plan is not None, said)
     if plan is None:
         return
-    yield _journal(members, plan, scratch)
+    yield _journal(members, plan)
     sha256 = hashlib.sha256(members.get("playbook.yaml", b"")).hexdigest()
     fits = sha256 == plan.playbook_sha256
     yield Check("playbook", fits, "the one that the plan was made from" if fits else "not the one of the plan")
@@ -163,13 +164,11 @@ def _plan(members: Mapping[str, bytes]) -> tuple[Plan | None, str]:
     return plan, f"fingerprint {plan.fingerprint}"
 
 
-def _journal(members: Mapping[str, bytes], plan: Plan, scratch: pathlib.Path) -> Check:
+def _journal(members: Mapping[str, bytes], plan: Plan) -> Check:
     if "journal.jsonl" not in members:
         return Check("journal", holds=True, said="none: the plan was not carried out")
-    path = scratch / "journal.jsonl"
-    path.write_bytes(members["journal.jsonl"])
     try:
-        reading = journals.read(path)
+        reading = journals.decode(members["journal.jsonl"], "journal.jsonl")
     except JournalDamaged as error:
         return Check("journal", holds=False, said=error.what)
     if reading.torn:

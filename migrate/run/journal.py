@@ -50,7 +50,11 @@ def _hash(line: bytes) -> str:
 
 def read(path: pathlib.Path) -> Reading:
     """Read and check a journal; JournalDamaged where a line that is not the last is wrong."""
-    raw = path.read_bytes()
+    return decode(path.read_bytes(), str(path))
+
+
+def decode(raw: bytes, where: str) -> Reading:
+    """The same of its bytes (pure); `where` is for the error."""
     events: list[Event] = []
     previous, good = START, 0
     for number, line in enumerate(raw.splitlines(keepends=True)):
@@ -58,7 +62,7 @@ def read(path: pathlib.Path) -> Reading:
         if problem:
             if good + len(line) == len(raw) and _may_be_torn(line):
                 return Reading(tuple(events), good, previous, torn=True)
-            raise JournalDamaged(f"line {number + 1}: {problem}", where=str(path))
+            raise JournalDamaged(f"line {number + 1}: {problem}", where=where)
         body = json.loads(line[HEAD:])
         events.append(Event(body["n"], body["t"], body["event"], body["data"]))
         previous = _hash(line)

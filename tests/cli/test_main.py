@@ -44,6 +44,8 @@ def test_every_command_of_the_product_is_there() -> None:
         "up",
         "seed",
         "status",
+        "break",
+        "mend",
         "down",
         "demo",
     }
@@ -52,6 +54,7 @@ def test_every_command_of_the_product_is_there() -> None:
         "show",
         "verify",
         "assign",
+        "rescue",
         "collector",
     }
     assert ("metadata", "dump") in ALL

@@ -111,8 +111,8 @@ def calls(tree: ast.AST) -> list[tuple[str, int]]:
 
 ACTING = {  # what changes something -> where it may be called
     "format_storage": {"run/effects.py", "steps/controllers.py"},  # the second asks the first
-    "drive": {"run/effects.py", "cli/directories.py"},
-    "assign": {"run/drive.py"},
+    "drive": {"run/effects.py", "cli/directories_assign.py"},
+    "assign": {"run/drive.py", "run/rescue.py"},
     "assign_directories": {"steps/assign.py"},
     "replace_file": {"run/effects.py", "hosts", "cli/bundle.py", "observe/bundle.py", "observe/bundled.py"},
     "set_data": {"zookeeper"},

@@ -106,6 +106,8 @@ def test_every_fact_has_a_view_that_it_is_read_from() -> None:
         "log_dirs",
         "migration_state",
         "migration_znode",
+        "controller_znode",
+        "session",
     }
     world = whole(Stage.COPY)
     assert facts.UNKNOWN not in facts.observed(world, [f"{name}:1" for name in snapshots.NEEDS]).values()
