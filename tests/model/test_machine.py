@@ -188,3 +188,15 @@ def test_a_guard_that_is_off_asks_nothing() -> None:
     stale = replace(BEGIN, znode=Znode.COPIED)
     assert isinstance(forward(stale, EVERY - {Guard.STALE_MIGRATION}), Moves)
     assert Move(Act.RENDER, 0) in forward(stale, EVERY - {Guard.STALE_MIGRATION}).of  # type: ignore[union-attr]
+
+
+def test_over_half_a_way_back_nothing_is_started() -> None:
+    """The quorum that was given up still lies there; going on with the way back clears it."""
+    given_up = replace(
+        BEGIN, controllers=(DOWN, DOWN, DOWN), metadata=Metadata.UNKNOWN, znode=Znode.ABSENT, old_log=True
+    )
+    found = forward(given_up)
+    assert isinstance(found, Stop)
+    assert "finish the way back" in found.why
+    assert {act for act, _ in acts(back(given_up))} == {Act.SET_ASIDE}
+    assert {act for act, _ in acts(forward(replace(given_up, old_log=False)))} == {Act.START_CONTROLLER}

@@ -271,6 +271,27 @@ def test_what_was_not_seen_is_never_good(part: str) -> None:
             assert found.metadata is Metadata.UNKNOWN
 
 
+def test_what_stopped_controllers_left_is_seen_on_their_disks(tmp_path: Path) -> None:
+    """Records that ZooKeeper lacks make it behind; a log that /migration knows nothing of is an old one."""
+    cluster = at("hybrid", tmp_path)
+    cluster.unwritten_at_stop = 1
+    for node in (3001, 3002, 3000):
+        cluster.stop(NodeId(node), 1.0)
+    found = seen(look(cluster))
+    assert (found.views, found.old_log) == (Views.BEHIND, False)
+    assert acts_of(found) == {Act.START_CONTROLLER}
+    cluster.owner, cluster.migration = None, None
+    assert seen(look(cluster)).old_log
+    assert isinstance(forward(seen(look(cluster))), Stop)
+
+
+def acts_of(standing: Standing) -> set[Act]:
+    """What the machine allows on the way back."""
+    choice = back(standing)
+    assert isinstance(choice, Moves)
+    return {move.act for move in choice.of}
+
+
 def test_a_controller_without_the_flag_is_seen_by_its_file_and_by_its_process() -> None:
     """And stops everything, as it would finalize by being elected."""
     world = worlds.world_at(Stage.FINALIZE)
