@@ -15,7 +15,16 @@ from typing import Final
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
-from migrate.model.views import ConfigFile, Directory, KraftView, LogDirAnswer, MetaBroken, MetaMissing, Registration
+from migrate.model.views import (
+    ConfigFile,
+    Directory,
+    KraftView,
+    LogDirAnswer,
+    MetaBroken,
+    MetaMissing,
+    MetaProperties,
+    Registration,
+)
 from migrate.model.world import World
 
 FLAG: Final = "zookeeper.metadata.migration.enable"
@@ -41,6 +50,10 @@ EFFECT: Final[Mapping[BrokerMode, str]] = {
     "their directory; for the others see `directories rescue`",
 }
 OLD_DISK: Final = "with the old disk back, start the broker: it goes on where it was"
+VERSION_1: Final = (
+    "its meta.properties has version 1, as kafka-storage format writes it: "
+    "a ZooKeeper-mode broker does not start on it (KAFKA-20762)"
+)
 FETCHED: Final = "it fetches its replicas anew, those without another replica are lost"
 
 
@@ -99,6 +112,8 @@ def _wrong(
     if isinstance(directory.meta, MetaMissing) and (mode is not BrokerMode.ZOOKEEPER or offline):
         return f"it has no meta.properties: it was emptied, or is a new disk{offline}"
     known = registration is not None and bool(registration.log_dirs)
+    if mode is BrokerMode.ZOOKEEPER and isinstance(directory.meta, MetaProperties) and directory.meta.version:
+        return VERSION_1
     if offline:
         return "it is whole on the disk, and offline to the broker, which takes it back only when it starts"
     if known and registration is not None and directory.id is not None and directory.id not in registration.log_dirs:
@@ -119,6 +134,10 @@ def _effect(mode: BrokerMode, file: ConfigFile) -> str:
 
 def _mend(world: World, file: ConfigFile, mode: BrokerMode, directory: Directory) -> tuple[str, ...]:
     """With the old disk, and with a new one: what its meta.properties is to be at this stage."""
+    if mode is BrokerMode.ZOOKEEPER and isinstance(directory.meta, MetaProperties) and directory.meta.version:
+        return (
+            "write its meta.properties as version 0, with broker.id instead of node.id and the same ids (a copy aside)",
+        )
     whole = not directory.problem and not isinstance(directory.meta, MetaMissing | MetaBroken)
     if whole:
         return (f"restart broker {int(file.node)}",)

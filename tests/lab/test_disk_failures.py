@@ -40,8 +40,12 @@ BROKER, DISK = 1, 1
 # a running broker notices these by its next checkpoint; the others at its next start
 AT_RUN_TIME = (DiskFault.GONE, DiskFault.READ_ONLY, DiskFault.FULL)
 # a broker that writes its own meta.properties takes an empty folder for a new disk
-HEALS_ITSELF = {("zookeeper", DiskFault.EMPTIED), ("migration", DiskFault.EMPTIED)}
-STOPS_THE_START = {("kraft", DiskFault.EMPTIED)}
+HEALS_ITSELF = {
+    ("zookeeper", DiskFault.EMPTIED),
+    ("migration", DiskFault.EMPTIED),
+    ("migration", DiskFault.REPLACED),
+}
+STOPS_THE_START = {("kraft", DiskFault.EMPTIED), ("zookeeper", DiskFault.REPLACED)}
 
 
 @dataclass

@@ -127,3 +127,17 @@ def test_what_is_not_seen_is_not_told(part: str) -> None:
     world = worlds.world_at(Stage.SOAK)
     bent = replace(world, disks=Unknown("no")) if part == "disks" else replace(world, configs=Unknown("no"))
     assert list(disk_troubles(bent)) == []
+
+
+def test_a_version_1_file_bars_zookeeper_mode_alone() -> None:
+    """KAFKA-20762: a disk that was formatted while the brokers were in KRaft mode."""
+
+    def formatted(entry: Directory) -> Directory:
+        assert isinstance(entry.meta, MetaProperties)
+        return replace(entry, meta=replace(entry.meta, version=1))
+
+    (one,) = told(worlds.world_at(Stage.ASSESS), formatted)
+    assert "does not start on it" in one.what
+    assert "version 0" in one.do[0]
+    for stage in (Stage.HYBRID, Stage.SOAK, Stage.CLEANUP):
+        assert told(worlds.world_at(stage), formatted) == []
