@@ -31,11 +31,12 @@ from tests.testing.rotating import rotated
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-MODES = {"zookeeper": "controllers", "migration": "kraft-mode", "kraft": "finalize"}  # what is planned next
+MODES = {"zookeeper": "migration-mode", "migration": "kraft-mode", "kraft": "finalize"}  # what is planned next
 UNTIL = {"migration": "hybrid", "kraft": "soak"}
 ROOT = os.geteuid() == 0
 FAULTS = [fault for fault in DiskFault if ROOT or fault not in (DiskFault.READ_ONLY, DiskFault.FULL)]
 PARTS = tuple(f"{mode}-{fault}" for mode in MODES for fault in FAULTS)
+CHANGES, BLOCKED = 2, 3  # exit codes of `plan`
 BROKER, DISK = 1, 1
 # a running broker notices these by its next checkpoint; the others at its next start
 AT_RUN_TIME = (DiskFault.GONE, DiskFault.READ_ONLY, DiskFault.FULL)
@@ -102,7 +103,7 @@ class Broken:
         return list(json.loads(ended.stdout)["disks"])
 
     def planned(self) -> int:
-        """May the next stage be planned?  0, or why not by its exit code."""
+        """May the next stage be planned?  CHANGES, or BLOCKED by a finding."""
         words = ("plan", str(self.lab.playbook_path), "--stage", MODES[self.mode])
         return kraft_migrate(*words).returncode
 
@@ -145,8 +146,7 @@ def test_a_disk_fails_the_next_stage_waits_and_mended_it_goes_on(part: str, lab:
     broken = Broken(lab, mode, DiskFault(fault))
     at_mode(lab, mode)
     assert broken.status() == []
-    before = broken.planned()
-    assert before == 0
+    assert broken.planned() == CHANGES
     broken.break_it()
     broken.await_its_effect()
     told = broken.status()
@@ -158,7 +158,7 @@ def test_a_disk_fails_the_next_stage_waits_and_mended_it_goes_on(part: str, lab:
     assert (trouble["broker"], trouble["path"]) == (BROKER, path)
     assert trouble["mode"].lower().startswith(mode)
     assert trouble["do"]
-    assert broken.planned() == 3, "the next stage is blocked"
+    assert broken.planned() == BLOCKED
     broken.mend()
     assert broken.status() == []
-    assert broken.planned() == 0
+    assert broken.planned() == CHANGES
