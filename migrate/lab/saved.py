@@ -29,6 +29,7 @@ KEPT: Final = (
     "tokens.json",
     "demo.json",
     "playbook.yaml",
+    "links.json",
 )
 
 
