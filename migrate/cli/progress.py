@@ -63,6 +63,10 @@ def line_of(name: str, data: Mapping[str, Any]) -> str:
         case "conclude":
             said = "; ".join(data["evidence"]) or data["reason"]
             return f"  {data['step']}: {data['outcome']}" + (f" - {said}" if said else "")
+        case "paused":
+            return f"paused before {data['step']}, {data['by']}; `control resume` lets it go on"
+        case "resumed":
+            return "resumed"
         case "stop":
             return f"stopped: {data['reason']}"
         case "end":

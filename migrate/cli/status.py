@@ -119,7 +119,9 @@ def _processes(world: Any) -> list[dict[str, Any]]:
                 "state": type(state).__name__.lower(),
                 "pid": state.pid if isinstance(state, Running) else None,
                 "file": facts.mode_of(file.values) if isinstance(file, ConfigFile) else "none",
-                "registered": facts.observed(world, (f"registered:{int(node.id)}",)).popitem()[1],
+                "registered": "-"  # only brokers are registered, in a mode
+                if node in world.inventory.controllers
+                else facts.observed(world, (f"registered:{int(node.id)}",)).popitem()[1],
             }
         )
     return rows

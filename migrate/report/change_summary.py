@@ -120,6 +120,13 @@ def next_command(plan: Plan, path: str) -> str:
     return f"kraft-migrate {command} {shell_word(path)}{confirm}"
 
 
+def name_asked(plan: Plan) -> str:
+    """What `apply` asks for besides its fingerprint; "" where nothing.  The name is typed: no command line has it."""
+    if plan.back or not plan.irreversible:
+        return ""
+    return "it asks for the cluster's name; where there is no terminal, add --confirm-cluster with the name"
+
+
 def shell_word(word: str) -> str:
     """The word as a shell reads it back."""
     return shlex.quote(word)

@@ -53,7 +53,9 @@ class Page:
 
     def wrap(self, text: str, tone: Tone = Tone.PLAIN, indent: int = 2, hang: int = 0) -> None:
         """A paragraph folded at the page's width."""
-        for at, piece in enumerate(textwrap.wrap(printable(text), WIDTH - indent - hang) or [""]):
+        for at, piece in enumerate(
+            textwrap.wrap(printable(text), WIDTH - indent - hang, break_on_hyphens=False) or [""]
+        ):
             self.add(piece, tone, indent + (hang if at else 0))
 
     def table(self, rows: Iterable[Mapping[str, str]], indent: int = 2) -> None:

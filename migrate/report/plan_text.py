@@ -11,6 +11,7 @@ from migrate.report import lines as page_lines
 from migrate.report.change_summary import (
     by_stage,
     inventory_words,
+    name_asked,
     next_command,
     restarts,
     stage_words,
@@ -146,8 +147,8 @@ def _time(page: Page, plan: Plan) -> None:
     page.heading(f"Time and windows, if it began when it was made: {plan.summary.fit}")
     for row in plan.summary.schedule:
         tone = FIT_TONES.get(row["fits"], Tone.WARN)
-        text = f"{row['stage']:<15} p50 {row['p50']}, p90 {row['p90']} ({row['by']})"
-        page.wrap(f"{text}; {row['fits']}, ends {row['ends']}; window {row['window']}, reserve {row['reserve']}", tone)
+        text = f"{row['stage']:<15} p50 {row['p50']}, p90 {row['p90']} ({row['by']}); {row['fits']}, ends {row['ends']}"
+        page.wrap(f"{text}; window {row['window']}, reserve {row['reserve']}", tone, hang=16)
     for entry in plan.summary.parks:
         page.wrap(f"* {entry}", Tone.WARN, hang=2)
 
@@ -194,3 +195,5 @@ def _next(page: Page, plan: Plan, path: str) -> None:
             page.add(next_command(plan, path), indent=2)
         case _:
             page.add(next_command(plan, path), indent=2)
+            if asked := name_asked(plan):
+                page.wrap(asked, Tone.WARN)

@@ -50,8 +50,9 @@ def lines(values: Mapping[str, Any]) -> Iterator[str]:
     """The plain values for a person; the first line is the word."""
     yield printable(f"{values['readiness']}, from: {values['from']}")
     yield printable(values["procedure"])
-    if not values["gone"]:
-        yield f"{cost_text(values['cost'])} [{values['cost']['basis']}]"
+    cost = values["cost"]
+    if cost["restarts"] or cost["gap_seconds"]:
+        yield f"{cost_text(cost)} [{cost['basis']}]"
     for reason in values["reasons"]:
         yield printable(f"{reason['weight']}: {reason['about']}: {reason['what']}")
         if reason["next_step"]:

@@ -30,6 +30,12 @@ WAIT = {"step": "s", "what": "the copy", "owner": "the driver", "next": "look at
         ("conclude", {"step": "s", "outcome": "Refused", "evidence": [], "reason": "no"}, "  s: Refused - no"),
         ("conclude", {"step": "s", "outcome": "AlreadyDone", "evidence": [""], "reason": ""}, "  s: AlreadyDone"),
         ("stop", {"reason": "a disk died", "code": ""}, "stopped: a disk died"),
+        (
+            "paused",
+            {"step": "kraft-mode/1", "by": "by root on vm: a look"},
+            "paused before kraft-mode/1, by root on vm: a look; `control resume` lets it go on",
+        ),
+        ("resumed", {"step": "kraft-mode/1", "by": ""}, "resumed"),
         ("end", {"target": "cleanup"}, "the plan is carried out: cleanup"),
     ],
 )

@@ -176,3 +176,33 @@ def test_rollback_readiness_is_part_of_every_answer(monkeypatch: pytest.MonkeyPa
                 "broker 2",
             ]
             assert (found["cost"]["rolls"], found["cost"]["restarts"]) == (1, 3)
+
+
+def test_the_next_command_names_the_playbook_that_was_given(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """To be copied; without a playbook its place is kept.  Controllers have no mode to be registered in."""
+    playbook = playbook_in(tmp_path)
+    monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(whole(Stage.SOAK)))
+    said = kraft_migrate("status", playbook).out
+    assert said.splitlines()[-1] == f"next     kraft-migrate plan {playbook} --stage soak"
+    unnamed = kraft_migrate("status", "--inventory", tmp_path / "inventory.yaml", "--output", "json")
+    answer = json.loads(unnamed.out)
+    assert answer["next"] == "plan PLAYBOOK --stage soak"
+    assert [row["registered"] for row in answer["processes"]][-3:] == ["-", "-", "-"]
+
+
+def test_watch_goes_on_with_the_board_of_a_run(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """`--watch` is the watching of `migrate.cli.watch`: it ends by Ctrl-C, and says what changed."""
+    playbook = playbook_in(tmp_path)
+    monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(whole(Stage.SOAK)))
+    ticks: list[float] = []
+
+    def tick(_: object, seconds: float) -> None:
+        ticks.append(seconds)
+        if len(ticks) == 3:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("migrate.run.clock.SystemClock.sleep", tick)
+    ended = kraft_migrate("status", playbook, "--watch")
+    assert ended.code == 130
+    assert ended.out.count("cluster ") == 1
+    assert ticks == [1.0, 1.0, 1.0]

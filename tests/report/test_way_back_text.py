@@ -30,10 +30,10 @@ def test_the_word_comes_first_then_how_then_what_it_costs() -> None:
     assert len(said) == 3
 
 
-def test_where_no_broker_is_restarted_that_is_said() -> None:
-    """From stage controllers on only znodes and controllers are touched."""
+def test_where_nothing_is_restarted_there_is_no_line_of_cost() -> None:
+    """From stage controllers on only znodes and controllers are touched: the procedure says all."""
     said = list(lines(as_values(answers(Stage.CONTROLLERS))))
-    assert said[2] == "no broker is restarted, never without a controller [nothing is restarted]"
+    assert said == ["READY, from: controllers", "stop the controllers, delete /migration"]
 
 
 def test_each_reason_stands_with_its_next_step() -> None:
