@@ -1,6 +1,7 @@
 """A disk fails in each mode: what the broker does, what `status` says, that the next stage waits, and the way on.
 
-One failure a commit (`tests/testing/rotating.py`); `KRAFT_MIGRATE_ROTATE=disks=all` for every one.
+A disk that is gone, in one mode a commit (`tests/testing/rotating.py`); `KRAFT_MIGRATE_ROTATE=disks=all` for each mode.
+The other failures are marked `long`.
 """
 
 from __future__ import annotations
@@ -31,11 +32,16 @@ from tests.testing.rotating import rotated
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-MODES = {"zookeeper": "migration-mode", "migration": "kraft-mode", "kraft": "finalize"}  # what is planned next
+MODES: dict[str, tuple[str, ...]] = {
+    "zookeeper": (),
+    "migration": ("--stage", "kraft-mode"),
+    "kraft": ("--stage", "finalize"),
+}  # planned next
 UNTIL = {"migration": "hybrid", "kraft": "soak"}
 ROOT = os.geteuid() == 0
 FAULTS = [fault for fault in DiskFault if ROOT or fault not in (DiskFault.READ_ONLY, DiskFault.FULL)]
-PARTS = tuple(f"{mode}-{fault}" for mode in MODES for fault in FAULTS)
+EACH_COMMIT = tuple(f"{mode}-{DiskFault.GONE}" for mode in MODES)  # one of them
+OTHERS = tuple(f"{mode}-{fault}" for mode in MODES for fault in FAULTS if fault is not DiskFault.GONE)
 CHANGES, BLOCKED = 2, 3  # exit codes of `plan`
 BROKER, DISK = 1, 1
 # a running broker notices these by its next checkpoint; the others at its next start
@@ -104,8 +110,7 @@ class Broken:
 
     def planned(self) -> int:
         """May the next stage be planned?  CHANGES, or BLOCKED by a finding."""
-        words = ("plan", str(self.lab.playbook_path), "--stage", MODES[self.mode])
-        return kraft_migrate(*words).returncode
+        return kraft_migrate("plan", str(self.lab.playbook_path), *MODES[self.mode]).returncode
 
     def mend(self) -> None:
         """The old disk back, the broker started again."""
@@ -139,9 +144,21 @@ def lab(tmp_path: Path) -> Iterator[Lab]:
     assert isinstance(found.supervisor, Supervisor)
 
 
-@pytest.mark.parametrize("part", rotated("disks", PARTS))
-def test_a_disk_fails_the_next_stage_waits_and_mended_it_goes_on(part: str, lab: Lab) -> None:
+@pytest.mark.parametrize("part", rotated("disks", EACH_COMMIT))
+def test_a_disk_is_gone_the_next_stage_waits_and_mended_it_goes_on(part: str, lab: Lab) -> None:
     """By `status`, by the plan's exit code, by the cluster's own state."""
+    fail_and_mend(part, lab)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", OTHERS)
+def test_a_disk_fails_in_another_way(part: str, lab: Lab) -> None:
+    """Emptied, replaced, unreadable, read-only, full."""
+    fail_and_mend(part, lab)
+
+
+def fail_and_mend(part: str, lab: Lab) -> None:
+    """One failure in one mode, from a healthy cluster to a healthy cluster."""
     mode, _, fault = part.partition("-")
     broken = Broken(lab, mode, DiskFault(fault))
     at_mode(lab, mode)
