@@ -14,7 +14,7 @@ from migrate.checks.sight import both, broker_disks, log_dir_answers, zookeeper
 from migrate.model.columns import PartitionColumns
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
-from migrate.model.loader import Assigned, all_assigned, foretell
+from migrate.model.loader import Assigned, Fate, Foretold, all_assigned, foretell_all
 from migrate.model.stage import Stage
 from migrate.model.views import BrokerDisks, Directory, LogDirAnswer, ZookeeperView
 from migrate.model.words import plural
@@ -114,14 +114,21 @@ def at(broker: NodeId, folder: Folder) -> str:
     blocks_from=Stage.MIGRATION_MODE,
 )
 def other_topic_id(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
-    """partition.metadata of assigned replicas."""
+    """partition.metadata of assigned replicas; one that cannot be read, wherever it lies."""
+    view, disks = seen
     for broker, folder, topic_id in out_of_place(*seen):
-        if topic_id and folder.topic_id not in ("", topic_id):
+        if topic_id and folder.topic_id not in ("", UNREADABLE, topic_id):
             message = f"partition.metadata has topic id {folder.topic_id}, topic {folder.topic} is {topic_id}"
-            happens = "it would become -stray"
-            if folder.topic_id == UNREADABLE:
-                message, happens = "partition.metadata cannot be read", "the directory would fail, or the whole start"
-            yield Hit(at(broker, folder), f"{message}: {happens}", f"{folder.size} bytes")
+            yield Hit(at(broker, folder), f"{message}: it would become -stray", f"{folder.size} bytes")
+    for broker, foretold in _foretold(view, disks):
+        for fate in foretold.of(Fate.UNREADABLE):
+            message = "partition.metadata cannot be read: the directory would fail, or the whole start"
+            yield Hit(f"broker {broker}: {fate.path}", message, f"{fate.size} bytes")
+
+
+def _foretold(view: ZookeeperView, disks: Disks) -> Iterator[tuple[NodeId, Foretold]]:
+    found = foretell_all({int(broker): entry for broker, entry in disks.items()}, view.partitions)
+    return ((NodeId(broker), foretold) for broker, foretold in found)
 
 
 @check(
@@ -151,11 +158,11 @@ def strays(seen: tuple[ZookeeperView, Disks]) -> Iterator[tuple[NodeId, Folder, 
     Future copies among them.  Those whose topic is assigned have codes of their own: B-DIR-06 and B-DIR-07.
     """
     view, disks = seen
-    assignments = all_assigned(view.partitions)
-    for broker, found in disks.items():
-        mine = assignments.get(int(broker), Assigned({}, {}))
-        for fate in foretell(found, mine).strays:
-            if (fate.topic, fate.partition) not in mine.names:
+    names = all_assigned(view.partitions)
+    for broker, foretold in _foretold(view, disks):
+        mine = names.get(int(broker), Assigned({}, {})).names
+        for fate in foretold.strays:
+            if (fate.topic, fate.partition) not in mine:
                 folder = Folder(fate.directory, fate.folder, fate.topic, fate.partition, fate.topic_id, fate.size)
                 yield broker, folder, fate.path
 

@@ -144,6 +144,7 @@ def look_at(path: str, mounts: Mounts, tried: Callable[[], None] = lambda: None,
             with open_folder(path) as folder:
                 meta = _meta(folder, path)
                 _scan(folder, path, scan)
+                problem = problem or _gone(folder, path)
         except OSError as error:
             _refuse_if_rights(error, path)
             problem = problem or f"cannot be read: {error.strerror or error}"
@@ -175,6 +176,17 @@ def _unusable(path: str) -> str:
         _refuse_if_rights(error, path)
         return f"cannot be reached: {error.strerror or error}"
     return "" if stat.S_ISDIR(found.st_mode) else "is no folder"
+
+
+def _gone(folder: int, path: str) -> str:
+    """Does the path still lead to the folder that was listed?  A dying disk, or a person, may have taken it away."""
+    listed = os.fstat(folder)
+    try:
+        here = Path(path).stat()
+    except OSError as error:
+        return f"went away while it was looked at: {error.strerror or error}"
+    same = (here.st_dev, here.st_ino) == (listed.st_dev, listed.st_ino)
+    return "" if same else "was replaced while it was looked at"
 
 
 def _refuse_if_rights(error: OSError, path: str) -> None:

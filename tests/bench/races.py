@@ -139,9 +139,9 @@ def here(name: str, side: str, folder: Path, size: int) -> Run:
 # -- races -----------------------------------------------------------------------------------------------------------
 def known() -> dict[str, Race]:
     """All races by name."""
-    from tests.bench import comparing, decoding, live
+    from tests.bench import comparing, decoding, listing, live
 
-    return {race.name: race for race in (*decoding.RACES, *live.RACES, *comparing.RACES)}
+    return {race.name: race for race in (*decoding.RACES, *live.RACES, *comparing.RACES, *listing.RACES)}
 
 
 Runner = Callable[[str, str, Path, int], Run]
