@@ -282,6 +282,12 @@ class MetadataReader:
     def _refused(self, connection: Connection, api: Api, code: int) -> NoReturn:
         if code == Code.INCONSISTENT_CLUSTER_ID:
             raise OtherCluster(f"the controllers' cluster is not {self._cluster_id}", where=connection.address)
+        if code == Code.INVALID_REQUEST and self._image.next_offset:
+            # seen on 3.9.2: the epoch that we read last is newer than the leader's, whose quorum was formatted anew
+            LOG.info("the leader's epochs are older than the log read so far: a quorum formatted anew, reading anew")
+            self._forget()
+            self._epoch = 0
+            raise MetadataMoved("the log that was read is of a quorum that is gone", where=connection.address)
         if code in _ASK_AGAIN:
             raise MetadataMoved(f"{api.name} was answered with {codes.name(code)}", where=connection.address)
         connection.refuse(api, code)
@@ -315,6 +321,8 @@ class MetadataReader:
                 self._leave()
                 continue
             return self._connection
+        self._forget()  # while nobody runs a quorum may be formatted anew: who answers next is read from the beginning
+        self._epoch = 0
         raise NoActiveController("no controller can be reached", where=self._inventory.name, why="; ".join(said))
 
     def _leave(self) -> None:

@@ -274,6 +274,35 @@ def test_a_log_that_parted_ways_is_read_anew(quorum: FakeQuorum) -> None:
     assert (topics(view), view.offset, view.high_watermark) == (["t9"], 0, 1)
 
 
+@pytest.mark.parametrize("top", [True, False])
+def test_a_quorum_that_was_formatted_anew_refuses_the_old_epoch_and_is_read_anew(quorum: FakeQuorum, top: bool) -> None:
+    """INVALID_REQUEST is what a real one answers to an epoch that it has not reached: it would never pass."""
+    with reader_of(quorum) as reader:
+        reader.view()
+        quorum.batches.clear()
+        quorum.high_watermark, quorum.epoch = 0, 1
+        quorum.append(topic(9))
+        quorum.fetch_answers.append(answered(0, 42) if top else answered(42))
+        view = reader.view()
+    assert (topics(view), view.offset) == (["t9"], 0)
+
+
+def test_while_no_controller_runs_what_was_read_is_forgotten(quorum: FakeQuorum) -> None:
+    """A quorum that was formatted meanwhile may look like the old one's sequel."""
+    with reader_of(quorum) as reader:
+        reader.view()
+        asked = reader._order
+        reader._order = []
+        reader.close()
+        with pytest.raises(NoActiveController):
+            reader.view()
+        reader._order = asked
+        quorum.batches.clear()
+        for number in range(6, 10):
+            quorum.append(topic(number))
+        assert topics(reader.view()) == ["t6", "t7", "t8", "t9"]
+
+
 def test_a_reset_forgets_everything(quorum: FakeQuorum) -> None:
     """For one who knows that the controllers were formatted, where their new log looks like the old one's sequel."""
     with reader_of(quorum) as reader:

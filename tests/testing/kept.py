@@ -9,6 +9,7 @@ from typing import Any
 from migrate.errors import MigrateError
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
+from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, MigrationZnode, ServiceState, ZookeeperView
 from migrate.model.world import World
@@ -85,6 +86,11 @@ class KeptSources:
         self.wait()
         assert not isinstance(self.world.disks, Unknown)
         return self.world.disks
+
+    def metadata_logs(self) -> MetadataLogs | Unknown:
+        """The world's."""
+        self.asked.append("metadata-logs")
+        return self.world.metadata_logs
 
     def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
         """The world's; where it has none, each is unknown for that reason."""
