@@ -10,14 +10,16 @@ from pathlib import Path
 import pytest
 
 from migrate.hosts.directories import LocalDisks
+from migrate.kraft.dump import dump_lines, paths_of
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import TopicId
 from migrate.model.loader import Fate, Foretold, assigned_to, foretell
 from migrate.model.outcome import Unknown
+from migrate.model.placement import Act, Whereabouts, act, new_placement
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
 from tests.testing.kafka_loader import UNIQUE, Planted, became, metadata_of
-from tests.testing.kraft_cluster import BROKER, KraftCluster, wait_for
+from tests.testing.kraft_cluster import BROKER, CONTROLLERS, KraftCluster, wait_for
 
 TOPIC = "planted"
 OTHER = str(TopicId.from_bytes(bytes(range(16))))
@@ -58,6 +60,13 @@ def unassigned(view: KraftView) -> bool:
     ids = {str(entry) for entry in view.brokers[BROKER].log_dirs}
     mine = [rows.directories[index] for index, topic in enumerate(rows.topic) if topic == TOPIC]
     return len(mine) != 6 or not all(entry in ids for directories in mine for entry in directories)
+
+
+def in_metadata(view: KraftView, partition: int) -> str:
+    """The directory that the metadata names for a partition of the topic."""
+    rows = view.partitions
+    keys = list(zip(rows.topic, rows.partition, strict=True))
+    return rows.directories[keys.index((TOPIC, partition))][0]
 
 
 @pytest.fixture
@@ -124,6 +133,8 @@ def test_a_restarted_broker_does_with_each_folder_what_was_foretold(down: Down) 
     shutil.rmtree(copy)
 
     plant(down)
+    missing, moved = down.home(0), (down.home(5) + 1) % 3
+    (down.paths[down.home(5)] / f"{TOPIC}-5").rename(down.paths[moved] / f"{TOPIC}-5")
     folders = marked(down.paths)
     foretold = down.foretold()
     fates = {entry.path: entry.fate for entry in foretold.fates}
@@ -135,3 +146,29 @@ def test_a_restarted_broker_does_with_each_folder_what_was_foretold(down: Down) 
     for entry in folders:
         expected = fates.get(f"{down.paths[entry.directory]}/{entry.folder}", "loaded")
         assert became(entry, down.paths) == expected, entry
+
+    # the table of where a replica is and where the metadata says it is: its acts, seen
+    assert (down.paths[missing] / f"{TOPIC}-0").is_dir(), "created where the metadata says"
+    with MetadataReader(down.cluster.inventory, Digester()) as reader:
+        wait_for("its report", lambda: in_metadata(reader.view(), 5) == down.cluster.directory_id(BROKER, moved))
+    ids = [down.cluster.directory_id(BROKER, index) for index in range(3)]
+    acts = [
+        act(Whereabouts(ids[missing], "", "", ids)),
+        act(Whereabouts(in_metadata(down.view, 5), ids[moved], "", ids)),
+    ]
+    assert acts == [Act.CREATE_THERE, Act.REPORT]
+
+
+@pytest.mark.kafka
+def test_a_new_topic_is_placed_as_the_rule_says(kraft_cluster: KraftCluster) -> None:
+    """A broker of three directories: UNASSIGNED in the record, until it reports."""
+    kraft_cluster.create_topic("placed", 3)
+    with MetadataReader(kraft_cluster.inventory, Digester()) as reader:
+        rows = reader.view().partitions
+        registered = reader.view().brokers[BROKER].log_dirs
+    topic_id = rows.topic_id[rows.topic.index("placed")]
+    log = kraft_cluster.data(CONTROLLERS[0]) / "__cluster_metadata-0"
+    lines = [line for line in dump_lines(paths_of(log), show_secrets=False) if topic_id in line]
+    placed = [line for line in lines if '"PARTITION_RECORD"' in line]
+    assert len(placed) >= 3
+    assert all(f'"directories":["{new_placement(registered)}"]' in line for line in placed)
