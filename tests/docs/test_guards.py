@@ -33,6 +33,15 @@ def test_every_guard_has_its_row_and_its_mutation_test() -> None:
         assert guard in {scenario.guard for scenario in SCENARIOS} or f"`{guard}`" in tests[test], guard
 
 
+def test_every_test_that_the_page_names_exists() -> None:
+    """In all its tables and sentences; a bare name of a mutation test is held above."""
+    named = set(re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", PAGE))
+    assert len(named) > 60
+    for path, test in sorted(named):
+        tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+        assert test in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}, (path, test)
+
+
 def test_every_effect_is_printed() -> None:
     """In the order of the code."""
     rows = re.findall(r"^\| `([a-z-]+)` \| [^|]+ \| [^|]+ \|$", section("Effects"), flags=re.MULTILINE)

@@ -40,7 +40,7 @@ def endings() -> dict[int, set[str]]:
     """Ids of errors by their exit code; those that end with 1 are too many for a night, and stand in errors.md."""
     found: dict[int, set[str]] = {}
     for value in vars(migrate.errors).values():
-        if inspect.isclass(value) and issubclass(value, MigrateError) and getattr(value, "id", ""):
+        if inspect.isclass(value) and issubclass(value, MigrateError) and hasattr(value, "id"):
             found.setdefault(value.exit_code, set()).add(value.id)
     found.pop(cli_errors.EXIT_ERROR)
     return found
