@@ -11,7 +11,7 @@ from tests.testing.explorer.follow import CannotFollow, Follower
 from tests.testing.explorer.record import Event, lines, read
 
 TRACES: Final = sorted((Path(__file__).parents[1] / "data" / "traces").glob("*.jsonl"))
-KEYS: Final = frozenset(("at", "event", "effect", "node", "step", "state", "mode", "before", "after", "what"))
+KEYS: Final = frozenset(("at", "event", "effect", "node", "step", "state", "mode", "before", "after", "what", "znode"))
 MIGRATION: Final = next(path for path in TRACES if path.stem == "migration")
 
 

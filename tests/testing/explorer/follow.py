@@ -26,6 +26,7 @@ from tests.testing.explorer.cluster import (
     standing,
     told,
     with_broker,
+    with_common,
     with_controller,
 )
 from tests.testing.explorer.record import Event
@@ -59,6 +60,7 @@ DRIVER: Final[dict[str, tuple[Driver, tuple[str, ...]]]] = {
 WRITES: Final = (
     ("prepare/", Act.RENDER),
     ("finalize/", Act.FLAG_OFF),
+    ("hybrid/flag-back-", Act.FLAG_ON),
     ("kraft-mode/back-", Act.TO_MIGRATION),
     ("migration-mode/back-", Act.TO_ZOOKEEPER),
     ("migration-mode/", Act.TO_MIGRATION),
@@ -124,6 +126,9 @@ class Follower:
                     yield state  # its file, beside a quorum that is no more
                     return
                 yield from self._effect(state, effect + where, event.get("node", -1), step)
+                if where == "/controller":  # the model takes the worse of two counters, which no trace shows
+                    high = with_common(state, (G.EPOCH_LOW, 0))
+                    yield from self._effect(high, effect + where, event.get("node", -1), step)
             case {"event": "elected", "node": int(node)}:
                 yield from _moved(state, ELECTED, lambda after: _leads(after, node))
             case {"event": "state", "state": str(name)}:
@@ -206,7 +211,10 @@ def _leads(state: Cluster, node: int) -> bool:
 
 
 def _driver(state: Cluster, node: int, before: str, name: str) -> Iterator[Cluster]:
-    if before == "UNINITIALIZED" or name == "INACTIVE":
+    if before == "UNINITIALIZED":
+        yield state  # a driver is made: whether its controller leads by then depends on two threads
+        return
+    if name == "INACTIVE":
         # a follower's, or one that led until now
         if not _leads(state, node) or state[2][G.DRIVER] == Driver.INACTIVE:
             yield state
