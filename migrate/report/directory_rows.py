@@ -7,10 +7,11 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from migrate.model.inventory import BrokerNode
-from migrate.model.ledger import count_states
-from migrate.model.loader import Foretold, assigned_to, foretell
+from migrate.model.ledger import LedgerRow, count_states
+from migrate.model.loader import Assigned, Foretold, all_assigned, foretell
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaProperties
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import Directory, KraftView, MetaBroken, MetaProperties
 from migrate.model.world import World
 
 KINDS = ("current", "future", "deleted", "stray")
@@ -56,40 +57,62 @@ class DirectoryRow:
         return {**asdict(self), "oddities": list(self.oddities)}
 
 
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What all brokers' rows need, computed once: the ledger by broker and directory, and each broker's assignments."""
+
+    world: World
+    states: Mapping[tuple[int, str], Mapping[str, int]]
+    assigned: Mapping[int, Assigned] | None  # None: nobody says what is assigned
+
+
 def directory_rows(world: World) -> tuple[DirectoryRow, ...]:
     """Brokers in the inventory's order, directories in that of log.dirs; nobody is left out."""
-    return tuple(row for node in world.inventory.brokers for row in _of_broker(node, world))
+    seen = _Seen(world, _states(world), _assigned(world))
+    return tuple(row for node in world.inventory.brokers for row in _of_broker(node, seen))
 
 
-def _of_broker(node: BrokerNode, world: World) -> Iterator[DirectoryRow]:
-    disks = world.disks if isinstance(world.disks, Unknown) else world.disks.get(node.id, Unknown("not looked at"))
-    if isinstance(disks, Unknown):
-        yield DirectoryRow(int(node.id), "?", f"unknown: {disks.reason}")
-        return
-    foretold = _foretold(disks, world)
-    for entry in disks.directories:
-        yield _row(node, entry, world, foretold)
-    if disks.metadata_directory is not None:
-        yield _row(node, disks.metadata_directory, world, foretold, log_dir=False)
+def _states(world: World) -> dict[tuple[int, str], dict[str, int]]:
+    places: dict[tuple[int, str], list[LedgerRow]] = {}
+    for row in () if isinstance(world.ledger, Unknown) else world.ledger.rows:
+        places.setdefault((row.broker, row.on_disk), []).append(row)
+    return {place: count_states(rows) for place, rows in places.items()}
 
 
-def _foretold(disks: BrokerDisks, world: World) -> Foretold | None:
-    """By the metadata's assignments where they are the truth already, else by ZooKeeper's."""
+def _assigned(world: World) -> dict[int, Assigned] | None:
+    """The metadata's assignments where no migration is under way in it (any more), else ZooKeeper's."""
     zookeeper, kraft = world.zookeeper, world.kraft
-    if not isinstance(zookeeper, Unknown):
-        return foretell(disks, assigned_to(int(disks.broker), zookeeper.partitions))
-    if not isinstance(kraft, Unknown) and len(kraft.partitions):
-        return foretell(disks, assigned_to(int(disks.broker), kraft.partitions))
-    return None
+    copied = not isinstance(kraft, Unknown) and len(kraft.partitions) > 0
+    if not isinstance(kraft, Unknown) and copied and (isinstance(zookeeper, Unknown) or _alone(kraft)):
+        return all_assigned(kraft.partitions)
+    return None if isinstance(zookeeper, Unknown) else all_assigned(zookeeper.partitions)
+
+
+def _alone(kraft: KraftView) -> bool:
+    """Does a tree in ZooKeeper, if there is one, no longer follow the metadata?"""
+    return kraft.migration_state in (ZkMigrationState.NONE, ZkMigrationState.POST_MIGRATION)
+
+
+def _of_broker(node: BrokerNode, seen: _Seen) -> Iterator[DirectoryRow]:
+    disks = seen.world.disks
+    found = disks if isinstance(disks, Unknown) else disks.get(node.id, Unknown("not looked at"))
+    if isinstance(found, Unknown):
+        yield DirectoryRow(int(node.id), "?", f"unknown: {found.reason}")
+        return
+    foretold = None
+    if seen.assigned is not None:
+        foretold = foretell(found, seen.assigned.get(int(node.id), Assigned({}, {})))
+    for entry in found.directories:
+        yield _row(node, entry, seen, foretold)
+    if found.metadata_directory is not None:
+        yield _row(node, found.metadata_directory, seen, foretold, log_dir=False)
 
 
 def _row(
-    node: BrokerNode, entry: Directory, world: World, foretold: Foretold | None, *, log_dir: bool = True
+    node: BrokerNode, entry: Directory, seen: _Seen, foretold: Foretold | None, *, log_dir: bool = True
 ) -> DirectoryRow:
-    meta = entry.meta
-    known = meta if isinstance(meta, MetaProperties) else None
+    known = entry.meta if isinstance(entry.meta, MetaProperties) else None
     identity = str(entry.id or "-")
-    rows = () if isinstance(world.ledger, Unknown) else world.ledger.of(node.id)
     strays = None if foretold is None else [fate for fate in foretold.strays if fate.directory == entry.path]
     return DirectoryRow(
         broker=int(node.id),
@@ -98,15 +121,11 @@ def _row(
         mount=entry.mount,
         filesystem=entry.filesystem,
         free_bytes=entry.free_bytes,
-        meta=f"V{meta.version}"
-        if isinstance(meta, MetaProperties)
-        else f"broken: {meta.reason}"
-        if isinstance(meta, MetaBroken)
-        else "missing",
+        meta=_meta(entry),
         cluster_id=known.cluster_id if known else None,
         node_id=known.node_id if known else None,
         directory_id=identity,
-        registered=_registered(node, entry, world) if log_dir else "-",
+        registered=_registered(node, entry, seen.world) if log_dir else "-",
         replicas=sum(kind == "current" for kind in entry.replicas.kind),
         bytes=sum(entry.replicas.size),
         folders={kind: entry.replicas.kind.count(kind) for kind in KINDS if kind in entry.replicas.kind},
@@ -115,8 +134,14 @@ def _row(
         would_be_stray=None if strays is None else len(strays),
         stray_bytes=None if strays is None else sum(fate.size for fate in strays),
         oddities=entry.oddities,
-        ledger=count_states(row for row in rows if row.on_disk == identity),
+        ledger=dict(seen.states.get((int(node.id), identity), {})),
     )
+
+
+def _meta(entry: Directory) -> str:
+    if isinstance(entry.meta, MetaProperties):
+        return f"V{entry.meta.version}"
+    return f"broken: {entry.meta.reason}" if isinstance(entry.meta, MetaBroken) else "missing"
 
 
 def _registered(node: BrokerNode, entry: Directory, world: World) -> str:

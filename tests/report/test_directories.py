@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.stage import Stage
+from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import Directory, MetaBroken, MetaMissing
 from migrate.model.world import World
 from migrate.report.directories_text import HEAD as TEXT_HEAD
@@ -17,7 +17,7 @@ from migrate.report.figure_directories import MOST_BROKERS, disks_and_replicas, 
 from tests.report import pages
 from tests.steps.looks import whole
 from tests.testing.clusters import CLUSTER_ID, directory_id
-from tests.testing.worlds import with_directory, with_folder, world_at
+from tests.testing.worlds import with_directory, with_folder, with_kraft, with_zk, world_at, zk
 
 
 def bent(world: World, **changes: object) -> World:
@@ -73,6 +73,18 @@ def test_folders_that_would_be_stray_are_counted_where_they_lie() -> None:
     assert "1 folder with 10 B would be renamed -stray at a KRaft start" in directories_text(directory_rows(world))
     blind = replace(world, zookeeper=Unknown("hidden"), kraft=Unknown("hidden"))
     assert directory_rows(blind)[6].would_be_stray is None
+
+
+def test_after_finalize_the_metadata_says_what_is_assigned_and_an_old_tree_does_not() -> None:
+    """The tree stands still from then on."""
+    world = with_folder(whole(Stage.HYBRID), 2, 0, ("gone", 0, directory_id(9, 9), "current"))
+    tree = zk(world).partitions
+    knows = replace(tree, topic=[*tree.topic, "gone"], topic_id=[*tree.topic_id, directory_id(9, 9)])
+    knows = replace(knows, partition=[*tree.partition, 0], replicas=[*tree.replicas, [2]])
+    stale = with_zk(world, partitions=knows)
+    assert directory_rows(stale)[6].would_be_stray == 0
+    finalized = with_kraft(stale, migration_state=ZkMigrationState.POST_MIGRATION)
+    assert directory_rows(finalized)[6].would_be_stray == 1
 
 
 def test_the_text_is_a_table_a_broker() -> None:
