@@ -81,7 +81,7 @@ class Supervisor:
             return Unknown(f"process {name}: {error}")
         if exit_code is not None:
             self._exit_codes[name] = exit_code
-        return Stopped(self._exit_codes.get(name))
+        return Stopped(self._exit_codes.get(name), record.config_sha256)
 
     def start(self, node: NodeId | str) -> None:
         """Start the process in its own session and return at once, its record written.

@@ -384,9 +384,10 @@ class Running:
 
 @dataclass(frozen=True, slots=True)
 class Stopped:
-    """No such process; `exit_code` where the executor saw it end."""
+    """No such process; `exit_code` where the executor saw it end, `config_sha256` is the file its last one had."""
 
     exit_code: int | None = None
+    config_sha256: str | None = field(default=None, compare=False)
 
 
 ServiceState = Running | Stopped | Unknown

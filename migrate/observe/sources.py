@@ -213,8 +213,8 @@ class Sources:
         return found
 
     def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
-        """Copies beside each broker's configuration, and each meta.properties as it is."""
-        return {node.id: kept_files(self.files, node.id, configs.get(node.id)) for node in self.inventory.brokers}
+        """Copies beside each node's configuration, and each meta.properties as it is."""
+        return {node.id: kept_files(self.files, node.id, configs.get(node.id)) for node in self.inventory.nodes}
 
     def metadata_logs(self) -> MetadataLogs | Unknown:
         """The controllers' metadata directories, read through: to be asked while no controller runs."""

@@ -15,8 +15,9 @@ from migrate import __version__, checks
 from migrate.errors import NothingToPlan, NoWayBack, RestoreRefused
 from migrate.model.detect import Detected, detect
 from migrate.model.findings import Finding, Severity
+from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
-from migrate.model.outcome import Refused, Unknown
+from migrate.model.outcome import Ready, Refused, Unknown
 from migrate.model.plan import Direction, Plan, PlannedStep
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Predicted, Step
@@ -33,6 +34,7 @@ from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAsid
 from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers, epoch_low
 from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadataAside, StopStuckControllers, stuck
 from migrate.steps.rollback.finish import FinishDualWrite
+from migrate.steps.rollback.flag import PutFlagBack, never_without_flag, without_flag
 from migrate.steps.rollback.restore import to_migration, to_zookeeper
 
 PLANNED_ON: Final = frozenset(
@@ -128,6 +130,7 @@ def start_of(world: World) -> Start:
 
 def steps_of(world: World, start: Start) -> Iterator[Step]:
     """What is left of the way back, in order."""
+    yield from (PutFlagBack(node) for node in without_flag(world))
     order = sorted(gates.brokers(world), key=lambda node: (node not in start.down, node))
     if start.kraft:  # one that is down in migration mode is started first: no other is stopped beside it
         first = (*start.kraft, *(node for node in start.migration if node in start.down))
@@ -214,12 +217,14 @@ def _modes(world: World) -> dict[int, str]:
 def _refuse_finalized(world: World) -> None:
     if not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION:
         raise NoWayBack(f"{GONE}: the metadata says POST_MIGRATION, the migration is finalized", next_step=FORWARD)
-    for node in world.inventory.controllers:
-        file = facts.config(world, node.id)
-        if isinstance(file, ConfigFile) and facts.mode_of(file.values) != "controller":
+    for node in without_flag(world):
+        proof = never_without_flag(world, node)
+        if not isinstance(proof, Ready):
+            path = world.inventory.node(NodeId(node)).config
             raise NoWayBack(
-                f"{file.path} is without the migration flag: once a controller was started from it the migration may "
+                f"{path} is without the migration flag: once a controller was started from it the migration may "
                 "be finalized",
+                why=str(getattr(proof, "reason", proof)),
                 next_step="if no controller ever ran without the flag, put it back and plan the rollback again; else "
                 + FORWARD,
             )

@@ -21,6 +21,7 @@ from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAsid
 from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers
 from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadataAside, StopStuckControllers
 from migrate.steps.rollback.finish import FinishDualWrite
+from migrate.steps.rollback.flag import PutFlagBack
 
 KINDS: Final[Mapping[str, Any]] = {
     cls.kind: cls
@@ -44,6 +45,7 @@ KINDS: Final[Mapping[str, Any]] = {
         ReleaseZookeeper,
         ProveFinal,
         RollBackToMigrationMode,
+        PutFlagBack,
         FinishDualWrite,
         KeepZookeeper,
         StopControllers,

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from migrate.errors import NoWayBack
+from migrate.hosts.backups import BACKUP_SUFFIX
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
 from migrate.model.machine import (
@@ -32,6 +35,7 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import MigrationZnode, NullZnode
 from migrate.model.world import Need, World
 from migrate.plan.standing import standing_of
+from migrate.steps import configuration
 from migrate.steps.facts import mode_of
 from tests.run.test_engine import memory_path, plan_for, run  # noqa: F401 - a fixture
 from tests.run.test_rollback import ENTRIES, at, way_back
@@ -112,7 +116,7 @@ class Watch(KillAt):
                 return Move(Act.SET_ASIDE, number) if self.before.controllers[number].formatted else None
         if act is None and name == "write-config":
             raw = self.cluster.files[int(node), worlds.inventory().node(NodeId(node)).config]
-            act = WRITTEN.get(mode_of(parse(raw)), Act.RENDER)
+            act = WRITTEN.get(mode_of(parse(raw)), Act.RENDER if self.wish == "forward" else Act.FLAG_ON)
         assert act is not None, effect
         return Move(act, number)
 
@@ -188,6 +192,43 @@ def test_a_way_back_killed_anywhere_goes_on_with_moves_of_the_machine(memory_pat
         assert watch.refused == [], point
 
 
+@pytest.mark.parametrize("flagless", ["stopped", "running"])
+def test_a_flag_that_a_half_done_finalize_took_goes_back_first(tmp_path: Path, flagless: str) -> None:
+    """Killed behind the file, before any start without it: back is open, and what is started later has the flag."""
+    cluster = half_final(tmp_path, flagless)
+    watch = watched(cluster, tmp_path / "back", "back")
+    assert watch.refused == []
+    assert watch.acts[0] is Act.FLAG_ON
+    assert cluster.migration is None
+    assert not cluster.finalized
+    assert cluster.harms == []
+
+
+def test_a_controller_that_was_started_without_the_flag_leaves_no_way_back(tmp_path: Path) -> None:
+    """Its last process is known by the file that it was started with; where that is not known, it counts as one."""
+    cluster = half_final(tmp_path, "stopped")
+    cluster.started[3001] = hashlib.sha256(cluster.files[3001, "/conf/c3001.properties"]).hexdigest()
+    with pytest.raises(NoWayBack, match="without the migration flag") as caught:
+        way_back(cluster)
+    assert "is not known to have been started with the flag" in caught.value.why
+    del cluster.started[3001]
+    with pytest.raises(NoWayBack):
+        way_back(cluster)
+
+
+def half_final(folder: Path, flagless: str) -> TwoWay:
+    """Every broker in KRaft mode; the file of one controller is without the flag, its last process had it."""
+    cluster = at("soak", folder)
+    path = "/conf/c3001.properties"
+    raw = cluster.files[3001, path]
+    cluster.files[3001, path + BACKUP_SUFFIX] = raw
+    if flagless == "stopped":
+        cluster.stop(NodeId(3001), 1.0)
+    cluster.files[3001, path] = configuration.finalized_controller(raw)
+    cluster.done.clear()
+    return cluster
+
+
 def test_a_breach_of_the_order_would_be_seen(tmp_path: Path) -> None:
     """The watch itself: a wish that is not the plan's direction makes it refuse."""
     cluster = two_way()
@@ -195,7 +236,7 @@ def test_a_breach_of_the_order_would_be_seen(tmp_path: Path) -> None:
     watch = Watch(cluster, "back")
     run(cluster, replace(plan, steps=plan.steps[:14]), tmp_path, watch)
     assert watch.refused
-    assert "RENDER" in watch.refused[0]
+    assert "FLAG_ON" in watch.refused[0]
 
 
 # -- what a World says ---------------------------------------------------------------------------------------------

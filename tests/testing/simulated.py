@@ -99,6 +99,7 @@ class SimulatedCluster:
     copied: bool = False
     finalized: bool = False
     done: list[str] = field(default_factory=list)
+    started: dict[int, str] = field(default_factory=dict)  # node -> hash of the file of its last start
     held_down: set[int] = field(default_factory=set)  # controllers whose service was stopped though none lived
     bend: Callable[[World], World] = lambda world: world
 
@@ -153,7 +154,9 @@ class SimulatedCluster:
     def state(self, node: NodeId) -> ServiceState:
         """Running with the file it was started with, or stopped."""
         started = self.running.get(int(node))
-        return Stopped() if started is None else Running(1000 + int(node), 1.0, started)
+        return (
+            Stopped(None, self.started.get(int(node))) if started is None else Running(1000 + int(node), 1.0, started)
+        )
 
     def stop(self, node: NodeId, timeout: float) -> None:
         """Stop a process; a quorum without its leader elects another.  A controller may be stopped where none lives."""
@@ -172,7 +175,7 @@ class SimulatedCluster:
         assert int(node) not in self.running, f"node {int(node)} was started twice"
         raw = self.files[int(node), worlds.inventory().node(node).config]
         self.done.append(f"start {int(node)} {mode_of(parse(raw))}")
-        self.running[int(node)] = sha256(raw)
+        self.running[int(node)] = self.started[int(node)] = sha256(raw)
         self.modes[int(node)] = mode_of(parse(raw))
         if node in CONTROLLERS:
             assert int(node) in self.formatted, f"controller {int(node)} was started unformatted"

@@ -223,7 +223,7 @@ class TwoWay(SimulatedCluster):
         world = SimulatedCluster.observe(self, needs, facts)
         if not isinstance(world.live, Unknown):
             world = replace(world, live=self._answers(world.live, samples))
-        kept = {node: kept_files(self, node, (world.configs or {}).get(node)) for node in BROKERS}  # type: ignore[union-attr]
+        kept = {node: kept_files(self, node, (world.configs or {}).get(node)) for node in (*BROKERS, *CONTROLLERS)}  # type: ignore[union-attr]
         self._pass_time()
         return replace(world, backups=kept)
 

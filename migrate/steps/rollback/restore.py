@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 
 from migrate.errors import InputError, RestoreRefused
 from migrate.hosts.properties import parse
@@ -57,6 +58,17 @@ def to_migration(world: World, broker: int, raw: bytes) -> Restored | Refused | 
     wanted = configuration.migration_mode(original.raw, world.inventory)
     kept = [copy for copy in copies if copy.raw == wanted]
     return _only(kept) or Restored(wanted, f"{original.source}, with what migration mode adds")
+
+
+def to_flagged(world: World, controller: int, raw: bytes) -> Restored | Refused | Unknown:
+    """A controller's file with the flag: the copy of which finalize makes `raw`."""
+    if facts.mode_of(parse(raw)) == "controller":
+        return Restored(raw, "the file as it lies there")
+    copies = _copies(world, controller, "controller")
+    if isinstance(copies, Unknown):
+        return copies
+    leading = [copy for copy in copies if _tried(partial(configuration.finalized_controller, copy.raw)) == raw]
+    return _only(leading) or Refused(f"no copy of controller {controller}'s file with the flag leads to the one there")
 
 
 def restorable(found: Restored | Refused | Unknown) -> Readiness:

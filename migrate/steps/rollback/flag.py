@@ -1,0 +1,132 @@
+"""A controller's file without the flag that a half-done finalize left behind gets its flag back, before anything else.
+
+Only where the last process of that controller is known to have been started with the very bytes that go back: then none
+without the flag was left to be elected, and the next start of it, by whomever, must not be the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from migrate.hosts.properties import diff
+from migrate.model.ids import NodeId
+from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.ports import Effects
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
+from migrate.model.views import ConfigFile
+from migrate.model.world import Need, World
+from migrate.steps import facts, gates
+from migrate.steps.base import BaseStep
+from migrate.steps.rollback import gates as back
+from migrate.steps.rollback.restore import Restored, bytes_of, to_flagged
+
+LOOK = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.BACKUPS})
+
+
+@dataclass(frozen=True, slots=True)
+class PutFlagBack(BaseStep):
+    """The file of before goes back; the controller is started with it where finalize had stopped it."""
+
+    controller: int
+
+    kind: ClassVar[str] = "put-flag-back"
+    stage_is: ClassVar[Stage] = Stage.HYBRID
+    needs: ClassVar[frozenset[Need]] = LOOK
+    proof_needs: ClassVar[frozenset[Need]] = LOOK
+    undo: ClassVar[str] = "none needed: the flag is what every controller has before finalize"
+    proof: ClassVar[str] = "the file has the flag; a process that runs was started with these very bytes"
+
+    @property
+    def id(self) -> str:
+        """`hybrid/flag-back-3000`."""
+        return f"{self.stage.label}/flag-back-{self.controller}"
+
+    @property
+    def title(self) -> str:
+        """One line."""
+        return f"put the migration flag back into the file of controller {self.controller}, which never ran without it"
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
+        """The file's change."""
+        file = facts.config(world, self.controller)
+        found = to_flagged(world, self.controller, file.raw) if isinstance(file, ConfigFile) else None
+        if not isinstance(file, ConfigFile) or not isinstance(found, Restored):
+            return ()
+        lines = tuple(diff(file.raw, found.raw, file.path))
+        edit = Action("~", f"controller {self.controller}", f"restore {file.path} from {found.source}", lines)
+        down = back.stopped(world, [self.controller])
+        if isinstance(down, Unknown) or not down:
+            return (edit,)
+        return (edit, Action(">", f"controller {self.controller}", "start with the migration flag (it is down)"))
+
+    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
+        """A controller's file with the flag."""
+        return {f"mode:{self.controller}": "controller"}
+
+    def check(self, world: World) -> Readiness:
+        """It is still known that none ran without the flag."""
+        return gates.first(back.not_finalized(world), never_without_flag(world, self.controller))
+
+    def progress(self, world: World) -> Progress:
+        """By the file, and by the process."""
+        file = facts.config(world, self.controller)
+        if not isinstance(file, ConfigFile):
+            return Unknown(f"the file of controller {self.controller} cannot be read")
+        down = back.stopped(world, [self.controller])
+        if isinstance(down, Unknown):
+            return down
+        if facts.mode_of(file.values) != "controller":
+            return NotBegun()
+        return HalfDone("it has the flag, and is down") if down else AlreadyDone("it has the flag, and runs")
+
+    def do(self, world: World, effects: Effects) -> None:
+        """Write it."""
+        file = facts.config(world, self.controller)
+        assert isinstance(file, ConfigFile)
+        target = bytes_of(to_flagged(world, self.controller, file.raw), self.controller)
+        if target != file.raw:
+            effects.write_config(NodeId(self.controller), file.path, target, file.sha256)
+        down = back.stopped(world, [self.controller])
+        if not isinstance(down, Unknown) and down:
+            effects.start(NodeId(self.controller))
+
+    def verify(self, world: World) -> Outcome:
+        """It has the flag, and so has what runs."""
+        found = gates.first(never_without_flag(world, self.controller), back.quorum_leads(world))
+        return gates.as_outcome(found, "the file has the flag again, and so has what runs")
+
+
+def without_flag(world: World) -> tuple[int, ...]:
+    """Controllers whose file lacks the flag."""
+    files = ((int(node.id), facts.config(world, node.id)) for node in world.inventory.controllers)
+    return tuple(
+        node for node, file in files if isinstance(file, ConfigFile) and facts.mode_of(file.values) != "controller"
+    )
+
+
+def never_without_flag(world: World, controller: int) -> Readiness:
+    """Is it proven that no process of this controller came from the file without the flag, and finalized nothing?"""
+    if isinstance(world.kraft, Unknown):
+        return Unknown(f"whether the migration is finalized is not known: {world.kraft.reason}")
+    known = world.kraft.controllers.get(NodeId(controller))
+    if world.kraft.migration_state is not ZkMigrationState.MIGRATION:
+        return Refused(f"the metadata says {world.kraft.migration_state.name}, not MIGRATION")
+    if known is not None and not known.migration_ready:
+        return Refused(f"controller {controller} has registered without the flag")
+    file = facts.config(world, controller)
+    if not isinstance(file, ConfigFile):
+        return Unknown(f"the file of controller {controller} cannot be read")
+    found = to_flagged(world, controller, file.raw)
+    if not isinstance(found, Restored):
+        return found
+    if isinstance(world.services, Unknown):
+        return world.services
+    state = world.services.get(NodeId(controller), Unknown(f"controller {controller} was not looked at"))
+    if isinstance(state, Unknown):
+        return state
+    if state.config_sha256 == facts.sha256(found.raw):
+        return Ready()
+    return Refused(f"the last process of controller {controller} is not known to have been started with the flag")
