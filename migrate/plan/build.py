@@ -139,7 +139,7 @@ def _must_be_next(target: Stage, here: Detected) -> None:
     if missing:
         raise NothingToPlan(
             f"stage {target.label} cannot be planned: the cluster stands at {here.stage.label} ({here.how})",
-            next_step=f"plan --stage {missing[0]} first",
+            next_step=f"`kraft-migrate plan PLAYBOOK --stage {missing[0]}` first",
         )
 
 

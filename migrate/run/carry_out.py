@@ -185,7 +185,8 @@ def _confirmed(plan: Plan, options: Options) -> None:
     else:
         what, why = "the plan has the point of no return in it, and was not confirmed", "after it there is no way back"
     command = "rollback apply" if plan.back else "apply"
-    raise NotConfirmed(what, why=why, next_step=f"read the plan, then {command} it with --confirm {plan.fingerprint}")
+    line = f"`kraft-migrate {command} PLAN --confirm {plan.fingerprint}`"
+    raise NotConfirmed(what, why=why, next_step=f"read the plan to its end, then {line}")
 
 
 def _cluster_named(plan: Plan, options: Options) -> None:

@@ -155,6 +155,7 @@ class RunGate:
         if isinstance(self.playbook, Unknown) or stage in self._approved:
             return
         policy = self.playbook.approvals
+        command = f"kraft-migrate approve {self.folder / 'plan.json'} --as NAME"
         if stage in policy.rules:
             found = approvals.refuse_strange(policy, self.plan.fingerprint, self.folder)
             match decide(policy, stage, self.plan.fingerprint, found, self.clock.now()):
@@ -163,7 +164,7 @@ class RunGate:
                         f"stage {stage} is not approved: {missing}",
                         where=f"step {planned.id}",
                         why="; ".join((*because, policy.rules[stage].instructions)).strip("; "),
-                        next_step=f"the reviewers: kraft-migrate approve {self.folder / 'plan.json'}; then this again",
+                        next_step=f"a reviewer: {command}; then this again",
                     )
                 case Approved(by=by, until=until):
                     self._write("approved", stage=stage, by=list(by), until=until)

@@ -133,7 +133,7 @@ def test_the_point_of_no_return_without_its_fingerprint_is_4_and_nothing_is_done
     answer = kraft_migrate("apply", path, *confirm)
     assert (answer.code, answer.out) == (4, "")
     assert answer.err.startswith("E-PLAN-03: ")
-    assert f"apply it with --confirm {made.fingerprint}" in answer.err
+    assert f"kraft-migrate apply PLAN --confirm {made.fingerprint}" in answer.err
     assert tree(tmp_path) == before
 
 

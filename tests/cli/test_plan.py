@@ -122,7 +122,7 @@ def test_a_stage_before_its_time_is_3_and_says_what_comes_first(plan: Plan) -> N
     """The next step is a command."""
     answer = plan(whole(Stage.ASSESS), "--stage", "kraft-mode")
     assert answer.code == 3
-    assert "plan --stage controllers first" in answer.err
+    assert "`kraft-migrate plan PLAYBOOK --stage controllers` first" in answer.err
 
 
 @pytest.mark.parametrize(

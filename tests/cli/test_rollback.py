@@ -132,7 +132,7 @@ def test_apply_wants_the_whole_fingerprint(plan: Way, tmp_path: Path, confirm: t
     before = tree(tmp_path)
     answer = kraft_migrate("rollback", "apply", tmp_path / "back.json", *confirm)
     assert answer.code == 4
-    assert f"rollback apply it with --confirm {made.fingerprint}" in answer.err
+    assert f"kraft-migrate rollback apply PLAN --confirm {made.fingerprint}" in answer.err
     assert tree(tmp_path) == before
 
 
