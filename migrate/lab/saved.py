@@ -110,7 +110,9 @@ def relocated(text: str, old: str, new: str, ports: dict[int, int]) -> str:
     def port(match: re.Match[str]) -> str:
         return match[1] + str(ports.get(int(match[2]), int(match[2])))
 
-    return re.sub(r"(127\.0\.0\.1:|localhost:|^clientPort=)(\d+)", port, text.replace(old + "/", new + "/"), flags=re.MULTILINE)
+    return re.sub(
+        r"(127\.0\.0\.1:|localhost:|^clientPort=)(\d+)", port, text.replace(old + "/", new + "/"), flags=re.MULTILINE
+    )
 
 
 def require_stopped(topology: Topology) -> None:

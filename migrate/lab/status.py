@@ -75,7 +75,9 @@ def _process(topology: Topology, supervisor: Supervisor, name: str) -> ProcessSt
         pid=state.pid if isinstance(state, Running) else None,
         memory_mb=resident_mb(state.pid) if isinstance(state, Running) else 0,
         ports=tuple(port for port, owner in topology.ports().items() if owner == name),
-        restart_due=isinstance(state, Running) and config.exists() and state.config_sha256 != config_sha256(str(config)),
+        restart_due=isinstance(state, Running)
+        and config.exists()
+        and state.config_sha256 != config_sha256(str(config)),
     )
 
 
