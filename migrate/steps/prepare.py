@@ -46,7 +46,9 @@ class BackUpZookeeper(BaseStep):
     def verify(self, world: World) -> Outcome:
         """The journal names it."""
         kept = world.facts.get("backup:zookeeper")
-        return gates.as_outcome(Ready() if kept else Refused("no backup of ZooKeeper is in the journal"), kept or "")
+        return gates.as_outcome(
+            Ready() if kept else Refused("no backup of ZooKeeper is in the journal"), backup_told(kept or "")
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,3 +195,14 @@ class RenderController(BaseStep):
         if isinstance(found, AlreadyDone):
             return gates.as_outcome(Ready(), f"{self.node(world).config} has the planned content")
         return Refused("the file does not have the planned content") if isinstance(found, Ready) else found
+
+
+def backup_told(note: str) -> str:
+    """The journal's note of a backup for a person; as it is, where it is not of that form."""
+    found = dict(part.partition(" ")[::2] for part in note.partition(": ")[2].split(", "))
+    if not {"znodes", "zxid", "path", "sha256"} <= set(found):
+        return note
+    unread = f", {found['denied']} of them not readable," if found.get("denied", "0") != "0" else ""
+    return (
+        f"{found['znodes']} znodes{unread} at zxid {found['zxid']} in {found['path']}, SHA-256 {found['sha256'][:12]}"
+    )

@@ -168,6 +168,16 @@ def test_every_command_line_can_be_given(page: Path) -> None:
     assert faults == {}
 
 
+def test_every_command_line_that_the_package_tells_can_be_given() -> None:
+    """In hints, next steps and help texts: what stands between backticks, pieced together where it is wrapped."""
+    found = []
+    for path in sorted((ROOT / "migrate").rglob("*.py")):
+        text = re.sub(r'"\s*\n\s*f?"', "", path.read_text(encoding="utf-8"))
+        found += [re.sub(r"\s+", " ", line) for line in COMMAND.findall(text) if "{command}" not in line]
+    assert len(found) > 20
+    assert {line: said for line in found if (said := fault_of(line))} == {}
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -14,7 +14,7 @@ from migrate.model.step import NotBegun, Predicted
 from migrate.model.views import ConfigFile, NoFile
 from migrate.model.world import World
 from migrate.steps import configuration, facts
-from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
+from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController, backup_told
 from tests.steps.looks import Remembered, answer, whole, without
 from tests.testing import worlds
 from tests.testing.worlds import config_file, inventory
@@ -152,3 +152,11 @@ def test_the_plan_shows_the_new_file_without_its_secrets() -> None:
     assert "+process.roles=controller" in action.diff
     assert "+password.encoder.secret=(sensitive)" in action.diff
     assert not [line for line in action.diff if "a-secret-of-the-lab" in line]
+
+
+def test_a_backup_is_told_to_people() -> None:
+    """What could not be read is not left out; another release's note is shown as it is."""
+    note = "z.gz: denied 0, path /runs/1/backup/zookeeper.jsonl.gz, sha256 efc9fc43a7cca9ee, znodes 443, zxid 613"
+    assert backup_told(note) == "443 znodes at zxid 613 in /runs/1/backup/zookeeper.jsonl.gz, SHA-256 efc9fc43a7cc"
+    assert backup_told(note.replace("denied 0", "denied 2")).startswith("443 znodes, 2 of them not readable, at")
+    assert backup_told("tree.gz: sha256 0") == "tree.gz: sha256 0"
