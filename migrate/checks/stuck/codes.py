@@ -293,8 +293,8 @@ DOCS: Final = (
         STILL_BROKERS,
         "What was looked at is as it should be, or could not be seen. A rejected broker says 'started' too, and tries "
         "for ever.",
-        "Look at that broker's log, at the way from its host to the controllers, and at super.users in the "
-        "controllers' files: before the copy no ACL lets a broker in.",
+        "Just started, it needs seconds: look again. Then look at that broker's log, at the way from its host to the "
+        "controllers, and at super.users in the controllers' files: before the copy no ACL lets a broker in.",
         AT_ONCE,
         "BrokerLifecycleManager",
     ),
