@@ -94,8 +94,6 @@ from migrate.errors.playbook import DocumentInvalid, DocumentUnreadable, NotSupp
 from migrate.errors.runs import (
     AssignmentRefused,
     DriveStopped,
-    RescueRefused,
-    RescueUnproven,
     JournalDamaged,
     JournalUnwritable,
     MalformedPlan,
@@ -108,6 +106,8 @@ from migrate.errors.runs import (
     PlanStopped,
     PlanUnreadable,
     PredictionFailed,
+    RescueRefused,
+    RescueUnproven,
     RestoreRefused,
     RunLocked,
 )

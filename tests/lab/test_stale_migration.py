@@ -34,14 +34,19 @@ LEFT_OVER = {  # lower than anything that fresh controllers have: the pair is co
 }
 WITHOUT_THE_GUARD = """
 import sys
+from dataclasses import replace
 from migrate.checks.registry import CHECKS
 from migrate.cli.main import main
+from migrate.model import detect
 from migrate.model.outcome import Ready
+from migrate.model.views import NoZnode
 from migrate.run import staleness
 from migrate.steps import controllers
 del CHECKS["B-ZKN-01"]
 controllers._no_other_copy = lambda world: Ready()
 staleness.check_expectations = lambda planned, world: None
+by_zookeeper = detect._by_zookeeper
+detect._by_zookeeper = lambda view, kraft: by_zookeeper(replace(view, migration=NoZnode()), kraft)
 sys.argv = ["kraft-migrate", *sys.argv[1:]]
 main()
 """
