@@ -36,7 +36,8 @@ from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.journal import Journal
 from migrate.run.locks import LockFile, RunLock
 from migrate.run.staleness import own_step
-from migrate.run.takeover import found_by
+from migrate.run.takeover import LOOK as PLACE
+from migrate.run.takeover import found_by, gone_back
 from migrate.run.way_back_facts import readiness_noted
 from migrate.zookeeper.lock import ZookeeperLock, acquire, holder_of
 from migrate.zookeeper.write import ZookeeperWriter
@@ -109,6 +110,8 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             lock, fence = lock.joined(znode), znode.fence
         if len(journal.events) == 1:
             journal.append(clock.now(), "note", {"key": "found", "value": found_by(plan, observer)})
+        else:
+            gone_back(plan, journals.concluded(journal.events), observer.observe(PLACE, {}))
         if any((step.needs | step.proof_needs) & SLOW for step in steps):
             sources.start_spark()
         driver = Driver(observer, options.wrap_assigner(ActiveController(sources.inventory)), clock, lock.still_ours)

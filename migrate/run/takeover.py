@@ -28,6 +28,25 @@ def found_by(plan: Plan, observer: Observer) -> str:
     return text
 
 
+def gone_back(plan: Plan, done: frozenset[str], world: World) -> None:
+    """PlanIsStale where the cluster stands before what this plan's own journal concluded: it was rolled back (pure).
+
+    Only a known place counts; where it cannot be told, the steps' own gates decide.
+    """
+    here = detect(world)
+    reached = max((step.stage for step in plan.steps if step.id in done), default=Stage.DISCOVER)
+    if plan.back or isinstance(here, Unknown) or reached < Stage.CONTROLLERS or here.stage > Stage.PREPARE:
+        return
+    if any(step.stage is Stage.CONTROLLERS and step.id not in done for step in plan.steps):
+        return  # its own controllers are half done: they wait, and have said nothing yet
+    raise PlanIsStale(
+        f"this plan had reached stage {reached.label}, and the cluster stands at {here.stage.label} ({here.how})",
+        where=f"plan {plan.short}",
+        why="it was rolled back since: what the plan's journal calls done is undone",
+        next_step="make a new plan: it goes on from what is found",
+    )
+
+
 def what_is_found(plan: Plan, world: World) -> str:
     """The same, of a world (pure)."""
     here = detect(world)

@@ -17,7 +17,7 @@ from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.plan.build import build
 from migrate.run.proven import by_journals
-from migrate.run.takeover import what_is_found
+from migrate.run.takeover import gone_back, what_is_found
 from tests.run.test_engine import PLANNED_ON, plan_for, run
 from tests.steps.looks import WRONG
 from tests.testing import worlds
@@ -182,6 +182,21 @@ def test_the_same_plan_without_its_journal_does_nothing_again(step: str, tmp_pat
     assert cluster.done == before
     assert cluster.files == files
     assert caught.value.next_step
+
+
+def test_a_plan_that_was_rolled_back_since_is_stale(tmp_path: Path) -> None:
+    """Its journal calls done what is undone: refused at once, and only where the cluster's place is known."""
+    plan = plan_for(SimulatedCluster.in_zookeeper_mode())
+    done = frozenset(step.id for step in plan.steps if step.stage <= Stage.HYBRID)
+    back = SimulatedCluster.in_zookeeper_mode()
+    with pytest.raises(PlanIsStale, match="had reached stage hybrid, and the cluster stands at assess") as caught:
+        gone_back(plan, done, back.observe(PLANNED_ON, {}))
+    assert "rolled back" in caught.value.why
+    gone_back(plan, done, replace(back.observe(PLANNED_ON, {}), zookeeper=Unknown("gone"), kraft=Unknown("gone")))
+    gone_back(plan, done - {"controllers/start-controllers"}, back.observe(PLANNED_ON, {}))
+    gone_back(plan, frozenset(), back.observe(PLANNED_ON, {}))
+    ahead = after("copy/copy", tmp_path)
+    gone_back(plan, done, ahead.observe(PLANNED_ON, {}))
 
 
 def test_what_is_found_is_told_with_the_next_step(tmp_path: Path) -> None:
