@@ -251,4 +251,4 @@ def test_a_stage_is_not_planned_before_its_time() -> None:
     for stage in (Stage.MIGRATION_MODE, Stage.COPY, Stage.KRAFT_MODE, Stage.FINALIZE, Stage.CLEANUP):
         with pytest.raises(NothingToPlan) as caught:
             stage_plan(cluster, stage)
-        assert "controllers first" in caught.value.next_step
+        assert "--stage controllers` first" in caught.value.next_step
