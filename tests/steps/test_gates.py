@@ -11,9 +11,10 @@ import pytest
 from migrate.model.difference import DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
+from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import AlreadyDone, NotYet, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import Stopped
+from migrate.model.views import NoZnode, Stopped
 from migrate.model.world import World
 from migrate.steps import gates
 from tests.steps.looks import (
@@ -52,6 +53,7 @@ GATES: dict[str, Gate] = {
     "views_equal": gates.views_equal,
     "ledger_is": lambda world: gates.ledger_is(world, ReplicaState.VERIFIED),
     "all_brokers_kraft": gates.all_brokers_kraft,
+    "logs_belong": gates.logs_belong,
 }
 
 
@@ -137,6 +139,17 @@ def state(found: ZkMigrationState) -> Bend:
     return lambda world: worlds.with_kraft(world, migration_state=found)
 
 
+def left_behind(logs: MetadataLogs | Unknown) -> Bend:
+    """Controllers that are stopped, with those logs, and no /migration: what a half-done way back leaves."""
+
+    def bend(world: World) -> World:
+        for controller in (3000, 3001, 3002):
+            world = service(controller, Stopped(1))(world)
+        return replace(worlds.with_zk(world, migration=NoZnode()), metadata_logs=logs)
+
+    return bend
+
+
 FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("no_blockers", lambda world: worlds.with_values(world, 3001, zookeeper__metadata__migration__enable=None), "B-"),
     ("replicas_full", unhealthy, "notyet: 1 partition to have its full ISR, orders-3 among them (leader 1, ISR [1]"),
@@ -191,6 +204,10 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("all_brokers_kraft", registration(1, migrating=True), "(registered in migration mode, unfenced)"),
     ("all_brokers_kraft", stranger, "refused: registrations [9] still say that they are migrating"),
     ("all_brokers_kraft", without("kraft"), "unknown: kraft hidden"),
+    ("logs_belong", left_behind(MetadataLogs((3000,), 9, state=DUAL)), "[3000] says MIGRATION, /migration is absent"),
+    ("logs_belong", left_behind(MetadataLogs((3001,), 9, registered=(0, 1))), "knows brokers [0, 1], /migration is"),
+    ("logs_belong", left_behind(Unknown("torn")), "unknown: torn"),
+    ("logs_belong", without("zookeeper"), "unknown: zookeeper hidden"),
 )
 
 
@@ -213,7 +230,7 @@ def test_every_gate_has_a_fault_here_and_a_hidden_view() -> None:
         for name, entry in vars(gates).items()
         if callable(entry) and getattr(entry, "__module__", "") == gates.__name__ and not name.startswith("_")
     }
-    assert own - {"first", "as_outcome"} == set(GATES) == {name for name, _, _ in FAULTS}
+    assert own - {"first", "as_outcome", "old_log"} == set(GATES) == {name for name, _, _ in FAULTS}
 
 
 def test_a_wait_names_its_owner_its_next_step_and_moves_with_the_world() -> None:
