@@ -153,10 +153,10 @@ def test_a_topic_without_id_stops_the_run_before_the_last_broker(on_the_way: OnT
 
 
 def test_status_tells_where_the_cluster_stands(parked: Parked) -> None:
-    """By the cluster's own words: the copy is done, no broker is in KRaft mode."""
+    """By the cluster's own words, and a journal's for the proof: hybrid, no broker is in KRaft mode."""
     code, answer = parked.ask("status")
     assert code == 0
-    assert answer["stage"] == "copy"
+    assert answer["stage"] == "hybrid"
     assert answer["half_done"] is None
     assert {row["registered"] for row in answer["processes"][:3]} == {"migration"}
     assert answer["unhealthy_partitions"] == 0

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from migrate.model.machine import Act, Flag, Metadata, Mode, Moves, back, forward
+from migrate.model.machine import Act, Flag, Metadata, Mode, Moves, Registered, back, forward
 from tests.testing.explorer import effects, kafka
 from tests.testing.explorer.cluster import (
     ABSENT,
@@ -231,6 +231,8 @@ def _driver(state: Cluster, node: int, before: str, name: str) -> Iterator[Clust
 def _registered(state: Cluster, node: int, mode: str) -> Iterator[Cluster]:
     before = _broker(state, node)[1]
     text = "a broker registers as migrating" if mode == "migrating" else "a broker registers in KRaft mode"
+    if before[B.PROCESS] and before[B.REG] == (Registered.MIGRATING if mode == "migrating" else Registered.KRAFT):
+        yield state  # a new incarnation of the same kind (ClusterControlManager.registerBroker): one state here
     yield from _moved(state, (text,), lambda after: _broker(after, node)[1] != before)
 
 
