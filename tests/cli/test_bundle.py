@@ -16,6 +16,7 @@ from migrate.model.world import World
 from migrate.observe.bundle import write_bundle
 from tests.cli.commands import Ended, inventory_in, kraft_migrate, playbook_in
 from tests.hosts.test_directories import log_dir, replica
+from tests.lab.commands import kraft_migrate as as_process
 from tests.steps.looks import whole
 from tests.testing import worlds
 from tests.testing.kept import sources_of
@@ -140,19 +141,22 @@ def test_disks_come_from_the_collectors_files(tmp_path: Path, capsys: pytest.Cap
 
 @pytest.mark.spark
 def test_diff_compares_what_a_bundle_holds(tmp_path: Path) -> None:
-    """Equal views are equal afterwards, a planted difference is found; nothing is waited for or read again."""
+    """Equal views are equal afterwards, a planted difference is found; nothing is waited for or read again.
+
+    As a process of its own: one has one Spark session.
+    """
     world = whole(Stage.COPY)
     write_bundle(str(tmp_path / "same"), world, 1)
-    ended = kraft_migrate("diff", "--from-bundle", tmp_path / "same", "-o", "json")
-    assert ended.code == 0, ended.err
-    assert json.loads(ended.out)["unexcused"] == 0
+    ended = as_process("diff", "--from-bundle", str(tmp_path / "same"), "-o", "json")
+    assert ended.returncode == 0, ended.stderr
+    assert json.loads(ended.stdout)["unexcused"] == 0
     planted = worlds.with_entity(world, "topic-config", "t0", "plugin.secret", "canary")
     write_bundle(str(tmp_path / "other"), planted, 1)
-    ended = kraft_migrate("diff", "--from-bundle", tmp_path / "other", "-o", "json")
-    assert ended.code == 2
-    wrong = [row for row in json.loads(ended.out)["differences"] if row["class"] != "EXPECTED"]
+    ended = as_process("diff", "--from-bundle", str(tmp_path / "other"), "-o", "json")
+    assert ended.returncode == 2
+    wrong = [row for row in json.loads(ended.stdout)["differences"] if row["class"] != "EXPECTED"]
     assert [(row["kind"], row["key"]) for row in wrong] == [("topic-config", "t0")]
-    assert "canary" not in ended.out
+    assert "canary" not in ended.stdout
 
 
 def test_the_collector_prints_itself() -> None:
