@@ -8,8 +8,9 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, TopicPartition
+from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
-from migrate.errors import LoadNotRead
+from migrate.errors import LoadNotRead, Retryable
 from migrate.kafka.admin import bootstrap_servers, client_config
 from migrate.lab.load_history import record_id
 from migrate.model.inventory import Inventory
@@ -68,10 +69,22 @@ def read_values(inventory: Inventory, topics: Mapping[str, int], tag: bytes) -> 
 def _ends(consumer: Consumer, topics: Mapping[str, int]) -> dict[tuple[str, int], tuple[int, int]]:
     """First and end offset of each partition."""
     return {
-        (name, partition): consumer.get_watermark_offsets(TopicPartition(name, partition), timeout=30)
+        (name, partition): _bounds(consumer, name, partition)
         for name, count in topics.items()
         for partition in range(count)
     }
+
+
+@retry(
+    retry=retry_if_exception_type(Retryable), stop=stop_after_delay(STALL_SECONDS), wait=wait_fixed(0.5), reraise=True
+)
+def _bounds(consumer: Consumer, name: str, partition: int) -> tuple[int, int]:
+    """The same of one: a leader that has just changed answers OFFSET_NOT_AVAILABLE until its followers have fetched."""
+    try:
+        first, end = consumer.get_watermark_offsets(TopicPartition(name, partition), timeout=30)
+    except KafkaException as error:
+        raise LoadNotRead(f"reading the load failed: {error.args[0]}", where=f"{name}-{partition}") from error
+    return first, end
 
 
 def _take(message: Message, pending: dict[tuple[str, int], tuple[int, int]], tag: bytes) -> tuple[int, int] | None:
