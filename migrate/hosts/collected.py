@@ -18,6 +18,7 @@ from typing import Any, Final
 from migrate.errors import BadProperties, CollectedDamaged, CollectedForNobody, CollectedOtherVersion
 from migrate.hosts import folders, meta_properties, properties
 from migrate.hosts.collect_disks import FORMAT, VERSION, body_sha256
+from migrate.hosts.config import as_told
 from migrate.hosts.directories import METADATA_FOLDER, capped, oddities_of_place
 from migrate.hosts.files import read_no_follow
 from migrate.model.columns import ReplicaColumns
@@ -117,7 +118,7 @@ def _body(raw: bytes, path: str) -> Mapping[str, Any]:
 
 
 def _collected(body: Mapping[str, Any], path: str) -> Collected:
-    looks = {_text(entry["path"]): entry for entry in body["directories"]}
+    looks = {as_told(_text(entry["path"])): entry for entry in body["directories"]}
     found: dict[str, Directory] = {}
     denied = ""
     for place, entry in looks.items():
@@ -126,8 +127,8 @@ def _collected(body: Mapping[str, Any], path: str) -> Collected:
         except _DeniedError as error:
             denied = denied or str(error)
     node = _node(body, found.values(), path)
-    log_dirs = [_text(entry) for entry in body["log_dirs"]]
-    apart = body["metadata_dir"]
+    log_dirs = [as_told(_text(entry)) for entry in body["log_dirs"]]
+    apart = None if body["metadata_dir"] is None else as_told(_text(body["metadata_dir"]))
     disks: BrokerDisks | Unknown = Unknown(denied)
     if not denied:
         whole = tuple(found[entry] for entry in log_dirs)

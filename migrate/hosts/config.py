@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 from collections.abc import Mapping
 from typing import Final
 
@@ -14,6 +15,7 @@ from migrate.model.ports import Files
 from migrate.model.views import ConfigFile, NoFile
 
 DEFAULT_LOG_DIR: Final = "/tmp/kafka-logs"  # noqa: S108 - Kafka's own default
+SLASHES: Final = re.compile("/+")
 
 
 def read_config(files: Files, node: NodeId, path: str) -> ConfigFile | NoFile:
@@ -35,9 +37,19 @@ def read_config(files: Files, node: NodeId, path: str) -> ConfigFile | NoFile:
 
 
 def log_dirs(values: Mapping[str, str]) -> tuple[str, ...]:
-    """log.dirs, else log.dir, else Kafka's default; in the file's order (`KafkaConfig.logDirs`)."""
+    """log.dirs, else log.dir, else Kafka's default; in the file's order (`KafkaConfig.logDirs`), each `as_told`."""
     listed = values.get("log.dirs") or values.get("log.dir") or DEFAULT_LOG_DIR
-    return tuple(part for part in (entry.strip() for entry in listed.split(",")) if part)
+    return tuple(as_told(part) for part in (entry.strip() for entry in listed.split(",")) if part)
+
+
+def as_told(path: str) -> str:
+    """A directory as its broker tells it: no doubled slash, none at the end, and `.`, `..` and links stay.
+
+    DescribeLogDirs answers `java.io.File.getAbsolutePath` (`ReplicaManager.describeLogDirs`): another spelling is
+    another directory to whoever looks for the one that a broker calls offline.
+    """
+    single = SLASHES.sub("/", path)
+    return single.rstrip("/") or single
 
 
 def metadata_log_dir(values: Mapping[str, str]) -> str | None:
@@ -45,4 +57,4 @@ def metadata_log_dir(values: Mapping[str, str]) -> str | None:
     apart = values.get("metadata.log.dir", "").strip()
     if not apart or os.path.normpath(apart) in map(os.path.normpath, log_dirs(values)):
         return None
-    return apart
+    return as_told(apart)

@@ -148,6 +148,17 @@ def test_directories_may_be_named_and_the_node_is_found_in_them(tmp_path: Path) 
     assert collected(tmp_path, "--node", "7", path).node == 7
 
 
+def test_a_directory_is_spelled_as_its_broker_tells_it(disks: Path, tmp_path: Path) -> None:
+    """`DescribeLogDirs` knows no idle slashes: what a file spells with them is found by what the broker calls it."""
+    plain = collected(tmp_path, "--properties", disks)
+    disks.write_text(disks.read_text().replace(f"{tmp_path}/", f"/{tmp_path}//").replace("d1,", "d1/,"))
+    odd = collected(tmp_path, "--properties", disks)
+    assert isinstance(plain.disks, BrokerDisks)
+    assert isinstance(odd.disks, BrokerDisks)
+    assert at_rest(odd.disks) == at_rest(plain.disks)
+    assert odd.disks.metadata_directory is not None
+
+
 def test_it_says_what_it_needs(tmp_path: Path) -> None:
     """No words, no such file, a key that is none: an error, and nothing on stdout."""
     short = tmp_path / "key"

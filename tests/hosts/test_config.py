@@ -53,10 +53,11 @@ def test_a_missing_file_is_known_to_be_missing(tmp_path: Path) -> None:
         ({"log.dir": "/b"}, ("/b",)),
         ({"log.dir": "/b,/c"}, ("/b", "/c")),
         ({}, ("/tmp/kafka-logs",)),
+        ({"log.dirs": "/a/, //b///c// ,/,/d/../e/.,f/"}, ("/a", "/b/c", "/", "/d/../e/.", "f")),
     ],
 )
 def test_log_dirs_are_those_that_kafka_takes(values: dict[str, str], expected: tuple[str, ...]) -> None:
-    """log.dirs before log.dir before the default; blanks and empty parts fall away."""
+    """log.dirs before log.dir before the default; blanks, empty parts and `java.io.File`'s idle slashes fall away."""
     assert log_dirs(values) == expected
 
 
