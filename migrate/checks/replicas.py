@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Final
 
 from migrate.checks.acceptance import STRAY as STRAY_RULE
 from migrate.checks.acceptance import accepted, entries, holds
 from migrate.checks.directories import Disks
 from migrate.checks.registry import ALWAYS, Hit, Result, check
 from migrate.checks.sight import both, broker_disks, log_dir_answers, zookeeper
-from migrate.model.columns import PartitionColumns
+from migrate.model.columns import UNREADABLE_TOPIC_ID, PartitionColumns
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.loader import Assigned, Fate, Foretold, all_assigned, foretell_all
@@ -21,7 +20,6 @@ from migrate.model.words import plural
 from migrate.model.world import World
 
 CURRENT, FUTURE, STRAY = "current", "future", "stray"
-UNREADABLE: Final = "?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +115,7 @@ def other_topic_id(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
     """partition.metadata of assigned replicas; one that cannot be read, wherever it lies."""
     view, disks = seen
     for broker, folder, topic_id in out_of_place(*seen):
-        if topic_id and folder.topic_id not in ("", UNREADABLE, topic_id):
+        if topic_id and folder.topic_id not in ("", UNREADABLE_TOPIC_ID, topic_id):
             message = f"partition.metadata has topic id {folder.topic_id}, topic {folder.topic} is {topic_id}"
             yield Hit(at(broker, folder), f"{message}: it would become -stray", f"{folder.size} bytes")
     for broker, foretold in _foretold(view, disks):

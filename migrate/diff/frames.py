@@ -12,8 +12,8 @@ from typing import Final
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
-from migrate.model.columns import EntityColumns, PartitionColumns
-from migrate.model.facts import UNREADABLE_TOPIC_ID, DisksByBroker
+from migrate.model.columns import UNREADABLE_TOPIC_ID, EntityColumns, PartitionColumns
+from migrate.model.facts import DisksByBroker
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, Registration, ZkBroker

@@ -21,7 +21,7 @@ from migrate.hosts.collect_disks import FORMAT, VERSION, body_sha256
 from migrate.hosts.config import as_told
 from migrate.hosts.directories import METADATA_FOLDER, capped, oddities_of_place
 from migrate.hosts.files import read_no_follow
-from migrate.model.columns import ReplicaColumns
+from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, ConfigFile, Directory, MetaBroken, MetaMissing, MetaProperties
@@ -258,7 +258,7 @@ def _scan(entries: list[Any], into: tuple[ReplicaColumns, list[str]], own: bool,
 def _topic_id(entry: Mapping[str, Any], own: bool, path: str) -> str:
     if "error" in entry:
         _why(entry["error"], own, path)
-        return folders.UNREADABLE_ID
+        return UNREADABLE_TOPIC_ID
     if "raw" not in entry:
         return ""
     return folders.decode_partition_metadata(base64.b64decode(entry["raw"], validate=True))

@@ -22,7 +22,7 @@ from typing import Final
 from migrate.hosts import folders, meta_properties
 from migrate.hosts.files import open_folder, read_no_follow
 from migrate.hosts.mounts import Mounts
-from migrate.model.columns import ReplicaColumns
+from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns
 from migrate.model.ids import METADATA_TOPIC, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaMissing, MetaProperties
@@ -293,7 +293,7 @@ def _topic_id(folder: int, where: str) -> str:
         return ""
     except OSError as error:
         _refuse_if_rights(error, where)
-        return folders.UNREADABLE_ID
+        return UNREADABLE_TOPIC_ID
     return folders.decode_partition_metadata(raw)
 
 

@@ -10,11 +10,11 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+from migrate.model.columns import UNREADABLE_TOPIC_ID
 from migrate.model.ids import TopicId
 
 CURRENT: Final = "current"
 KINDS: Final = {"future": "future", "delete": "deleted", "stray": "stray"}
-UNREADABLE_ID: Final = "?"
 NO_TOPIC_ID: Final = "A" * 22
 _MARKED = re.compile(r"(?P<replica>\S+)\.(?P<unique>[^\s.]+)-(?P<mark>delete|future|stray)")
 _REPLICA = re.compile(r"(?P<topic>[a-zA-Z0-9._-]{1,249})-(?P<partition>[0-9]{1,10})")
@@ -50,5 +50,5 @@ def decode_partition_metadata(raw: bytes) -> str:
         found = _METADATA.fullmatch(raw.decode("utf-8").replace("\r\n", "\n"))
         topic_id = TopicId(found["id"]) if found else None
     except ValueError:  # a bad UUID, or bytes that are no UTF-8
-        return UNREADABLE_ID
-    return UNREADABLE_ID if topic_id is None or topic_id == NO_TOPIC_ID else str(topic_id)
+        return UNREADABLE_TOPIC_ID
+    return UNREADABLE_TOPIC_ID if topic_id is None or topic_id == NO_TOPIC_ID else str(topic_id)

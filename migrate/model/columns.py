@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Final
+
+UNREADABLE_TOPIC_ID: Final = "?"  # ReplicaColumns: partition.metadata is there and cannot be read
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,15 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Final
 
-from migrate.model.columns import PartitionColumns
+from migrate.model.columns import UNREADABLE_TOPIC_ID, PartitionColumns
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaFacts, row
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, KraftView, ZookeeperView, whole_or_unknown
 
-UNREADABLE_TOPIC_ID: Final = "?"  # ReplicaColumns: partition.metadata is there and cannot be read
 DisksByBroker = Mapping[NodeId, BrokerDisks | Unknown]
 
 

@@ -12,13 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from migrate.model.columns import PartitionColumns
+from migrate.model.columns import UNREADABLE_TOPIC_ID, PartitionColumns
 from migrate.model.views import BrokerDisks, Directory
 
 CURRENT, FUTURE, DELETED, STRAY = "current", "future", "deleted", "stray"
 _Logs = dict[tuple[str, int], list[tuple[Directory, int]]]  # (topic, partition) -> places
 _StrayRule = Callable[[Directory, int], str]  # why the folder at that place is stray, "" for not
-UNREADABLE = "?"  # ReplicaColumns: partition.metadata is there and cannot be read
 
 
 class Loading(StrEnum):
@@ -175,7 +174,7 @@ class _Foreteller:
             for index, kind in enumerate(rows.kind):
                 if directory.problem:
                     self._add(directory, index, Fate.UNTOUCHED, f"the directory {directory.problem}")
-                elif rows.topic_id[index] == UNREADABLE:
+                elif rows.topic_id[index] == UNREADABLE_TOPIC_ID:
                     self._add(directory, index, Fate.UNREADABLE, "its partition.metadata cannot be read")
                     self._refuse(f"{directory.path}/{rows.folder[index]}/partition.metadata cannot be read")
                 elif kind == DELETED:

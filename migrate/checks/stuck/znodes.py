@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Final
 
 from migrate.checks.stuck.seen import explained, leader_log, quorum_of, sample
+from migrate.model.columns import UNREADABLE_TOPIC_ID
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
@@ -194,6 +195,7 @@ def topics_without_id(world: World, clues: Clues, view: ZookeeperView) -> Iterat
 
 
 def _ids_on_disk(world: World, topic: str) -> set[str] | Unknown:
+    """Of its replicas' folders: those that were set aside or deleted may be of another topic of that name."""
     if isinstance(world.disks, Unknown):
         return world.disks
     found: set[str] = set()
@@ -203,10 +205,15 @@ def _ids_on_disk(world: World, topic: str) -> set[str] | Unknown:
             return disks
         for entry in disks.directories:
             rows = entry.replicas
-            found |= {
-                topic_id for name, topic_id in zip(rows.topic, rows.topic_id, strict=True) if name == topic and topic_id
+            ids = {
+                topic_id
+                for name, topic_id, kind in zip(rows.topic, rows.topic_id, rows.kind, strict=True)
+                if name == topic and kind in ("current", "future")
             }
-    return found
+            if UNREADABLE_TOPIC_ID in ids:
+                return Unknown(f"partition.metadata of {entry.path}/{topic}-* cannot be read")
+            found |= ids
+    return found - {""}
 
 
 def malformed(world: World) -> Iterator[Explanation]:

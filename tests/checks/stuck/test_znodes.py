@@ -239,6 +239,29 @@ def test_folders_that_disagree_are_told_and_no_id_is_proposed() -> None:
     assert '"topic_id":' not in found.next_step
 
 
+@pytest.mark.parametrize("kind", ["current", "future"])
+def test_a_folder_whose_id_cannot_be_read_proposes_none(kind: str) -> None:
+    """It may carry another id than the ones that can be read, and what stands for *unreadable* is no id."""
+    rows = zk(due()).partitions
+    for topic in (rows.topic[0], "only-unreadable"):
+        world = worlds.with_folder(due(), 1, 0, (topic, 77, "?", kind))
+        found = only(with_zk(world, topics_without_id=(topic,)))
+        assert "was not seen: partition.metadata of /" in found.evidence[0]
+        assert '"topic_id":' not in found.next_step
+
+
+@pytest.mark.parametrize("kind", ["stray", "deleted"])
+def test_what_was_set_aside_or_deleted_says_nothing_of_a_topics_id(kind: str) -> None:
+    """Such a folder is of another topic of that name, as a rule."""
+    rows = zk(due()).partitions
+    world = worlds.with_folder(due(), 1, 0, (rows.topic[0], 77, "X" * 22, kind))
+    assert f'"topic_id":"{rows.topic_id[0]}"' in only(with_zk(world, topics_without_id=(rows.topic[0],))).next_step
+    world = worlds.with_folder(due(), 1, 0, ("long-gone", 0, "X" * 22, kind))
+    found = only(with_zk(world, topics_without_id=("long-gone",)))
+    assert "no folder of it carries a topic id" in found.evidence[0]
+    assert '"topic_id":' not in found.next_step
+
+
 def test_a_znode_that_cannot_be_parsed_is_told_beside_all_that_can() -> None:
     """The readable rest still says who is missing."""
     world = unregistered(1)
