@@ -1,7 +1,8 @@
 """Asked before every step: may the run go on, by clock, control file, approvals, windows and health?
 
-It may only stop at parking points (`migrate.plan.parking`); in between it goes on to the next one.  A step that is half
-done is never asked: to finish it is safer than to leave it.
+It may only stop at parking points (`migrate.plan.parking`), else it goes on to the next one, in a new session too:
+between the stop of the controllers and /controller's deletion the cluster has no controller, whatever the hour.  A step
+that is half done is never asked: to finish it is safer than to leave it.
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ class RunGate:
     def before(self, planned: PlannedStep) -> None:
         """By clock, control, approvals, windows and health, in this order: what is cheap and changes nothing first."""
         index = self._index(planned)
-        if not self._may_stop(index):
+        if not may_park_before(self.plan.steps, index):
             return
         self._check_clock()
         self._check_wishes(planned, index, pause=True)
@@ -96,7 +97,7 @@ class RunGate:
         if begun:
             if may_leave_while_waiting(planned):
                 self._check_wishes(planned, index, pause=False)
-        elif self._may_stop(index):
+        elif may_park_before(self.plan.steps, index):
             self._check_clock()
             self._check_wishes(planned, index, pause=True)
             self._check_window(planned, index)
@@ -270,24 +271,15 @@ class RunGate:
         estimate = 900.0 if isinstance(self.playbook, Unknown) else self.playbook.pace.node_estimate
         return Durations(estimate, measured(self.journal.events, {step.id: step.kind for step in self.plan.steps}))
 
-    def _touched(self) -> set[str]:
-        """The steps that this session began or ended."""
-        found: set[str] = set()
+    def _acted(self) -> bool:
+        """Did this session change anything, by the steps that it began or ended?"""
+        touched: set[str] = set()
         for event in reversed(self.journal.events):
             if event.name == "session":
                 break
             if event.name in ("intend", "conclude"):
-                found.add(str(event.data["step"]))
-        return found
-
-    def _acted(self) -> bool:
-        """Did this session change anything?"""
-        touched = self._touched()
+                touched.add(str(event.data["step"]))
         return any(step.actions for step in self.plan.steps if step.id in touched)
-
-    def _may_stop(self, index: int) -> bool:
-        """Not to begin is always possible; later only at parking points."""
-        return may_park_before(self.plan.steps, index) or not self._touched()
 
     def _restarts(self, planned: PlannedStep) -> bool:
         return any(action.symbol in (">", "!") and not action.znode for action in planned.actions)

@@ -136,12 +136,30 @@ def test_a_half_done_broker_is_finished_outside_of_the_window(tmp_path: Path) ->
     assert run.named("conclude")[-1].data["step"] == "migration-mode/0"
 
 
+def test_half_a_finalize_is_ended_outside_of_the_window(tmp_path: Path) -> None:
+    """Killed behind the first controller without the flag: the same command goes through the others at any hour."""
+    rules = {"finalize": replace(RULE, expires=HOUR)}
+    run = Gated(tmp_path, bound(NIGHTS, approvals=ApprovalPolicy(rules=rules)), target=Stage.CLEANUP)
+    approve(run)
+    run.each_look = _once(lambda: _concluded(run, "finalize/1-of-3"), _die)
+    with pytest.raises(_Died):
+        run.session()
+    run.clock.time = EVENING + 12 * HOUR
+    run.each_look = lambda: None
+    assert "parked before cleanup" in refused(run, RunParked).what
+    assert [node for node in run.stopped() if int(node) >= 3000] == ["3001", "3002", "3000"]
+
+
 class _Died(BaseException):
     """As a kill would."""
 
 
 def _die() -> None:
     raise _Died
+
+
+def _concluded(run: Gated, step: str) -> bool:
+    return step in [event.data["step"] for event in run.named("conclude")]
 
 
 def _once(when: Callable[[], bool], act: Callable[[], object]) -> Callable[[], None]:
