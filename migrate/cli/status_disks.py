@@ -9,7 +9,7 @@ from typing import Any
 
 def as_values(world: Any) -> list[dict[str, Any]]:
     """Every directory that is not as it should be: what is wrong, what that does, what to do."""
-    from migrate.model.disk_trouble import disk_troubles
+    from migrate.model.disk_mends import disk_troubles
 
     return [{**asdict(trouble), "mode": str(trouble.mode), "do": list(trouble.do)} for trouble in disk_troubles(world)]
 

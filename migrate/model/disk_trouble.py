@@ -1,8 +1,9 @@
-"""What is wrong with a log directory, what that does to its broker in the mode it is in, and what to do.  Pure.
+"""What is wrong with a log directory, and what that does to its broker in the mode it is in.  Pure.
 
-Sources: `ReplicaManager.handleLogDirFailure` (migration mode halts), `KafkaRaftServer.initializeLogDirs` (a readable
-directory without meta.properties stops the start), `BrokerLifecycleManager` (log.dir.failure.timeout.ms), KAFKA-20762
-(version 1 files bar the way back to ZooKeeper mode).
+What to do about it is `migrate.model.disk_mends`.  Sources: `ReplicaManager.handleLogDirFailure` (migration mode halts
+with any directory, every mode with all of them or with that of the metadata log), `KafkaRaftServer.initializeLogDirs`
+(a readable directory without meta.properties stops the start), `BrokerLifecycleManager` (log.dir.failure.timeout.ms),
+KAFKA-20762 (version 1 files bar the way back to ZooKeeper mode).
 """
 
 from __future__ import annotations
@@ -10,20 +11,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from os.path import normpath
 from typing import Final
 
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
+    BrokerDisks,
     ConfigFile,
     Directory,
     KraftView,
     LogDirAnswer,
     MetaBroken,
     MetaMissing,
-    MetaProperties,
-    Registration,
+    Running,
+    ServiceState,
 )
 from migrate.model.world import World
 
@@ -41,35 +44,37 @@ class BrokerMode(StrEnum):
     FINAL = "KRaft mode, finalized"
 
 
-EFFECT: Final[Mapping[BrokerMode, str]] = {
-    BrokerMode.ZOOKEEPER: "the broker goes on without it; partitions that it led there have another leader, or none",
-    BrokerMode.MIGRATION: "a broker in migration mode halts with its first dead directory: one disk is one broker",
-    BrokerMode.KRAFT: "the broker goes on without it, its replicas there are failed over where the metadata knows "
-    "their directory; for the others see `directories rescue`",
-    BrokerMode.FINAL: "the broker goes on without it, its replicas there are failed over where the metadata knows "
-    "their directory; for the others see `directories rescue`",
-}
-OLD_DISK: Final = "with the old disk back, start the broker: it goes on where it was"
-VERSION_1: Final = (
-    "its meta.properties has version 1, as kafka-storage format writes it: "
-    "a ZooKeeper-mode broker does not start on it (KAFKA-20762)"
-)
-FETCHED: Final = "it fetches its replicas anew, those without another replica are lost"
+ZOOKEEPER_STORED: Final = (BrokerMode.ZOOKEEPER, BrokerMode.MIGRATION)  # its meta.properties is its own to write
+BEFORE_FINALIZE: Final = (*ZOOKEEPER_STORED, BrokerMode.KRAFT)
+
+
+class Wrong(StrEnum):
+    """What can be wrong with a directory."""
+
+    BROKEN = "broken"  # it cannot be read, written, or reached
+    NO_IDENTITY = "no identity"  # it is well, and has no meta.properties
+    BAD_IDENTITY = "bad identity"  # its meta.properties cannot be trusted
+    VERSION_1 = "version 1"  # as kafka-storage format writes it, where version 0 is needed
+    OTHER_DISK = "other disk"  # another directory.id than the broker registered
+    OFFLINE = "offline"  # whole on the disk; the broker gave it up before
 
 
 @dataclass(frozen=True, slots=True)
-class DiskTrouble:
-    """One directory: what is wrong, what that does in this mode, and what to do, a sentence an entry."""
+class Sick:
+    """One directory and everything that decides what becomes of its broker; `said` is the trouble in words."""
 
     broker: int
-    path: str
     mode: BrokerMode
-    what: str
-    effect: str
-    do: tuple[str, ...]
+    file: ConfigFile
+    directory: Directory
+    wrong: Wrong
+    said: str
+    state: ServiceState  # of the broker's process
+    holds_metadata: bool  # the broker's copy of the metadata log lies there: without it a broker halts in any mode
+    lost_ids: tuple[str, ...]  # registered by the broker, and on none of its disks now
 
 
-def disk_troubles(world: World) -> Iterator[DiskTrouble]:
+def sick_directories(world: World) -> Iterator[Sick]:
     """Every directory of a broker that is not as it should be, in the inventory's order."""
     if isinstance(world.disks, Unknown) or isinstance(world.configs, Unknown):
         return
@@ -77,14 +82,16 @@ def disk_troubles(world: World) -> Iterator[DiskTrouble]:
         disks, file = world.disks.get(node.id), world.configs.get(node.id)
         if disks is None or isinstance(disks, Unknown) or not isinstance(file, ConfigFile):
             continue
-        mode = mode_of(world, file)
-        registration = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(node.id)
-        for directory in disks.directories:
-            what = _wrong(directory, mode, registration, _answer(world, node.id, directory.path))
-            if what:
-                yield DiskTrouble(
-                    int(node.id), directory.path, mode, what, _effect(mode, file), _mend(world, file, mode, directory)
-                )
+        mode, registered = mode_of(world, file), _registered(world, node.id)
+        here = {entry.id for entry in disks.directories}
+        lost = tuple(sorted(str(entry) for entry in registered if entry not in here))
+        for directory in (*disks.directories, *([disks.metadata_directory] if disks.metadata_directory else ())):
+            answer = _answer(world, node.id, directory.path)
+            known = frozenset() if directory is disks.metadata_directory else registered
+            found = _wrong(directory, mode, known, offline=answer is not None and bool(answer.error))
+            if found is not None:
+                holds = mode is not BrokerMode.ZOOKEEPER and _holds_metadata(file, disks, directory)
+                yield Sick(int(node.id), mode, file, directory, *found, _state(world, node.id), holds, lost)
 
 
 def mode_of(world: World, file: ConfigFile) -> BrokerMode:
@@ -95,76 +102,108 @@ def mode_of(world: World, file: ConfigFile) -> BrokerMode:
     return BrokerMode.MIGRATION if file.values.get(FLAG, "").strip().lower() == "true" else BrokerMode.ZOOKEEPER
 
 
+def _registered(world: World, node: NodeId) -> frozenset[object]:
+    found = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(node)
+    return frozenset() if found is None else frozenset(found.log_dirs)
+
+
 def _answer(world: World, node: NodeId, path: str) -> LogDirAnswer | None:
     said = None if isinstance(world.live, Unknown) else world.live.log_dirs.get(node)
     return next((one for one in said if one.path == path), None) if isinstance(said, tuple) else None
 
 
+def _state(world: World, node: NodeId) -> ServiceState:
+    unseen = Unknown("its process was not looked at")
+    return world.services if isinstance(world.services, Unknown) else world.services.get(node, unseen)
+
+
+def _holds_metadata(file: ConfigFile, disks: BrokerDisks, directory: Directory) -> bool:
+    """metadata.log.dir, or the first of log.dirs."""
+    named = file.values.get("metadata.log.dir", "").strip() or disks.directories[0].path
+    return normpath(named) == normpath(directory.path)
+
+
 def _wrong(
-    directory: Directory, mode: BrokerMode, registration: Registration | None, answer: LogDirAnswer | None
-) -> str:
-    """What is wrong, "" for nothing."""
-    offline = "; the broker calls it offline" if answer is not None and answer.error else ""
+    directory: Directory, mode: BrokerMode, registered: frozenset[object], *, offline: bool
+) -> tuple[Wrong, str] | None:
+    """What is wrong, and in words; None for nothing."""
+    also = "; the broker calls it offline" if offline else ""
     if directory.problem:
-        return directory.problem + offline
+        return Wrong.BROKEN, directory.problem + also
     if isinstance(directory.meta, MetaBroken):
-        return f"its meta.properties: {directory.meta.reason}{offline}"
-    if isinstance(directory.meta, MetaMissing) and (mode is not BrokerMode.ZOOKEEPER or offline):
-        return f"it has no meta.properties: it was emptied, or is a new disk{offline}"
-    known = registration is not None and bool(registration.log_dirs)
-    if mode is BrokerMode.ZOOKEEPER and isinstance(directory.meta, MetaProperties) and directory.meta.version:
-        return VERSION_1
+        return Wrong.BAD_IDENTITY, f"its meta.properties: {directory.meta.reason}{also}"
+    if isinstance(directory.meta, MetaMissing):
+        said = "it has no meta.properties: it was emptied, is a new disk, or is not mounted"
+        return Wrong.NO_IDENTITY, said + also
+    if mode in ZOOKEEPER_STORED and directory.meta.version:
+        return Wrong.VERSION_1, f"its meta.properties has version 1, as kafka-storage format writes it{also}"
     if offline:
-        return "it is whole on the disk, and offline to the broker, which takes it back only when it starts"
-    if known and registration is not None and directory.id is not None and directory.id not in registration.log_dirs:
-        return (
+        return Wrong.OFFLINE, "it is whole on the disk, and offline to the broker, which takes it back at a start only"
+    if registered and directory.id is not None and directory.id not in registered:
+        said = (
             f"its directory.id {directory.id} is not the one that the broker registered: another disk is in its place"
         )
-    return ""
+        return Wrong.OTHER_DISK, said
+    return None
 
 
-def _effect(mode: BrokerMode, file: ConfigFile) -> str:
-    """What becomes of the broker, log.dir.failure.timeout.ms read from its file."""
-    if mode in (BrokerMode.ZOOKEEPER, BrokerMode.MIGRATION):
-        return EFFECT[mode]
-    value = file.values.get(TIMEOUT, "").strip()
+# -- what that does ----------------------------------------------------------------------------------------------
+GOES_ON: Final[Mapping[BrokerMode, str]] = {
+    BrokerMode.ZOOKEEPER: "the broker goes on without it; partitions that it led there have another leader, or none",
+    BrokerMode.MIGRATION: "a broker in migration mode halts with the first directory that dies under it: one disk is "
+    "one broker. Started on a dead one it runs without it, and its replicas there stay MIGRATING: do not start it "
+    "before the disk is whole or replaced",
+    BrokerMode.KRAFT: "the broker goes on without it, its replicas there are failed over where the metadata knows "
+    "their directory; for the others see `directories rescue`",
+    BrokerMode.FINAL: "the broker goes on without it, its replicas there are failed over where the metadata knows "
+    "their directory; for the others see `directories rescue`",
+}
+HALTS: Final = "the broker's copy of the metadata log is there: the broker halts with it, and does not start without it"
+RUNS_WITHOUT: Final = (
+    "it was dead when the broker started, so that the broker runs without it and did not register it; its replicas "
+    "there stay MIGRATING, and the next stages wait"
+)
+UNNOTICED: Final = "the running broker works on with the files that it holds open, and may not notice before its start"
+STOPS_A_START: Final = "a start stops there: 'No `meta.properties` found'"
+TAKEN_FOR_NEW: Final = (
+    "at its next start the broker takes it for a new disk: it fetches its replicas there anew, those without another "
+    "replica are lost"
+)
+FAILED_AT_START: Final = "a broker that starts counts it as failed, or gives it a new directory.id"
+VERSION_1_BARS: Final[Mapping[BrokerMode, str]] = {
+    BrokerMode.ZOOKEEPER: "a ZooKeeper-mode broker does not start on it (KAFKA-20762)",
+    BrokerMode.MIGRATION: "a broker in migration mode runs on it; back in ZooKeeper mode it does not start "
+    "(KAFKA-20762), so the next stages wait (B-RBK-03)",
+}
+OTHER_DISK: Final = (
+    "its replicas there are in a directory that no metadata names; the broker registers the disk when it starts"
+)
+
+
+def effect_of(sick: Sick) -> str:
+    """What becomes of the broker; log.dir.failure.timeout.ms is read from its file."""
+    match sick.wrong:
+        case Wrong.BROKEN | Wrong.OFFLINE:
+            return _of_a_dead_one(sick)
+        case Wrong.NO_IDENTITY:
+            start = TAKEN_FOR_NEW if sick.mode in ZOOKEEPER_STORED else STOPS_A_START
+            return f"{UNNOTICED}; {start}" if isinstance(sick.state, Running) else start
+        case Wrong.BAD_IDENTITY:
+            start = HALTS if sick.holds_metadata else FAILED_AT_START
+            return f"{UNNOTICED}; {start}" if isinstance(sick.state, Running) else start
+        case Wrong.VERSION_1:
+            return VERSION_1_BARS[sick.mode]
+        case Wrong.OTHER_DISK:
+            return OTHER_DISK
+
+
+def _of_a_dead_one(sick: Sick) -> str:
+    if sick.holds_metadata:
+        return HALTS
+    if sick.mode is BrokerMode.MIGRATION and isinstance(sick.state, Running) and sick.wrong is Wrong.BROKEN:
+        return RUNS_WITHOUT
+    if sick.mode in ZOOKEEPER_STORED:
+        return GOES_ON[sick.mode]
+    value = sick.file.values.get(TIMEOUT, "").strip()
     spelled = f"{TIMEOUT}={value}" if value else f"{TIMEOUT} is {TIMEOUT_DEFAULT}, the default"
-    return f"{EFFECT[mode]}; {spelled}: a failure that no controller acknowledges for so long stops the broker"
-
-
-def _mend(world: World, file: ConfigFile, mode: BrokerMode, directory: Directory) -> tuple[str, ...]:
-    """With the old disk, and with a new one: what its meta.properties is to be at this stage."""
-    if mode is BrokerMode.ZOOKEEPER and isinstance(directory.meta, MetaProperties) and directory.meta.version:
-        return (
-            "write its meta.properties as version 0, with broker.id instead of node.id and the same ids (a copy aside)",
-        )
-    whole = not directory.problem and not isinstance(directory.meta, MetaMissing | MetaBroken)
-    if whole:
-        return (f"restart broker {int(file.node)}",)
-    return OLD_DISK, f"with a new disk: {new_disk(world, file, mode, directory.path)}; {FETCHED}"
-
-
-def new_disk(world: World, file: ConfigFile, mode: BrokerMode, path: str) -> str:
-    """How a new, empty disk is made known: which file, of which version, written by whom."""
-    if mode in (BrokerMode.ZOOKEEPER, BrokerMode.MIGRATION):
-        return (
-            "leave the folder empty and start the broker, it writes meta.properties itself (version 0); do not run "
-            "kafka-storage format: a version 1 file bars ZooKeeper mode (KAFKA-20762)"
-        )
-    cluster = cluster_of(world)
-    if mode is BrokerMode.KRAFT:
-        lines = f"version=0\\nbroker.id={int(file.node)}\\ncluster.id={cluster}\\n"
-        return (
-            f"printf '{lines}' > {path}/meta.properties, then start the broker, it adds a directory.id; kafka-storage "
-            "format would write version 1, which bars the way back to ZooKeeper mode (KAFKA-20762)"
-        )
-    return f"kafka-storage format --cluster-id={cluster} --ignore-formatted -c {file.path}, then start the broker"
-
-
-def cluster_of(world: World) -> str:
-    """The cluster's id as the metadata, ZooKeeper or the inventory has it."""
-    if isinstance(world.kraft, KraftView) and world.kraft.cluster_id:
-        return world.kraft.cluster_id
-    if not isinstance(world.zookeeper, Unknown):
-        return world.zookeeper.cluster_id
-    return world.inventory.expect_cluster_id or "CLUSTER_ID"
+    return f"{GOES_ON[sick.mode]}; {spelled}: a failure that no controller acknowledges for so long stops the broker"

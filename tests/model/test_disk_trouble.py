@@ -1,4 +1,4 @@
-"""What is said of a broken directory in each mode: its effect, and the right file for a new disk at that stage."""
+"""What is said of a broken directory in each mode: what is wrong with it, and what becomes of its broker."""
 
 from __future__ import annotations
 
@@ -7,118 +7,153 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.model.disk_trouble import BrokerMode, DiskTrouble, disk_troubles
+from migrate.model.disk_trouble import BrokerMode, Sick, Wrong, effect_of, sick_directories
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import Directory, LogDirAnswer, MetaBroken, MetaMissing, MetaProperties
+from migrate.model.views import Directory, LogDirAnswer, MetaBroken, MetaMissing, Running, Stopped
 from migrate.model.world import World
 from tests.testing import worlds
-from tests.testing.clusters import CLUSTER_ID, uuid
+from tests.testing.clusters import uuid
+from tests.testing.sick_disks import (
+    MODES,
+    PATH,
+    emptied,
+    formatted,
+    gone,
+    replaced,
+    torn,
+    with_process,
+)
 
-MODES = {
-    Stage.ASSESS: BrokerMode.ZOOKEEPER,
-    Stage.HYBRID: BrokerMode.MIGRATION,
-    Stage.SOAK: BrokerMode.KRAFT,
-    Stage.CLEANUP: BrokerMode.FINAL,
-}
-PATH = "/data/b1/d1"
-
-
-def gone(entry: Directory) -> Directory:
-    """A file in its place."""
-    return replace(entry, problem="is no folder", meta=MetaMissing())
-
-
-def emptied(entry: Directory) -> Directory:
-    """Healthy, and without identity."""
-    return replace(entry, meta=MetaMissing())
+Bend = Callable[[Directory], Directory]
 
 
-def torn(entry: Directory) -> Directory:
-    """A file that Kafka would take for another."""
-    return replace(entry, meta=MetaBroken("empty: forgets"))
-
-
-def replaced(entry: Directory) -> Directory:
-    """Another disk with an id of its own."""
-    assert isinstance(entry.meta, MetaProperties)
-    return replace(entry, meta=replace(entry.meta, directory_id=uuid(99)))
-
-
-def told(world: World, bend: Callable[[Directory], Directory]) -> list[DiskTrouble]:
-    """Of broker 1's second directory, bent."""
-    return list(disk_troubles(worlds.with_directory(world, 1, 1, bend)))
+def told(world: World, bend: Bend, disk: int = 1) -> list[Sick]:
+    """Of one of broker 1's directories, bent."""
+    return list(sick_directories(worlds.with_directory(world, 1, disk, bend)))
 
 
 @pytest.mark.parametrize("stage", MODES)
 def test_a_healthy_cluster_has_no_trouble(stage: Stage) -> None:
     """At any stage, also before directories have ids."""
-    assert list(disk_troubles(worlds.world_at(stage))) == []
+    assert list(sick_directories(worlds.world_at(stage))) == []
 
 
-@pytest.mark.parametrize("bend", [gone, torn])
+@pytest.mark.parametrize(("bend", "wrong"), [(gone, Wrong.BROKEN), (torn, Wrong.BAD_IDENTITY)])
 @pytest.mark.parametrize(("stage", "mode"), MODES.items())
-def test_a_broken_directory_is_told_in_every_mode(
-    stage: Stage, mode: BrokerMode, bend: Callable[..., Directory]
-) -> None:
+def test_a_broken_directory_is_told_in_every_mode(stage: Stage, mode: BrokerMode, bend: Bend, wrong: Wrong) -> None:
     """With its broker, its path, its mode."""
     (one,) = told(worlds.world_at(stage), bend)
-    assert (one.broker, one.path, one.mode) == (1, PATH, mode)
-    assert "old disk" in one.do[0]
-    assert "with a new disk" in one.do[1]
+    assert (one.broker, one.directory.path, one.mode, one.wrong) == (1, PATH, mode, wrong)
 
 
 def test_one_disk_is_one_broker_in_migration_mode() -> None:
     """It halts; elsewhere it goes on."""
-    effects = {stage: told(worlds.world_at(stage), gone)[0].effect for stage in MODES}
-    assert "halts" in effects[Stage.HYBRID]
+    effects = {}
+    for stage in MODES:
+        (one,) = told(with_process(worlds.world_at(stage), 1, Stopped(1)), gone)
+        effects[stage] = effect_of(one)
+    assert "one disk is one broker" in effects[Stage.HYBRID]
     assert all("goes on without it" in effect for stage, effect in effects.items() if stage is not Stage.HYBRID)
     assert all("directories rescue" in effects[stage] for stage in (Stage.SOAK, Stage.CLEANUP))
 
 
-def test_kafka_storage_format_is_named_behind_the_point_of_no_return_alone() -> None:
-    """Before it, a version 1 file would bar ZooKeeper mode; an id may begin with a dash, so it stands behind =."""
-    words = {stage: told(worlds.world_at(stage), gone)[0].do[1] for stage in MODES}
-    assert f"kafka-storage format --cluster-id={CLUSTER_ID} --ignore-formatted -c " in words[Stage.CLEANUP]
-    assert "KAFKA-20762" not in words[Stage.CLEANUP]
-    for stage in (Stage.ASSESS, Stage.HYBRID):
-        assert "leave the folder empty" in words[stage]
-        assert "KAFKA-20762" in words[stage]
-    assert rf"printf 'version=0\nbroker.id=1\ncluster.id={CLUSTER_ID}\n' > {PATH}/meta.properties" in words[Stage.SOAK]
+def test_a_broker_in_migration_mode_that_runs_was_started_on_the_dead_disk() -> None:
+    """It halts for what dies under it, and not for what was dead before."""
+    world = worlds.world_at(Stage.HYBRID)
+    (running,) = told(world, gone)
+    assert isinstance(running.state, Running)
+    assert "it was dead when the broker started" in effect_of(running)
+    (unseen,) = told(replace(world, services=Unknown("no")), gone)
+    assert "one disk is one broker" in effect_of(unseen)
 
 
-def test_an_empty_disk_is_no_trouble_in_zookeeper_mode_and_stops_a_kraft_start() -> None:
-    """There the broker writes the file itself."""
-    assert told(worlds.world_at(Stage.ASSESS), emptied) == []
-    assert "emptied, or is a new disk" in told(worlds.world_at(Stage.SOAK), emptied)[0].what
+@pytest.mark.parametrize("stage", [Stage.HYBRID, Stage.SOAK, Stage.CLEANUP])
+def test_the_directory_of_the_metadata_log_takes_its_broker_along(stage: Stage) -> None:
+    """The first of log.dirs, or metadata.log.dir; in ZooKeeper mode there is no such thing."""
+    (one,) = told(worlds.world_at(stage), gone, disk=0)
+    assert "the broker halts with it, and does not start without it" in effect_of(one)
+    named = worlds.with_values(worlds.world_at(stage), 1, **{"metadata.log.dir": "/data/b1/./d1"})
+    (other,) = told(named, gone, disk=0)
+    assert "copy of the metadata log" not in effect_of(other)
+    (named_one,) = told(named, gone, disk=1)
+    assert "copy of the metadata log" in effect_of(named_one)
+
+
+def test_in_zookeeper_mode_no_directory_holds_the_metadata() -> None:
+    """All are equal."""
+    (one,) = told(worlds.world_at(Stage.ASSESS), gone, disk=0)
+    assert "goes on without it" in effect_of(one)
+
+
+def test_a_metadata_directory_that_lies_apart_is_looked_at_too() -> None:
+    """It is in no registration, and halts the broker all the same."""
+    world = worlds.with_values(worlds.world_at(Stage.SOAK), 1, **{"metadata.log.dir": "/meta"})
+    assert not isinstance(world.disks, Unknown)
+    disks = world.disks[NodeId(1)]
+    assert not isinstance(disks, Unknown)
+    apart = replaced(replace(disks.directories[0], path="/meta"))
+    whole = replace(world, disks={**world.disks, NodeId(1): replace(disks, metadata_directory=apart)})
+    assert list(sick_directories(whole)) == []
+    dead = replace(disks, metadata_directory=gone(apart))
+    (one,) = sick_directories(replace(world, disks={**world.disks, NodeId(1): dead}))
+    assert one.directory.path == "/meta"
+    assert "the broker halts with it" in effect_of(one)
+
+
+@pytest.mark.parametrize("stage", MODES)
+def test_a_directory_without_identity_is_told_in_every_mode(stage: Stage) -> None:
+    """It reads and writes well; perhaps it is only not mounted, and the running broker has not noticed."""
+    world = worlds.world_at(stage)
+    (one,) = told(world, emptied)
+    assert one.wrong is Wrong.NO_IDENTITY
+    assert "emptied, is a new disk, or is not mounted" in one.said
+    assert "may not notice" in effect_of(one)
+    (down,) = told(with_process(world, 1, Stopped(0)), emptied)
+    assert "may not notice" not in effect_of(down)
+    kraft = one.mode in (BrokerMode.KRAFT, BrokerMode.FINAL)
+    assert ("No `meta.properties` found" in effect_of(down)) is kraft
+    assert ("takes it for a new disk" in effect_of(down)) is not kraft
 
 
 def test_another_disk_in_its_place_is_told_by_its_id() -> None:
     """It reads and writes well, and every replica in the metadata is elsewhere."""
     (one,) = told(worlds.world_at(Stage.SOAK), replaced)
-    assert uuid(99) in one.what
-    assert one.do == ("restart broker 1",)
+    assert one.wrong is Wrong.OTHER_DISK
+    assert uuid(99) in one.said
+    assert len(one.lost_ids) == 1
+    assert "registers the disk when it starts" in effect_of(one)
 
 
-def test_a_disk_that_is_whole_again_needs_its_broker_restarted() -> None:
+def test_a_disk_that_is_whole_again_is_offline_until_its_broker_starts() -> None:
     """Kafka takes a directory back only at a start."""
     world = worlds.world_at(Stage.SOAK)
     live = worlds.live(world)
     said = (LogDirAnswer(PATH, 56, 0, ()),)
     bent = worlds.with_live(world, log_dirs={**live.log_dirs, NodeId(1): said})
-    (one,) = disk_troubles(bent)
-    assert "offline to the broker" in one.what
-    assert one.do == ("restart broker 1",)
+    (one,) = sick_directories(bent)
+    assert one.wrong is Wrong.OFFLINE
+    assert "offline to the broker" in one.said
 
 
 def test_log_dir_failure_timeout_is_read_and_explained() -> None:
     """By its default, and by the file; it means nothing to a ZooKeeper-mode broker."""
     world = worlds.world_at(Stage.SOAK)
-    assert "log.dir.failure.timeout.ms is 30000, the default" in told(world, gone)[0].effect
+    assert "log.dir.failure.timeout.ms is 30000, the default" in effect_of(told(world, gone)[0])
     named = worlds.with_values(world, 1, **{"log.dir.failure.timeout.ms": "5000"})
-    assert "log.dir.failure.timeout.ms=5000: a failure that no controller acknowledges" in told(named, gone)[0].effect
-    assert "timeout" not in told(worlds.world_at(Stage.HYBRID), gone)[0].effect
+    said = effect_of(told(named, gone)[0])
+    assert "log.dir.failure.timeout.ms=5000: a failure that no controller acknowledges" in said
+    assert "timeout" not in effect_of(told(worlds.world_at(Stage.HYBRID), gone)[0])
+
+
+def test_a_version_1_file_is_told_while_brokers_keep_their_metadata_in_zookeeper() -> None:
+    """KAFKA-20762: a plain broker does not start on it, one in migration mode runs on it until then."""
+    effects = {stage: [effect_of(one) for one in told(worlds.world_at(stage), formatted)] for stage in MODES}
+    assert "does not start on it" in effects[Stage.ASSESS][0]
+    assert "runs on it" in effects[Stage.HYBRID][0]
+    assert "B-RBK-03" in effects[Stage.HYBRID][0]
+    assert effects[Stage.SOAK] == effects[Stage.CLEANUP] == []
 
 
 @pytest.mark.parametrize("part", ["disks", "configs"])
@@ -126,18 +161,18 @@ def test_what_is_not_seen_is_not_told(part: str) -> None:
     """Who cannot be seen has a line of its own elsewhere; a trouble is something known."""
     world = worlds.world_at(Stage.SOAK)
     bent = replace(world, disks=Unknown("no")) if part == "disks" else replace(world, configs=Unknown("no"))
-    assert list(disk_troubles(bent)) == []
+    assert list(sick_directories(bent)) == []
 
 
-def test_a_version_1_file_bars_zookeeper_mode_alone() -> None:
-    """KAFKA-20762: a disk that was formatted while the brokers were in KRaft mode."""
-
-    def formatted(entry: Directory) -> Directory:
-        assert isinstance(entry.meta, MetaProperties)
-        return replace(entry, meta=replace(entry.meta, version=1))
-
-    (one,) = told(worlds.world_at(Stage.ASSESS), formatted)
-    assert "does not start on it" in one.what
-    assert "version 0" in one.do[0]
-    for stage in (Stage.HYBRID, Stage.SOAK, Stage.CLEANUP):
-        assert told(worlds.world_at(stage), formatted) == []
+def test_the_worse_of_two_troubles_is_the_one_that_is_told() -> None:
+    """A dead disk without a file is dead; a torn file that the broker calls offline is torn."""
+    world = worlds.world_at(Stage.SOAK)
+    (dead,) = told(world, lambda entry: replace(gone(entry), meta=MetaBroken("torn")))
+    assert dead.wrong is Wrong.BROKEN
+    said = (LogDirAnswer(PATH, 56, 0, ()),)
+    offline = worlds.with_live(world, log_dirs={**worlds.live(world).log_dirs, NodeId(1): said})
+    (one,) = told(offline, torn)
+    assert one.wrong is Wrong.BAD_IDENTITY
+    assert one.said.endswith("the broker calls it offline")
+    (empty,) = told(offline, lambda entry: replace(entry, meta=MetaMissing()))
+    assert empty.wrong is Wrong.NO_IDENTITY

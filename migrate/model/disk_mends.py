@@ -1,0 +1,153 @@
+"""What to do about a log directory that is not as it should be: with the old disk, and with a new one.  Pure.
+
+Which file a new disk needs depends on the stage: in ZooKeeper and in migration mode the broker writes it itself, in
+KRaft mode it must be there before the start; before finalize it must have version 0, because a plain ZooKeeper-mode
+broker, the end of a rollback, starts on no other (KAFKA-20762).  Every command is for a shell on the broker's host, as
+the user that runs the broker.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from migrate.model.disk_trouble import ZOOKEEPER_STORED, BrokerMode, Sick, Wrong, effect_of, sick_directories
+from migrate.model.outcome import Unknown
+from migrate.model.views import KraftView, MetaProperties, Running
+from migrate.model.world import World
+
+FETCHED: Final = "it fetches its replicas there anew, those without another replica are lost"
+ELECT: Final = "what stays without a leader: `directories rescue`"
+NO_FORMAT: Final = (
+    "do not run kafka-storage format: a version 1 file bars ZooKeeper mode (KAFKA-20762), where a rollback ends"
+)
+OWNED: Final = "owned by the broker's user"
+
+
+@dataclass(frozen=True, slots=True)
+class DiskTrouble:
+    """One directory: what is wrong, what that does in this mode, and what to do, a sentence an entry.
+
+    `command` is the one that stands in `do` between backquotes: what gives the disk its meta.properties, "" where the
+    broker writes that file itself or where it is there.
+    """
+
+    broker: int
+    path: str
+    mode: BrokerMode
+    what: str
+    effect: str
+    do: tuple[str, ...]
+    command: str = ""
+
+
+def disk_troubles(world: World) -> Iterator[DiskTrouble]:
+    """Every directory of a broker that is not as it should be, in the inventory's order."""
+    for sick in sick_directories(world):
+        do, command = _mend(sick, cluster_of(world))
+        yield DiskTrouble(sick.broker, sick.directory.path, sick.mode, sick.said, effect_of(sick), do, command)
+
+
+def cluster_of(world: World) -> str:
+    """The cluster's id as the metadata, ZooKeeper or the inventory has it."""
+    if isinstance(world.kraft, KraftView) and world.kraft.cluster_id:
+        return world.kraft.cluster_id
+    if not isinstance(world.zookeeper, Unknown):
+        return world.zookeeper.cluster_id
+    return world.inventory.expect_cluster_id or "CLUSTER_ID"
+
+
+def _mend(sick: Sick, cluster: str) -> tuple[tuple[str, ...], str]:
+    """The sentences, and the command in them."""
+    start = _start(sick)
+    match sick.wrong:
+        case Wrong.BROKEN:
+            sentence, command = _new_disk(sick, cluster, start)
+            return (_old_disk(sick, start), sentence), command
+        case Wrong.NO_IDENTITY:
+            sentence, command = _new_disk(sick, cluster, start)
+            old = f"is it the old disk that is missing? With it back, {start}: it goes on where it was"
+            return (old, sentence), command
+        case Wrong.BAD_IDENTITY:
+            command = _written_anew(sick, cluster)
+            return (f"its replicas are still there: `{command}`, then {start}: it goes on where it was",), command
+        case Wrong.VERSION_1:
+            command = _as_version_0(sick, cluster)
+            runs = f"broker {sick.broker} runs, and reads it at its next start only"
+            after = runs if isinstance(sick.state, Running) else start
+            return (f"`{command}`: the same ids as version 0; then {after}",), command
+        case Wrong.OTHER_DISK:
+            old = f"with the old disk back, {start}: it goes on where it was"
+            return (old, f"with the new one, {start}: it registers it, and {FETCHED}; {ELECT}"), ""
+        case Wrong.OFFLINE:
+            return (start,), ""
+
+
+def _start(sick: Sick) -> str:
+    """By what its process does: Kafka takes a directory back only at a start."""
+    if isinstance(sick.state, Unknown):
+        return f"start broker {sick.broker}, or restart it where it runs"
+    return f"{'restart' if isinstance(sick.state, Running) else 'start'} broker {sick.broker}"
+
+
+def _old_disk(sick: Sick, start: str) -> str:
+    """Where the disk itself is well, it needs something else than a hand in the rack."""
+    if os.strerror(errno.ENOSPC) in sick.directory.problem:
+        return f"make room on it (retention, or more space; delete no segment by hand), then {start}"
+    if os.strerror(errno.EROFS) in sick.directory.problem:
+        return f"the host's log says why it became read-only; writable again, {start}: it goes on where it was"
+    return f"with the old disk back and mounted, {start}: it goes on where it was"
+
+
+def _new_disk(sick: Sick, cluster: str, start: str) -> tuple[str, str]:
+    """How a new, empty disk is made known: which file, of which version, written by whom."""
+    path = sick.directory.path
+    if sick.mode in ZOOKEEPER_STORED:
+        said = (
+            f"with a new disk: leave {path} empty, {OWNED}, and {start}: it writes meta.properties itself (version 0), "
+            f"and {FETCHED}; {NO_FORMAT}"
+        )
+        return said, ""
+    if sick.mode is BrokerMode.KRAFT:
+        command = _printf(path, version_0(sick.broker, cluster, ""))
+        said = (
+            f"with a new disk, empty and {OWNED}: `{command}`, then {start}: it adds a directory.id, and {FETCHED}; "
+            f"{ELECT}; {NO_FORMAT}"
+        )
+        return said, command
+    command = f"kafka-storage format --cluster-id={cluster} --ignore-formatted -c {shlex.quote(sick.file.path)}"
+    return f"with a new disk, empty and {OWNED}: `{command}`, then {start}: {FETCHED}; {ELECT}", command
+
+
+# -- meta.properties ---------------------------------------------------------------------------------------------
+def version_0(broker: int, cluster: str, directory_id: str) -> str:
+    r"""The file's text, \n for line ends as printf takes it; a broker adds the directory.id where it is missing."""
+    own = f"directory.id={directory_id}\\n" if directory_id else ""
+    return f"version=0\\nbroker.id={broker}\\ncluster.id={cluster}\\n{own}"
+
+
+def _printf(path: str, text: str) -> str:
+    return f"printf '{text}' > {shlex.quote(path + '/meta.properties')}"
+
+
+def _written_anew(sick: Sick, cluster: str) -> str:
+    """The broken file aside, out of the log directory, and a version 0 file in its place.
+
+    With the directory.id where it is proven: registered by this broker, the only one that none of its disks has.
+    """
+    path = sick.directory.path
+    known = sick.lost_ids[0] if len(sick.lost_ids) == 1 else ""
+    aside = f"mv {shlex.quote(path + '/meta.properties')} {shlex.quote(path + '.meta.properties.broken')}"
+    return f"{aside} && {_printf(path, version_0(sick.broker, cluster, known))}"
+
+
+def _as_version_0(sick: Sick, cluster: str) -> str:
+    meta = sick.directory.meta
+    assert isinstance(meta, MetaProperties)
+    return _printf(
+        sick.directory.path, version_0(sick.broker, meta.cluster_id or cluster, str(sick.directory.id or ""))
+    )

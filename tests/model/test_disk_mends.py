@@ -1,0 +1,187 @@
+"""What to do about a broken directory: the old disk or a new one, and the right file at that stage."""
+
+from __future__ import annotations
+
+import errno
+import os
+import shlex
+import subprocess
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.hosts.meta_properties import decode
+from migrate.model.disk_mends import DiskTrouble, cluster_of, disk_troubles
+from migrate.model.ids import DirectoryId, NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.views import Directory, LogDirAnswer, MetaBroken, MetaProperties, Stopped
+from migrate.model.world import World
+from tests.testing import worlds
+from tests.testing.clusters import CLUSTER_ID, uuid
+from tests.testing.sick_disks import MODES, PATH, emptied, formatted, gone, replaced, torn, with_process
+
+Bend = Callable[[Directory], Directory]
+
+
+def told(world: World, bend: Bend) -> DiskTrouble:
+    """Of broker 1's second directory, bent."""
+    (one,) = disk_troubles(worlds.with_directory(world, 1, 1, bend))
+    return one
+
+
+def moved(trouble: DiskTrouble, to: Path) -> str:
+    """The command for another folder."""
+    return trouble.command.replace(PATH, str(to))
+
+
+@pytest.mark.parametrize("bend", [gone, emptied, torn, formatted, replaced])
+@pytest.mark.parametrize("stage", MODES)
+def test_the_command_stands_in_the_words_as_it_is(stage: Stage, bend: Bend) -> None:
+    """What is printed for a person is what JSON has; and it is one that a shell understands."""
+    for one in disk_troubles(worlds.with_directory(worlds.world_at(stage), 1, 1, bend)):
+        said = " ".join(one.do)
+        assert (f"`{one.command}`" in said) is bool(one.command)
+        assert "broker 1" in said
+        if one.command:
+            assert shlex.split(one.command)
+
+
+def test_every_broken_disk_has_a_way_with_the_old_and_one_with_a_new_disk() -> None:
+    """In this order: with the old one nothing is lost."""
+    for stage in MODES:
+        for bend in (gone, emptied):
+            one = told(worlds.world_at(stage), bend)
+            assert "old disk" in one.do[0]
+            assert "new disk" in one.do[1]
+            assert "those without another replica are lost" in one.do[1]
+
+
+def test_kafka_storage_format_is_named_behind_the_point_of_no_return_alone() -> None:
+    """Before it, a version 1 file would bar ZooKeeper mode; an id may begin with a dash, so it stands behind =."""
+    found = {stage: told(worlds.world_at(stage), gone) for stage in MODES}
+    format_it = f"kafka-storage format --cluster-id={CLUSTER_ID} --ignore-formatted -c /conf/b1.properties"
+    assert found[Stage.CLEANUP].command == format_it
+    assert "KAFKA-20762" not in found[Stage.CLEANUP].do[1]
+    for stage in (Stage.ASSESS, Stage.HYBRID):
+        assert found[stage].command == ""
+        assert "leave /data/b1/d1 empty" in found[stage].do[1]
+    for stage in (Stage.ASSESS, Stage.HYBRID, Stage.SOAK):
+        assert "do not run kafka-storage format" in found[stage].do[1]
+        assert "KAFKA-20762" in found[stage].do[1]
+
+
+def test_before_finalize_a_new_disk_gets_a_version_0_file(tmp_path: Path) -> None:
+    """The command, run by a shell, writes what our reader takes for that broker's and Kafka adds an id to."""
+    one = told(worlds.world_at(Stage.SOAK), gone)
+    subprocess.run(["sh", "-c", moved(one, tmp_path)], check=True)
+    assert decode((tmp_path / "meta.properties").read_bytes()) == MetaProperties(0, CLUSTER_ID, 1, None)
+
+
+def test_a_torn_file_is_written_anew_with_the_id_that_only_it_can_have_had(tmp_path: Path) -> None:
+    """The replicas are there; the metadata knows their directory by the id, which one registration proves."""
+    world = worlds.world_at(Stage.SOAK)
+    assert not isinstance(world.disks, Unknown)
+    disks = world.disks[NodeId(1)]
+    assert not isinstance(disks, Unknown)
+    one = told(world, torn)
+    disk = tmp_path / "d1"
+    disk.mkdir()
+    (disk / "meta.properties").write_text("")
+    subprocess.run(["sh", "-c", moved(one, disk)], check=True)
+    meta = decode((disk / "meta.properties").read_bytes())
+    assert isinstance(meta, MetaProperties)
+    assert (meta.version, meta.node_id, meta.directory_id) == (0, 1, disks.directories[1].id)
+    assert [path.name for path in disk.iterdir()] == ["meta.properties"]  # Kafka starts on no folder it cannot name
+    assert (tmp_path / "d1.meta.properties.broken").exists()
+
+
+def test_an_id_that_is_not_proven_is_left_to_the_broker() -> None:
+    """Two disks lost their files: which id was whose is not guessed."""
+    world = worlds.with_directory(worlds.world_at(Stage.SOAK), 1, 2, torn)
+    for one in disk_troubles(worlds.with_directory(world, 1, 1, torn)):
+        assert "directory.id" not in one.command
+    before = told(worlds.world_at(Stage.ASSESS), torn)
+    assert "directory.id" not in before.command
+
+
+@pytest.mark.parametrize("stage", [Stage.ASSESS, Stage.HYBRID])
+def test_a_version_1_file_is_written_again_as_version_0(stage: Stage, tmp_path: Path) -> None:
+    """With broker.id instead of node.id, and the same ids."""
+
+    def identified(entry: Directory) -> Directory:
+        assert isinstance(entry.meta, MetaProperties)
+        return replace(entry, meta=replace(entry.meta, version=1, directory_id=entry.id or DirectoryId(uuid(98))))
+
+    world = worlds.world_at(stage)
+    one = told(world, identified)
+    subprocess.run(["sh", "-c", moved(one, tmp_path)], check=True)
+    meta = decode((tmp_path / "meta.properties").read_bytes())
+    assert isinstance(meta, MetaProperties)
+    assert (meta.version, meta.cluster_id, meta.node_id) == (0, CLUSTER_ID, 1)
+    assert meta.directory_id is not None
+    assert "then broker 1 runs, and reads it at its next start only" in one.do[0]
+    assert "then start broker 1" in told(with_process(world, 1, Stopped(1)), identified).do[0]
+
+
+@pytest.mark.parametrize(
+    ("code", "words"), [(errno.ENOSPC, "make room on it"), (errno.EROFS, "why it became read-only")]
+)
+def test_a_disk_that_is_full_or_read_only_is_not_to_be_pulled(code: int, words: str) -> None:
+    """It is the same disk afterwards."""
+
+    def bent(entry: Directory) -> Directory:
+        return replace(entry, problem=f"cannot be written: {os.strerror(code)}")
+
+    one = told(worlds.world_at(Stage.SOAK), bent)
+    assert words in one.do[0]
+    assert "with a new disk" in one.do[1]
+
+
+def test_a_process_is_started_or_restarted_by_what_it_does() -> None:
+    """Unseen, both are said."""
+    world = worlds.world_at(Stage.SOAK)
+    assert "restart broker 1" in told(world, gone).do[0]
+    down = told(with_process(world, 1, Stopped(1)), gone).do[0]
+    assert "start broker 1" in down
+    assert "restart" not in down
+    assert "or restart it where it runs" in told(replace(world, services=Unknown("no")), gone).do[0]
+
+
+def test_a_disk_that_is_whole_again_needs_its_broker_restarted() -> None:
+    """And nothing else."""
+    world = worlds.world_at(Stage.SOAK)
+    said = (LogDirAnswer(PATH, 56, 0, ()),)
+    bent = worlds.with_live(world, log_dirs={**worlds.live(world).log_dirs, NodeId(1): said})
+    (one,) = disk_troubles(bent)
+    assert one.do == ("restart broker 1",)
+    assert one.command == ""
+
+
+def test_another_disk_may_stay_or_go() -> None:
+    """The operator knows which of the two is meant."""
+    one = told(worlds.world_at(Stage.SOAK), replaced)
+    assert one.do[0].startswith("with the old disk back")
+    assert one.do[1].startswith("with the new one, restart broker 1")
+
+
+def test_the_cluster_id_is_taken_from_whoever_knows_it() -> None:
+    """The metadata, ZooKeeper, the inventory; and nobody's is not invented."""
+    world = worlds.world_at(Stage.SOAK)
+    assert cluster_of(world) == CLUSTER_ID
+    blind = replace(world, kraft=Unknown("no"), zookeeper=Unknown("no"))
+    assert cluster_of(blind) == CLUSTER_ID
+    nobody = replace(blind, inventory=replace(blind.inventory, expect_cluster_id=None))
+    assert cluster_of(nobody) == "CLUSTER_ID"
+
+
+def test_a_path_with_a_blank_is_quoted() -> None:
+    """In each command."""
+
+    def blank(entry: Directory) -> Directory:
+        return replace(entry, path="/data/b 1", meta=MetaBroken("torn"))
+
+    one = told(worlds.world_at(Stage.SOAK), blank)
+    assert "'/data/b 1/meta.properties'" in one.command
