@@ -45,7 +45,9 @@ def test_a_stack_trace_is_left_out_of_a_message() -> None:
 
 def test_a_reached_state_ends_the_wait_at_once(waiting: Supervisor) -> None:
     """Nothing is looked at that need not be."""
-    wait_until("starting", lambda: "", waiting, ["no such process"])
+    answers = iter([""])
+    wait_until("starting", lambda: next(answers), waiting, ["no such process"])
+    assert next(answers, "asked once") == "asked once"
 
 
 def test_a_wait_asks_until_the_state_is_reached(waiting: Supervisor) -> None:

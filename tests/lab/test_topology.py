@@ -106,11 +106,13 @@ def test_a_folder_that_holds_something_else_is_refused(tmp_path: Path) -> None:
 
 
 def test_new_and_empty_folders_may_be_used(tmp_path: Path) -> None:
-    """Also one in which a run was killed while it wrote its first file."""
+    """Also one in which a run was killed while it wrote its first file; to ask makes and removes nothing."""
     claim(tmp_path / "new")
     claim(tmp_path)
+    assert list(tmp_path.iterdir()) == []
     (tmp_path / ".lab.json.0123456789ab.new").write_text("{")
     claim(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [".lab.json.0123456789ab.new"]
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:

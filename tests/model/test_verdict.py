@@ -119,14 +119,27 @@ def test_a_broken_directory_that_holds_nothing_stops_too() -> None:
     assert answers(judge(cluster, disks=with_directory(cluster, broken))) == "none"
 
 
-@pytest.mark.parametrize("meta", [MetaMissing(), MetaBroken("NUL bytes")])
-def test_a_directory_without_id_stops_everything(meta: MetaMissing | MetaBroken) -> None:
-    """It cannot be compared with the registration."""
+def test_a_directory_that_nobody_tried_stops_everything() -> None:
+    """Neither healthy nor broken; its identity and its replicas are as they should be."""
+    cluster = healthy_cluster()
+    untried = replace(first_directory(cluster), unproven="read from a listing")
+    verdicts = judge(cluster, disks=with_directory(cluster, untried))
+    assert answers(verdicts) == "none"
+    for verdict in verdicts.values():
+        assert f"directory {untried.path} is not known to be healthy: read from a listing" in reasons(verdict)
+
+
+@pytest.mark.parametrize(
+    ("meta", "why"), [(MetaMissing(), "has no"), (MetaBroken("NUL bytes"), "properties: NUL bytes")]
+)
+def test_a_directory_without_id_stops_everything(meta: MetaMissing | MetaBroken, why: str) -> None:
+    """It cannot be compared with the registration; a file that is there and cannot be read is told as that."""
     cluster = healthy_cluster(topics=0)
     nameless = replace(first_directory(cluster), meta=meta)
     verdicts = judge(cluster, disks=with_directory(cluster, nameless))
     assert answers(verdicts) == "none"
     assert "has no directory.id" in reasons(verdicts["unfence"])
+    assert why in reasons(verdicts["observe"])
 
 
 def test_one_id_in_two_directories_stops_everything() -> None:
@@ -243,10 +256,10 @@ def test_a_ledger_without_its_seed_proves_nothing_even_without_rows() -> None:
 def test_metadata_that_is_not_proven_committed_is_a_no() -> None:
     """Files of one directory alone, or an offset at the high watermark."""
     cluster = healthy_cluster()
-    for watermark in (Unknown("tail unproven"), 100):
+    for watermark, why in ((Unknown("tail unproven"), "committed: tail unproven"), (100, "what lies below 100")):
         verdicts = judge(cluster, replace(cluster.kraft, high_watermark=watermark))
         assert answers(verdicts) == "none"
-        assert "committed" in reasons(verdicts["unfence"])
+        assert why in reasons(verdicts["unfence"])
 
 
 def test_a_ledger_of_another_offset_is_a_no() -> None:

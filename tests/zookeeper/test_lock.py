@@ -256,7 +256,10 @@ def test_a_brief_loss_of_the_connection_is_survived(tmp_path: Path) -> None:
         server.stop()
         server.start()
         lock.still_ours()
+        (found,) = client.data([LOCK_PATH])
+        assert isinstance(found, Znode), "the session was not lost, nor the znode with it"
         lock.release()
+        assert client.data([LOCK_PATH]) == [Absent.MISSING]
 
 
 def test_a_server_that_cannot_be_asked_is_a_lock_that_is_lost(tmp_path: Path) -> None:

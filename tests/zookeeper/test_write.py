@@ -124,6 +124,7 @@ def test_a_znode_may_come_back_at_once_after_its_deletion(server: ZookeeperServe
 
         broker.kazoo.get("/controller", watch=claim)
         ZookeeperWriter(client).delete("/controller", 0)
+        assert found(client, "/controller") == (b"broker", 0)
 
 
 @pytest.mark.zookeeper
