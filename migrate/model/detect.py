@@ -7,7 +7,7 @@ from typing import Final
 
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import KraftView, MigrationZnode, NullZnode, ZookeeperView
+from migrate.model.views import ControllerZnode, KraftView, MigrationZnode, NullZnode, ZookeeperView
 from migrate.model.world import World
 
 HYBRID_PROVEN: Final = "proven:hybrid"  # a fact of World.facts: the cluster itself has no trace of that proof
@@ -34,11 +34,17 @@ def detect(world: World) -> Detected | Unknown:
 
 
 def _by_zookeeper(view: ZookeeperView, kraft: Unknown) -> Detected | Unknown:
-    znode = view.migration
+    znode, owner = view.migration, view.controller
     if isinstance(znode, NullZnode) or (isinstance(znode, MigrationZnode) and znode.offset > 0):
         return Unknown(f"/migration is there ({znode}), but no controller's metadata can be read: {kraft.reason}")
     if isinstance(znode, MigrationZnode):
         return Unknown(f"/migration waits, so controllers were started, but none answers: {kraft.reason}")
+    blind = f"no controller's metadata can be read: {kraft.reason}"
+    for path, entry in (("/migration", znode), ("/controller", owner)):
+        if isinstance(entry, Unknown):
+            return Unknown(f"{path} is not known ({entry.reason}), and {blind}")
+    if isinstance(owner, ControllerZnode) and not owner.ephemeral:
+        return Unknown(f"/controller is KRaft controller {owner.id}'s, and {blind}")
     return Detected(
         Stage.ASSESS, None, f"{len(view.brokers)} brokers in ZooKeeper mode, no /migration, no controller answers"
     )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -11,7 +10,7 @@ from migrate.model.detect import Detected, detect
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import MigrationZnode, NodeAnswer, NullZnode
+from migrate.model.views import ControllerZnode, MigrationZnode, NodeAnswer, NullZnode
 from migrate.model.world import World
 from tests.testing import worlds
 from tests.testing.worlds import kraft, live, world_at
@@ -93,9 +92,7 @@ def test_controllers_without_the_flag_are_named_as_what_cannot_migrate() -> None
     assert "B-MIG-02" in refused(worlds.with_kraft(world_at(Stage.CONTROLLERS), migration_state=ZkMigrationState.NONE))
 
 
-def silent(bend: Callable[[World], World]) -> World:
-    """ZooKeeper mode, bent; no controller can be read."""
-    return bend(world_at(Stage.ASSESS))
+LEFT = ControllerZnode(3000, 7, ephemeral=False, version=1)  # it stays after finalize, and /migration may be deleted
 
 
 @pytest.mark.parametrize(
@@ -105,9 +102,12 @@ def silent(bend: Callable[[World], World]) -> World:
         (worlds.with_zk(world_at(Stage.ASSESS), migration=NullZnode(0)), "no controller's"),
         (worlds.with_zk(world_at(Stage.ASSESS), migration=MigrationZnode(-1, -1, -1, -1, 0)), "none answers"),
         (worlds.with_zk(world_at(Stage.ASSESS), migration=MigrationZnode(0, 0, 3000, 2, 1)), "none answers"),
+        (worlds.with_zk(world_at(Stage.ASSESS), migration=Unknown("denied")), "denied"),
+        (worlds.with_zk(world_at(Stage.ASSESS), controller=LEFT), "/controller is KRaft controller 3000's"),
+        (worlds.with_zk(world_at(Stage.ASSESS), controller=Unknown("denied")), "denied"),
         (replace(world_at(Stage.ASSESS), zookeeper=Unknown("no session")), "no session"),
     ],
-    ids=["copied", "null", "waiting", "offset 0", "nothing seen"],
+    ids=["copied", "null", "waiting", "offset 0", "unseen", "KRaft's controller", "unseen controller", "nothing seen"],
 )
 def test_what_cannot_be_told_apart_is_unknown(world: World, says: str) -> None:
     """A cluster that was copied and one that was not look alike where no controller answers."""
