@@ -23,22 +23,27 @@ def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path |
     """
     from migrate.kafka.controller import ActiveController
     from migrate.model.ids import NodeId
+    from migrate.model.outcome import Unknown
+    from migrate.observe.ledgers import stands
     from migrate.run.carry_out import acting_alone
     from migrate.run.clock import SystemClock
-    from migrate.run.drive import LOOK, Driver, to_send
+    from migrate.run.drive import LOOK, MOST, Driver, to_send
 
     found, loaded = load_target(playbook, inventory)
+    most = MOST if isinstance(loaded, Unknown) else loaded.assignments_per_request
     if broker not in {int(node.id) for node in found.brokers}:
         raise UsageWrong(f"there is no broker {broker} in the inventory", where=found.path)
     with observing(found, loaded) as observer:
-        pending = to_send(observer.observe(LOOK, {}).ledger, broker)
+        world = observer.observe(LOOK, {})
+        pending, (_, finalized) = to_send(world.ledger, broker), stands(world)
         for directory, rows in pending.items():
             click.echo(f"directory {directory}: {plural(len(rows), 'replica')}")
         if not pending:
             click.echo("nothing to send")
         elif yes:
-            with acting_alone(observer.sources, f"directories assign {broker}") as lock:
-                driver = Driver(observer, ActiveController(found), SystemClock(), lock.still_ours)
+            purpose = f"directories assign {broker}"
+            with acting_alone(observer.sources, purpose, zookeeper=not finalized) as lock:
+                driver = Driver(observer, ActiveController(found), SystemClock(), lock.still_ours, most=most)
                 click.echo(driver.drive(NodeId(broker)))
         else:
             click.echo("nothing was sent: give --yes to send")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from migrate.errors.base import InputError, WorldError
+from migrate.errors.base import InputError, Retryable, WorldError
 
 
 class MalformedPlan(InputError):
@@ -92,6 +92,13 @@ class AssignmentRefused(WorldError):
 
     id = "E-DIR-01"
     hint = "look at `directories verify` for that replica; nothing else was sent"
+
+
+class ReplicaMoved(WorldError, Retryable):
+    """The controller knows no such replica of the broker: its topic was deleted, or it was moved to another broker."""
+
+    id = "E-DIR-07"
+    hint = "run the command again when topics are at rest; `directories verify` shows what the metadata says of it"
 
 
 class DriveStopped(WorldError):

@@ -117,6 +117,8 @@ class Playbook:
     budget: ErrorBudget | None = None
     pace: Pace = field(default_factory=Pace)
     accept_volatile: tuple[str, ...] = ()  # types of file systems that may hold log directories although they vanish
+    wait_for_moves: bool = False  # before a roll: for moves between directories to end, instead of refusing
+    assignments_per_request: int = 2250  # policy drive: replicas in one AssignReplicasToDirs
 
     def policy(self, broker: int) -> DirectoryPolicy:
         """The directory policy of a broker."""

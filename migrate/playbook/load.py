@@ -131,6 +131,8 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
             for number, policy in spec.policy.directories.brokers.items()
         },
         accept_volatile=tuple(spec.policy.directories.accept_volatile),
+        wait_for_moves=spec.policy.directories.moves == "wait",
+        assignments_per_request=spec.policy.directories.assignments_per_request,
         accept_unavailable=tuple(spec.policy.availability.accept_unavailable),
         accepted_differences=load_accepted(near / accepted) if accepted else (),
         no_progress_seconds=(copy and copy.no_progress_timeout) or spec.policy.no_progress_timeout,

@@ -112,6 +112,8 @@ class Directories(Section):
     default: Policy = "observe"
     brokers: dict[Text, Policy] = Field(default_factory=dict)
     accept_volatile: list[Literal["tmpfs", "ramfs", "overlay"]] = Field(default_factory=list)  # B-DIR-09
+    moves: Literal["refuse", "wait"] = "refuse"  # where replicas move between directories before a roll: B-DIR-12
+    assignments_per_request: Annotated[Whole, Field(ge=1, le=2250)] = 2250  # drive; Kafka's own bound
 
 
 class Availability(Section):

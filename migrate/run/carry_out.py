@@ -28,7 +28,7 @@ from migrate.run import journal as journals
 from migrate.run.approvals import refuse_strange
 from migrate.run.clock import SystemClock
 from migrate.run.crash import CrashPoints
-from migrate.run.drive import Driver
+from migrate.run.drive import MOST, Driver
 from migrate.run.effects import Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
 from migrate.run.gatekeeper import RunGate
@@ -114,11 +114,13 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             gone_back(plan, journals.concluded(journal.events), observer.observe(PLACE, {}))
         if any((step.needs | step.proof_needs) & SLOW for step in steps):
             sources.start_spark()
-        driver = Driver(observer, options.wrap_assigner(ActiveController(sources.inventory)), clock, lock.still_ours)
+        crash = CrashPoints()
+        assigner = options.wrap_assigner(ActiveController(sources.inventory))
+        most = MOST if isinstance(sources.playbook, Unknown) else sources.playbook.assignments_per_request
+        driver = Driver(observer, assigner, clock, lock.still_ours, crash.reach, most)
         hands = Hands(
             sources.files, sources.services, lambda: ZookeeperWriter(sources.zookeeper_client(), fence), driver.drive
         )
-        crash = CrashPoints()
         journal.between = sources.files.between = crash.reach
         effects = JournaledEffects(hands, journal, lock, clock, folder.path, crash)
         patience = NO_PROGRESS if isinstance(sources.playbook, Unknown) else sources.playbook.no_progress_seconds

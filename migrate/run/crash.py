@@ -7,6 +7,7 @@
 | `before:EFFECT:NODE`, `after:EFFECT:NODE` | around every effect: behind its intent, before `effected` |
 | `unsynced:EVENT` | a line of the journal is written and not yet fsynced |
 | `unsynced:FILE` | the same of a configuration file: its new content has no name yet |
+| `sent:BROKER:N` | the N-th request of an assignment was answered, and nothing else was done |
 | `proof:STEP` | the effects of a step are done, and nothing of it is proven |
 """
 

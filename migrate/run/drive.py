@@ -3,6 +3,9 @@
 A row is sent only where the directory id is in that broker's registration *and* in the meta.properties beside the
 current, not future, copy: the ledger's state MIGRATING (or UNASSIGNED) says exactly that.  A wrong id would be accepted
 by Kafka without an error (`ReplicationControlManager.handleAssignReplicasToDirs`), so nothing else is ever sent.
+
+Between two requests the metadata must hold the last one, and dual write must have passed it: `/migration` is never more
+than one request behind.
 """
 
 from __future__ import annotations
@@ -14,63 +17,84 @@ from typing import Final
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
-from migrate.errors import AssignmentRefused, DriveStopped, Retryable
+from migrate.errors import AssignmentRefused, DriveStopped, ReplicaMoved, Retryable
+from migrate.kafka.codes import Code, name
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.ports import Clock, DirectoryAssigner, Observer
+from migrate.model.stage import ZkMigrationState
 from migrate.model.views import KraftView, MigrationZnode, Quorum, Registration
+from migrate.model.words import plural
 from migrate.model.world import Need, World
 
 LOG: Final = logging.getLogger("migrate.run")
 MOST: Final = 2250  # AssignReplicasToDirsRequest.MAX_ASSIGNMENTS_PER_REQUEST
 ATTEMPTS: Final = 8
-PACE_SECONDS: Final = 60.0
+PACE_SECONDS: Final = 60.0  # without any progress
 LOOK: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.LEDGER})
 SENDABLE: Final = (ReplicaState.MIGRATING, ReplicaState.UNASSIGNED)
+EXPLAINED: Final[Mapping[int, str]] = {
+    Code.UNKNOWN_TOPIC_ID: "the topic was deleted in between",
+    Code.UNKNOWN_TOPIC_OR_PARTITION: "the partition does not exist any more",
+    Code.NOT_LEADER_OR_FOLLOWER: "the broker is no replica of it any more: it was reassigned in between",
+    Code.UNSUPPORTED_VERSION: "metadata.version is below 3.7-IV2: the metadata knows no directories",
+}
+GONE: Final = (Code.UNKNOWN_TOPIC_ID, Code.UNKNOWN_TOPIC_OR_PARTITION, Code.NOT_LEADER_OR_FOLLOWER)
 
 Assignments = Mapping[str, tuple[tuple[str, int], ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class Driver:
-    """Sends a broker's directories; `drive` is the effect."""
+    """Sends a broker's directories; `drive` is the effect.
+
+    `still_ours` is asked before each request, for a broker may need many, and minutes; `reached` is told of each that
+    was answered, with its number; `most` is how many replicas a request may hold.
+    """
 
     observer: Observer
     assigner: DirectoryAssigner
     clock: Clock
-    still_ours: Callable[[], None]  # asked before each request: a broker may need many, and minutes
+    still_ours: Callable[[], None]
+    reached: Callable[[str], None] = lambda _: None
+    most: int = MOST
 
     def drive(self, broker: NodeId) -> str:
         """Send all that is missing; answers what was sent.
 
         Raises AssignmentRefused for an error that no retry mends, DriveStopped where the quorum's leader changed or a
-        partition lost an ISR member, and the Retryable itself when its retries are used up.
+        partition lacks an ISR member, and the Retryable itself when its retries are used up.
         """
         world = self._look()
         leader, sent, requests, retries = _leader(world), 0, 0, 0
         while True:
-            pending = next(chunks(to_send(world.ledger, broker)), None)
+            missing = to_send(world.ledger, broker)
+            pending = next(chunks(missing, min(self.most, MOST)), None)
             if pending is None:
-                return f"{sent} replicas in {requests} requests, {retries} retried"
-            retries += self._send(broker, pending, world)
-            sent += sum(map(len, pending.values()))
+                return f"{plural(sent, 'replica')} in {plural(requests, 'request')}, {retries} retried"
+            _still(world, leader)
+            size, left = _size(pending), _size(missing)
             requests += 1
-            world = self._pace(world, pending)
+            LOG.info("assignment of broker %d: request %d with %d of %d replicas", broker, requests, size, left)
+            tries, answered = self._send(broker, pending, world)
+            retries, sent = retries + tries, sent + answered
+            self.reached(f"sent:{int(broker)}:{requests}")
+            world = self._pace(pending)
             _still(world, leader)
 
     def _look(self) -> World:
         return self.observer.observe(LOOK, {})
 
-    def _send(self, broker: NodeId, pending: Assignments, world: World) -> int:
-        """One request, with retries on typed errors.
+    def _send(self, broker: NodeId, pending: Assignments, world: World) -> tuple[int, int]:
+        """One request, with retries on typed errors: how many retries, how many replicas the last of them held.
 
         Before each retry all is looked at again: the epoch, and what of the request is still proven and missing.
         """
-        tries = 0
+        tries, held = 0, 0
 
         def attempt() -> None:
-            nonlocal tries, world
+            nonlocal tries, held, world
             if tries:
                 world = self._look()
             tries += 1
@@ -78,14 +102,8 @@ class Driver:
             if not request:
                 return
             self.still_ours()
-            answers = self.assigner.assign(broker, _registration(world, broker).epoch, request)
-            wrong = {replica: code for replica, code in answers.items() if code}
-            if wrong:
-                replica, code = next(iter(wrong.items()))
-                raise AssignmentRefused(
-                    f"the controller refused {len(wrong)} of {len(answers)} assignments of broker {int(broker)}, "
-                    f"topic {replica[0]} partition {replica[1]} with error {code} among them"
-                )
+            held = _size(request)
+            _refuse(broker, self.assigner.assign(broker, _registration(world, broker).epoch, request))
 
         retrying = Retrying(
             retry=retry_if_exception_type(Retryable),
@@ -98,23 +116,59 @@ class Driver:
             reraise=True,
         )
         retrying(attempt)
-        return tries - 1
+        return tries - 1, held
 
-    def _pace(self, before: World, pending: Assignments) -> World:
-        """Wait until the records are in the metadata and dual write has passed them."""
-        assert isinstance(before.kraft, KraftView)
+    def _pace(self, pending: Assignments) -> World:
+        """Wait until the records are in the metadata, and dual write has passed the last of them.
+
+        The offset at which they are first seen there is at or behind the last record: `/migration` must reach it.  A
+        cluster that is not in dual write has nobody to wait for.  What ends the wait is that nothing moves.
+        """
         wanted = {(topic, partition): directory for directory, rows in pending.items() for topic, partition in rows}
-        began = self.clock.monotonic()
+        target: int | None = None
+        moved, seen = self.clock.monotonic(), None
         while True:
             world = self._look()
-            if not isinstance(world.kraft, Unknown) and not isinstance(world.zookeeper, Unknown):
-                znode = world.zookeeper.migration
-                passed = isinstance(znode, MigrationZnode) and znode.offset > before.kraft.offset
-                if passed and not _left(world.ledger, wanted):
+            now: object = None
+            if not isinstance(world.kraft, Unknown):
+                left = _left(world.ledger, wanted)
+                if left == 0 and target is None:
+                    target = world.kraft.offset
+                if target is not None and _passed(world, world.kraft, target):
                     return world
-            if self.clock.monotonic() - began > PACE_SECONDS:
-                raise DriveStopped(f"dual write did not pass the last assignments within {PACE_SECONDS:.0f} s")
+                now = left if target is None else _reached(world)
+            if now != seen:
+                moved, seen = self.clock.monotonic(), now
+            elif self.clock.monotonic() - moved > PACE_SECONDS:
+                raise DriveStopped(_stood(target, now))
             self.clock.sleep(0.2)
+
+
+def _size(assignments: Assignments) -> int:
+    return sum(map(len, assignments.values()))
+
+
+def _passed(world: World, kraft: KraftView, target: int) -> bool:
+    """Is that offset in ZooKeeper too, where it is to come there?"""
+    if kraft.migration_state is not ZkMigrationState.MIGRATION:
+        return True
+    found = _reached(world)
+    return found is not None and found >= target
+
+
+def _reached(world: World) -> int | None:
+    """The offset in /migration; None where it cannot be seen or there is none."""
+    if isinstance(world.zookeeper, Unknown) or not isinstance(world.zookeeper.migration, MigrationZnode):
+        return None
+    return world.zookeeper.migration.offset
+
+
+def _stood(target: int | None, now: object) -> str:
+    """What did not move."""
+    if target is None:
+        return f"the metadata did not take the last assignments within {PACE_SECONDS:.0f} s: {now or 'all'} are missing"
+    where = "has no offset" if now is None else f"stands at {now}"
+    return f"dual write did not pass the last assignments within {PACE_SECONDS:.0f} s: /migration {where} of {target}"
 
 
 def _error(outcome: object) -> object:
@@ -122,15 +176,31 @@ def _error(outcome: object) -> object:
     return exception() if exception is not None else outcome
 
 
-def _left(ledger: Ledger | Unknown, wanted: Mapping[tuple[str, int], str]) -> bool:
-    """Is one of the rows that were sent still without its directory in the metadata?"""
+def _refuse(broker: NodeId, answers: Mapping[tuple[str, int], int]) -> None:
+    """Raise for the replicas that the controller refused.
+
+    ReplicaMoved, a Retryable, where each of them is gone or another broker's, as the controller says: the next look
+    knows it too, and they are sent no more.  AssignmentRefused for anything else.
+    """
+    wrong = {replica: code for replica, code in answers.items() if code}
+    if not wrong:
+        return
+    final = {replica: code for replica, code in wrong.items() if code not in GONE}
+    (topic, partition), code = next(iter((final or wrong).items()))
+    kind = AssignmentRefused if final else ReplicaMoved
+    raise kind(
+        f"the controller refused {len(wrong)} of {len(answers)} assignments of broker {int(broker)}: topic {topic} "
+        f"partition {partition} with {name(code)}",
+        why=EXPLAINED.get(code, "the active controller's log says more"),
+    )
+
+
+def _left(ledger: Ledger | Unknown, wanted: Mapping[tuple[str, int], str]) -> int | None:
+    """How many of the rows that were sent are still without their directory in the metadata; None: unknown."""
     if isinstance(ledger, Unknown):
-        return True
-    return any(
-        (row.topic_id, row.partition) in wanted
-        and row.state in SENDABLE
-        and wanted[row.topic_id, row.partition] == row.on_disk
-        for row in ledger.rows
+        return None
+    return sum(
+        row.state in SENDABLE and wanted.get((row.topic_id, row.partition)) == row.on_disk for row in ledger.rows
     )
 
 

@@ -23,19 +23,13 @@ from migrate.model.ports import Clock, DirectoryAssigner, Observer
 from migrate.model.rescue import Found, Leaderless, Proofs, RescueKind, Stranded, find, leaderless
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.run.drive import ATTEMPTS, chunks
+from migrate.run.drive import ATTEMPTS, EXPLAINED, chunks
 
 LOG: Final = logging.getLogger("migrate.run")
 LOOK: Final = frozenset({Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS})
 PROOF_SECONDS: Final = 60.0
 POLL_SECONDS: Final = 0.5
 ELECTED: Final = (Code.NONE, Code.ELECTION_NOT_NEEDED)
-EXPLAINED: Final[Mapping[int, str]] = {
-    Code.UNKNOWN_TOPIC_ID: "the topic was deleted in between",
-    Code.UNKNOWN_TOPIC_OR_PARTITION: "the partition does not exist any more",
-    Code.NOT_LEADER_OR_FOLLOWER: "the broker is no replica of it any more: it was reassigned in between",
-    Code.UNSUPPORTED_VERSION: "metadata.version is below 3.7-IV2: the metadata knows no directories",
-}
 
 
 class Controller(DirectoryAssigner, Protocol):

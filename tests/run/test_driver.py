@@ -7,18 +7,34 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from migrate.errors import AccessRefused, AssignmentRefused, DriveStopped, StaleBrokerEpoch
+from migrate.errors import (
+    AccessRefused,
+    AnswerTimeout,
+    AssignmentRefused,
+    ConnectionClosed,
+    DriveStopped,
+    NotController,
+    ReplicaMoved,
+    StaleBrokerEpoch,
+)
 from migrate.model.ids import NodeId
+from migrate.model.ledger import LedgerRow, ReplicaState
 from migrate.model.outcome import Unknown
-from migrate.model.stage import Stage
+from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import MigrationZnode, NoZnode, PartitionHealth, Quorum
-from migrate.model.world import World
-from migrate.run.drive import ATTEMPTS, Driver
-from tests.testing.simulated import FakeClock, SimulatedCluster
+from migrate.model.world import Need, World
+from migrate.run.drive import ATTEMPTS, MOST, Driver
+from tests.testing.simulated import FakeClock, Killed, SimulatedCluster
 from tests.testing.worlds import BROKERS, kraft, live, with_kraft, with_live, world_at, zk
 
 BROKER = NodeId(2)
 Sent = Mapping[str, Sequence[tuple[str, int]]]
+
+
+@pytest.fixture(autouse=True)
+def short_patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A minute is 300 looks."""
+    monkeypatch.setattr("migrate.run.drive.PACE_SECONDS", 5.0)
 
 
 def in_hybrid() -> SimulatedCluster:
@@ -42,6 +58,8 @@ class Controller:
     epochs: list[int] = field(default_factory=list)
     sent: list[Sent] = field(default_factory=list)
     offset: int = 500
+    only: bool = False  # does the metadata take what was sent, and nothing besides?
+    taken: set[tuple[str, int]] = field(default_factory=set)
 
     def assign(self, broker: NodeId, broker_epoch: int, assignments: Sent) -> Mapping[tuple[str, int], int]:
         """Play the next line of the script."""
@@ -51,21 +69,62 @@ class Controller:
             raise line
         if line == 0:
             self.sent.append(assignments)
-            self.cluster.assigned.add(int(broker))
+            self.taken |= {replica for replicas in assignments.values() for replica in replicas}
+            if not self.only:
+                self.cluster.assigned.add(int(broker))
             self.offset += 1
         return {replica: line for replicas in assignments.values() for replica in replicas}
 
 
-def driven(script: Sequence[Exception | int] = (), bend: Callable[[World], World] = lambda world: world) -> Controller:
+def in_dual_write(controller: Controller, bend: Callable[[World], World], behind: Callable[[], int]) -> None:
+    """/migration follows the metadata at that distance; rows that the controller took are VERIFIED."""
+
+    def dual_write(world: World) -> World:
+        znode = MigrationZnode(controller.offset - behind(), 1, 3000, 2, 7)
+        world = replace(world, zookeeper=replace(zk(world), migration=znode))
+        if not isinstance(world.kraft, Unknown):
+            world = with_kraft(world, offset=controller.offset, high_watermark=controller.offset + 1)
+        return bend(world)
+
+    controller.cluster.bend = dual_write
+
+
+@dataclass(slots=True)
+class Seen:
+    """What the cluster shows, with a change to each of the broker's rows of the ledger: None for one that is gone."""
+
+    cluster: SimulatedCluster
+    row: Callable[[LedgerRow], LedgerRow | None]
+
+    def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:
+        """A look."""
+        world = self.cluster.observe(needs, facts)
+        if isinstance(world.ledger, Unknown):
+            return world
+        rows = ((row, self.row(row) if row.broker == BROKER else row) for row in world.ledger.rows)
+        return replace(world, ledger=replace(world.ledger, rows=tuple(now for _, now in rows if now is not None)))
+
+
+def one_by_one(controller: Controller) -> Seen:
+    """The metadata has what the controller took, and nothing besides."""
+    controller.only = True
+
+    def row(found: LedgerRow) -> LedgerRow:
+        taken = (found.topic_id, found.partition) in controller.taken
+        return replace(found, state=ReplicaState.VERIFIED) if taken else found
+
+    return Seen(controller.cluster, row)
+
+
+def driven(
+    script: Sequence[Exception | int] = (),
+    bend: Callable[[World], World] = lambda world: world,
+    behind: Callable[[], int] = lambda: 0,
+) -> Controller:
     """Drive broker 2 of a cluster in hybrid; the controller it spoke to."""
     cluster = in_hybrid()
     controller = Controller(cluster, list(script))
-
-    def dual_write(world: World) -> World:
-        znode = MigrationZnode(controller.offset, 1, 3000, 2, 7)
-        return bend(replace(world, zookeeper=replace(zk(world), migration=znode)))
-
-    cluster.bend = dual_write
+    in_dual_write(controller, bend, behind)
     Driver(cluster, controller, FakeClock(), lambda: None).drive(BROKER)
     return controller
 
@@ -124,10 +183,124 @@ def test_other_errors_are_not_retried() -> None:
         driven([AccessRefused("31"), 0])
 
 
-def test_a_refused_replica_is_an_error() -> None:
-    """UNKNOWN_TOPIC_ID, NOT_LEADER_OR_FOLLOWER and the like: the replica and the code are named."""
-    with pytest.raises(AssignmentRefused, match="error 100"):
-        driven([100])
+@pytest.mark.parametrize(
+    ("code", "says", "why"),
+    [
+        (35, "UNSUPPORTED_VERSION (35)", "metadata.version is below 3.7-IV2"),
+        (56, "KAFKA_STORAGE_ERROR (56)", "the active controller's log says more"),
+        (-7, "error -7", "the active controller's log says more"),
+    ],
+)
+def test_a_refused_replica_is_an_error_that_explains_itself(code: int, says: str, why: str) -> None:
+    """The replica, the code by its name, and what it means; no retry mends it."""
+    with pytest.raises(AssignmentRefused) as caught:
+        driven([code, 0])
+    assert says in caught.value.what
+    assert why in caught.value.why
+
+
+@pytest.mark.parametrize(
+    ("code", "why"), [(100, "deleted in between"), (3, "does not exist any more"), (6, "it was reassigned in between")]
+)
+def test_replicas_that_the_controller_does_not_know_any_more_are_looked_up_again(code: int, why: str) -> None:
+    """The metadata says so a moment later; then they are sent no more, and the rest is."""
+    cluster = in_hybrid()
+    controller = Controller(cluster, [code])
+    in_dual_write(controller, lambda world: world, lambda: 0)
+    first: list[LedgerRow] = []
+
+    def deleted(row: LedgerRow) -> LedgerRow | None:
+        first.append(row)
+        return None if controller.epochs and row.partition == first[0].partition else row
+
+    Driver(Seen(cluster, deleted), controller, FakeClock(), lambda: None).drive(BROKER)
+    assert (len(controller.epochs), len(controller.sent)) == (2, 1)
+    assert first[0].partition not in {number for _, number in controller.taken}
+    assert controller.taken
+    with pytest.raises(ReplicaMoved) as caught:  # the metadata goes on saying that they are there
+        driven([code] * ATTEMPTS)
+    assert why in caught.value.why
+
+
+@pytest.mark.parametrize("error", [NotController("41"), AnswerTimeout("no answer"), ConnectionClosed("gone")])
+def test_typed_errors_are_retried_and_what_was_taken_is_not_sent_again(error: Exception) -> None:
+    """A request whose answer was lost may have been taken: the look before the retry says so."""
+    assert len(driven([error]).epochs) == 2
+    cluster = in_hybrid()
+
+    class Lost(Controller):
+        """Takes the request, and its answer is lost."""
+
+        def assign(self, broker: NodeId, broker_epoch: int, assignments: Sent) -> Mapping[tuple[str, int], int]:
+            """As the network does it."""
+            super().assign(broker, broker_epoch, assignments)
+            raise error
+
+    controller = Lost(cluster)
+    in_dual_write(controller, lambda world: world, lambda: 0)
+    said = Driver(cluster, controller, FakeClock(), lambda: None).drive(BROKER)
+    assert len(controller.sent) == 1
+    assert said == f"{len(controller.taken)} replicas in 1 request, 1 retried"
+
+
+@pytest.mark.parametrize("most", [1, 2, 5000])
+def test_requests_are_as_small_as_asked_for_and_each_waits_for_the_one_before(most: int) -> None:
+    """When a request is sent, /migration has passed every record of those before it: never more than one behind."""
+    cluster = in_hybrid()
+    behind: list[int] = []
+    lag = {"now": 0}
+
+    class Watched(Controller):
+        """Writes down how far /migration was behind when it was asked."""
+
+        def assign(self, broker: NodeId, broker_epoch: int, assignments: Sent) -> Mapping[tuple[str, int], int]:
+            """And dual write falls three looks behind with each."""
+            behind.append(lag["now"])
+            lag["now"] = 3
+            return super().assign(broker, broker_epoch, assignments)
+
+    def follow() -> int:
+        lag["now"] = max(lag["now"] - 1, 0)
+        return lag["now"]
+
+    controller = Watched(cluster)
+    in_dual_write(controller, lambda world: world, follow)
+    Driver(one_by_one(controller), controller, FakeClock(), lambda: None, most=most).drive(BROKER)
+    total = len(controller.taken)
+    assert len(controller.sent) == -(-total // min(most, MOST))
+    assert sum(len(rows) for request in controller.sent for rows in request.values()) == total
+    assert set(behind) == {0}
+
+
+def test_killed_between_two_requests_the_next_process_sends_the_rest_alone() -> None:
+    """The crash point behind each answer: nothing is sent twice, nothing is left out."""
+    cluster = in_hybrid()
+    controller = Controller(cluster)
+    in_dual_write(controller, lambda world: world, lambda: 0)
+    seen = one_by_one(controller)
+
+    def reached(label: str) -> None:
+        if label == f"sent:{int(BROKER)}:2":
+            raise Killed
+
+    with pytest.raises(Killed):
+        Driver(seen, controller, FakeClock(), lambda: None, reached, 1).drive(BROKER)
+    assert len(controller.taken) == 2
+    said = Driver(seen, controller, FakeClock(), lambda: None, most=1).drive(BROKER)
+    sent = [row for request in controller.sent for rows in request.values() for row in rows]
+    assert len(sent) == len(set(sent)) == len(controller.taken)
+    assert said.startswith(f"{len(sent) - 2} replicas")
+
+
+def test_after_finalize_nobody_waits_for_zookeeper() -> None:
+    """There is no dual write: the metadata alone is the pace."""
+
+    def finalized(world: World) -> World:
+        return replace(
+            with_kraft(world, migration_state=ZkMigrationState.POST_MIGRATION), zookeeper=Unknown("it is gone")
+        )
+
+    assert len(driven(bend=finalized).sent) == 1
 
 
 def test_a_change_of_leader_stops_it() -> None:
@@ -164,8 +337,43 @@ def test_dual_write_that_does_not_pass_stops_it() -> None:
     def frozen(world: World) -> World:
         return replace(world, zookeeper=replace(zk(world), migration=NoZnode()))
 
-    with pytest.raises(DriveStopped, match="dual write"):
+    with pytest.raises(DriveStopped, match="/migration has no offset of 501"):
         driven(bend=frozen)
+    with pytest.raises(DriveStopped, match="stands at 500 of 501"):
+        driven(behind=lambda: 1)
+
+
+def test_dual_write_that_is_slow_is_waited_for_as_long_as_it_moves() -> None:
+    """An hour, if it must be: what ends the wait is that nothing moves."""
+    looks = iter(range(60, -99, -1))
+    assert len(driven(behind=lambda: max(next(looks), 0)).sent) == 1
+
+
+def test_metadata_that_does_not_take_the_assignments_stops_it() -> None:
+    """The answers were all 0, and that proves nothing."""
+    cluster = in_hybrid()
+    controller = Controller(cluster, only=True)
+    in_dual_write(controller, lambda world: world, lambda: 0)
+    with pytest.raises(DriveStopped, match="the metadata did not take"):
+        Driver(cluster, controller, FakeClock(), lambda: None).drive(BROKER)
+    assert len(controller.sent) == 1
+
+
+def test_a_cluster_that_is_not_whole_is_sent_nothing_at_all() -> None:
+    """Not one request: the first one asks too."""
+    sick = PartitionHealth("orders", 3, 1, (1,), (1, 2))
+    cluster = in_hybrid()
+    controller = Controller(cluster)
+    cluster.bend = lambda world: with_live(
+        world,
+        metadata={
+            node: answer if isinstance(answer, Unknown) else replace(answer, unhealthy=(sick,))
+            for node, answer in live(world).metadata.items()
+        },
+    )
+    with pytest.raises(DriveStopped, match="orders-3"):
+        Driver(cluster, controller, FakeClock(), lambda: None).drive(BROKER)
+    assert controller.epochs == []
 
 
 @pytest.mark.parametrize(
