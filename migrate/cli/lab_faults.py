@@ -74,11 +74,14 @@ def break_disk(broker: int, disk: int, how: str, directory: pathlib.Path) -> int
     return 0
 
 
-@mend.command("disk", short_help="Put a broken disk's folder back.")
+@mend.command("disk", short_help="Put a broken disk's folder back, or a new disk in its place.")
 @click.argument("broker", type=int)
 @click.argument("disk", type=int)
+@click.option(
+    "--new", is_flag=True, help="A new, empty disk: `status` says what it needs. The old one stays aside as DIR.old."
+)
 @_dir_option
-def mend_disk(broker: int, disk: int, directory: pathlib.Path) -> int:
+def mend_disk(broker: int, disk: int, new: bool, directory: pathlib.Path) -> int:
     """Put the folder of log directory DISK of broker BROKER back, with everything that was in it.
 
     Kafka takes a directory that failed back only when the broker starts again.
@@ -87,6 +90,11 @@ def mend_disk(broker: int, disk: int, directory: pathlib.Path) -> int:
     from migrate.model.views import Running
 
     found = _open(directory)
+    if new:
+        folder = breaking.new_disk(found, broker, disk)
+        click.echo(f"new and empty: {folder}")
+        click.echo(f"what it needs: kraft-migrate status --inventory {found.inventory_path}")
+        return 0
     folder = breaking.mend_disk(found, broker, disk)
     click.echo(f"whole again: {folder}")
     if isinstance(found.supervisor.state(breaking.broker_name(found, broker)), Running):

@@ -27,6 +27,7 @@ from migrate.model.ids import KafkaUuid
 from migrate.model.views import Running
 
 SUFFIX: Final = ".broken"
+OLD: Final = ".old"
 ROOM: Final = 4 << 20  # bytes beside what a disk in memory holds
 BALLAST: Final = "ballast"  # fills a disk
 NO_DISK: Final = "this is no disk: the lab put it here in place of one that it broke\n"
@@ -85,6 +86,23 @@ def mend_disk(lab: Lab, broker: int, disk: int) -> Path:
     return folder
 
 
+def new_disk(lab: Lab, broker: int, disk: int) -> Path:
+    """Put a new, empty disk in the place of a broken one, which stays as DIR.old until the next one goes the same way.
+
+    Raises:
+        FaultRefused: it is not broken.
+    """
+    folder = disk_of(lab, broker, disk)
+    if not set_aside(folder).exists():
+        raise FaultRefused("this disk is not broken", where=str(folder), next_step="lab break disk first")
+    old = folder.with_name(folder.name + OLD)
+    _remove(old)
+    _remove(folder)
+    folder.mkdir(mode=0o750)
+    set_aside(folder).rename(old)
+    return folder
+
+
 def broken_disks(lab: Lab) -> tuple[Path, ...]:
     """All that are broken now."""
     folders = (Path(path) for broker in lab.topology.brokers for path in broker.log_dirs)
@@ -92,13 +110,17 @@ def broken_disks(lab: Lab) -> tuple[Path, ...]:
 
 
 def _put_back(folder: Path) -> None:
+    _remove(folder)
+    set_aside(folder).rename(folder)
+
+
+def _remove(folder: Path) -> None:
     if is_mounted(folder):
         unmount(folder)
     if folder.is_dir():
         shutil.rmtree(folder)
     else:
         folder.unlink(missing_ok=True)
-    set_aside(folder).rename(folder)
 
 
 def _gone(folder: Path) -> None:

@@ -152,6 +152,28 @@ def test_what_cannot_be_mounted_leaves_the_disk_whole(lab: Lab, monkeypatch: pyt
     assert breaking.broken_disks(lab) == ()
 
 
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_new_disk_is_empty_and_the_old_one_waits_for_nobody(lab: Lab, fault: DiskFault) -> None:
+    """Nothing of it is deleted before the next one goes the same way; the disk counts as whole."""
+    folder = breaking.break_disk(lab, 0, 1, fault)
+    assert breaking.new_disk(lab, 0, 1) == folder
+    assert list(folder.iterdir()) == []
+    assert not is_mounted(folder)
+    assert (folder.with_name("disk1.old") / "meta.properties").read_text() == META
+    assert breaking.broken_disks(lab) == ()
+    (folder / "meta.properties").write_text(META)
+    breaking.break_disk(lab, 0, 1, fault)
+    breaking.new_disk(lab, 0, 1)
+    assert [path.name for path in folder.with_name("disk1.old").iterdir()] == ["meta.properties"]
+
+
+def test_a_whole_disk_is_not_replaced(lab: Lab) -> None:
+    """Its content would be gone with a slip of the finger."""
+    with pytest.raises(FaultRefused, match="not broken"):
+        breaking.new_disk(lab, 0, 1)
+    assert seen(lab).healthy
+
+
 def test_what_is_broken_is_not_broken_twice_and_what_is_whole_is_not_mended(lab: Lab) -> None:
     """The second would lose the first one's folder."""
     breaking.break_disk(lab, 0, 1, DiskFault.GONE)
@@ -214,6 +236,11 @@ def test_the_commands_say_what_they_did_and_how_to_take_it_back(lab: Lab) -> Non
         f"back: kraft-migrate lab mend disk 0 1 --dir {lab.topology.directory}",
     ]
     assert kraft_migrate("lab", "mend", "disk", 0, 1, *where).out == f"whole again: {folder}\n"
+    kraft_migrate("lab", "break", "disk", 0, 1, *where)
+    assert kraft_migrate("lab", "mend", "disk", 0, 1, "--new", *where).out.splitlines() == [
+        f"new and empty: {folder}",
+        f"what it needs: kraft-migrate status --inventory {lab.inventory_path}",
+    ]
     held = kraft_migrate("lab", "break", "link", 0, "--hold", 73, *where).out
     assert held.startswith("broker 0: requests with key 73 are held back; back: kraft-migrate lab mend link 0")
     assert "the link is cut" in kraft_migrate("lab", "break", "link", 1, *where).out
