@@ -56,7 +56,7 @@ def sources(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reas
         )
 
 
-def controllers_without_flag(world: World, facts: WayBackFacts, _origin: Origin) -> Iterator[Reason]:
+def controllers_without_flag(world: World, facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
     """The first start of a controller without the flag is the point of no return: elected, it finalizes."""
     for node in facts.unflagged:
         yield _unflagged(node, "a run started it without the migration flag")
@@ -68,6 +68,9 @@ def controllers_without_flag(world: World, facts: WayBackFacts, _origin: Origin)
         return
     for controller in world.inventory.controllers:
         file = world.configs.get(controller.id)
+        if isinstance(file, Unknown) and origin.start > Start.NOTHING:
+            about, next_step = f"controller {int(controller.id)}", "make its configuration file readable for us"
+            yield work("flag-unknown", about, f"whether its file has {FLAG} is not known: {file.reason}", next_step)
         if isinstance(file, ConfigFile) and roles_of(file.values) and not truth(file.values, FLAG):
             yield work(
                 "flag-not-in-file",
@@ -135,11 +138,13 @@ def disks(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason
 
 def dual_write(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
     """What KRaft has and ZooKeeper lacks is lost by a rollback."""
-    if not origin.copied or isinstance(world.zookeeper, Unknown):
+    if isinstance(world.zookeeper, Unknown):
         return
     znode = world.zookeeper.migration
-    if isinstance(znode, Unknown):
+    if isinstance(znode, Unknown):  # also before the copy: it is what says that nothing was copied
         yield bar("migration-unknown", "/migration", znode.reason, "make /migration readable for us")
+    elif not origin.copied:
+        return
     elif not isinstance(znode, MigrationZnode) or znode.offset <= 0:
         yield work(
             "stuck-copy",
@@ -174,11 +179,8 @@ def _lag(kraft: KraftView, znode: MigrationZnode) -> Iterator[Reason]:
 
 def brokers_down(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
     """One broker may be down: it comes back in its turn.  With two, partitions are without their minimum ISR."""
-    if origin.start < Start.MIGRATION:
-        return
-    if isinstance(world.services, Unknown):
-        yield bar("services-unknown", "the brokers", world.services.reason, "make their processes visible for us")
-        return
+    if origin.start < Start.MIGRATION or isinstance(world.services, Unknown):
+        return  # the latter is said by `running_controllers`
     down = []
     for node in world.inventory.brokers:
         state = world.services.get(node.id, Unknown("it was not looked at"))
@@ -276,7 +278,10 @@ def _pending(view: ZookeeperView) -> Iterator[Reason]:
 
 def running_controllers(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
     """Which controllers are stopped first; one whose process cannot be seen must not be left running by mistake."""
-    if origin.start < Start.CONTROLLERS or isinstance(world.services, Unknown):
+    if origin.start < Start.CONTROLLERS:
+        return
+    if isinstance(world.services, Unknown):
+        yield bar("services-unknown", "the nodes", world.services.reason, "make their processes visible for us")
         return
     for node in world.inventory.controllers:
         state = world.services.get(node.id, Unknown("it was not looked at"))

@@ -161,9 +161,24 @@ def controllers_silent(*nodes: int) -> Bend:
     return bend
 
 
+def unread_migration(world: World) -> World:
+    """Nobody can tell whether anything was copied, and the way back deletes it at its version."""
+    return worlds.with_zk(world, migration=Unknown("denied"))
+
+
 def both_down(world: World) -> World:
     """Two brokers stopped."""
     return service(0, Stopped())(service(1, Stopped())(world))
+
+
+def file_unread(node: int) -> Bend:
+    """A file that we may not read."""
+
+    def bend(world: World) -> World:
+        assert not isinstance(world.configs, Unknown)
+        return replace(world, configs={**world.configs, NodeId(node): Unknown("denied")})
+
+    return bend
 
 
 def file_without_flag(world: World) -> World:
@@ -185,13 +200,16 @@ def file_without_flag(world: World) -> World:
         (Stage.COPY, both_down, {"brokers-down"}),
         (Stage.COPY, silent_broker, {"no-answer"}),
         (Stage.COPY, without("services"), {"services-unknown"}),
+        (Stage.CONTROLLERS, without("services"), {"services-unknown"}),
         (Stage.COPY, service(0, Unknown("no pid file")), {"service-unknown"}),
         (Stage.COPY, service(3000, Unknown("no pid file")), {"service-unknown"}),
         (Stage.SOAK, no_leader, {"no-quorum"}),
         (Stage.SOAK, controllers_silent(3001, 3002), {"no-majority"}),
         (Stage.SOAK, lambda world: worlds.with_kraft(world, features={"metadata.version": 25}), {"metadata-version"}),
         (Stage.COPY, lambda world: worlds.with_zk(world, controller=Unknown("denied")), {"controller-unknown"}),
-        (Stage.COPY, lambda world: worlds.with_zk(world, migration=Unknown("denied")), {"migration-unknown"}),
+        (Stage.COPY, unread_migration, {"migration-unknown"}),
+        (Stage.MIGRATION_MODE, unread_migration, {"migration-unknown"}),
+        (Stage.COPY, lambda world: replace(unread_migration(world), kraft=Unknown("none")), {"migration-unknown"}),
     ],
 )
 def test_what_bars_the_way_is_named(stage: Stage, bend: Bend, bars: set[str]) -> None:
@@ -211,6 +229,7 @@ def test_what_bars_the_way_is_named(stage: Stage, bend: Bend, bars: set[str]) ->
         (Stage.COPY, unhealthy, "not-whole"),
         (Stage.SOAK, controllers_silent(3001), "controller-down"),
         (Stage.SOAK, file_without_flag, "flag-not-in-file"),
+        (Stage.CONTROLLERS, file_unread(3001), "flag-unknown"),
         (Stage.COPY, lambda world: worlds.with_zk(world, migration=MigrationZnode(-1, -1, 3000, 1, 0)), "stuck-copy"),
         (Stage.COPY, lambda world: worlds.with_zk(world, migration=NullZnode(0)), "stuck-copy"),
         (Stage.COPY, lambda world: worlds.with_zk(world, pending=PendingWork(reassignments=("t-0",))), "pending"),
