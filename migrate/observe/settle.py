@@ -88,7 +88,8 @@ class Settling:
         proven = [row for rows in self.proven.values() for row in rows]
         later = self.last.report.unexcused
         unsettled = [self.last.located(row) for row in later if (row.kind, row.key) in self.open]
-        excused = [row for row in self.first.differences if row not in set(self.first.unexcused)]
+        before = set(self.first.unexcused)
+        excused = [row for row in self.first.differences if row not in before]
         return replace(
             self.first,
             counts=_recounted(self.first, proven, unsettled),
