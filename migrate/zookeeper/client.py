@@ -14,13 +14,13 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain
 from struct import error as StructError  # noqa: N812 - it is a class
 from typing import Any, Final, Self, TypeVar, cast
 
 from kazoo import exceptions as kazoo_errors
 from kazoo.client import KazooClient, KazooState, TransactionRequest
 from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.protocol.paths import _prefix_root
 from kazoo.retry import KazooRetry
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt
 
@@ -239,9 +239,9 @@ class ZookeeperClient:
         """A window of MultiReads, or of single reads where the server has no MultiRead (before 3.6)."""
         if self.multiread:
             try:
-                requests = list(chunks(paths, self.pace.at_once(MAX_OPERATIONS)))
+                requests = list(chunks(self._absolute(paths), self.pace.at_once(MAX_OPERATIONS)))
                 found = self._windowed(requests, IN_FLIGHT, lambda chunk: self._send_many(kind, chunk))
-                return [answer for answers in found for answer in answers]
+                return [*chain.from_iterable(found)]
             except kazoo_errors.BadArgumentsError:
                 LOG.debug("an answer is too large for one MultiRead: reading one by one")
             except kazoo_errors.UnimplementedError:
@@ -261,10 +261,10 @@ class ZookeeperClient:
         answers.extend(answer() for answer in under_way)
         return answers
 
-    def _send_many(self, kind: int, paths: Sequence[str]) -> Callable[[], list[Answer]]:
+    def _send_many(self, kind: int, paths: Sequence[bytes]) -> Callable[[], list[Answer]]:
         self.pace.take(len(paths))
         result = self.kazoo.handler.async_result()
-        self.kazoo._call(MultiRead(kind, [self._absolute(path) for path in paths]), result)  # noqa: SLF001 - kazoo has no public seam for a request of one's own
+        self.kazoo._call(MultiRead(kind, paths), result)  # noqa: SLF001 - kazoo has no public seam for a request of one's own
         return lambda: cast("list[Answer]", result.get(timeout=3 * self.session_timeout))
 
     def _send_one(self, kind: int, path: str) -> Callable[[], Answer]:
@@ -291,8 +291,10 @@ class ZookeeperClient:
 
         return answer
 
-    def _absolute(self, path: str) -> str:
-        return str(_prefix_root(self.kazoo.chroot, path)) if self.kazoo.chroot else path
+    def _absolute(self, paths: Sequence[str]) -> list[bytes]:
+        """As they stand in a request."""
+        chroot = str(self.kazoo.chroot)
+        return [(chroot + path if path != "/" else chroot or path).encode() for path in paths]
 
 
 def _or_absent(result: Any, timeout: float) -> Any:

@@ -25,6 +25,7 @@ STATES_AT_ONCE: Final = 20_000  # bounds the memory for raw answers
 ALWAYS_MOVING: Final = frozenset({layout.MIGRATION})
 
 State = decode.PartitionState | Absent
+Wanted = tuple[dict[int, State], int, str]  # where a partition's state belongs, the partition, its znode
 
 
 @dataclass(slots=True)
@@ -179,45 +180,47 @@ def _decode_topic(found: Collected, name: str, path: str, znode: Znode) -> None:
 def _read_states(reader: TreeReader, found: Collected, only: set[str] | None) -> set[str]:
     """Read partition states in bounded batches; answers the paths that differ from before."""
     moved: set[str] = set()
-    batch: list[tuple[str, int, str]] = []
+    batch: list[Wanted] = []
     for topic, znode in found.topics.items():
         states = found.states.setdefault(topic, {})
         for gone in [partition for partition in states if partition not in znode.replicas]:
             del states[gone]
-        for partition in znode.replicas:
-            path = layout.partition_state(topic, partition)
+        for partition, path in zip(znode.replicas, layout.partition_states(topic, znode.replicas), strict=True):
             if only is None or partition not in states or path in only:
-                batch.append((topic, partition, path))
+                batch.append((states, partition, path))
         if len(batch) >= STATES_AT_ONCE:
             moved |= _read_batch(reader, found, batch)
             batch = []
     return moved | _read_batch(reader, found, batch)
 
 
-def _read_batch(reader: TreeReader, found: Collected, batch: Sequence[tuple[str, int, str]]) -> set[str]:
+def _read_batch(reader: TreeReader, found: Collected, batch: Sequence[Wanted]) -> set[str]:
     moved: set[str] = set()
-    answers = reader.data([path for _, _, path in batch])
-    for (topic, partition, path), answer in zip(batch, answers, strict=True):
-        before = found.states[topic].get(partition)
-        now: State
+    fresh: list[tuple[Wanted, Znode]] = []
+    for wanted, answer in zip(batch, reader.data([path for _, _, path in batch]), strict=True):
+        states, partition, path = wanted
+        before = states.get(partition)
         if isinstance(answer, Absent):
             if answer is Absent.DENIED:
                 found.denied.add(path)
-            now = answer
-            same = before is now
-        else:
-            same = isinstance(before, decode.PartitionState) and before.mzxid == answer.mzxid
-            now = before if same and before is not None else _decode_state(found, path, answer)
-            same = same or (now is Absent.MALFORMED and before is now)
-        if not same:
+            if before is not answer:
+                moved.add(path)
+                states[partition] = answer
+        elif not isinstance(before, decode.PartitionState) or before.mzxid != answer.mzxid:
+            fresh.append((wanted, answer))
+    for ((states, partition, path), znode), state in zip(
+        fresh, decode.written_states([znode for _, znode in fresh]), strict=True
+    ):
+        now = state or _decode_state(found, path, znode)
+        if now is not Absent.MALFORMED or states.get(partition) is not now:
             moved.add(path)
-            found.states[topic][partition] = now
+            states[partition] = now
     return moved
 
 
-def _decode_state(found: Collected, path: str, answer: Znode) -> State:
+def _decode_state(found: Collected, path: str, znode: Znode) -> State:
     try:
-        return decode.partition_state(path, answer.data, answer.mzxid)
+        return decode.partition_state(path, znode.data, znode.mzxid)
     except MalformedZnode as error:
         found.keep_malformed(error, ZnodePart.STATE)
         return Absent.MALFORMED

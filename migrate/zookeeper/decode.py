@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, NamedTuple
 
@@ -112,7 +112,7 @@ def topic(path: str, data: bytes | None) -> TopicZnode:
         adding=fields.assignment("adding_replicas"),
         removing=fields.assignment("removing_replicas"),
     )
-    if not {*znode.adding, *znode.removing} <= set(znode.replicas):
+    if not znode.adding.keys() | znode.removing.keys() <= znode.replicas.keys():
         refuse(path, "adding_replicas or removing_replicas name a partition that the topic does not have")
     return znode
 
@@ -120,20 +120,36 @@ def topic(path: str, data: bytes | None) -> TopicZnode:
 def partition_state(path: str, data: bytes | None, mzxid: int) -> PartitionState:
     """A partition's state.
 
-    States as brokers and controllers write them take the shortest way, other plain ones a short one; everything else
-    goes through the strict one.
+    Plain ones take a short way; everything else goes through the strict one.
     """
-    written = STATE.fullmatch(data) if data else None
-    if written is not None:
-        writer, number, term, members = written.groups()
-        ids = [*map(int, members.split(b","))] if members else []
-        if len(set(ids)) == len(ids):
-            return PartitionState(int(number), int(term), ids, 0, mzxid, int(writer))
     plain = _plain_state(data) if data else None
     if plain is None:
         return _strict_partition_state(path, data, mzxid)
     leader, epoch, isr, recovery, writer = plain
     return PartitionState(leader, epoch, list(isr), recovery, mzxid, writer)
+
+
+def written_states(znodes: Sequence[Znode]) -> list[PartitionState | None]:
+    """Partitions' states that are byte for byte as Kafka writes them; None: `partition_state` looks closer."""
+    found: list[PartitionState | None] = []
+    new, append = tuple.__new__, found.append
+    for znode, written in zip(znodes, [STATE.fullmatch(znode.data or b"") for znode in znodes], strict=True):
+        members = None
+        if written is not None:
+            writer, leader, term, listed = written.groups()
+            members = _members(listed)
+        if members is None:
+            append(None)
+        else:
+            append(new(PartitionState, (int(leader), int(term), [*members], 0, znode.mzxid, int(writer))))
+    return found
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _members(listed: bytes) -> tuple[int, ...] | None:
+    """An ISR as STATE found it; None: one stands twice."""
+    ids = (*map(int, listed.split(b",")),) if listed else ()
+    return ids if len(set(ids)) == len(ids) else None
 
 
 @functools.lru_cache(maxsize=1 << 14)

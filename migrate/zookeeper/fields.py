@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, Final, NoReturn, cast
 
 from migrate.errors import MalformedZnode
@@ -138,16 +139,44 @@ class JsonZnode:
         """Partition number -> broker ids; an absent field is an empty one (topics of versions 1 and 2)."""
         if not self.has(name):
             return {}
-        found: dict[int, list[int]] = {}
-        for key, value in self.object(name).items():
-            if not (key.isascii() and key.isdigit()) or str(int(key[:11])) != key or int(key) >= INT32:
-                refuse(self.path, f"{key!r} in {name!r} is no partition number")
-            found[int(key)] = node_ids(self.path, name, value)
-        return found
+        pairs = self.object(name).items()
+        plain = _plain_assignment(pairs)
+        return _strict_assignment(self.path, name, pairs) if plain is None else plain
 
     def items(self) -> list[tuple[str, Any]]:
         """The raw fields."""
         return list(self._values.items())
+
+
+def _plain_assignment(pairs: Sequence[tuple[str, Any]]) -> dict[int, list[int]] | None:
+    """All of an assignment, looked at as one where it is beyond doubt; None: look at it entry by entry.
+
+    A cluster's partitions by the hundred thousand go through here.
+    """
+    keys, values = [key for key, _ in pairs], [value for _, value in pairs]
+    if {*map(type, values)} - {list}:
+        return None
+    ids = [*chain.from_iterable(values)]
+    if {*map(type, ids)} - {int} or (ids and (min(ids) < 0 or max(ids) >= INT32)):
+        return None
+    if sum(map(len, map(set, values))) != len(ids):  # a broker stands twice in one of them
+        return None
+    try:
+        numbers = [*map(int, keys)]
+    except ValueError:
+        return None
+    if [*map(str, numbers)] != keys or (numbers and (min(numbers) < 0 or max(numbers) >= INT32)):
+        return None
+    return dict(zip(numbers, values, strict=True))
+
+
+def _strict_assignment(path: str, name: str, pairs: Sequence[tuple[str, Any]]) -> dict[int, list[int]]:
+    found: dict[int, list[int]] = {}
+    for key, value in pairs:
+        if not (key.isascii() and key.isdigit()) or str(int(key[:11])) != key or int(key) >= INT32:
+            refuse(path, f"{key!r} in {name!r} is no partition number")
+        found[int(key)] = node_ids(path, name, value)
+    return found
 
 
 def whole_number(path: str, name: str, value: Any, *, low: int, high: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Final
 
 from migrate.model.secrets import Digester
@@ -76,9 +77,10 @@ def name_of(path: str) -> str:
     return path.rpartition("/")[2]
 
 
-def partition_state(topic: str, partition: int) -> str:
-    """The state znode of a partition."""
-    return f"{TOPICS}/{topic}/partitions/{partition}/state"
+def partition_states(topic: str, partitions: Iterable[int]) -> list[str]:
+    """The state znodes of a topic's partitions, in their order."""
+    base = f"{TOPICS}/{topic}/partitions"
+    return [f"{base}/{partition}/state" for partition in partitions]
 
 
 def shown(path: str, digester: Digester) -> str:

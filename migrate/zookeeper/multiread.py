@@ -6,7 +6,10 @@ stay kazoo's.  Nothing here waits or retries: migrate.zookeeper.client does.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from struct import Struct
 from typing import Any, Final
 
 from kazoo.exceptions import EXCEPTIONS, NoAuthError, NoNodeError
@@ -21,6 +24,9 @@ FAILED: Final = -1
 MAX_OPERATIONS: Final = 500
 MAX_REQUEST_BYTES: Final = 200_000
 HEADER_BYTES: Final = multiheader_struct.size + int_struct.size + 1
+RESULT: Final = Struct(">i?ii")  # kind, is it the end?, error; and the length of the data, where that is what follows
+# of a stat only what a Znode keeps, in its order: version stands between mzxid and the owner
+STAT: Final = Struct(">qq16xi8xq4xi8x")
 
 Answer = Znode | tuple[str, ...] | Absent
 ABSENT: Final[dict[int, Absent]] = {NoNodeError.code: Absent.MISSING, NoAuthError.code: Absent.DENIED}
@@ -34,7 +40,7 @@ class MultiRead:
 
     type = 22
 
-    def __init__(self, kind: int, paths: Sequence[str]) -> None:
+    def __init__(self, kind: int, paths: Sequence[bytes]) -> None:
         self.kind = kind
         self.paths = paths
 
@@ -43,18 +49,16 @@ class MultiRead:
 
     def serialize(self) -> bytes:
         """The request's body."""
-        header = multiheader_struct.pack(self.kind, False, -1)
-        parts: list[bytes] = []
-        for path in self.paths:
-            raw = path.encode()
-            parts += (header, int_struct.pack(len(raw)), raw, b"\x00")
-        parts.append(multiheader_struct.pack(-1, True, -1))
-        return b"".join(parts)
+        kind, pack = self.kind, RESULT.pack
+        parts = [pack(kind, False, -1, len(path)) + path for path in self.paths]
+        return b"\x00".join((*parts, multiheader_struct.pack(-1, True, -1)))  # no watch, after each
 
     def deserialize(self, raw: bytes, offset: int) -> list[Answer]:
         """One answer a path, in order; raises kazoo's exception for an error that is neither NoNode nor NoAuth."""
         answers: list[Answer] = []
         while True:
+            if self.kind == GET_DATA:
+                offset = plain_data(raw, offset, answers)
             kind, done, _ = multiheader_struct.unpack_from(raw, offset)
             offset += multiheader_struct.size
             if done:
@@ -83,6 +87,24 @@ class MultiRead:
         return answers
 
 
+def plain_data(raw: bytes, offset: int, answers: list[Answer]) -> int:
+    """Append the znodes from `offset` on, as far as each has data (of any length): answers where that ends.
+
+    Most of what is read from ZooKeeper goes through here.
+    """
+    read_result, read_stat, new, append = RESULT.unpack_from, STAT.unpack_from, tuple.__new__, answers.append
+    last = len(raw) - RESULT.size - STAT.size
+    while offset <= last:
+        kind, done, _, length = read_result(raw, offset)
+        end = offset + RESULT.size + length
+        if kind != GET_DATA or done or length < 0 or end > last + RESULT.size:
+            break
+        czxid, mzxid, version, owner, children = read_stat(raw, end)
+        append(new(Znode, (raw[end - length : end], version, czxid, mzxid, owner, children)))
+        offset = end + STAT.size
+    return offset
+
+
 def znode_of(data: bytes | None, stat: Sequence[Any]) -> Znode:
     """A Znode from data and a stat in ZooKeeper's order (`org.apache.zookeeper.data.Stat`)."""
     czxid, mzxid, _, _, version, _, _, owner, _, children, _ = stat
@@ -90,15 +112,13 @@ def znode_of(data: bytes | None, stat: Sequence[Any]) -> Znode:
 
 
 def chunks(
-    paths: Sequence[str], operations: int = MAX_OPERATIONS, request_bytes: int = MAX_REQUEST_BYTES
-) -> Iterator[Sequence[str]]:
+    paths: Sequence[bytes], operations: int = MAX_OPERATIONS, request_bytes: int = MAX_REQUEST_BYTES
+) -> Iterator[Sequence[bytes]]:
     """The paths in runs that fit one request each."""
+    ends = [*accumulate(HEADER_BYTES + len(path) for path in paths)]
     start = size = 0
-    for index, path in enumerate(paths):
-        cost = HEADER_BYTES + len(path.encode())
-        if index > start and (index - start >= operations or size + cost > request_bytes):
-            yield paths[start:index]
-            start, size = index, 0
-        size += cost
-    if start < len(paths):
-        yield paths[start:]
+    while start < len(paths):
+        fitting = bisect_right(ends, size + request_bytes, start)
+        stop = max(start + 1, min(fitting, start + operations))
+        yield paths[start:stop]
+        start, size = stop, ends[stop - 1]

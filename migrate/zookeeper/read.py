@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from typing import Final, NamedTuple, TypeVar
 
 from migrate.errors import MalformedZnode, NotKafkasTree, ZookeeperDenied
@@ -27,6 +29,7 @@ from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.collect import Collected, collect
 from migrate.zookeeper.layout import child, name_of
 from migrate.zookeeper.password_encoder import PasswordDecoder
+from migrate.zookeeper.unswept import unswept
 from migrate.zookeeper.znode import Absent, AclReader, TreeReader, Znode
 
 TAKEOVER: Final = (layout.MIGRATION, layout.CONTROLLER, layout.CONTROLLER_EPOCH)
@@ -35,6 +38,7 @@ T = TypeVar("T")
 U = TypeVar("U")
 BROKEN: Final = Unknown("the znode is malformed")
 NONE: Final[list[int]] = []  # shared by the many partitions without a reassignment; columns are never changed
+NO_STATE: Final = decode.PartitionState(-1, -1, NONE, 0, -1)
 
 
 class Takeover(NamedTuple):
@@ -77,8 +81,9 @@ def read_view(client: ZookeeperClient, digester: Digester, secret: str | None = 
     `secret` is the brokers' password.encoder.secret: without it encoded passwords are blind spots.  Malformed znodes
     stand in `malformed`, and hide no other (see `whole_or_unknown`).  Raises NotKafkasTree, ZookeeperSessionLost.
     """
-    client.sync()
-    return replace(view_of(client, client.connect_string, digester, secret), acls=read_acls(client))
+    with nullcontext() if client.pace.rate else unswept():  # held back, it may last for an hour
+        client.sync()
+        return replace(view_of(client, client.connect_string, digester, secret), acls=read_acls(client))
 
 
 def read_acls(client: AclReader) -> dict[str, tuple[ZnodeAcl, ...]] | Unknown:
@@ -137,8 +142,8 @@ def view_of(reader: TreeReader, connect: str, digester: Digester, secret: str | 
 
 def _state_epoch(found: Collected) -> int:
     """The highest controller epoch that a partition's state was written with; -1 where there is none."""
-    states = (state for states in found.states.values() for state in states.values())
-    return max((state.controller_epoch for state in states if not isinstance(state, Absent)), default=-1)
+    states = chain.from_iterable(states.values() for states in found.states.values())
+    return max({state.controller_epoch for state in states if not isinstance(state, Absent)}, default=-1)
 
 
 def _attempt(found: Collected, part: ZnodePart, decoded: Callable[[], T], otherwise: U) -> T | U:
@@ -206,29 +211,34 @@ def _in_directory(found: Collected, directory: str) -> list[tuple[str, Znode]]:
     return [(path, found.znodes[path]) for path in paths if path in found.znodes]
 
 
+def _by_number(some: Mapping[int, list[int]], numbers: Sequence[int]) -> list[list[int]]:
+    return [some.get(number, NONE) for number in numbers] if some else [NONE] * len(numbers)
+
+
 def _partitions(found: Collected) -> tuple[PartitionColumns, tuple[str, ...]]:
     columns = PartitionColumns()
     stateless: list[str] = []
     for name, topic in sorted(found.topics.items()):
-        states = found.states[name]
-        for partition, replicas in sorted(topic.replicas.items()):
-            state = states.get(partition, Absent.MISSING)
-            if isinstance(state, Absent):
-                if state is Absent.MISSING:
-                    stateless.append(f"{name}-{partition}")
-                state = decode.PartitionState(-1, -1, NONE, 0, -1)
-            columns.topic.append(name)
-            columns.topic_id.append(topic.id)
-            columns.partition.append(partition)
-            columns.replicas.append(replicas)
-            columns.isr.append(state.isr)
-            columns.adding.append(topic.adding.get(partition, NONE))
-            columns.removing.append(topic.removing.get(partition, NONE))
-            columns.leader.append(state.leader)
-            columns.leader_epoch.append(state.leader_epoch)
-            columns.recovery_state.append(state.recovery)
-            columns.directories.append(NONE)  # type: ignore[arg-type]  # empty: ZooKeeper knows no directories
-            columns.revision.append(state.mzxid)
+        numbers = sorted(topic.replicas)
+        answers = [found.states[name].get(number, Absent.MISSING) for number in numbers]
+        if Absent.MISSING in answers:
+            stateless += [
+                f"{name}-{number}" for number, it in zip(numbers, answers, strict=True) if it is Absent.MISSING
+            ]
+        states = [NO_STATE if isinstance(answer, Absent) else answer for answer in answers]
+        leaders, epochs, isrs, recoveries, mzxids, _ = zip(*states, strict=True) if states else [()] * 6
+        columns.topic.extend([name] * len(numbers))
+        columns.topic_id.extend([topic.id] * len(numbers))
+        columns.partition.extend(numbers)
+        columns.replicas.extend([topic.replicas[number] for number in numbers])
+        columns.isr.extend(isrs)
+        columns.adding.extend(_by_number(topic.adding, numbers))
+        columns.removing.extend(_by_number(topic.removing, numbers))
+        columns.leader.extend(leaders)
+        columns.leader_epoch.extend(epochs)
+        columns.recovery_state.extend(recoveries)
+        columns.directories.extend([NONE] * len(numbers))  # type: ignore[list-item]  # empty: ZooKeeper knows none
+        columns.revision.extend(mzxids)
     return columns, tuple(stateless)
 
 

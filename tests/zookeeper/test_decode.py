@@ -14,12 +14,13 @@ from migrate.errors import MalformedZnode
 from migrate.model.columns import EntityColumns
 from migrate.model.secrets import Digester
 from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode
-from migrate.zookeeper import decode, entities, lock
+from migrate.zookeeper import decode, entities, fields, lock
 from migrate.zookeeper.fields import MAX_ZNODE_BYTES
 from migrate.zookeeper.znode import Znode
 from tests.testing.golden_trees import STAGES, TOPIC_ID, golden
 
 PATH = "/some/7"
+WRITTEN_NUMBER = st.integers(-2, 12) | st.sampled_from([10**9 - 1, 10**9, 2**31 - 1, 2**31])
 SECRETS = entities.Secrets(Digester(), None)
 
 
@@ -173,6 +174,60 @@ def test_the_short_way_for_states_answers_as_the_strict_one(value: dict[str, Any
             return MalformedZnode
 
     assert answer(decode.partition_state) == answer(decode._strict_partition_state)
+    (written,) = decode.written_states([znode(raw(value))])
+    assert written is None  # its keys stand in another order than Kafka's
+
+
+@given(st.lists(st.tuples(WRITTEN_NUMBER, WRITTEN_NUMBER, WRITTEN_NUMBER, st.lists(st.integers(0, 4), max_size=4))))
+def test_states_in_bulk_are_those_of_the_strict_one(values: list[tuple[int, int, int, list[int]]]) -> None:
+    """As Kafka writes them, with numbers out of range and a broker twice in an ISR among them; those are left."""
+    znodes = [
+        znode(
+            b'{"controller_epoch":%d,"leader":%d,"version":1,"leader_epoch":%d,"isr":[%s]}'
+            % (writer, leader, epoch, b",".join(b"%d" % one for one in isr))
+        )
+        for writer, leader, epoch, isr in values
+    ]
+    for found, one in zip(decode.written_states(znodes), znodes, strict=True):
+        if found is None:
+            told = json.loads(one.data or b"")
+            numbers = [told["leader"], told["controller_epoch"], told["leader_epoch"]]
+            twice = len(set(told["isr"])) < len(told["isr"])
+            assert twice or numbers[0] < -1 or min(numbers[1:]) < 0 or max(numbers) >= 10**9
+        else:
+            assert type(found) is decode.PartitionState
+            assert found == decode._strict_partition_state(PATH, one.data, one.mzxid)
+
+
+def test_no_two_partitions_share_an_isr() -> None:
+    """A list that somebody sorts in place must not change another partition."""
+    written = b'{"controller_epoch":1,"leader":1,"version":1,"leader_epoch":1,"isr":[3,1,2]}'
+    one, other = decode.written_states([znode(written), znode(written)])
+    assert one is not None
+    assert other is not None
+    assert one.isr == other.isr == [3, 1, 2]
+    assert one.isr is not other.isr
+
+
+@settings(max_examples=300)
+@given(
+    st.dictionaries(
+        st.integers(-2, 40).map(str) | st.sampled_from(["00", "+1", "1_0", " 1", "\u0661", "", "9" * 5000, str(2**31)]),
+        st.lists(st.integers(-1, 5) | st.just(2**31) | st.booleans() | st.none(), max_size=4) | st.none() | st.just({}),
+        max_size=6,
+    )
+)
+def test_an_assignment_as_a_whole_is_what_it_is_entry_by_entry(value: dict[str, Any]) -> None:
+    """The short way takes exactly what the strict one takes; all else is refused, by name."""
+    pairs = list(value.items())
+    plain = fields._plain_assignment(pairs)
+    strict: dict[int, list[int]] | None
+    try:
+        strict = fields._strict_assignment(PATH, "partitions", pairs)
+    except MalformedZnode:
+        strict = None
+    assert plain == strict
+    assert plain is None or {*map(type, plain)} <= {int}
 
 
 NUMBERS = st.sampled_from(
@@ -255,7 +310,7 @@ def test_small_znodes_are_decoded() -> None:
 def test_the_samples_are_good(kind: str) -> None:
     """So that the refusals below are for the damage alone."""
     value, function = KINDS[kind]
-    function(raw(value))
+    assert function(raw(value)), "and none is empty"
 
 
 @pytest.mark.parametrize("kind", sorted(set(KINDS) - MAY_BE_EMPTY))

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
+from dataclasses import dataclass
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from kazoo.exceptions import MarshallingError
+from kazoo.protocol.serialization import GetData
 
 from migrate.zookeeper import multiread
 from migrate.zookeeper.client import ZookeeperClient
@@ -17,40 +20,105 @@ from tests.testing.golden_trees import golden
 from tests.testing.zookeeper_server import create, load_tree
 
 
-@given(st.lists(st.text(max_size=50), max_size=80), st.integers(1, 7), st.integers(1, 400))
-def test_chunks_hold_every_path_once_in_order(paths: list[str], operations: int, size: int) -> None:
+@given(st.lists(st.binary(max_size=50), max_size=80), st.integers(1, 7), st.integers(1, 400))
+def test_chunks_hold_every_path_once_in_order(paths: list[bytes], operations: int, size: int) -> None:
     """Bounded by count and bytes; one path that is too long stands alone."""
     found = list(chunks(paths, operations, size))
     assert [path for chunk in found for path in chunk] == paths
     assert all(0 < len(chunk) <= operations for chunk in found)
     for chunk in found:
         if len(chunk) > 1:
-            assert sum(multiread.HEADER_BYTES + len(path.encode()) for path in chunk) <= size
+            assert sum(multiread.HEADER_BYTES + len(path) for path in chunk) <= size
+    for one, following in itertools.pairwise(found):  # no request is sent that could have gone with the one before
+        longer = sum(multiread.HEADER_BYTES + len(path) for path in (*one, following[0]))
+        assert len(one) == operations or longer > size
 
 
 def test_a_request_stays_below_jute_maxbuffer() -> None:
     """Long names fill a request by bytes, short ones by count."""
-    long = [f"/brokers/topics/{'t' * 249}/partitions/{number}/state" for number in range(5000)]
+    long = [f"/brokers/topics/{'t' * 249}/partitions/{number}/state".encode() for number in range(5000)]
     sizes = [len(MultiRead(GET_DATA, chunk).serialize()) for chunk in chunks(long)]
     assert max(sizes) <= MAX_REQUEST_BYTES + 9
-    assert max(len(chunk) for chunk in chunks(["/a"] * 5000)) == multiread.MAX_OPERATIONS
+    assert max(len(chunk) for chunk in chunks([b"/a"] * 5000)) == multiread.MAX_OPERATIONS
 
 
 def test_an_answer_that_lies_is_refused() -> None:
     """Too few answers, an unknown error code, a cut one."""
     done = struct.pack("!iBi", -1, 1, -1)
     with pytest.raises(ValueError, match="0 answers to 1"):
-        MultiRead(GET_DATA, ["/a"]).deserialize(done, 0)
+        MultiRead(GET_DATA, [b"/a"]).deserialize(done, 0)
     failed = struct.pack("!iBi", -1, 0, -5) + struct.pack("!i", -5) + done
     with pytest.raises(MarshallingError):
-        MultiRead(GET_DATA, ["/a"]).deserialize(failed, 0)
+        MultiRead(GET_DATA, [b"/a"]).deserialize(failed, 0)
     with pytest.raises(struct.error):
-        MultiRead(GET_DATA, ["/a"]).deserialize(done[:5], 0)
+        MultiRead(GET_DATA, [b"/a"]).deserialize(done[:5], 0)
+
+
+@dataclass(frozen=True)
+class Written:
+    """An answer to one read, and how a server writes it."""
+
+    answer: Znode | Absent
+    raw: bytes
+
+
+def written(data: bytes | None, stat: tuple[int, ...]) -> Written:
+    """A znode with its data; null data has the length -1."""
+    length = -1 if data is None else len(data)
+    header = struct.pack("!iBi", GET_DATA, 0, 0)
+    return Written(
+        multiread.znode_of(data, stat),
+        header + struct.pack("!i", length) + (data or b"") + struct.pack("!qqqqiiiqiiq", *stat),
+    )
+
+
+def failed(answer: Absent, code: int) -> Written:
+    """An error in the place of a znode."""
+    return Written(answer, struct.pack("!iBi", -1, 0, code) + struct.pack("!i", code))
+
+
+INT, LONG = st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1)
+ANSWERS = st.one_of(
+    st.builds(
+        written,
+        st.binary(max_size=120) | st.none(),
+        st.tuples(LONG, LONG, LONG, LONG, INT, INT, INT, LONG, INT, INT, LONG),
+    ),
+    st.sampled_from([failed(Absent.MISSING, -101), failed(Absent.DENIED, -102)]),
+)
+END = struct.pack("!iBi", -1, 1, -1)
+
+
+@given(st.lists(ANSWERS, max_size=12), st.binary(max_size=9))
+def test_data_in_bulk_is_what_was_written(answers: list[Written], before: bytes) -> None:
+    """Znodes, null data and errors in any order, wherever the answer begins."""
+    request = MultiRead(GET_DATA, [b"/"] * len(answers))
+    raw = before + b"".join(one.raw for one in answers) + END
+    found = request.deserialize(raw, len(before))
+    assert found == [one.answer for one in answers]
+    assert all(type(one) in (Znode, Absent) for one in found)
+
+
+@given(st.lists(ANSWERS, min_size=1, max_size=5), st.data())
+def test_an_answer_that_is_cut_is_refused(answers: list[Written], data: st.DataObject) -> None:
+    """At whatever byte: nothing is made of what follows in memory, or of nothing."""
+    raw = b"".join(one.raw for one in answers) + END
+    cut = raw[: data.draw(st.integers(0, len(raw) - 1))]
+    with pytest.raises((struct.error, ValueError)):
+        MultiRead(GET_DATA, [b"/"] * len(answers)).deserialize(cut, 0)
+
+
+def test_a_request_is_what_kazoo_would_write() -> None:
+    """Operation by operation: header, path, no watch; and the header that ends it."""
+    paths = ["/a", "/naïve/b", "/"]
+    parts = [struct.pack("!iBi", GET_DATA, 0, -1) + GetData(path, None).serialize() for path in paths]
+    assert MultiRead(GET_DATA, [path.encode() for path in paths]).serialize() == b"".join([*parts, END])
+    assert MultiRead(GET_CHILDREN, []).serialize() == END
 
 
 def test_a_request_does_not_print_its_paths_or_answers() -> None:
     """Kazoo logs requests that fail."""
-    assert repr(MultiRead(GET_DATA, ["/secret", "/b"])) == "MultiRead(2 paths)"
+    assert repr(MultiRead(GET_DATA, [b"/secret", b"/b"])) == "MultiRead(2 paths)"
 
 
 @pytest.mark.zookeeper
@@ -110,4 +178,4 @@ def test_large_znodes_are_read(client: ZookeeperClient) -> None:
     assert [answer.data for answer in answers if isinstance(answer, Znode)] == [
         bytes([number]) * 1_000_000 for number in range(8)
     ]
-    assert MultiRead(GET_CHILDREN, ["/"]).kind == GET_CHILDREN
+    assert client.children(["/"]) == [("0", "1", "2", "3", "4", "5", "6", "7")]
