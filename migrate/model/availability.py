@@ -36,25 +36,31 @@ def of_topics(entities: EntityColumns) -> dict[str, int | Unknown]:
 
 
 def of_brokers(entities: EntityColumns, configs: Configs, brokers: Collection[NodeId]) -> int | Unknown:
-    """min.insync.replicas of topics that do not: the dynamic default, else the largest of the brokers' files, else 1.
+    """min.insync.replicas of topics that do not: the largest that a broker goes by.
 
-    The leader's own file decides, and any broker may lead: a file that cannot be read may ask for more.
+    That is its own dynamic value (`DynamicLogConfig` takes one, until 4.0), else the dynamic default, else its file's,
+    else 1.  The leader's decides, and any broker may lead: a file that cannot be read may ask for more.
     """
-    for kind, key, name, value in zip(entities.kind, entities.key, entities.name, entities.value, strict=True):
-        if (kind, key, name) == ("broker-config", "<default>", MIN_ISR):
-            return _number(value)
-    if isinstance(configs, Unknown):
-        return configs
+    rows = zip(entities.kind, entities.key, entities.name, entities.value, strict=True)
+    dynamic = {key: value for kind, key, name, value in rows if (kind, name) == ("broker-config", MIN_ISR)}
     largest = KAFKAS_DEFAULT
     for broker in sorted(brokers):
-        file = configs.get(broker, Unknown(f"the file of broker {int(broker)} was not read"))
-        if isinstance(file, NoFile):
-            return Unknown(f"{file.path} does not exist")
-        found = file if isinstance(file, Unknown) else _number(file.values.get(MIN_ISR, str(KAFKAS_DEFAULT)))
+        told = dynamic.get(str(int(broker)), dynamic.get("<default>"))
+        found = _in_file(broker, configs) if told is None else _number(told)
         if isinstance(found, Unknown):
-            return Unknown(f"broker {int(broker)}: {found.reason}")
+            return found
         largest = max(largest, found)
     return largest
+
+
+def _in_file(broker: NodeId, configs: Configs) -> int | Unknown:
+    if isinstance(configs, Unknown):
+        return configs
+    file = configs.get(broker, Unknown(f"the file of broker {int(broker)} was not read"))
+    if isinstance(file, NoFile):
+        return Unknown(f"{file.path} does not exist")
+    found = file if isinstance(file, Unknown) else _number(file.values.get(MIN_ISR, str(KAFKAS_DEFAULT)))
+    return Unknown(f"broker {int(broker)}: {found.reason}") if isinstance(found, Unknown) else found
 
 
 def _number(text: str) -> int | Unknown:

@@ -19,6 +19,7 @@ MIN_ISR = "min.insync.replicas"
 NO_ENTITIES = EntityColumns()
 TOPIC = ("topic-config", "orders", MIN_ISR, "3")
 DEFAULT = ("broker-config", "<default>", MIN_ISR, "3")
+OWN = ("broker-config", "1", MIN_ISR, "3")  # "may also be updated as a per-broker value for testing"
 FILE = {MIN_ISR: "3"}
 BROKERS = (NodeId(0), NodeId(1), NodeId(2))
 Files = Mapping[NodeId, ConfigFile | NoFile | Unknown]
@@ -51,8 +52,19 @@ def found(
 
 @pytest.mark.parametrize(
     ("entities", "file"),
-    [([TOPIC], {}), ([DEFAULT], {}), ([], FILE), ([TOPIC], {MIN_ISR: "1"})],
-    ids=["topic", "dynamic default", "any broker's file", "topic over file"],
+    [
+        ([TOPIC], {}),
+        ([DEFAULT], {}),
+        ([], FILE),
+        ([TOPIC], {MIN_ISR: "1"}),
+        ([OWN], {}),
+        ([OWN, (*DEFAULT[:3], "1")], {}),
+        ([DEFAULT, (*OWN[:3], "1")], {}),
+    ],
+    ids=[
+        *("topic", "dynamic default", "any broker's file", "topic over file"),
+        *("one broker's own", "one broker's own over the default", "the default of the others"),
+    ],
 )
 def test_each_place_of_min_insync_replicas_counts(
     entities: list[tuple[str, str, str, str]], file: dict[str, str]
@@ -69,15 +81,25 @@ def test_each_place_of_min_insync_replicas_counts(
         ([("broker-config", "<default>", MIN_ISR, "2")], FILE),
         ([("topic-config", "other", MIN_ISR, "3")], {}),
         ([("topic-config", "orders", "retention.ms", "3")], {}),
-        ([("broker-config", "1", MIN_ISR, "3")], {}),
+        ([("broker-config", "7", MIN_ISR, "3")], {}),
+        ([(*OWN[:3], "2")], FILE),
         ([("client-quota", "<default>", MIN_ISR, "3")], {}),
     ],
-    ids=["nowhere", "topic wins", "default wins", "other topic", "other name", "one broker's own", "other kind"],
+    ids=[
+        "nowhere",
+        "topic wins",
+        "default wins",
+        "other topic",
+        "other name",
+        "another broker's own",
+        "own over file",
+        "other kind",
+    ],
 )
 def test_the_nearest_place_wins_and_nothing_else_counts(
     entities: list[tuple[str, str, str, str]], file: dict[str, str]
 ) -> None:
-    """Topic, then the cluster's dynamic default, then the files, then 1."""
+    """Topic, then a broker's own dynamic value, then the cluster's dynamic default, then the files, then 1."""
     assert found(entities, files(file)) == Suffering({})
 
 
