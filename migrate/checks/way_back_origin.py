@@ -40,6 +40,7 @@ class Origin:
     unknown: tuple[NodeId, ...]
     brokers: int
     copied: bool
+    seen: bool = True  # could ZooKeeper or the metadata be asked whether anything was begun?
 
     @property
     def changed(self) -> tuple[NodeId, ...]:
@@ -53,7 +54,7 @@ class Origin:
             case Start.NOTHING:
                 return "nothing was begun"
             case Start.CONTROLLERS:
-                return "controllers"
+                return "controllers" if self.seen else "unknown"
             case Start.MIGRATION:
                 half = "" if len(self.migration) == self.brokers else "half of "
                 return "hybrid" if self.copied else f"{half}migration-mode"
@@ -74,7 +75,8 @@ def origin(world: World) -> Origin:
         start = Start.NOTHING
     if _finalized(world, kraft):
         start = Start.FINALIZED
-    return Origin(start, migration, kraft, unknown, len(modes), _copied(world))
+    seen = not (isinstance(world.kraft, Unknown) and isinstance(world.zookeeper, Unknown))
+    return Origin(start, migration, kraft, unknown, len(modes), _copied(world), seen)
 
 
 def _mode(world: World, broker: NodeId) -> Mode | None:

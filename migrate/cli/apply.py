@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import pathlib
+import shlex
 import sys
 from typing import TYPE_CHECKING
 
@@ -53,6 +54,15 @@ def typed_name(plan: Plan) -> str:
     return name
 
 
+def after_way_back(plan: Plan) -> str:
+    """What may be done now: migrate again from the beginning, or go on behind a copy that was made again."""
+    from migrate.model.stage import Stage
+
+    again = " --stage hybrid" if plan.target is Stage.COPY else ""
+    said = "" if again else "; plans of before are void"
+    return f"kraft-migrate plan {shlex.quote(plan.playbook)}{again}{said}"
+
+
 def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "") -> int:
     """Carry it out with lines of progress, and write its report however it ends."""
     from migrate.cli.progress import ProgressLines
@@ -75,6 +85,8 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "") -> int:
     )
     try:
         carry_out(plan, sources, options)
+        if plan.back:
+            lines.say(f"next: {after_way_back(plan)}", "bold")
     except (LockHeld, RunLocked):
         ours = False
         raise

@@ -47,6 +47,7 @@ def error_handler(*, verbose: bool) -> Iterator[None]:
             traceback.print_exc()
         click.echo(render(error), err=True)
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        click.echo("interrupted: run the same command again to go on", err=True)
+    except KeyboardInterrupt as interrupt:
+        if not interrupt.args:  # one with words was told where it struck
+            click.echo("interrupted: run the same command again to go on", err=True)
         sys.exit(EXIT_INTERRUPTED)

@@ -20,6 +20,11 @@ STYLES: Final = {
     "end": "bold green",
 }
 
+BACK_AT: Final = {  # a plan of the way back, by its end
+    "assess": "rolled back: the cluster is in ZooKeeper mode, as before the migration",
+    "copy": "the copy was made again, with a fresh quorum",
+}
+
 
 class ProgressLines:
     """Listens to an engine; colour only where there is a terminal."""
@@ -70,6 +75,6 @@ def line_of(name: str, data: Mapping[str, Any]) -> str:
         case "stop":
             return f"stopped: {data['reason']}"
         case "end":
-            return f"the plan is carried out: {data['target']}"
+            return BACK_AT[data["target"]] if data.get("back") else f"the plan is carried out: {data['target']}"
         case _:
             return ""

@@ -23,6 +23,9 @@ NEXT: Final = {
     "soak": "plan PLAYBOOK --stage finalize",
     "finalize": "plan PLAYBOOK --stage cleanup",
 }
+DONE: Final = "cleanup"  # nothing comes after it
+FOR_EVER: Final = "S-STUCK-04"  # a copy that no controller will ever note: no stage can be planned over it
+OUT_OF_IT: Final = "rollback plan PLAYBOOK --copy-again"
 
 
 @click.command()
@@ -58,10 +61,13 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
 
 
 def named(answer: dict[str, Any], playbook: pathlib.Path | None) -> dict[str, Any]:
-    """The answer with the playbook's own path in the next command, where one was given."""
-    if playbook is None or "next" not in answer:
+    """The answer with the playbook's own path in each next command, where one was given."""
+    if playbook is None:
         return answer
-    return {**answer, "next": answer["next"].replace("PLAYBOOK", shlex.quote(str(playbook)))}
+    path = shlex.quote(str(playbook))
+    waiting = [{**row, "next": row["next"].replace("PLAYBOOK", path)} for row in answer.get("waiting", ())]
+    said = {**answer, "waiting": waiting} if "waiting" in answer else answer
+    return {**said, "next": said["next"].replace("PLAYBOOK", path)} if "next" in said else said
 
 
 def describe(world: Any, clues: Any = None) -> dict[str, Any]:
@@ -71,6 +77,9 @@ def describe(world: Any, clues: Any = None) -> dict[str, Any]:
 
     here = detect(world)
     stage = {"unknown": here.reason} if isinstance(here, Unknown) else _stage(here)
+    waiting = status_stuck.waiting(world, clues)
+    if "next" in stage and any(row["code"] == FOR_EVER for row in waiting):
+        stage = {**stage, "next": OUT_OF_IT}
     return {
         "schema": 1,
         "cluster": world.inventory.name,
@@ -80,7 +89,7 @@ def describe(world: Any, clues: Any = None) -> dict[str, Any]:
         "quorum": _quorum(world),
         "ledger": _ledger(world),
         "unhealthy_partitions": _unhealthy(world),
-        "waiting": status_stuck.waiting(world, clues),
+        "waiting": waiting,
         "disks": status_disks.as_values(world),
     }
 
@@ -95,10 +104,15 @@ def rollback_readiness(world: Any) -> dict[str, Any]:
 
 
 def _stage(here: Any) -> dict[str, Any]:
-    return {
+    told = {
         "stage": here.stage.label,
         "half_done": None if here.half is None else here.half.label,
         "how": here.how,
+    }
+    if here.stage.label == DONE:
+        return told
+    return {
+        **told,
         "next": NEXT.get(here.stage.label, "plan") if here.half is None else f"plan PLAYBOOK --stage {here.half.label}",
     }
 
@@ -144,11 +158,12 @@ def _quorum(world: Any) -> Mapping[str, Any]:
 def _ledger(world: Any) -> Mapping[str, Any]:
     from migrate.model.ledger import count_states
     from migrate.model.outcome import Unknown
+    from migrate.observe.ledgers import stands
 
     if isinstance(world.ledger, Unknown):
         return {"unknown": world.ledger.reason}
     brokers = {str(int(node.id)): count_states(world.ledger.of(node.id)) for node in world.inventory.brokers}
-    return {"offset": world.ledger.offset, "brokers": brokers}
+    return {"offset": world.ledger.offset, "copied": stands(world)[0], "brokers": brokers}
 
 
 def _unhealthy(world: Any) -> int | None:
@@ -181,6 +196,9 @@ def as_text(answer: Mapping[str, Any]) -> str:
     ledger = answer["ledger"]
     if "unknown" in ledger:
         lines.append(f"ledger   unknown: {ledger['unknown']}")
+    elif not ledger["copied"]:
+        count = sum(sum(states.values()) for states in ledger["brokers"].values())
+        lines.append(f"ledger   {count} replicas in ZooKeeper alone: nothing is copied to KRaft yet")
     else:
         for broker, states in ledger["brokers"].items():
             text = ", ".join(f"{state} {count}" for state, count in states.items()) or "no replicas"

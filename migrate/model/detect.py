@@ -10,7 +10,9 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import ControllerZnode, KraftView, MigrationZnode, NullZnode, ZookeeperView
 from migrate.model.world import World
 
-HYBRID_PROVEN: Final = "proven:hybrid"  # a fact of World.facts: the cluster itself has no trace of that proof
+# facts of World.facts: the cluster itself has no trace of these proofs
+HYBRID_PROVEN: Final = "proven:hybrid"
+CLEANUP_PROVEN: Final = "proven:cleanup"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +79,9 @@ def _by_metadata(world: World, view: KraftView) -> Detected | Unknown:
                 return Detected(Stage.HYBRID, Stage.KRAFT_MODE, said + early)
             if flagged or silent:
                 return Detected(Stage.SOAK, Stage.FINALIZE, how)
+            cleaned = world.facts.get(CLEANUP_PROVEN)
+            if cleaned is not None:
+                return Detected(Stage.CLEANUP, None, f"{how}; cleanup was proven by {cleaned}")
             return Detected(Stage.FINALIZE, None, how)
         case _:
             return Unknown(said + "controllers that were started without the flag cannot migrate (B-MIG-02)")

@@ -46,6 +46,7 @@ from migrate.zookeeper.znode import Absent
 LOG: Final = logging.getLogger("migrate.run")
 RELEASED: Final = "cleanup/release-zookeeper"
 NO_PROGRESS: Final = 600.0
+TOLD: Final = "what is half done was said"  # a KeyboardInterrupt with words needs none more
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +133,8 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     except KeyboardInterrupt:
         if journal is not None:
             _interrupted(journal, clock.now(), options)
+            if options.say is not None:
+                raise KeyboardInterrupt(TOLD) from None
         raise
     finally:
         if journal is not None:

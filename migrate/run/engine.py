@@ -73,7 +73,7 @@ class Engine:
             if self._with.journal.events[-1].name != "stop" and not isinstance(error, JournalUnwritable):
                 self._write("stop", reason=str(error), code=error.id)
             raise
-        self._write("end", target=self._plan.target.label)
+        self._write("end", target=self._plan.target.label, back=self._plan.back)
 
     def _steps(self, begun: frozenset[str]) -> None:
         stage = ""

@@ -1,4 +1,4 @@
-"""What the runs' journals prove that the cluster itself does not show: that the comparison in hybrid was made.
+"""What the runs' journals prove that the cluster itself does not show: the comparison in hybrid, and the cleanup.
 
 For people alone (`status`): no step and no gate rests on it.
 """
@@ -10,21 +10,21 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.errors import MigrateError
-from migrate.model.detect import HYBRID_PROVEN
+from migrate.model.detect import CLEANUP_PROVEN, HYBRID_PROVEN
 from migrate.model.history import Event
 from migrate.model.inventory import Inventory
 from migrate.run import journal as journals
 
-HYBRID: Final = "hybrid/hybrid"
+PROOFS: Final = {"hybrid/hybrid": HYBRID_PROVEN, "cleanup/prove-final": CLEANUP_PROVEN}  # step -> fact
 
 
 def by_journals(inventory: Inventory) -> Mapping[str, str]:
-    """Facts for `observe`: that hybrid was proven by the last thing that any run of this cluster concluded."""
+    """Facts for `observe`: what was proven by the last thing that any run of this cluster concluded."""
     last: tuple[float, str, str] | None = None
     for run, event in _conclusions(pathlib.Path(inventory.runs)):
         if last is None or event.time >= last[0]:
             last = (event.time, str(event.data["step"]), run)
-    return {HYBRID_PROVEN: f"run {last[2]}"} if last is not None and last[1] == HYBRID else {}
+    return {PROOFS[last[1]]: f"run {last[2]}"} if last is not None and last[1] in PROOFS else {}
 
 
 def _conclusions(runs: pathlib.Path) -> Iterator[tuple[str, Event]]:

@@ -10,6 +10,7 @@ from migrate.checks.pages import error_docs
 from migrate.cli import main as module
 from migrate.cli.errors import error_handler, render
 from migrate.errors import MigrateError, NotConfirmed, PlanIsStale, RunLocked, UsageWrong, WorldError
+from migrate.run.carry_out import TOLD
 
 CLASSES = sorted(
     {entry for entry in vars(errors).values() if isinstance(entry, type) and issubclass(entry, MigrateError)},
@@ -69,6 +70,14 @@ def test_exit_codes_are_the_promised_ones(error: BaseException, code: int, capsy
     assert found == code
     assert text
     assert "Traceback" not in text
+
+
+def test_an_interrupt_that_was_told_where_it_struck_is_not_told_twice(capsys: pytest.CaptureFixture[str]) -> None:
+    """A run that was stopped by a second Ctrl-C has said what is half done, and that the same command goes on."""
+    code, text = ended(KeyboardInterrupt(TOLD), capsys)
+    assert (code, text) == (130, "")
+    code, text = ended(KeyboardInterrupt(), capsys)
+    assert (code, text) == (130, "interrupted: run the same command again to go on\n")
 
 
 def test_verbose_shows_where_an_error_came_from(capsys: pytest.CaptureFixture[str]) -> None:

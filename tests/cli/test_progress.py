@@ -37,6 +37,13 @@ WAIT = {"step": "s", "what": "the copy", "owner": "the driver", "next": "look at
         ),
         ("resumed", {"step": "kraft-mode/1", "by": ""}, "resumed"),
         ("end", {"target": "cleanup"}, "the plan is carried out: cleanup"),
+        ("end", {"target": "cleanup", "back": False}, "the plan is carried out: cleanup"),
+        (
+            "end",
+            {"target": "assess", "back": True},
+            "rolled back: the cluster is in ZooKeeper mode, as before the migration",
+        ),
+        ("end", {"target": "copy", "back": True}, "the copy was made again, with a fresh quorum"),
     ],
 )
 def test_each_event_that_matters_has_its_line(name: str, data: dict[str, object], line: str) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from migrate.cli.apply import after_way_back
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Direction
 from migrate.model.stage import ZkMigrationState
@@ -118,6 +119,15 @@ def test_out_of_a_stuck_copy(plan: Way) -> None:
     assert answer.code == 2
     assert "the copy again, with a fresh quorum" in answer.out
     assert "a copy that is stuck" in answer.out
+
+
+def test_behind_a_way_back_the_next_command_is_named(plan: Way) -> None:
+    """Migrate again from the beginning; behind a copy that was made again, compare it."""
+    back = plan_from_json(plan(half(), "--output", "json").out)
+    again = plan(with_zk(hybrid(), migration=MigrationZnode(-1, -1, -1, -1, 3)), "--copy-again", "--output", "json")
+    path = back.playbook
+    assert after_way_back(back) == f"kraft-migrate plan {path}; plans of before are void"
+    assert after_way_back(plan_from_json(again.out)) == f"kraft-migrate plan {path} --stage hybrid"
 
 
 def test_a_folder_for_out_that_is_not_there_is_64(plan: Way, tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.status import as_text, describe
+from migrate.cli.status import as_text, describe, named
+from migrate.model.detect import CLEANUP_PROVEN
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import Stopped
+from migrate.model.views import MigrationZnode, Quorum, Stopped
 from migrate.model.world import World
 from migrate.zookeeper.client import connect
 from tests.cli.commands import dead_port, inventory_in, kraft_migrate, playbook_in, process
@@ -33,6 +34,13 @@ def half_final(world: World) -> World:
         answers[NodeId(node)] = replace(answer, migration_flag=False)
     state = worlds.kraft(whole(Stage.FINALIZE)).migration_state
     return worlds.with_live(worlds.with_kraft(bent, migration_state=state), controllers=answers)
+
+
+def quorum_of(world: World) -> Quorum:
+    """Its quorum, seen."""
+    quorum = worlds.live(world).quorum
+    assert isinstance(quorum, Quorum)
+    return quorum
 
 
 @pytest.mark.parametrize(
@@ -88,12 +96,53 @@ def test_processes_quorum_ledger_and_partitions_are_told() -> None:
         "high_watermark": 501,
         "voters": {"3000": 501, "3001": 501, "3002": 501},
     }
-    assert found["ledger"] == {"offset": 500, "brokers": {str(node): {"MIGRATING": 6} for node in range(3)}}
+    brokers = {str(node): {"MIGRATING": 6} for node in range(3)}
+    assert found["ledger"] == {"offset": 500, "copied": True, "brokers": brokers}
     assert found["unhealthy_partitions"] == 1
     lines = as_text(found).splitlines()
     assert "1        stopped   migration    migration" in lines
     assert "ledger   broker 2: MIGRATING 6" in lines
     assert "quorum   leader 3000, epoch 1, high watermark 501" in lines
+
+
+@pytest.mark.parametrize("stage", [Stage.ASSESS, Stage.CONTROLLERS, Stage.MIGRATION_MODE])
+def test_before_the_copy_no_replica_is_called_migrating(stage: Stage) -> None:
+    """Nothing of KRaft has a directory yet: the replicas are ZooKeeper's alone."""
+    found = describe(whole(stage))
+    assert found["ledger"]["copied"] is False
+    text = as_text(found)
+    assert "ledger   18 replicas in ZooKeeper alone: nothing is copied to KRaft yet" in text
+    assert "MIGRATING" not in text.partition("ledger")[2].partition("\n")[0]
+
+
+def test_behind_the_cleanup_nothing_comes_next() -> None:
+    """By the journals' word, which the cluster itself does not have: without it the stage is finalize."""
+    world = whole(Stage.CLEANUP)
+    assert describe(world)["next"] == "plan PLAYBOOK --stage cleanup"
+    found = describe(replace(world, facts={CLEANUP_PROVEN: "run 1234abcd"}))
+    assert (found["stage"], found["half_done"]) == ("cleanup", None)
+    assert "cleanup was proven by run 1234abcd" in found["how"]
+    assert "next" not in found
+    assert "next     " not in as_text(found)
+
+
+def test_the_playbook_is_named_in_the_next_steps_of_waits_as_well() -> None:
+    """S-STUCK-30 tells what to plan: with the path that was given, ready to be pasted."""
+    found = named(describe(whole(Stage.CONTROLLERS)), Path("/etc/my night.yaml"))
+    assert [row["code"] for row in found["waiting"]] == ["S-STUCK-30"]
+    assert "kraft-migrate plan '/etc/my night.yaml' --stage migration-mode" in found["waiting"][0]["next"]
+    assert "PLAYBOOK" not in as_text(found)
+    assert "PLAYBOOK" in as_text(named(describe(whole(Stage.CONTROLLERS)), None))
+
+
+def test_a_copy_that_is_stuck_for_ever_has_its_way_out_as_the_next_step() -> None:
+    """No stage can be planned over it."""
+    stuck = worlds.with_zk(whole(Stage.COPY), migration=MigrationZnode(-1, -1, -1, -1, 3))
+    world = worlds.with_live(stuck, quorum=replace(quorum_of(stuck), leader_epoch=9))
+    found = describe(world)
+    assert "S-STUCK-04" in [row["code"] for row in found["waiting"]]
+    assert found["next"] == "rollback plan PLAYBOOK --copy-again"
+    assert "next     kraft-migrate rollback plan p.yaml --copy-again" in as_text(named(found, Path("p.yaml")))
 
 
 def test_what_cannot_be_seen_is_said_and_never_a_number() -> None:

@@ -231,6 +231,13 @@ def test_status_knows_by_the_journals_that_hybrid_was_proven(tmp_path: Path) -> 
     here = detect(cluster.observe(PLANNED_ON, facts))
     assert isinstance(here, Detected)
     assert (here.stage, here.half) == (Stage.HYBRID, None)
+    run(cluster, plan, folder)
+    cleaned = detect(cluster.observe(PLANNED_ON, by_journals(known)))
+    assert isinstance(cleaned, Detected)
+    assert (cleaned.stage, cleaned.half) == (Stage.CLEANUP, None)
+    here = detect(cluster.observe(PLANNED_ON, {}))
+    assert isinstance(here, Detected)
+    assert here.stage is Stage.FINALIZE
     (folder / "journal.jsonl").write_bytes(b"not a journal\n")
     assert by_journals(known) == {}
 

@@ -63,8 +63,9 @@ DOCS: Final = (
         "KRaft controller indicates an active migration, but the ZK state does not.",
         "The controller that copied died after the copy and before its note in /migration. Every later leader refuses "
         "to go on: it is stuck for ever.",
-        "Stop the controllers, delete /controller and /migration, set the controllers' metadata aside, format and "
-        "start them anew, then restart every broker. All topics stay.",
+        "`kraft-migrate rollback plan PLAYBOOK --copy-again`: it stops the controllers, deletes /controller and "
+        "/migration, sets the controllers' metadata aside, formats and starts them anew, then restarts every broker. "
+        "All topics stay.",
         NEVER_ALONE,
         "KRaftMigrationDriver; seen",
     ),

@@ -91,7 +91,7 @@ def test_a_copy_that_nobody_will_note_is_stuck_for_ever(znode: MigrationZnode | 
     found = only(with_zk(led(worlds.world_at(Stage.COPY), 2), migration=znode))
     assert found.code == "S-STUCK-04"
     assert "the quorum has another leader since" in cause(found)
-    assert "delete /controller and /migration" in found.next_step
+    assert "rollback plan PLAYBOOK --copy-again" in found.next_step
 
 
 def test_a_copy_whose_leader_still_leads_is_about_to_be_noted() -> None:
