@@ -16,9 +16,9 @@ from migrate.checks.stuck.seen import (
     no_answer,
     quorum_of,
     said,
-    sample,
     state_of,
 )
+from migrate.checks.zookeeper import sample
 from migrate.model.inventory import ControllerNode
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile, KraftView, NodeAnswer, Quorum, Running, Stopped

@@ -23,7 +23,6 @@ from migrate.model.waiting import Clues, Explanation
 from migrate.model.world import NOT_ASKED, World
 
 NOT_LOOKED: Final = Unknown("it was not looked at")
-SHOWN: Final = 5
 LEVELS: Final[Mapping[str, int]] = {  # MetadataVersion.java: inter.broker.protocol.version -> metadata.version
     "3.4": 8,
     "3.4-IV0": 8,
@@ -105,12 +104,6 @@ def level_of(version: str) -> int | None:
 def listed(nodes: list[int]) -> str:
     """The ids, comma separated."""
     return ", ".join(map(str, nodes))
-
-
-def sample(names: list[str]) -> str:
-    """The first names, and how many more there are."""
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return ", ".join(names[:SHOWN]) + more
 
 
 def said(clues: Clues, node: int) -> tuple[str, ...]:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
-from migrate.checks.stuck.seen import explained, leader_log, quorum_of, sample
+from migrate.checks.stuck.seen import explained, leader_log, quorum_of
+from migrate.checks.zookeeper import sample
 from migrate.model.columns import UNREADABLE_TOPIC_ID
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
