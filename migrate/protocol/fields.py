@@ -136,7 +136,6 @@ def field(
     tag: int | None = None,
     default: bool | float | str | Unset | None = UNSET,
     ignorable: bool = False,
-    classic: bool = False,
 ) -> Field:
     """A Field with versions in Kafka's spelling."""
     return Field(
@@ -147,7 +146,6 @@ def field(
         tag,
         default,
         ignorable=ignorable,
-        classic=classic,
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from migrate.protocol.codec import decode, decode_whole, encode
@@ -16,7 +16,7 @@ REQUEST_HEADER: Final = message(
     field("requestApiKey", INT16),
     field("requestApiVersion", INT16),
     field("correlationId", INT32),
-    field("clientId", STRING, "1+", nullable="1+", ignorable=True, classic=True),
+    replace(field("clientId", STRING, "1+", nullable="1+", ignorable=True), classic=True),
 )
 RESPONSE_HEADER: Final = message("ResponseHeader", -1, "0-1", "1+", field("correlationId", INT32))
 API_VERSIONS_KEY: Final = 18
