@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import math
 import os
 import pathlib
 import re
@@ -50,11 +51,11 @@ def from_json(text: str, where: str) -> Approval:
         time = body.pop("time")
         texts = ("plan", "reviewer", "account", "host", "comment", "signature")
         right = isinstance(stages, list) and all(isinstance(stage, str) for stage in stages)
-        right = right and isinstance(time, int | float) and not isinstance(time, bool)
+        right = right and isinstance(time, int | float) and not isinstance(time, bool) and math.isfinite(time)
         if not right or set(body) != set(texts) or not all(isinstance(value, str) for value in body.values()):
             raise ApprovalRefused("it has missing, unknown or wrong fields", where=where)
         return Approval(**body, time=float(time), stages=tuple(stages))
-    except (ValueError, RecursionError, KeyError) as error:
+    except (ValueError, OverflowError, RecursionError, KeyError) as error:
         raise ApprovalRefused("it is no approval: no JSON, or a field is missing", where=where) from error
 
 

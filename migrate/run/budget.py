@@ -27,7 +27,10 @@ def within_budget(budget: ErrorBudget, now: float) -> Readiness:
         try:
             body = json.loads(line)
             time, one, other = float(body["time"]), int(body["ok"]), int(body["failed"])
-        except (ValueError, TypeError, KeyError):
+            odd = min(one, other) < 0
+        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+            odd = True
+        if odd:
             return Unknown(f"a line of the probe's file {budget.history} is none of a probe's")
         if now - budget.seconds <= time <= now + 1.0:
             passed, failed, seen = passed + one, failed + other, True

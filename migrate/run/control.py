@@ -16,6 +16,7 @@ A file that cannot be read is never taken as no wish.  No file: no wish.
 from __future__ import annotations
 
 import json
+import math
 import os
 import pathlib
 from collections.abc import Mapping
@@ -72,7 +73,7 @@ def read(folder: pathlib.Path) -> Control:
         raise ControlUnreadable(f"it cannot be read: {error.strerror}", where=str(path)) from error
     try:
         return _parsed(json.loads(raw.decode("utf-8")))
-    except (ValueError, TypeError, KeyError, RecursionError) as error:
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
         raise ControlUnreadable(f"it is no control file: {error}", where=str(path)) from error
 
 
@@ -85,9 +86,13 @@ def _parsed(body: Any) -> Control:
     if odd or not all(isinstance(value, str) for value in texts.values()):
         message = f"unknown or wrong fields: {', '.join(sorted(odd)) or 'texts expected'}"
         raise ValueError(message)
+    time = float(body["time"])
+    if not math.isfinite(time):
+        message = f"time is {time}"
+        raise ValueError(message)
     if texts["hold_after"]:
         Stage.from_label(texts["hold_after"])  # KeyError for a name that is none
-    return Control(wish=Wish(body["wish"]), time=float(body["time"]), **texts)
+    return Control(wish=Wish(body["wish"]), time=time, **texts)
 
 
 def write(folder: pathlib.Path, control: Control) -> pathlib.Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
@@ -129,7 +130,18 @@ def test_a_file_that_is_no_approval_is_refused_by_name(tmp_path: Path, raw: byte
 
 @pytest.mark.parametrize(
     ("key", "value"),
-    [("time", "soon"), ("time", True), ("stages", "finalize"), ("stages", [1]), ("plan", 7), ("x", "y")],
+    [
+        ("time", "soon"),
+        ("time", True),
+        ("time", float("nan")),
+        ("time", float("inf")),
+        ("time", 10**400),
+        ("stages", "finalize"),
+        ("stages", [1]),
+        ("plan", 7),
+        ("x", "y"),
+    ],
+    ids=itertools.count(),
 )
 def test_a_field_of_another_kind_is_refused(key: str, value: object) -> None:
     """Nothing is converted."""

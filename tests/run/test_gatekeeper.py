@@ -379,8 +379,24 @@ def test_a_pause_that_outlasts_the_window_parks(tmp_path: Path) -> None:
     assert run.cluster.done == []
 
 
+WISH = (
+    b'{"format": "kraft-migrate/control/v1", "wish": "abort", "hold_after": "", "by": "", "host": "", "reason": "", '
+    b'"time": %s}'
+)
+
+
 @pytest.mark.parametrize(
-    "content", [b"", b"{}", b"pause", b'{"format": "kraft-migrate/control/v2"}', b"\xff", b"[" * 9]
+    "content",
+    [
+        b"",
+        b"{}",
+        b"pause",
+        b'{"format": "kraft-migrate/control/v2"}',
+        b"\xff",
+        b"[" * 9,
+        WISH % b"NaN",
+        WISH % (b"9" * 400),
+    ],
 )
 def test_a_control_file_that_cannot_be_read_stops_the_run(tmp_path: Path, content: bytes) -> None:
     """It may say pause; nobody knows."""
@@ -499,9 +515,21 @@ def test_a_spent_budget_holds_the_next_restart_until_it_recovers(tmp_path: Path)
     assert "10 of" in waiting.data["next"]
 
 
-@pytest.mark.parametrize("content", ["", "no json\n", probe_line(EVENING - 3600, 100, 0)])
+ODD_PROBES = (
+    "",
+    "no json\n",
+    "[" * 100_000 + "\n",
+    probe_line(EVENING - 3600, 100, 0),
+    probe_line(EVENING, -100, 0),
+    probe_line(EVENING, 200, -100),
+    probe_line(10**400, 100, 0),
+    probe_line(EVENING, 200, 0).replace("200", "Infinity"),
+)
+
+
+@pytest.mark.parametrize("content", ODD_PROBES, ids=range(len(ODD_PROBES)))
 def test_a_silent_probe_is_no_good_probe(tmp_path: Path, content: str) -> None:
-    """Missing, damaged or an hour old: nothing is restarted."""
+    """Missing, damaged, an hour old, or with numbers that nobody counts: nothing is restarted."""
     run = budgeted(tmp_path, no_progress_seconds=60.0)
     if content:
         (tmp_path / "probe.jsonl").write_text(content)
