@@ -164,27 +164,49 @@ def cluster_id_of(world: World) -> str | None:
 @check(
     CodeDoc(
         "B-DIR-04",
-        "a log directory has no complete meta.properties",
-        "A KRaft broker does not start on a readable directory without node id and cluster id: 'have you run "
-        "kafka-storage.sh'.",
-        "A replacement disk is empty, or the file was lost or torn.",
+        "a log directory's meta.properties lacks an id",
+        "A KRaft broker does not start on a directory without node id and cluster id: 'have you run kafka-storage.sh'.",
+        "The file was torn or written by hand; or metadata.log.dir lies apart and is new.",
         "Restart the broker while it is in ZooKeeper mode: it writes the file itself. Later, write it by hand "
         "with version=0, broker.id, cluster.id and directory.id.",
-        "KafkaRaftServer.scala; MetaPropertiesEnsemble.verify; seen on 3.9.2",
+        "MetaPropertiesEnsemble.verify; seen on 3.9.2",
     ),
     sees=broker_disks,
     blocks_from=Stage.KRAFT_MODE,
     when=ALWAYS,
 )
-def no_meta_properties(disks: Disks, world: World) -> Result:
-    """Missing, or without an id that KRaft asks for."""
+def no_ids(disks: Disks, world: World) -> Result:
+    """Without an id that KRaft asks for; metadata.log.dir has none where a ZooKeeper-mode broker never used it."""
     for node, directory in every_directory(disks):
         meta = directory.meta
-        if not directory.problem and isinstance(meta, MetaMissing):
+        apart = directory is disks[node].metadata_directory
+        if apart and not directory.problem and isinstance(meta, MetaMissing):
             yield Hit(place(node, directory), "there is no meta.properties")
         elif isinstance(meta, MetaProperties) and (meta.cluster_id is None or meta.node_id is None):
             lacking = "cluster.id" if meta.cluster_id is None else "node id"
             yield Hit(place(node, directory), f"meta.properties has no {lacking}")
+
+
+@check(
+    CodeDoc(
+        "B-DIR-24",
+        "a log directory has no meta.properties: emptied, new, or not mounted",
+        "Restarted in ZooKeeper or migration mode, the broker takes the folder for a new disk, and replicas that lay "
+        "there alone are lost; in KRaft mode it does not start. A running broker need not have noticed.",
+        "The disk is not mounted, its folder was emptied, or a new disk was put in and the broker not started since.",
+        "`status` says what this disk needs at this stage: the old one mounted, or the right file on the new one.",
+        "KafkaRaftServer.initializeLogDirs: 'No `meta.properties` found'; seen on 3.9.2",
+    ),
+    sees=broker_disks,
+    blocks_from=Stage.MIGRATION_MODE,
+    when=ALWAYS,
+)
+def no_identity(disks: Disks, world: World) -> Result:
+    """Every broker in ZooKeeper or migration mode writes it into each of log.dirs when it starts."""
+    for node, found in disks.items():
+        for directory in found.directories:
+            if not directory.problem and isinstance(directory.meta, MetaMissing):
+                yield Hit(place(node, directory), "there is no meta.properties")
 
 
 @check(

@@ -85,13 +85,19 @@ def sick_directories(world: World) -> Iterator[Sick]:
         mode, registered = mode_of(world, file), _registered(world, node.id)
         here = {entry.id for entry in disks.directories}
         lost = tuple(sorted(str(entry) for entry in registered if entry not in here))
-        for directory in (*disks.directories, *([disks.metadata_directory] if disks.metadata_directory else ())):
+        for directory in _used(disks, mode):
             answer = _answer(world, node.id, directory.path)
             known = frozenset() if directory is disks.metadata_directory else registered
             found = _wrong(directory, mode, known, offline=answer is not None and bool(answer.error))
             if found is not None:
                 holds = mode is not BrokerMode.ZOOKEEPER and _holds_metadata(file, disks, directory)
                 yield Sick(int(node.id), mode, file, directory, *found, _state(world, node.id), holds, lost)
+
+
+def _used(disks: BrokerDisks, mode: BrokerMode) -> tuple[Directory, ...]:
+    """What the broker uses in that mode: in ZooKeeper mode no metadata.log.dir."""
+    apart = None if mode is BrokerMode.ZOOKEEPER else disks.metadata_directory
+    return disks.directories if apart is None else (*disks.directories, apart)
 
 
 def mode_of(world: World, file: ConfigFile) -> BrokerMode:

@@ -96,6 +96,19 @@ def directory(node: int, index: int, **changed: object) -> Bend:
     return lambda world: with_directory(world, node, index, bend)
 
 
+def metadata_apart(meta: MetaMissing) -> Bend:
+    """metadata.log.dir of broker 1 in a place of its own."""
+
+    def bend(world: World) -> World:
+        assert not isinstance(world.disks, Unknown)
+        disks = world.disks[NodeId(1)]
+        assert not isinstance(disks, Unknown)
+        apart = replace(disks.directories[0], path="/meta", meta=meta)
+        return replace(world, disks={**world.disks, NodeId(1): replace(disks, metadata_directory=apart)})
+
+    return bend
+
+
 def column(name: str, row: int, value: object) -> Bend:
     """One cell of ZooKeeper's partitions."""
 
@@ -336,8 +349,10 @@ DIRECTORIES = (
     ),
     Case("B-DIR-03", ZK, "/data/b0/d1", directory(0, 1, meta=MetaProperties(0, CLUSTER_ID, 1, None)), "node"),
     Case("B-DIR-03", ZK, "/data/b0/d1", directory(0, 1, meta=MetaProperties(0, uuid(7), 0, None)), "cluster"),
-    Case("B-DIR-04", HYBRID, "/data/b1/d1", directory(1, 1, meta=MetaMissing())),
     Case("B-DIR-04", HYBRID, "/data/b1/d1", directory(1, 1, meta=MetaProperties(0, None, None, None)), "empty file"),
+    Case("B-DIR-04", HYBRID, "/meta", metadata_apart(MetaMissing()), "metadata.log.dir"),
+    Case("B-DIR-24", ZK, "/data/b1/d1", directory(1, 1, meta=MetaMissing())),
+    Case("B-DIR-24", HYBRID, "/data/b1/d1", directory(1, 1, meta=MetaMissing()), "migration mode"),
     Case("B-DIR-05", HYBRID, "/data/b1/d1", directory(1, 1, holds_metadata_log=True)),
     Case("B-DIR-06", HALF, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, uuid(99), "current"))),
     Case("B-DIR-06", HALF, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, "?", "current")), "cannot be read"),

@@ -100,6 +100,9 @@ def test_a_metadata_directory_that_lies_apart_is_looked_at_too() -> None:
     (one,) = sick_directories(replace(world, disks={**world.disks, NodeId(1): dead}))
     assert one.directory.path == "/meta"
     assert "the broker halts with it" in effect_of(one)
+    new = replace(disks, metadata_directory=emptied(apart))
+    before = worlds.world_at(Stage.ASSESS)
+    assert list(sick_directories(replace(before, disks={**world.disks, NodeId(1): new}))) == []  # not used yet
 
 
 @pytest.mark.parametrize("stage", MODES)
