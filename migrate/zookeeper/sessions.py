@@ -41,10 +41,12 @@ def ask(server: str, seconds: float) -> str | Unknown:
         with socket.create_connection(address, timeout=seconds) as connection:
             connection.sendall(b"cons")
             data = b""
-            while len(data) < MOST_BYTES and (part := connection.recv(1 << 16)):
+            while len(data) <= MOST_BYTES and (part := connection.recv(1 << 16)):
                 data += part
     except OSError as error:
         return Unknown(f"{server} does not answer cons: {error}")
+    if len(data) > MOST_BYTES:
+        return Unknown(f"{server} answers cons with more than {MOST_BYTES:,} bytes")
     text = data.decode("utf-8", "replace")
     if NOT_ALLOWED in text:
         return Unknown(f"{server} does not allow cons (4lw.commands.whitelist)")

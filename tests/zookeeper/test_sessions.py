@@ -10,7 +10,7 @@ import pytest
 
 from migrate.model.outcome import Unknown
 from migrate.model.znodes import ZookeeperSession
-from migrate.zookeeper.sessions import ask, sessions, told
+from migrate.zookeeper.sessions import MOST_BYTES, ask, sessions, told
 from tests.testing.zookeeper_server import ZookeeperServer, free_port, running_server
 
 ANSWER = (
@@ -39,10 +39,15 @@ def test_a_port_where_nobody_listens_is_unknown() -> None:
 
 @pytest.mark.parametrize(
     ("said", "why"),
-    [(b"", "nothing"), (b"cons is not executed because it is not in the whitelist.\n", "whitelist")],
+    [
+        (b"", "nothing"),
+        (b"cons is not executed because it is not in the whitelist.\n", "whitelist"),
+        (b"x" * (MOST_BYTES + 1), "more than"),
+    ],
+    ids=["mute", "closed", "too much"],
 )
 def test_a_server_that_does_not_say_is_unknown(said: bytes, why: str) -> None:
-    """A closed word and a mute port."""
+    """A mute port, a closed word, and an answer of which only the beginning was read."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def answer() -> None:
