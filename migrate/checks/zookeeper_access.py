@@ -96,8 +96,8 @@ def one_writer(view: ZookeeperView, world: World) -> Result:
         " its second restart.",
         "The secret in the inventory is not the brokers', or it was changed and password.encoder.old.secret is still"
         " in use.",
-        "Compare the inventory's password_encoder_secret with the brokers' files; set the configuration anew where it"
-        " was encoded with a lost secret.",
+        "Compare the inventory's password_encoder_secret with the brokers' files; restart the broker where"
+        " password_encoder_old_secret opens it; set the configuration anew where it was encoded with a lost secret.",
         "KAFKA-14801; PasswordEncoder.decode",
     ),
     sees=readable_zookeeper,

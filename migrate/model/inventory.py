@@ -69,6 +69,7 @@ class Inventory:
     expect_cluster_id: str | None = None
     runs: str = "runs"
     zookeeper_rate: int | None = None  # operations a second that we may ask of ZooKeeper; None: no limit
+    password_encoder_old_secret: SecretFile | None = None  # while the brokers' secret is being replaced
 
     @property
     def voters(self) -> str:

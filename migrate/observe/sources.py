@@ -42,6 +42,7 @@ from migrate.zookeeper.again import Rereader
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles, open_files, view_of_files
 from migrate.zookeeper.pace import Pace
+from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.read import read_migration
 from migrate.zookeeper.sessions import sessions
 
@@ -136,13 +137,18 @@ class Sources:
     def zookeeper(self) -> ZookeeperView | Unknown:
         """The whole ZooKeeper view; PartlyRead, which is Unknown, where znodes are malformed."""
         try:
-            reference = self.inventory.password_encoder_secret
-            secret = None if reference is None else read_secret(reference)
+            secrets = self._encoder_secrets()
             if self._files is not None:
-                return whole_or_unknown(view_of_files(self._tree(self._files), self.digester, secret))
-            return whole_or_unknown(self._tree_again.read(self.zookeeper_client(), secret))
+                return whole_or_unknown(view_of_files(self._tree(self._files), self.digester, secrets))
+            return whole_or_unknown(self._tree_again.read(self.zookeeper_client(), secrets))
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
+
+    def _encoder_secrets(self) -> EncoderSecrets | None:
+        current, old = self.inventory.password_encoder_secret, self.inventory.password_encoder_old_secret
+        if current is None:
+            return None
+        return EncoderSecrets(read_secret(current), None if old is None else read_secret(old))
 
     def with_sessions(self, view: ZookeeperView | Unknown) -> ZookeeperView | Unknown:
         """The tree with the sessions of its servers, which are asked without a session; files have none to ask."""

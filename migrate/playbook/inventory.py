@@ -100,6 +100,7 @@ class InventorySpec(Section):
     controller_listener: ListenerName
     executor: ExecutorSection
     password_encoder_secret: SecretReference | None = None
+    password_encoder_old_secret: SecretReference | None = None  # while the brokers' secret is being replaced
     brokers: BrokersSection
     controllers: ControllersSection
     runs: FilePath = "runs"
@@ -144,6 +145,12 @@ def faults_of(spec: InventorySpec) -> Iterator[Fault]:
             )
         if addresses[node.address] > 1:
             yield Fault((*at, "address"), f"the address {node.address} stands twice", "a port has one listener")
+    if spec.password_encoder_old_secret and not spec.password_encoder_secret:
+        yield Fault(
+            ("spec", "password_encoder_old_secret"),
+            "password_encoder_old_secret without password_encoder_secret",
+            "the old secret is tried where the present one does not open a password",
+        )
     yield from _access_faults(spec.brokers.access, ("spec", "brokers", "access"))
     yield from _access_faults(spec.controllers.access, ("spec", "controllers", "access"))
 
@@ -167,10 +174,11 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
         return os.path.normpath(near / text)
 
     def access(section: AccessSection) -> Access:
-        secret = SecretFile(beside(section.password.file)) if section.password else None
-        return Access(section.protocol, section.mechanism or "", section.username or "", secret)
+        return Access(section.protocol, section.mechanism or "", section.username or "", file_of(section.password))
 
-    encoder = spec.password_encoder_secret
+    def file_of(reference: SecretReference | None) -> SecretFile | None:
+        return None if reference is None else SecretFile(beside(reference.file))
+
     return Inventory(
         name=parsed.metadata.name,
         path=str(path.absolute()),
@@ -188,12 +196,13 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
         controller_listener=spec.controller_listener,
         broker_access=access(spec.brokers.access),
         controller_access=access(spec.controllers.access),
-        password_encoder_secret=SecretFile(beside(encoder.file)) if encoder else None,
+        password_encoder_secret=file_of(spec.password_encoder_secret),
         executor=spec.executor.kind,
         executor_options={"state": beside(spec.executor.state)},
         expect_cluster_id=spec.expect.cluster_id,
         runs=beside(spec.runs),
         zookeeper_rate=spec.zookeeper_rate,
+        password_encoder_old_secret=file_of(spec.password_encoder_old_secret),
     )
 
 
@@ -231,6 +240,8 @@ def dump_inventory(inventory: Inventory) -> str:
         spec["zookeeper_rate"] = inventory.zookeeper_rate
     if inventory.password_encoder_secret:
         spec["password_encoder_secret"] = secret(inventory.password_encoder_secret)
+    if inventory.password_encoder_old_secret:
+        spec["password_encoder_old_secret"] = secret(inventory.password_encoder_old_secret)
     spec["brokers"] = {
         "access": access(inventory.broker_access),
         "nodes": [_broker(node, relative(node.config)) for node in inventory.brokers],

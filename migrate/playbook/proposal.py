@@ -40,6 +40,7 @@ def propose_inventory(view: ZookeeperView, name: str) -> str:
         "    kind: supervisor",
         f"    state: {_gap('folder of the supervisor that starts and stops the processes')}",
         "  # password_encoder_secret: { file: ... }   # if password.encoder.secret is in the brokers' files",
+        "  # password_encoder_old_secret: { file: ... }   # if password.encoder.old.secret is there too",
         "  brokers:",
         *_access(protocol, listener, brokers),
         "    nodes:" if brokers else "    nodes: []  # no broker is registered now: start them and write this anew",

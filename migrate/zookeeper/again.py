@@ -20,6 +20,7 @@ from typing import Final
 from migrate.model.secrets import Digester
 from migrate.model.views import ZookeeperView
 from migrate.zookeeper.client import ZookeeperClient
+from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.read import read_view
 
 LOG: Final = logging.getLogger("migrate.zookeeper")
@@ -49,26 +50,26 @@ class Rereader:
         self._monotonic = monotonic
         self._sleep = sleep
         self._free = monotonic()
-        self._last: tuple[int, int, str | None, ZookeeperView] | None = None  # session, zxid, secret, view
+        self._last: tuple[int, int, EncoderSecrets | None, ZookeeperView] | None = None
 
-    def read(self, client: ZookeeperClient, secret: str | None = None) -> ZookeeperView:
+    def read(self, client: ZookeeperClient, secrets: EncoderSecrets | None = None) -> ZookeeperView:
         """The view as the tree stands after this call began.  Raises what `read_view` raises."""
         if self._last is not None:
             client.sync()
             *known, view = self._last
-            if known == [client.session, client.zxid(), secret]:
+            if known == [client.session, client.zxid(), secrets]:
                 LOG.debug("nothing has happened in ZooKeeper since the last look")
                 return view
             self._last = None
         self._rest(client)
         begun = self._monotonic()
-        view = read_view(client, self._digester, secret)
+        view = read_view(client, self._digester, secrets)
         self.whole += 1
         now = self._monotonic()
         self._free = now + min(REST * (now - begun), MOST_REST)
         # one zxid from the first answer to the last: nothing happened meanwhile, so all of it is of that moment
         if view.zxid_first == view.zxid_last == client.zxid():
-            self._last = (client.session, view.zxid_last, secret, view)
+            self._last = (client.session, view.zxid_last, secrets, view)
         return view
 
     def _rest(self, client: ZookeeperClient) -> None:

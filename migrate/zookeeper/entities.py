@@ -28,6 +28,7 @@ SCRAM_FIELDS: Final = ("salt", "stored_key", "server_key")
 # Java's Double.parseDouble takes more (hexadecimal, NaN, Infinity); Kafka's own tools write none of it
 NUMBER: Final = re.compile(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?")
 ESCAPE: Final = re.compile(r"%(?![0-9A-Fa-f]{2})")
+ONLY_OLD: Final = " (only password.encoder.old.secret opens it: a restart of that broker encodes it anew)"
 ACL_TYPES: Final[Mapping[str, str]] = {
     "Topic": "TOPIC",
     "Group": "GROUP",
@@ -106,10 +107,13 @@ def add_broker_config(rows: EntityColumns, path: str, broker: str, data: bytes |
             try:
                 clear = secrets.encoder.decode(value, f"{path} {name}")
             except PasswordUndecodable as error:
-                blind.append(str(error))
-                secrets.undecodable.append(f"{path} {name}")
-            else:
-                rows.add("broker-config", broker, name, secrets.digester.digest(clear), path)
+                older = secrets.encoder.decode_old(value)
+                secrets.undecodable.append(f"{path} {name}{ONLY_OLD if older is not None else ''}")
+                if older is None:
+                    blind.append(str(error))
+                    continue
+                clear = older
+            rows.add("broker-config", broker, name, secrets.digester.digest(clear), path)
     return blind
 
 

@@ -11,6 +11,7 @@ import binascii
 import re
 import secrets
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from cryptography.hazmat.primitives import hashes, padding
@@ -67,11 +68,19 @@ def encode(password: str, secret: str, iterations: int = 4096, key_bits: int = 1
     return ",".join(f"{name}:{value}" for name, value in fields.items())
 
 
+@dataclass(frozen=True, slots=True)
+class EncoderSecrets:
+    """`password.encoder.secret` and, while one is being replaced, `password.encoder.old.secret`."""
+
+    secret: str = field(repr=False)
+    old: str | None = field(default=None, repr=False)
+
+
 class PasswordDecoder:
     """Decodes values with `password.encoder.secret`; the secrets never leave it.
 
-    `old` is `password.encoder.old.secret`: a value that only it opens is refused with that reason, since controllers
-    do not try it when they copy.
+    `old` is `password.encoder.old.secret`: a value that only it opens is refused by `decode` with that reason, since
+    controllers do not try it when they copy; `decode_old` answers it, so that it can be compared all the same.
     """
 
     __slots__ = ("_old", "_secret")
@@ -106,6 +115,13 @@ class PasswordDecoder:
             " damaged, or encoded by an algorithm that Java does not ship",
             where=where,
         )
+
+    def decode_old(self, encoded: str) -> str | None:
+        """The clear password where the old secret opens it; else None."""
+        fields = dict(part.partition(":")[::2] for part in encoded.split(","))
+        if self._old is None or any(name not in fields for name in FIELDS):
+            return None
+        return self._opened(fields, self._old)
 
     def _opened(self, fields: Mapping[str, str], secret: str) -> str | None:
         """None where that secret does not open it."""

@@ -28,7 +28,7 @@ from migrate.zookeeper import decode, entities, layout
 from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.collect import Collected, collect
 from migrate.zookeeper.layout import child, name_of
-from migrate.zookeeper.password_encoder import PasswordDecoder
+from migrate.zookeeper.password_encoder import EncoderSecrets, PasswordDecoder
 from migrate.zookeeper.unswept import unswept
 from migrate.zookeeper.znode import Absent, AclReader, TreeReader, Znode
 
@@ -75,15 +75,15 @@ def _controller_epoch(znodes: dict[str, Znode]) -> int | NoZnode:
     return NoZnode() if znode is None else decode.controller_epoch(layout.CONTROLLER_EPOCH, znode.data)
 
 
-def read_view(client: ZookeeperClient, digester: Digester, secret: str | None = None) -> ZookeeperView:
+def read_view(client: ZookeeperClient, digester: Digester, secrets: EncoderSecrets | None = None) -> ZookeeperView:
     """The whole view, as ZooKeeper stands after a sync.
 
-    `secret` is the brokers' password.encoder.secret: without it encoded passwords are blind spots.  Malformed znodes
+    `secrets` opens the brokers' encoded passwords: without it they are blind spots.  Malformed znodes
     stand in `malformed`, and hide no other (see `whole_or_unknown`).  Raises NotKafkasTree, ZookeeperSessionLost.
     """
     with nullcontext() if client.pace.rate else unswept():  # held back, it may last for an hour
         client.sync()
-        return replace(view_of(client, client.connect_string, digester, secret), acls=read_acls(client))
+        return replace(view_of(client, client.connect_string, digester, secrets), acls=read_acls(client))
 
 
 def read_acls(client: AclReader) -> dict[str, tuple[ZnodeAcl, ...]] | Unknown:
@@ -97,7 +97,9 @@ def read_acls(client: AclReader) -> dict[str, tuple[ZnodeAcl, ...]] | Unknown:
     return found
 
 
-def view_of(reader: TreeReader, connect: str, digester: Digester, secret: str | None = None) -> ZookeeperView:
+def view_of(
+    reader: TreeReader, connect: str, digester: Digester, secrets: EncoderSecrets | None = None
+) -> ZookeeperView:
     """The whole view from any reader of trees."""
     found = collect(reader)
     for path in layout.CORE:
@@ -105,9 +107,10 @@ def view_of(reader: TreeReader, connect: str, digester: Digester, secret: str | 
             raise NotKafkasTree(f"{path} does not exist", where=connect)
     if layout.CLUSTER_ID in found.denied:
         raise ZookeeperDenied("the cluster's id may not be read", where=layout.CLUSTER_ID)
-    secrets = entities.Secrets(digester, None if secret is None else PasswordDecoder(secret))
+    decoder = None if secrets is None else PasswordDecoder(secrets.secret, secrets.old)
+    known = entities.Secrets(digester, decoder)
     brokers = _brokers(found)
-    rows, blind = _entities(found, secrets)
+    rows, blind = _entities(found, known)
     _broker_rows(rows, brokers)
     partitions, stateless = _partitions(found)
     pending = _pending(found)
@@ -133,7 +136,7 @@ def view_of(reader: TreeReader, connect: str, digester: Digester, secret: str | 
         zxid_first=found.zxid_first,
         zxid_last=found.zxid_last,
         malformed=tuple(entry for _, entry in sorted(found.malformed.items())),
-        undecodable=tuple(secrets.undecodable),
+        undecodable=tuple(known.undecodable),
         mzxids=_mzxids(found, set(rows.where), digester),
         controller_epoch_version=znodes[layout.CONTROLLER_EPOCH].version if layout.CONTROLLER_EPOCH in znodes else -1,
         state_epoch=_state_epoch(found),

@@ -291,6 +291,13 @@ NO_INVENTORY = (
         "mapping",
     ),
     Bad(
+        "an old secret alone",
+        INVENTORY + "  password_encoder_old_secret: {file: old}\n",
+        DocumentInvalid,
+        "15:3",
+        "without password_encoder_secret",
+    ),
+    Bad(
         "secret from a command",
         INVENTORY + "  password_encoder_secret: {command: cat x}\n",
         DocumentInvalid,

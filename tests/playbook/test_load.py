@@ -176,11 +176,14 @@ def test_secrets_are_references_only(tmp_path: Path) -> None:
     """Loading an inventory reads no secret."""
     text = INVENTORY.replace(
         "  brokers:\n",
-        "  password_encoder_secret: {file: /etc/encoder}\n  brokers:\n    access: {protocol: SASL_PLAINTEXT, "
+        "  password_encoder_secret: {file: /etc/encoder}\n"
+        "  password_encoder_old_secret: {file: old}\n"
+        "  brokers:\n    access: {protocol: SASL_PLAINTEXT, "
         "mechanism: PLAIN, username: admin, password: {file: secrets/admin}}\n",
     )
     found = load_inventory(write(tmp_path, text, "inventory.yaml"))
     assert found.password_encoder_secret == SecretFile("/etc/encoder")
+    assert found.password_encoder_old_secret == SecretFile(str(tmp_path / "old"))
     assert found.broker_access == Access(
         "SASL_PLAINTEXT", "PLAIN", "admin", SecretFile(str(tmp_path / "secrets/admin"))
     )
@@ -204,6 +207,7 @@ def test_a_dumped_inventory_reads_back_equal(tmp_path: Path, rack: str, user: st
         brokers=(replace(base.brokers[0], rack=rack), *base.brokers[1:]),
         broker_access=access if "/" not in path else base.broker_access,
         password_encoder_secret=SecretFile(str(tmp_path / "encoder")) if secret else None,
+        password_encoder_old_secret=SecretFile(str(tmp_path / "older")) if secret else None,
         executor_options={"state": str(tmp_path / "state")},
         runs=str(tmp_path / "runs"),
     )

@@ -11,6 +11,7 @@ from migrate.model.secrets import Digester
 from migrate.zookeeper.again import MOST_REST, REST, Rereader
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.pace import Pace
+from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.read import read_view
 from tests.testing.golden_trees import golden
 from tests.testing.zookeeper_server import ZookeeperServer, create, load_tree
@@ -102,8 +103,8 @@ def test_a_view_that_was_read_while_something_happened_is_not_kept(
     """Part of it may be older than its newest zxid."""
     reread, _ = calm()
 
-    def disturbed(client: ZookeeperClient, digester: Digester, secret: str | None = None) -> object:
-        view = read_view(client, digester, secret)
+    def disturbed(client: ZookeeperClient, digester: Digester, secrets: EncoderSecrets | None = None) -> object:
+        view = read_view(client, digester, secrets)
         create(writer, f"/admin/delete_topics/late-{reread.whole}", b"")
         client.sync()
         return view
@@ -122,11 +123,14 @@ def test_another_session_or_secret_is_another_look(
     reread, _ = calm()
     with reader_of(server, chroot) as client:
         first = reread.read(client)
-        assert reread.read(client, "a secret") is not first
+        opened = reread.read(client, EncoderSecrets("a secret"))
+        assert opened is not first
+        assert reread.read(client, EncoderSecrets("a secret")) is opened
+        assert reread.read(client, EncoderSecrets("a secret", "an older one")) is not opened
         assert reread.read(client) is not first
     with reader_of(server, chroot) as client:
         reread.read(client)
-        assert reread.whole == 4
+        assert reread.whole == 5
 
 
 def test_whole_reads_keep_a_distance_that_grows_with_what_they_cost(
@@ -135,9 +139,9 @@ def test_whole_reads_keep_a_distance_that_grows_with_what_they_cost(
     """Three times the last read, at most five seconds; nothing where the operator said how fast."""
     clock, costs = FakeClock(), [0.5, 1.0, 60.0, 0.0, 60.0, 60.0]
 
-    def costly(client: ZookeeperClient, digester: Digester, secret: str | None = None) -> object:
+    def costly(client: ZookeeperClient, digester: Digester, secrets: EncoderSecrets | None = None) -> object:
         clock.now += costs.pop(0)
-        return read_view(client, digester, secret)
+        return read_view(client, digester, secrets)
 
     monkeypatch.setattr("migrate.zookeeper.again.read_view", costly)
     reread = Rereader(Digester(), monotonic=clock.monotonic, sleep=clock.sleep)

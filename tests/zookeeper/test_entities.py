@@ -131,6 +131,22 @@ def test_a_password_that_cannot_be_decoded_is_a_blind_spot(
     assert len(rows) == 0
 
 
+def test_a_password_that_only_the_old_secret_opens_is_compared_and_named() -> None:
+    """Its clear text is known, so it is no blind spot; but controllers cannot read it, and that is B-SEC-15's."""
+    rows = EntityColumns()
+    secrets = entities.Secrets(DIGESTER, PasswordDecoder("new", "old"))
+    names = ["ssl.key.password", "ssl.keystore.password", "ssl.truststore.password"]
+    values = [encode("clear", secret, iterations=2) for secret in ("old", "new", "lost")]
+    data = json.dumps({"version": 1, "config": dict(zip(names, values, strict=True))}).encode()
+    (blind,) = entities.add_broker_config(rows, "/config/brokers/1", "1", data, secrets)
+    assert "ssl.truststore.password" in blind
+    digest = DIGESTER.digest("clear")
+    assert listed(rows) == [("broker-config", "1", name, digest) for name in names[:2]]
+    old, lost = secrets.undecodable
+    assert old == f"/config/brokers/1 {names[0]}{entities.ONLY_OLD}"
+    assert lost == f"/config/brokers/1 {names[2]}"
+
+
 @pytest.mark.parametrize("name", ["x", "-1", "2147483648", ""])
 def test_a_broker_config_must_be_a_brokers(name: str) -> None:
     """An id or <default>."""

@@ -10,7 +10,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from migrate.errors import PasswordUndecodable
-from migrate.zookeeper.password_encoder import PasswordDecoder, encode
+from migrate.zookeeper.password_encoder import EncoderSecrets, PasswordDecoder, encode
 from tests.testing.golden_trees import FOLDER
 from tests.testing.kafka_encoder import SECRET, Setting, captured, kafka_encoder
 from tests.testing.kafka_encoder import settings as every_setting
@@ -82,6 +82,10 @@ def test_what_only_the_old_secret_opens_is_told_so_and_not_handed_out() -> None:
     with pytest.raises(PasswordUndecodable, match=r"password\.encoder\.old\.secret: restart that broker") as caught:
         PasswordDecoder("new", "old").decode(encoded, "here")
     assert "canary" not in str(caught.value)
+    assert PasswordDecoder("new", "old").decode_old(encoded) == "clear-canary"
+    assert PasswordDecoder("new", "older").decode_old(encoded) is None
+    assert PasswordDecoder("new").decode_old(encoded) is None
+    assert PasswordDecoder("new", "old").decode_old("clear") is None
     assert PasswordDecoder("old", "older").decode(encoded, "here") == "clear-canary"
     with pytest.raises(PasswordUndecodable, match="not the brokers'"):
         PasswordDecoder("new", "older").decode(encoded, "here")
@@ -141,6 +145,12 @@ def test_a_damaged_value_is_refused_with_the_typed_error(data: st.DataObject) ->
     except PasswordUndecodable as error:
         clear, place = "secret!", error.where
     assert (clear, place) == ("secret!", "here")
+
+
+def test_secrets_are_not_printed() -> None:
+    """Neither the decoder's nor those that are handed to it."""
+    told = repr((EncoderSecrets("canary-1", "canary-2"), PasswordDecoder("canary-1", "canary-2")))
+    assert "canary" not in told
 
 
 @given(TEXT)

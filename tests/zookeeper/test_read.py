@@ -16,6 +16,7 @@ from migrate.model.secrets import Digester
 from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode, NullZnode, ZookeeperView
 from migrate.model.znodes import ZnodePart
 from migrate.zookeeper.backup import BackupTree
+from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.read import Takeover, read_migration, view_of
 from migrate.zookeeper.znode import Absent
 from tests.testing.golden_trees import FOLDER, STAGES, TOPIC_ID, golden, minimal, tree_of
@@ -29,7 +30,7 @@ PERMISSIONS = {2: "DENY", 3: "ALLOW"}
 
 def view(tree: BackupTree, secret: str | None = None) -> ZookeeperView:
     """The view of a tree."""
-    return view_of(tree, "test:2181", DIGESTER, secret)
+    return view_of(tree, "test:2181", DIGESTER, None if secret is None else EncoderSecrets(secret))
 
 
 def truth(name: str) -> Any:

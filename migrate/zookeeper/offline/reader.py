@@ -10,6 +10,7 @@ from migrate.model.secrets import Digester
 from migrate.model.views import ZookeeperView
 from migrate.zookeeper.offline.files import Loaded, find_files, load
 from migrate.zookeeper.offline.tree import Acl
+from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.read import read_acls, view_of
 from migrate.zookeeper.znode import Absent, Znode
 
@@ -82,12 +83,12 @@ def open_files(files: ZookeeperFiles) -> OfflineTree:
     return OfflineTree(load(find_files(files.folders)), files)
 
 
-def view_of_files(tree: OfflineTree, digester: Digester, secret: str | None = None) -> ZookeeperView:
+def view_of_files(tree: OfflineTree, digester: Digester, secrets: EncoderSecrets | None = None) -> ZookeeperView:
     """The whole ZooKeeper view from files; what a reader must know of them is among the blind spots.
 
     Raises what `view_of` raises.
     """
-    view = view_of(tree, tree.files.name, digester, secret)
+    view = view_of(tree, tree.files.name, digester, secrets)
     age = (
         f"{tree.files.name}: as it stood after zxid 0x{tree.zxid():x}, not as it is now; one server's log may end with "
         "transactions that the ensemble did not agree on"

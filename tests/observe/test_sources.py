@@ -1,0 +1,60 @@
+"""What the inventory names reaches the readers, and nothing more than is needed is asked."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.model.inventory import SecretFile
+from migrate.model.outcome import Unknown
+from migrate.model.views import ZookeeperView
+from migrate.observe.sources import Sources
+from migrate.zookeeper.password_encoder import encode
+from tests.testing import worlds
+from tests.testing.golden_trees import golden
+from tests.testing.zookeeper_server import create, load_tree, running_server
+
+KEY = "listener.name.internal.ssl.key.password"
+STORE = "listener.name.internal.ssl.keystore.password"
+
+
+def secret(folder: Path, name: str) -> SecretFile:
+    """A secret's file, with its name in it."""
+    path = folder / name
+    path.write_text(f"{name}\n", encoding="utf-8")
+    path.chmod(0o600)
+    return SecretFile(str(path))
+
+
+@pytest.mark.zookeeper
+def test_both_encoder_secrets_reach_the_reader(tmp_path: Path) -> None:
+    """Of a live tree with one password of each: with both all is compared, with one a password stays blind."""
+    config = {KEY: encode("clear-1", "old", iterations=2), STORE: encode("clear-2", "new", iterations=2)}
+    new, old = secret(tmp_path, "new"), secret(tmp_path, "old")
+    seen = {}
+    with running_server(tmp_path / "zookeeper") as server:
+        with server.client() as client:
+            load_tree(client, golden("zk-before"))
+            create(client, "/config/brokers/77", json.dumps({"version": 1, "config": config}).encode())
+        for name, current, older in (("both", new, old), ("new", new, None), ("none", None, None)):
+            inventory = replace(
+                worlds.inventory(),
+                zookeeper=server.address,
+                password_encoder_secret=current,
+                password_encoder_old_secret=older,
+            )
+            sources = Sources(inventory, Unknown("no playbook"), None)
+            view = sources.zookeeper()
+            sources.close()
+            assert isinstance(view, ZookeeperView)
+            rows = [key for where, key in zip(view.entities.where, view.entities.name, strict=True) if "/77" in where]
+            blind = [spot for spot in view.blind_spots if "/config/brokers/77" in spot]
+            seen[name] = (sorted(rows), len(blind), [where for where in view.undecodable if "/77" in where])
+            assert "clear-" not in repr(view)
+    assert seen["both"][:2] == ([KEY, STORE], 0)
+    assert [KEY in where for where in seen["both"][2]] == [True]
+    assert seen["new"] == ([STORE], 1, [f"/config/brokers/77 {KEY}"])
+    assert seen["none"] == ([], 2, [])
