@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -91,7 +92,7 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
         stages = [Stage.MIGRATION_MODE, Stage.COPY] if target is Stage.MIGRATION_MODE else [target]
         if target is Stage.FINALIZE and Stage.SOAK in playbook.stages:
             stages = [Stage.SOAK, Stage.FINALIZE]  # what an earlier plan soaked counts; nobody goes around it
-        _must_be_next(target, here)
+        _must_be_next(target, here, shlex.quote(playbook.path))
     planned, before = [], Predicted()
     for stage in stages:
         for step in steps_of(stage, world, playbook):
@@ -132,14 +133,15 @@ def _nowhere(world: World, here: Unknown) -> NothingToPlan:
     return NothingToPlan(f"where the cluster stands is unknown: {here.reason}", why=why, next_step=next_step)
 
 
-def _must_be_next(target: Stage, here: Detected) -> None:
+def _must_be_next(target: Stage, here: Detected, playbook: str) -> None:
     """Stages are planned alone only where the stages before them are complete (looking stages may be skipped over)."""
     looking = (Stage.DISCOVER, Stage.ASSESS, Stage.HYBRID, Stage.SOAK)
     missing = [stage.label for stage in Stage if here.stage < stage < target and stage not in (*looking, Stage.PREPARE)]
     if missing:
         raise NothingToPlan(
             f"stage {target.label} cannot be planned: the cluster stands at {here.stage.label} ({here.how})",
-            next_step=f"`kraft-migrate plan PLAYBOOK --stage {missing[0]}` first",
+            next_step=f"`kraft-migrate plan {playbook} --stage {missing[0]}` first; or all of them in one plan: "
+            f"`kraft-migrate plan {playbook} --to {target.label}`",
         )
 
 

@@ -118,11 +118,14 @@ def test_where_the_cluster_stands_is_unknown_is_3(plan: Plan, tmp_path: Path) ->
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_stage_before_its_time_is_3_and_says_what_comes_first(plan: Plan) -> None:
-    """The next step is a command."""
-    answer = plan(whole(Stage.ASSESS), "--stage", "kraft-mode")
-    assert answer.code == 3
-    assert "`kraft-migrate plan PLAYBOOK --stage controllers` first" in answer.err
+def test_a_stage_before_its_time_is_3_and_says_what_comes_first(plan: Plan, tmp_path: Path) -> None:
+    """The next steps are whole commands; prepare leaves no trace in the cluster: its cluster stands at assess."""
+    for world in (whole(Stage.ASSESS), whole(Stage.PREPARE)):
+        answer = plan(world, "--stage", "migration-mode")
+        assert answer.code == 3
+        path = tmp_path / "playbook.yaml"
+        assert f"`kraft-migrate plan {path} --stage controllers` first" in answer.err
+        assert f"`kraft-migrate plan {path} --to migration-mode`" in answer.err
 
 
 @pytest.mark.parametrize(
