@@ -5,15 +5,13 @@ from __future__ import annotations
 import json
 import pathlib
 import sys
-from typing import Any, Final
+from typing import Any
 
 import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import cluster_options, load_target, output_option
 from migrate.errors import LockNotDead
-
-DEFAULT_PATH: Final = "/kraft-migrate/lock"
 
 
 @click.command()
@@ -33,10 +31,11 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
     from migrate.observe.sources import Sources
     from migrate.run import owners
     from migrate.zookeeper import unlock as locks
+    from migrate.zookeeper.lock import LOCK_PATH
     from migrate.zookeeper.znode import Absent
 
     found, loaded = load_target(playbook, inventory)
-    path = loaded.lock_path if isinstance(loaded, Playbook) else DEFAULT_PATH
+    path = loaded.lock_path if isinstance(loaded, Playbook) else LOCK_PATH
     file = pathlib.Path(found.runs) / "lock"
     sources = Sources(found, loaded, None)
     try:

@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import pathlib
 import socket
 from collections.abc import Callable, Iterator
@@ -25,6 +24,7 @@ from migrate.model.ports import DirectoryAssigner
 from migrate.observe.sources import Sources
 from migrate.observe.world import SLOW, ClusterObserver
 from migrate.run import journal as journals
+from migrate.run import owners
 from migrate.run.approvals import refuse_strange
 from migrate.run.clock import SystemClock
 from migrate.run.crash import CrashPoints
@@ -39,7 +39,8 @@ from migrate.run.staleness import own_step
 from migrate.run.takeover import LOOK as PLACE
 from migrate.run.takeover import found_by, gone_back
 from migrate.run.way_back_facts import readiness_noted
-from migrate.zookeeper.lock import ZookeeperLock, acquire, holder_of
+from migrate.zookeeper.lock import LOCK_PATH, ZookeeperLock, acquire
+from migrate.zookeeper.unlock import look
 from migrate.zookeeper.write import ZookeeperWriter
 from migrate.zookeeper.znode import Absent
 
@@ -250,29 +251,20 @@ def _open_journal(folder: RunFolder, plan: Plan, clock: SystemClock) -> Journal:
 
 def _zookeeper_lock(sources: Sources, owner: str, purpose: str, clock: SystemClock) -> ZookeeperLock:
     """The lock in ZooKeeper.  One left by a dead process of this host goes with its session: that is waited for."""
-    path = "/kraft-migrate/lock" if isinstance(sources.playbook, Unknown) else sources.playbook.lock_path
+    path = LOCK_PATH if isinstance(sources.playbook, Unknown) else sources.playbook.lock_path
     client = sources.zookeeper_client()
     deadline = clock.monotonic() + 3 * client.session_timeout
     while True:
         try:
             return acquire(client, owner, purpose, path)
         except LockHeld:
-            znode = client.data([path])[0]
-            if isinstance(znode, Absent):
+            seen = look(client, path)
+            if isinstance(seen, Absent):
                 continue
-            holder = holder_of(path, znode)
-            dead = holder.host == socket.gethostname() and not _alive(holder.pid)
-            if not dead or clock.monotonic() > deadline:
+            holder = seen.holder
+            if holder is None or owners.process(holder.host, holder.pid) is not owners.Alive.DEAD:
+                raise
+            if clock.monotonic() > deadline:
                 raise
             LOG.info("waiting for the lock that process %d left: it goes with its ZooKeeper session", holder.pid)
             clock.sleep(0.5)
-
-
-def _alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True

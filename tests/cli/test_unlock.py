@@ -13,9 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import LockNotDead, MigrateError
+from migrate.errors import LockHeld, LockNotDead, MigrateError
+from migrate.model.outcome import Unknown
+from migrate.observe.sources import Sources
 from migrate.playbook.load import dump_inventory, load_inventory
 from migrate.run import owners
+from migrate.run.carry_out import acting_alone
 from migrate.run.locks import LockFile
 from migrate.zookeeper import unlock
 from migrate.zookeeper.client import ZookeeperClient, connect
@@ -169,6 +172,16 @@ def test_the_old_owners_writes_are_refused_after_an_unlock(server: ZookeeperServ
         with pytest.raises(MigrateError):
             writer.set("/written", b"after", 1)
         assert other.kazoo.get("/written")[0] == b"before"
+
+
+def test_a_lock_that_no_run_of_ours_wrote_is_held(server: ZookeeperServer, inventory: Path) -> None:
+    """Whatever stands there: a run that meets it says that the lock is held (exit code 7), and waits for nobody."""
+    with connect(server.address) as foreign:
+        foreign.kazoo.create(LOCK_PATH, b"{}", ephemeral=True, makepath=True)
+        sources = Sources(load_inventory(inventory), Unknown("none was named"), None)
+        with pytest.raises(LockHeld, match="no run of this tool"), acting_alone(sources, "assign"):
+            pytest.fail("it is somebody else's")
+        sources.close()
 
 
 def test_processes_of_other_hosts_cannot_be_seen() -> None:
