@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from migrate.checks.advisor import FETCH, applying, features_in_use, least_release
-from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Hit, Result, check
+from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
 from migrate.checks.sight import Sight, broker_answers, broker_configs, inventory, readable_zookeeper
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
@@ -36,6 +36,10 @@ def by_release(answers: Answers) -> dict[str, list[int]]:
     return found
 
 
+def _untold(brokers: Iterable[NodeId]) -> Iterator[Blind]:
+    return (Blind(f"the release of broker {node}", "its API versions do not tell it") for node in brokers)
+
+
 @check(
     CodeDoc(
         "B-VER-05",
@@ -53,6 +57,7 @@ def by_release(answers: Answers) -> dict[str, list[int]]:
 )
 def software_is_new_enough(answers: Answers, world: World) -> Result:
     """A bound is all that the wire tells."""
+    yield from _untold(node for node, answer in answers.items() if least_release(answer) is None)
     for line, nodes in sorted(by_release(answers).items()):
         if line != WANTED:
             highest = sorted({answers[NodeId(node)].apis[FETCH] for node in nodes})
@@ -78,6 +83,7 @@ def software_is_new_enough(answers: Answers, world: World) -> Result:
 )
 def software_is_one(answers: Answers, world: World) -> Result:
     """Any difference in the ranges; patch releases of one line do not show."""
+    yield from _untold(node for node, answer in answers.items() if not answer.apis)
     groups: dict[tuple[tuple[int, int], ...], list[int]] = {}
     for node, answer in answers.items():
         if answer.apis:

@@ -108,6 +108,19 @@ def test_one_old_broker_among_new_ones_is_both_old_and_different() -> None:
     assert found(silent, "B-VER-05") == [(Severity.BLIND_SPOT, "what broker 2 says of itself")]
 
 
+@pytest.mark.parametrize(
+    ("apis", "other"),
+    [({}, (Severity.BLIND_SPOT, "the release of broker 2")), ({3: 12}, (Severity.BLOCKER, "the brokers' software"))],
+)
+def test_a_broker_whose_versions_tell_no_release_is_no_pass(apis: dict[int, int], other: tuple[Severity, str]) -> None:
+    """It may be older than 3.9: a blind spot; and of another release than the others."""
+    world = world_at(Stage.ASSESS)
+    mute = NodeAnswer(migration_flag=False, finalized_features={}, apis=apis)
+    bent = with_live(world, brokers={**worlds.live(world).brokers, NodeId(2): mute})
+    assert found(bent, "B-VER-05") == [(Severity.BLIND_SPOT, "the release of broker 2")]
+    assert found(bent, "B-VER-06") == [other]
+
+
 def test_a_brokers_own_session_and_a_controllers_host_are_nobody_else() -> None:
     """Others are told by address with their number; a server that will not say is a blind spot."""
     world = world_at(Stage.ASSESS)
