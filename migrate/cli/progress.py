@@ -60,6 +60,8 @@ def line_of(name: str, data: Mapping[str, Any]) -> str:
             return f"stage {data['stage']}"
         case "intend":
             return f"  {data['step']}: {data['title']}"
+        case "effect":  # a controlled shutdown may take minutes
+            return f"    {data['effect']} {data['node']}" + (f": {data['detail']}" if data["detail"] else "")
         case "waiting":
             after = "" if data["next"].startswith("nothing") else f"; {data['next']}"
             return f"    waiting for {data['what']} (owner: {data['owner']}{after})"

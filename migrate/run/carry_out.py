@@ -121,7 +121,11 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         most = MOST if isinstance(sources.playbook, Unknown) else sources.playbook.assignments_per_request
         driver = Driver(observer, assigner, clock, lock.still_ours, crash.reach, most)
         hands = Hands(
-            sources.files, sources.services, lambda: ZookeeperWriter(sources.zookeeper_client(), fence), driver.drive
+            sources.files,
+            sources.services,
+            lambda: ZookeeperWriter(sources.zookeeper_client(), fence),
+            driver.drive,
+            options.listen,
         )
         journal.between = sources.files.between = crash.reach
         effects = JournaledEffects(hands, journal, lock, clock, folder.path, crash)

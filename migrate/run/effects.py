@@ -18,6 +18,7 @@ from migrate.errors import NotSetAside, PlanIsStale, ProcessNotStopped
 from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX, backup_path
 from migrate.hosts.files import replace_file
 from migrate.hosts.properties import diff
+from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites
 from migrate.model.views import Stopped
@@ -53,6 +54,7 @@ class Hands:
     services: ServiceControl
     zookeeper: Callable[[], ZookeeperWrites]
     drive: Callable[[NodeId], str]
+    tell: Callable[[Event], None] = lambda _: None  # hears of each effect, once its intent is on disk
 
 
 class JournaledEffects:
@@ -78,12 +80,12 @@ class JournaledEffects:
         label = f"{name}:{node}"
         self._lock.still_ours()
         data = {"step": self.step, "effect": name, "node": node, "detail": detail}
-        self._journal.append(self._clock.now(), "effect", data)
+        self._hands.tell(self._journal.append(self._clock.now(), "effect", data))
         self._crash.reach(f"before:{label}")
         self._ours_at_the_last_moment()
         yield
         self._crash.reach(f"after:{label}")
-        self._journal.append(self._clock.now(), "effected", data)
+        self._hands.tell(self._journal.append(self._clock.now(), "effected", data))
 
     def _ours_at_the_last_moment(self) -> None:
         """Asked again behind the intent: writing it may have taken as long as a paused process sleeps."""

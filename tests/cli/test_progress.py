@@ -19,6 +19,12 @@ WAIT = {"step": "s", "what": "the copy", "owner": "the driver", "next": "look at
         ("session", {"resumed": True}, "going on from the journal"),
         ("stage", {"stage": "copy"}, "stage copy"),
         ("intend", {"step": "copy/copy", "title": "watch"}, "  copy/copy: watch"),
+        ("effect", {"effect": "stop", "node": "1", "detail": ""}, "    stop 1"),
+        (
+            "effect",
+            {"effect": "write-config", "node": "1", "detail": "/k/b1.properties"},
+            "    write-config 1: /k/b1.properties",
+        ),
         ("waiting", WAIT, "    waiting for the copy (owner: the driver; look at its log)"),
         ("waiting", {**WAIT, "next": "nothing: it comes"}, "    waiting for the copy (owner: the driver)"),
         ("diff", {"offset": 7, "unexcused": 0}, "    compared at metadata offset 7: 0 unexcused differences"),
@@ -51,7 +57,7 @@ def test_each_event_that_matters_has_its_line(name: str, data: dict[str, object]
     assert line_of(name, data) == line
 
 
-@pytest.mark.parametrize("name", ["run", "effect", "effected", "diff-file", "ledger", "note", "of a later release"])
+@pytest.mark.parametrize("name", ["run", "effected", "diff-file", "ledger", "note", "of a later release"])
 def test_what_only_the_journal_needs_has_none(name: str) -> None:
     """Nothing is printed for it."""
     assert line_of(name, {}) == ""

@@ -12,6 +12,7 @@ import pytest
 
 from migrate.errors import LockLost, NotSetAside, PlanIsStale, ProcessNotStopped
 from migrate.hosts.backups import ASIDE_SUFFIX
+from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import Running, ServiceState, Stopped
@@ -105,10 +106,19 @@ class Rig:
         hands: Any = self.log
         crash: Any = kill or KillAt()
         self.journal = Journal.begin(folder / "journal.jsonl", 0.0, {"plan": "x"})
+        self.told: list[tuple[str, int]] = []  # the event, and how many lines were on disk by then
         self.effects = JournaledEffects(
-            Hands(hands, hands, lambda: hands, self.log.drive), self.journal, hands, FakeClock(), folder, crash
+            Hands(hands, hands, lambda: hands, self.log.drive, self._tell),
+            self.journal,
+            hands,
+            FakeClock(),
+            folder,
+            crash,
         )
         self.effects.step = "migration-mode/1"
+
+    def _tell(self, event: Event) -> None:
+        self.told.append((event.name, len(self.events())))
 
     def events(self) -> list[tuple[str, Any]]:
         """Events that are on disk, but for the first line."""
@@ -176,6 +186,18 @@ def test_a_lock_lost_while_the_intent_was_written_lets_nothing_happen(name: str,
         act(rig.effects)
     assert rig.log.said == ["lock"]
     assert [event for event, _ in rig.events()] == ["effect"]
+
+
+@each
+def test_who_watches_is_told_before_and_after(name: str, act: Act, does: str, rig: Rig) -> None:
+    """A stop may take minutes: what is under way is said as soon as it is on disk, and before it is done."""
+    rig.log.fails = does
+    with pytest.raises((OSError, NotSetAside)):
+        act(rig.effects)
+    assert rig.told == [("effect", 1)]
+    rig.log.fails = ""
+    act(rig.effects)
+    assert rig.told == [("effect", 1), ("effect", 2), ("effected", 3)]
 
 
 @each
