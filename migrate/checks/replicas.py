@@ -14,6 +14,8 @@ from migrate.model.columns import UNREADABLE_TOPIC_ID, PartitionColumns
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.loader import Assigned, Fate, Foretold, all_assigned, foretell_all
+from migrate.model.moves import moves_of
+from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import BrokerDisks, Directory, LogDirAnswer, ZookeeperView
 from migrate.model.words import plural
@@ -257,7 +259,8 @@ def two_copies(disks: Disks, world: World) -> Result:
         "a replica is moving between directories",
         "At its first KRaft start a broker may promote the unfinished copy and delete the whole one.",
         "kafka-reassign-partitions with log directories, or Cruise Control's disk balancing, is working.",
-        "Wait until every move is done, or cancel it; start no more until finalize.",
+        "Wait until every move is done, or cancel it; start no more until finalize. With "
+        "policy.directories.moves: wait a run waits by itself.",
         "KAFKA-16082: LogManager.recoverAbandonedFutureLogs",
     ),
     sees=broker_disks,
@@ -265,9 +268,35 @@ def two_copies(disks: Disks, world: World) -> Result:
 )
 def future_copy(disks: Disks, world: World) -> Result:
     """-future folders."""
-    for broker in disks:
-        for folder in folders(disks, broker, FUTURE):
-            yield Hit(at(broker, folder), f"a future copy of {folder.topic}-{folder.partition} is being made")
+    if not _waited_for(world):
+        yield from _moving(disks)
+
+
+@check(
+    CodeDoc(
+        "W-DIR-23",
+        "a replica is moving between directories: the rolls will wait for it",
+        "A run stands still before the next broker until the move is done; it says how far the move is.",
+        "kafka-reassign-partitions with log directories, or Cruise Control's disk balancing, is working.",
+        "Nothing, if it may take that long; else raise the throttle of the move, or cancel it.",
+        "policy.directories.moves: wait; KAFKA-16082",
+    ),
+    sees=broker_disks,
+)
+def future_copy_waited_for(disks: Disks, world: World) -> Result:
+    """-future folders, where the playbook says `moves: wait`."""
+    if _waited_for(world):
+        yield from _moving(disks)
+
+
+def _waited_for(world: World) -> bool:
+    return not isinstance(world.playbook, Unknown) and world.playbook.wait_for_moves
+
+
+def _moving(disks: Disks) -> Iterator[Hit]:
+    for broker, looked_at in disks.items():
+        for move in moves_of(looked_at):
+            yield Hit(f"broker {broker}: {move.target}/{move.folder}", f"a future copy is being made: {move}")
 
 
 @check(

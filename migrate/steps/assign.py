@@ -14,7 +14,7 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.steps import gates
+from migrate.steps import gates, moves
 from migrate.steps.base import BaseStep
 
 MISSING = (ReplicaState.MIGRATING, ReplicaState.UNASSIGNED)  # the second: of topics made in hybrid
@@ -59,6 +59,7 @@ class AssignDirectories(BaseStep):
     def check(self, world: World) -> Readiness:
         """In dual write, ISRs full, and every row of the broker proven by registration and disk."""
         return gates.first(
+            moves.ended(world),
             gates.state_is(world, ZkMigrationState.MIGRATION),
             gates.quorum_healthy(world),
             gates.replicas_full(world),

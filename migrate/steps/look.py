@@ -16,7 +16,7 @@ from migrate.model.step import Predicted
 from migrate.model.views import ControllerZnode, MigrationZnode, ZookeeperView
 from migrate.model.words import counted, plural
 from migrate.model.world import Need, World
-from migrate.steps import facts, gates
+from migrate.steps import facts, gates, moves
 from migrate.steps.base import BaseStep
 
 
@@ -163,6 +163,7 @@ class ProveHybrid(BaseStep):
         found = gates.first(
             gates.state_is(world, ZkMigrationState.MIGRATION),
             gates.views_equal(world),
+            moves.ended(world),
             gates.ledger_is(world, ReplicaState.MIGRATING, ReplicaState.UNASSIGNED, ReplicaState.VERIFIED),
             gates.replicas_full(world),
         )
@@ -205,6 +206,7 @@ class Soak(BaseStep):
             state,
             gates.all_brokers_kraft(world),
             gates.views_equal(world),
+            moves.ended(world),
             gates.ledger_is(world, ReplicaState.VERIFIED),
             gates.replicas_full(world),
         )

@@ -23,7 +23,7 @@ from migrate.model.verdict import No, can_unfence, may_restart
 from migrate.model.views import ConfigFile, NoFile, Running, Stopped
 from migrate.model.words import registered_as
 from migrate.model.world import Need, World
-from migrate.steps import configuration, facts, gates
+from migrate.steps import configuration, directory_order, facts, gates, moves
 from migrate.steps.base import BaseStep
 
 AFTER = "nothing: it comes by itself; look at the broker's log and at its connection to the controllers"
@@ -218,6 +218,7 @@ class RollToMigrationMode(RollStep):
         """No blocker, healthy disks, full ISRs, an accepted loss, and controllers that wait for brokers."""
         return gates.first(
             gates.no_blockers(world, self.stage),
+            moves.ended(world),
             gates.state_is(world, ZkMigrationState.PRE_MIGRATION),
             *(_registered(world, broker, migrating=True) for broker in self._rolled_before(world)),
             gates.disks_healthy(world, self.broker),
@@ -235,9 +236,13 @@ class RollToMigrationMode(RollStep):
         )
 
     def resume(self, world: World) -> Readiness:
-        """Its start may be the one that starts the copy: all blockers again, but for those that its stop made."""
+        """Its start may be the one that starts the copy: all blockers again, but for those that its stop made.
+
+        A move between directories that its stop interrupted goes on when it is there again: it is no reason to leave
+        it down.
+        """
         return gates.first(
-            gates.no_blockers(world, self.stage, down=self.broker),
+            gates.no_blockers(world, self.stage, down=self.broker, besides=frozenset({moves.CODE})),
             gates.state_is(world, ZkMigrationState.PRE_MIGRATION, ZkMigrationState.MIGRATION),
             gates.disks_healthy(world, self.broker),
             gates.quorum_healthy(world),
@@ -289,6 +294,7 @@ class RollToKraft(RollStep):
             gates.no_blockers(world, self.stage),
             gates.state_is(world, ZkMigrationState.MIGRATION),
             gates.views_equal(world),
+            moves.ended(world),
             *(can_be_unfenced(world, broker) for broker in kraft_brokers(world)),
             self._may_restart(world),
             gates.stop_is_accepted(world, self.broker),
@@ -299,6 +305,7 @@ class RollToKraft(RollStep):
     def resume(self, world: World) -> Readiness:
         """What must hold of the stores and of its directories before it starts; itself it cannot be seen."""
         return gates.first(
+            moves.none_half_done(world, self.broker),
             gates.no_blockers(world, self.stage, down=self.broker),
             gates.state_is(world, ZkMigrationState.MIGRATION),
             gates.views_equal(world, down=self.broker),
@@ -306,9 +313,17 @@ class RollToKraft(RollStep):
             gates.quorum_healthy(world),
         )
 
+    def do(self, world: World, effects: Effects) -> None:
+        """As any roll; first it is noted which directories are in the log before its KRaft registration."""
+        directory_order.note(self.broker, world, effects)
+        RollStep.do(self, world, effects)
+
+    @property
+    def _directory_policy(self) -> DirectoryPolicy:
+        return DirectoryPolicy[self.policy.upper()]
+
     def _may_restart(self, world: World) -> Readiness:
-        policy = DirectoryPolicy[self.policy.upper()]
-        verdict = may_restart(NodeId(self.broker), policy, world.ledger, world.disks, world.kraft)
+        verdict = may_restart(NodeId(self.broker), self._directory_policy, world.ledger, world.disks, world.kraft)
         if isinstance(verdict, No):
             return Refused(f"broker {self.broker} may not restart into KRaft: {'; '.join(verdict.reasons[:5])}")
         return Ready()
@@ -318,6 +333,7 @@ class RollToKraft(RollStep):
         found = gates.first(
             self.process_lives(world),
             self.registered(world, migrating=False),
+            directory_order.kept(self.broker, world, driven=self._directory_policy is DirectoryPolicy.DRIVE),
             can_be_unfenced(world, self.broker),
             gates.replicas_full(world),
         )
@@ -328,6 +344,7 @@ class RollToKraft(RollStep):
             return ()
         return (
             f"{len(world.ledger.of(self.broker))} replicas VERIFIED at metadata offset {world.ledger.offset}",
+            *directory_order.evidence(self.broker, world),
             "every partition has its full ISR in every broker's metadata",
         )
 
@@ -346,7 +363,8 @@ def can_be_unfenced(world: World, broker: int) -> Readiness:
         return NotYet(
             f"every replica of broker {broker} to be VERIFIED: {'; '.join(verdict.reasons[:3])}",
             f"broker {broker} (its AssignReplicasToDirs) and the active controller",
-            "look at the broker's log for AssignmentsManager, and at `directories verify`",
+            "nothing at first: a STALE_BROKER_EPOCH in its log is sent again within a second; if it lasts, `status` says "
+            "why",
             progress=str(len(verdict.rows)),
         )
     return Ready()

@@ -171,6 +171,12 @@ def volatile(*kinds: str) -> Bend:
     return bend
 
 
+def waiting_for_moves(world: World) -> World:
+    """The playbook waits for moves between directories."""
+    assert not isinstance(world.playbook, Unknown)
+    return replace(world, playbook=replace(world.playbook, wait_for_moves=True))
+
+
 def accepting(broker: str, path: str, day: str = "2026-06-30") -> Bend:
     """On that day the playbook accepts that folder of that broker as stray, until 2027."""
 
@@ -225,6 +231,7 @@ DIFF = DiffReport(400, 0, {}, (Difference("topic-config", "t0", "retention.ms", 
 IDLE = IdleAcceptance(
     AcceptedDifference("DIFFERS", "topic-config", "t0", "retention.ms", "old", "CHG1", "2026-01-01"), IdleReason.EXPIRED
 )
+MOVES: Bend = lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "future"))  # noqa: E731 - a case's bend
 STRAYED: Bend = lambda w: with_folder(w, 1, 2, ("gone", 4, uuid(98), "current"))  # noqa: E731 - a case's bend
 STRANGER = DirectoryId(uuid(4711))
 
@@ -374,7 +381,8 @@ DIRECTORIES = (
     Case("W-DIR-09", ZK, "broker 1", then(directory(1, 0, filesystem="tmpfs"), volatile("tmpfs"))),
     Case("B-DIR-10", HYBRID, "broker 1", registration(1, log_dirs=frozenset({STRANGER}))),
     Case("B-DIR-11", ZK, "broker 0: t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "current"))),
-    Case("B-DIR-12", ZK, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "future"))),
+    Case("B-DIR-12", ZK, "/t0-0", MOVES),
+    Case("W-DIR-23", ZK, "/t0-0", then(MOVES, waiting_for_moves)),
     Case("W-DIR-19", ZK, "broker 0: /data", answers("log_dirs", 0, (LogDirAnswer("/data", 0, 1, ("t0-0",)),))),
     Case("B-DIR-13", ZK, "broker 0: t9-0", then(column("topic", 0, "t9"))),
     Case("B-DIR-20", ZK, "broker 2", answers("log_dirs", 2, (LogDirAnswer("/data/b2/d0", 0, 2, ()),)), "too few"),

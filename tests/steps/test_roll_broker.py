@@ -113,7 +113,7 @@ HOLDS_SECOND: tuple[tuple[Bend, type, str], ...] = (
     (state(ZkMigrationState.POST_MIGRATION), Refused, "POST_MIGRATION"),
     (different, Refused, "retention.ms"),
     (without("diff"), Unknown, "diff hidden"),
-    (without("disks"), Refused, "the disks of broker 1 are unknown: "),
+    (without("disks"), Unknown, "disks hidden"),
     (without("ledger"), Refused, "the ledger is unknown"),
     (without("kraft"), Unknown, "kraft hidden"),
     (broken_disk(1), Refused, "/data/b1/d2"),

@@ -300,6 +300,7 @@ class SimulatedCluster:
                 full.brokers[node],
                 migrating=self.registered[int(node)] == "migration",
                 fenced=int(node) not in self.running,
+                epoch=full.brokers[node].epoch if self.registered[int(node)] == "migration" else worlds.OFFSET + 1,
                 incarnation=f"incarnation-{int(node)}-{self.incarnations[int(node)]}",
             )
             for node in BROKERS
