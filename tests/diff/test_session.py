@@ -14,6 +14,7 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from migrate.diff import session
 from migrate.diff.frames import frame
 from migrate.diff.session import SparkHandle, settings
 from migrate.errors import NoJava, SparkDidNotStart
@@ -47,6 +48,27 @@ def test_another_master_keeps_its_network_and_the_callers_settings_win(tmp_path:
     assert conf["spark.master"] == "spark://host:7077"
     assert "spark.driver.host" not in conf
     assert conf["spark.sql.shuffle.partitions"] == "64"
+
+
+@pytest.mark.parametrize(
+    ("machine", "heap"),
+    [(1, 512), (8, 512), (12, 768), (25, 1600), (64, 4096), (1024, 4096)],  # GiB, MiB
+)
+def test_the_drivers_heap_is_a_sixteenth_of_the_machine_within_bounds(
+    machine: int, heap: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A large cluster's comparison needs more than the least; a large machine is not filled."""
+    pages = {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": machine * 2**30 // 4096}
+    monkeypatch.setattr("migrate.diff.session.os.sysconf", pages.__getitem__)
+    assert session._heap() == heap
+
+
+def test_who_names_the_drivers_heap_gets_it(tmp_path: Path) -> None:
+    """`--spark-conf spark.driver.memory=...`, and it is no setting of the session any more."""
+    request = SparkHandle("local[2]", {"spark.driver.memory": "3g"}, tmp_path)._request()
+    assert request.memory == "3g"
+    assert "spark.driver.memory" not in request.conf
+    assert SparkHandle("local[2]", {}, tmp_path)._request().memory == f"{session._heap()}m"
 
 
 def test_no_java_is_told_as_such_and_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
