@@ -34,6 +34,7 @@ from migrate.run.engine import Engine, Machinery
 from migrate.run.gatekeeper import RunGate
 from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.journal import Journal
+from migrate.run.last_words import last_words_told
 from migrate.run.locks import LockFile, RunLock
 from migrate.run.staleness import own_step
 from migrate.run.takeover import LOOK as PLACE
@@ -133,7 +134,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         gate = RunGate(plan, sources.playbook, folder.path, journal, clock, observer, options.listen, request)
         engine = Engine(plan, Machinery(observer, effects, journal, lock, clock, patience, options.listen, gate))
         parking = nullcontext() if options.say is None else parking_on_interrupt(request, options.say)
-        with parking, readiness_noted(observer, journal, clock):
+        with parking, readiness_noted(observer, journal, clock), last_words_told(journal, sources.services, clock):
             engine.run()
     except KeyboardInterrupt:
         if journal is not None:

@@ -1,0 +1,71 @@
+"""Where a run stops behind a process that it has started: what that process itself said, beside our own reason.
+
+A broker that dies at its start says why in its log; whoever reads the stop should not have to go and look for it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Final
+
+from migrate.errors import MigrateError, NoProgress, PlanStopped
+from migrate.model.history import Event
+from migrate.model.ids import NodeId
+from migrate.model.ports import Clock, ServiceControl
+from migrate.run.journal import Journal
+
+LINES: Final = 2000  # of the end of a log: services read no more than its last 64 KiB
+SHOWN: Final = 5
+WIDE: Final = 300  # characters of a line
+BEGIN: Final = re.compile(r"Registered kafka:type=kafka\.Log4jController MBean|Registered signal handlers for")
+TELLING: Final = re.compile(r"\b(ERROR|FATAL|Error|Exception)\b|(Exception|Error):|Address already in use")
+STACK: Final = re.compile(r"\s+at |\s*\.\.\. \d+ more")
+
+
+def started(events: Sequence[Event]) -> tuple[str, tuple[NodeId, ...]]:
+    """The last step that acted, and the nodes that it has started since (pure)."""
+    step, nodes = "", list[NodeId]()
+    for event in events:
+        if event.name == "intend":
+            step, nodes = str(event.data["step"]), []
+        elif event.name == "effect" and event.data["effect"] == "start" and event.data["step"] == step:
+            nodes.append(NodeId(int(event.data["node"])))
+    return step, tuple(nodes)
+
+
+def told(lines: Sequence[str]) -> tuple[str, ...]:
+    """What tells something of the last start's lines: its errors, or where there are none, its end (pure)."""
+    begin = max((number for number, line in enumerate(lines) if BEGIN.search(line)), default=0)
+    latest = [line.rstrip() for line in lines[begin:] if line.strip() and not STACK.match(line)]
+    chosen = [line for line in latest if TELLING.search(line)] or latest
+    return tuple(_shown(line) for line in dict.fromkeys(chosen))[-SHOWN:]
+
+
+def _shown(line: str) -> str:
+    clean = "".join(letter if letter.isprintable() else "?" for letter in line)
+    return clean if len(clean) <= WIDE else clean[: WIDE - 3] + "..."
+
+
+@contextmanager
+def last_words_told(journal: Journal, services: ServiceControl, clock: Clock) -> Iterator[None]:
+    """A stop behind a started process says that process's own last lines: in the error, and in the journal."""
+    try:
+        yield
+    except (PlanStopped, NoProgress) as error:
+        step, nodes = started(journal.events)
+        if step and error.where == f"step {step}":
+            said = {int(node): _asked(services, node) for node in nodes}
+            for node, lines in said.items():
+                journal.append(clock.now(), "note", {"key": f"last-words:{node}", "value": "\n".join(lines)})
+            text = "\n".join(f"node {node} said: {line}" for node, lines in said.items() for line in lines)
+            error.why = "\n         ".join(part for part in (error.why, *text.splitlines()) if part)
+        raise
+
+
+def _asked(services: ServiceControl, node: NodeId) -> tuple[str, ...]:
+    try:
+        return told(services.last_words(node, LINES)) or ("nothing in its log",)
+    except (MigrateError, OSError) as error:
+        return (f"its log cannot be read: {error}",)

@@ -1,0 +1,130 @@
+"""Where a run stops behind a process that it has started, that process's own lines stand beside the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import NoProgress, PlanIsStale, PlanStopped, ProcessSpecUnreadable
+from migrate.model.ids import NodeId
+from migrate.run import journal as journals
+from migrate.run.journal import Journal
+from migrate.run.last_words import LINES, SHOWN, last_words_told, started, told
+from tests.run.test_engine import FakeClock
+
+START = (
+    "[2026-11-21 22:00:00,001] INFO Registered kafka:type=kafka.Log4jController MBean (kafka.utils.Log4jController$)"
+)
+OLD = "[2026-11-21 21:00:00,001] ERROR of an earlier life (kafka.server.KafkaServer)"
+FATAL = "[2026-11-21 22:00:01,001] ERROR [KafkaServer id=1] Fatal error during startup. (kafka.server.KafkaServer)"
+CAUSE = (
+    "org.apache.kafka.common.KafkaException: Socket server failed to bind to 127.0.0.1:9092: Address already in use."
+)
+AFTER = "[2026-11-21 22:00:02,001] INFO [KafkaServer id=1] shut down completed (kafka.server.KafkaServer)"
+LOG = (OLD, START, "[x] INFO starting", FATAL, CAUSE, "\tat kafka.network.Acceptor.openServerSocket(A.scala:1)", AFTER)
+
+
+class Services:
+    """Logs by node; one that has none cannot be asked."""
+
+    def __init__(self, logs: dict[int, Sequence[str]]) -> None:
+        self.logs = logs
+        self.asked: list[int] = []
+
+    def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
+        """The end of its log."""
+        assert lines == LINES
+        self.asked.append(int(node))
+        if int(node) not in self.logs:
+            raise ProcessSpecUnreadable(f"no process of node {int(node)} is described")
+        return self.logs[int(node)]
+
+
+def begun(folder: Path, step: str, *nodes: int) -> Journal:
+    """A journal in which a step has started those nodes, behind one that has started node 9."""
+    journal = Journal.begin(folder / "journal.jsonl", 0.0, {"plan": "p"})
+    for name, acted in (("migration-mode/0", (9,)), (step, nodes)):
+        journal.append(0.0, "intend", {"step": name, "stage": "x", "title": "x"})
+        for node in acted:
+            journal.append(0.0, "effect", {"step": name, "effect": "start", "node": str(node), "detail": ""})
+    return journal
+
+
+def stopped(journal: Journal, services: Services, error: Exception) -> Exception:
+    """The error as it comes out."""
+    with pytest.raises(type(error)) as caught, last_words_told(journal, services, FakeClock()):  # type: ignore[arg-type]
+        raise error
+    journal.close()
+    return caught.value
+
+
+def test_the_errors_of_the_last_start_are_told_and_nothing_of_an_earlier_life() -> None:
+    """Stack traces have no room, and what the process said while it went down is no cause."""
+    assert told(LOG) == (FATAL, CAUSE)
+
+
+def test_without_an_error_the_end_is_told() -> None:
+    """A slow recovery says what it is at."""
+    lines = [START, *(f"[x] INFO Recovering unflushed segment {number}" for number in range(20))]
+    assert told(lines) == tuple(lines[-SHOWN:])
+    assert told([]) == ()
+
+
+def test_no_line_is_longer_than_a_message_has_room_for_nor_moves_a_terminal() -> None:
+    """Logs are others' text."""
+    (line,) = told(["ERROR \x1b[2J" + "x" * 1000])
+    assert len(line) == 300
+    assert "\x1b" not in line
+
+
+@pytest.mark.parametrize("kind", [PlanStopped, NoProgress])
+def test_a_stop_behind_a_started_broker_has_its_own_lines(kind: type[PlanStopped], tmp_path: Path) -> None:
+    """In the error, and in the journal for whoever comes later."""
+    journal, services = begun(tmp_path, "migration-mode/1", 1), Services({1: LOG})
+    error = stopped(journal, services, kind("refused: node 1 is not running", where="step migration-mode/1", why="x"))
+    assert isinstance(error, kind)
+    assert error.why.split("\n         ") == ["x", f"node 1 said: {FATAL}", f"node 1 said: {CAUSE}"]
+    assert services.asked == [1]
+    notes = journals.notes(journals.read(tmp_path / "journal.jsonl").events)
+    assert notes == {"last-words:1": f"{FATAL}\n{CAUSE}"}
+
+
+def test_a_log_that_cannot_be_read_hides_no_reason(tmp_path: Path) -> None:
+    """The stop is still the stop."""
+    error = stopped(
+        begun(tmp_path, "controllers/start", 3000), Services({}), PlanStopped("x", where="step controllers/start")
+    )
+    assert isinstance(error, PlanStopped)
+    assert error.what == "x"
+    assert "node 3000 said: its log cannot be read: no process of node 3000" in error.why
+
+
+@pytest.mark.parametrize(
+    ("error", "nodes"),
+    [
+        (PlanStopped("a gate", where="step migration-mode/2"), (1,)),
+        (PlanStopped("nothing was started yet", where="step migration-mode/1"), ()),
+        (PlanIsStale("another error", where="step migration-mode/1"), (1,)),
+    ],
+)
+def test_nobody_is_asked_where_no_start_of_that_step_came_before(
+    error: PlanStopped, nodes: tuple[int, ...], tmp_path: Path
+) -> None:
+    """A gate of the next broker has nothing to do with the last one's log."""
+    services = Services({1: LOG})
+    found = stopped(begun(tmp_path, "migration-mode/1", *nodes), services, error)
+    assert isinstance(found, type(error))
+    assert found.why == ""
+    assert services.asked == []
+
+
+def test_the_last_step_that_acted_and_what_it_started(tmp_path: Path) -> None:
+    """A step that was begun again counts from its last beginning."""
+    journal = begun(tmp_path, "controllers/start", 3000, 3001)
+    assert started(journal.events) == ("controllers/start", (3000, 3001))
+    journal.append(0.0, "intend", {"step": "controllers/start", "stage": "x", "title": "x"})
+    assert started(journal.events) == ("controllers/start", ())
+    journal.close()
+    assert started(()) == ("", ())
