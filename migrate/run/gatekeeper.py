@@ -88,6 +88,7 @@ class RunGate:
         self._check_window(planned, index)
         self._check_age(planned, index)
         if self._restarts(planned) and self._check_health(planned):
+            self._check_clock()
             self._check_wishes(planned, index, pause=True)
             self._check_window(planned, index)
 

@@ -440,9 +440,9 @@ def test_a_clock_before_the_journals_last_line_is_refused(tmp_path: Path) -> Non
 
 
 # -- health ----------------------------------------------------------------------------------------------------------
-def unhealthy(world: World) -> World:
+def unhealthy(world: World, topic: str = "orders") -> World:
     """One partition lacks a replica, by every broker's answer."""
-    sick = PartitionHealth("orders", 0, 0, (0, 1), (0, 1, 2))
+    sick = PartitionHealth(topic, 0, 0, (0, 1), (0, 1, 2))
     seen = {
         node: answer if isinstance(answer, Unknown) else replace(answer, unhealthy=(sick,))
         for node, answer in live(world).metadata.items()
