@@ -16,7 +16,7 @@ from migrate.model.plan import PlannedStep
 from migrate.model.stage import Stage
 from migrate.model.windows import Closed, Open, Window, local, longest, state
 from migrate.plan.durations import Durations, Estimate
-from migrate.plan.parking import block, in_between, may_park_before
+from migrate.plan.parking import block, in_between
 
 MINUTE: Final = 60.0
 
@@ -196,11 +196,6 @@ def half_rolled_too_long(schedule: Schedule, limit: float) -> ParkAt | None:
         if park.half_rolled and (park.until is None or park.until - park.since > limit):
             return park
     return None
-
-
-def parkable(steps: Sequence[PlannedStep]) -> list[str]:
-    """Ids of the steps before which a run may stop."""
-    return [step.id for index, step in enumerate(steps) if may_park_before(steps, index)]
 
 
 def _minutes(seconds: float) -> str:

@@ -11,7 +11,6 @@ from migrate.model.findings import Finding, Severity
 from migrate.model.stage import Stage
 from migrate.report.lines import Line, Page, Tone, text
 from migrate.report.plan_verdict import SEVERITY_WORDS, areas, counts, in_order, unseen
-from migrate.report.templating import render
 from migrate.report.wording import plural
 
 SCHEMA: Final = "kraft-migrate/findings/v1"
@@ -52,13 +51,6 @@ def findings_text(findings: Sequence[Finding], cluster: str = "") -> str:
         page.add(f"findings by area: {areas(findings)}", Tone.DIM, 2)
     page.lines.extend(finding_lines(findings))
     return text(page.lines)
-
-
-def findings_html(findings: Sequence[Finding], cluster: str = "") -> str:
-    """One self-contained HTML file with the table of findings."""
-    return render(
-        "findings.html.jinja", cluster=cluster, counts=counts(findings), areas=areas(findings), rows=rows(findings)
-    )
 
 
 def findings_json(findings: Sequence[Finding], **head: Any) -> str:

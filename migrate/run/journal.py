@@ -14,7 +14,7 @@ import io
 import json
 import os
 import pathlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -190,8 +190,3 @@ def begun(events: tuple[Event, ...]) -> frozenset[str]:
 def notes(events: tuple[Event, ...]) -> dict[str, str]:
     """The facts that the run noted; the last value of a key holds."""
     return {event.data["key"]: event.data["value"] for event in events if event.name == "note"}
-
-
-def of_stage(events: tuple[Event, ...], stage: str) -> Iterator[Event]:
-    """The events that conclude steps of a stage."""
-    return (event for event in events if event.name == "conclude" and event.data.get("stage") == stage)

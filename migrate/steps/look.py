@@ -8,7 +8,6 @@ from typing import ClassVar
 
 from migrate.checks import stuck
 from migrate.model.columns import PartitionColumns
-from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.stage import Stage, ZkMigrationState
@@ -226,8 +225,3 @@ def evidence(world: World) -> tuple[str, ...]:
     if not isinstance(world.ledger, Unknown):
         lines.append(f"{plural(len(world.ledger.rows), 'replica')}: {counted(world.ledger.counts())}")
     return tuple(lines)
-
-
-def brokers_of(world: World) -> tuple[NodeId, ...]:
-    """Ids of the inventory's brokers."""
-    return tuple(node.id for node in world.inventory.brokers)

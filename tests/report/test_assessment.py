@@ -52,4 +52,6 @@ def test_the_pages_are_whole_and_nothing_in_them_is_markup_of_the_clusters() -> 
     assert text.startswith("# BLOCKED (1)")
     assert "<b>" not in text.replace("\\<b\\>", "")
     assert "| `2` | `/data/b2/d2` |" in text
-    assert pages.read(assessment_html(Assessment("c", (), (), ()))).faults == []
+    empty = pages.read(assessment_html(Assessment("c", (), (), ())))
+    assert empty.faults == []
+    assert "No findings." in empty.words

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from migrate.report.findings_text import SCHEMA, findings_html, findings_json, findings_text, rows
-from tests.report import pages, story
+from migrate.report.findings_text import SCHEMA, findings_json, findings_text, rows
+from tests.report import story
 from tests.report.golden import same_as_golden
 
 ALL = (story.INFO, story.WARNING, *story.BLIND, story.BLOCKER)
@@ -41,12 +41,3 @@ def test_a_blocker_says_from_which_stage_on() -> None:
     assert blocks["B-ZKN-05"] == "Blocks from stage 4 migration-mode on"
     assert blocks["W-DIR-07"] == ""
     assert blocks["?"] == "2 checks could not be made: B-MIG-02, B-QRM-01"
-
-
-def test_the_html_is_whole_with_and_without_findings() -> None:
-    """And nothing found is said in words."""
-    full, empty = pages.read(findings_html(ALL, "payments-eu1")), pages.read(findings_html(()))
-
-    assert full.faults == empty.faults == []
-    assert "2 replica folders would be renamed" in full.words
-    assert "No findings." in empty.words

@@ -13,7 +13,7 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import NotBegun, Predicted, Step
 from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode, Stopped
 from migrate.model.world import Need, World
-from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy, brokers_of, evidence
+from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy, evidence
 from tests.steps.looks import Bend, answer, different, registration, row_in, service, unhealthy, whole, without
 from tests.testing import worlds
 from tests.testing.worlds import OFFSET, kraft, zk
@@ -263,4 +263,3 @@ def test_evidence_is_what_was_seen_and_nothing_of_what_was_not() -> None:
         "18 replicas: 18 VERIFIED",
     )
     assert evidence(without("diff")(without("ledger")(SOAKED))) == ()
-    assert brokers_of(SOAKED) == (0, 1, 2)
