@@ -139,8 +139,6 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     except KeyboardInterrupt:
         if journal is not None:
             _interrupted(journal, clock.now(), options)
-            if options.say is not None:
-                raise KeyboardInterrupt(TOLD) from None
         raise
     finally:
         if journal is not None:
@@ -161,6 +159,7 @@ def _interrupted(journal: Journal, now: float, options: Options) -> None:
     journal.append(now, "stop", {"reason": f"interrupted: {left}", "code": ""})
     if options.say is not None:
         options.say(f"stopped now: {left}; the same command goes on")
+        raise KeyboardInterrupt(TOLD)
 
 
 @contextmanager
