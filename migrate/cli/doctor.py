@@ -16,7 +16,8 @@ from typing import Final
 import click
 
 from migrate.cli.errors import EXIT_ERROR, EXIT_OK
-from migrate.cli.lab import DEFAULT_DIRECTORY, kafka_home_option
+from migrate.cli.lab import kafka_home_option
+from migrate.cli.lab_faults import DEFAULT_DIRECTORY
 from migrate.cli.options import load_target, output_option, rate_option
 from migrate.errors import MigrateError
 

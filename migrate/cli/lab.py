@@ -7,11 +7,11 @@ import pathlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from migrate.cli.lab_faults import break_, mend
+from migrate.cli.lab_faults import break_, dir_option, mend
 from migrate.cli.options import output_option
 
 if TYPE_CHECKING:
@@ -19,19 +19,6 @@ if TYPE_CHECKING:
     from migrate.lab.status import LabStatus
 
 F = TypeVar("F", bound=Callable[..., Any])
-DEFAULT_DIRECTORY: Final = "kraft-migrate-lab"
-
-
-def dir_option(command: F) -> F:
-    """`--dir DIR`."""
-    return click.option(
-        "--dir",
-        "directory",
-        type=click.Path(path_type=pathlib.Path),
-        default=DEFAULT_DIRECTORY,
-        show_default=True,
-        help="The lab's folder: every file of the cluster lies in it.",
-    )(command)
 
 
 def kafka_home_option(command: F) -> F:

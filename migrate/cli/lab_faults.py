@@ -16,14 +16,15 @@ DEFAULT_DIRECTORY: Final = "kraft-migrate-lab"
 HOWS: Final = ("gone", "emptied", "replaced", "unreadable", "read-only", "full")
 
 
-def _dir_option(command: F) -> F:
+def dir_option(command: F) -> F:
+    """`--dir DIR`."""
     return click.option(
         "--dir",
         "directory",
         type=click.Path(path_type=pathlib.Path),
         default=DEFAULT_DIRECTORY,
         show_default=True,
-        help="The lab's folder.",
+        help="The lab's folder: every file of the cluster lies in it.",
     )(command)
 
 
@@ -58,7 +59,7 @@ def mend() -> None:
     help="gone: a file in its place. emptied: an empty folder. replaced: a new disk with another directory.id. "
     "unreadable: all is there, and meta.properties cannot be read. read-only, full: a copy in memory (root).",
 )
-@_dir_option
+@dir_option
 def break_disk(broker: int, disk: int, how: str, directory: pathlib.Path) -> int:
     """Break log directory DISK (its place in log.dirs, the first is 0) of broker BROKER.
 
@@ -80,7 +81,7 @@ def break_disk(broker: int, disk: int, how: str, directory: pathlib.Path) -> int
 @click.option(
     "--new", is_flag=True, help="A new, empty disk: `status` says what it needs. The old one stays aside as DIR.old."
 )
-@_dir_option
+@dir_option
 def mend_disk(broker: int, disk: int, new: bool, directory: pathlib.Path) -> int:
     """Put the folder of log directory DISK of broker BROKER back, with everything that was in it.
 
@@ -106,7 +107,7 @@ def mend_disk(broker: int, disk: int, new: bool, directory: pathlib.Path) -> int
 # -- processes ---------------------------------------------------------------------------------------------------
 @break_.command("broker")
 @click.argument("broker", type=int)
-@_dir_option
+@dir_option
 def break_broker(broker: int, directory: pathlib.Path) -> int:
     """Kill broker BROKER (SIGKILL), as a host that loses power."""
     from migrate.lab import breaking
@@ -119,7 +120,7 @@ def break_broker(broker: int, directory: pathlib.Path) -> int:
 
 @mend.command("broker")
 @click.argument("broker", type=int)
-@_dir_option
+@dir_option
 def mend_broker(broker: int, directory: pathlib.Path) -> int:
     """Start broker BROKER again, with the file that lies there."""
     from migrate.lab import breaking
@@ -132,7 +133,7 @@ def mend_broker(broker: int, directory: pathlib.Path) -> int:
 
 @break_.command("controller")
 @click.argument("controller", type=int)
-@_dir_option
+@dir_option
 def break_controller(controller: int, directory: pathlib.Path) -> int:
     """Kill controller CONTROLLER (SIGKILL)."""
     from migrate.lab import breaking
@@ -147,7 +148,7 @@ def break_controller(controller: int, directory: pathlib.Path) -> int:
 
 @mend.command("controller")
 @click.argument("controller", type=int)
-@_dir_option
+@dir_option
 def mend_controller(controller: int, directory: pathlib.Path) -> int:
     """Start controller CONTROLLER again."""
     from migrate.lab import breaking
@@ -169,7 +170,7 @@ def mend_controller(controller: int, directory: pathlib.Path) -> int:
     metavar="KEY",
     help="Hold back requests with that API key alone, 73 is AssignReplicasToDirs; repeatable. Without it: cut.",
 )
-@_dir_option
+@dir_option
 def break_link(broker: int, keys: tuple[int, ...], directory: pathlib.Path) -> int:
     """Break the way of broker BROKER to the controllers.  The lab must have been made by `lab up --proxy`."""
     from migrate.lab import breaking
@@ -182,7 +183,7 @@ def break_link(broker: int, keys: tuple[int, ...], directory: pathlib.Path) -> i
 
 @mend.command("link")
 @click.argument("broker", type=int)
-@_dir_option
+@dir_option
 def mend_link(broker: int, directory: pathlib.Path) -> int:
     """Pass everything of broker BROKER on again, what was held back first."""
     from migrate.lab import breaking
