@@ -1,7 +1,9 @@
 """The journal survives what a kill or a bad disk does to it, or says that it was damaged."""
 
+import errno
 import json
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -111,6 +113,53 @@ def test_a_line_taken_out_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"".join(lines[:2] + lines[3:]))
     with pytest.raises(JournalDamaged):
         journals.read(path)
+
+
+def test_a_line_written_anew_with_a_checksum_that_fits_is_refused(tmp_path: Path) -> None:
+    """Number, length and checksum are right; the line behind it remembers another one."""
+    path, _ = written(tmp_path)
+    lines = path.read_bytes().splitlines(keepends=True)
+    body = json.loads(lines[1][journals.HEAD :])
+    lines[1] = journals._line(1, body["t"] + 1.0, body["event"], body["data"], body["prev"])
+    path.write_bytes(b"".join(lines))
+    with pytest.raises(JournalDamaged, match="line 3: it does not follow"):
+        journals.read(path)
+
+
+def test_a_line_is_on_the_disk_before_append_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """First the file, then its folder; behind the point at which a kill may tear it, and before the event counts."""
+    path, _ = written(tmp_path)
+    journal, order, fsync = Journal.resume(path), list[str](), os.fsync
+
+    def told(handle: int) -> None:
+        order.append("folder" if stat.S_ISDIR(os.fstat(handle).st_mode) else "file")
+        order.append(str(len(journal.events)))
+        fsync(handle)
+
+    journal.between = order.append
+    before = str(len(journal.events))
+    monkeypatch.setattr(os, "fsync", told)
+    journal.append(9.0, "note", {"key": "k", "value": "v"})
+    journal.close()
+    assert order == ["unsynced:note", "file", before, "folder", before]
+
+
+def test_a_line_that_did_not_reach_the_disk_was_not_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An fsync that fails is an error; the next line stands where this one stood."""
+    path, _ = written(tmp_path)
+    journal, whole = Journal.resume(path), path.read_bytes()
+
+    def lost(_: int) -> None:
+        raise OSError(errno.EIO, "Input/output error")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(os, "fsync", lost)
+        with pytest.raises(JournalUnwritable, match="Input/output error"):
+            journal.append(9.0, "note", {"key": "k", "value": "v"})
+    assert path.read_bytes() == whole
+    journal.append(9.0, "note", {"key": "k", "value": "w"})
+    journal.close()
+    assert journals.notes(journals.read(path).events)["k"] == "w"
 
 
 def test_the_journal_is_for_its_owner_alone(tmp_path: Path) -> None:

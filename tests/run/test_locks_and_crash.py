@@ -1,7 +1,9 @@
 """One run a folder at a time; and crash points kill where they are asked to."""
 
+import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -22,6 +24,14 @@ def test_a_second_holder_of_the_lock_file_is_refused_by_name(tmp_path: Path) -> 
     assert caught.value.exit_code == 7
     first.release()
     LockFile(tmp_path / "runs" / "lock").release()
+
+
+def test_the_lock_file_names_its_holder_alone(tmp_path: Path) -> None:
+    """What an earlier holder with a longer name left is gone."""
+    (tmp_path / "lock").write_text(json.dumps({"pid": 1, "host": "h" * 300}))
+    lock = LockFile(tmp_path / "lock")
+    assert json.loads((tmp_path / "lock").read_text()) == {"pid": os.getpid(), "host": socket.gethostname()}
+    lock.release()
 
 
 def test_the_kernel_frees_the_lock_of_a_killed_process(tmp_path: Path) -> None:
