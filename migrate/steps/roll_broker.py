@@ -25,6 +25,7 @@ from migrate.model.words import registered_as
 from migrate.model.world import Need, World
 from migrate.steps import configuration, directory_order, facts, gates, moves
 from migrate.steps.base import BaseStep
+from migrate.steps.disks import with_sick_disks
 
 AFTER = "nothing: it comes by itself; look at the broker's log and at its connection to the controllers"
 SEEN = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
@@ -253,7 +254,7 @@ class RollToMigrationMode(RollStep):
         found = gates.first(
             self.process_lives(world), self.registered(world, migrating=True), gates.replicas_full(world)
         )
-        return gates.as_outcome(found, *self._evidence(world))
+        return gates.as_outcome(with_sick_disks(world, self.broker, found), *self._evidence(world))
 
     def _evidence(self, world: World) -> tuple[str, ...]:
         if isinstance(world.kraft, Unknown) or NodeId(self.broker) not in world.kraft.brokers:
@@ -337,7 +338,7 @@ class RollToKraft(RollStep):
             can_be_unfenced(world, self.broker),
             gates.replicas_full(world),
         )
-        return gates.as_outcome(found, *self._evidence(world))
+        return gates.as_outcome(with_sick_disks(world, self.broker, found), *self._evidence(world))
 
     def _evidence(self, world: World) -> tuple[str, ...]:
         if isinstance(world.ledger, Unknown):

@@ -1,0 +1,82 @@
+"""A roll whose proof fails names the disks that are not as they should be."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrate.model.ids import NodeId
+from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown, Verified
+from migrate.model.stage import Stage
+from migrate.model.views import Stopped
+from migrate.model.world import World
+from migrate.steps.disks import LOOK, with_sick_disks
+from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
+from tests.steps.looks import registration, service, unhealthy, whole
+from tests.testing import worlds
+from tests.testing.clusters import directory_id
+from tests.testing.sick_disks import emptied, gone
+
+AFTER_FIRST, AFTER_SECOND = whole(Stage.MIGRATION_MODE), whole(Stage.KRAFT_MODE)
+ROLLS = [(RollToMigrationMode(1), AFTER_FIRST), (RollToKraft(1), AFTER_SECOND)]
+
+
+def sick(world: World, broker: int = 1) -> World:
+    """One disk of a broker is gone."""
+    return worlds.with_directory(world, broker, 1, gone)
+
+
+@pytest.mark.parametrize(("step", "world"), ROLLS, ids=["first", "second"])
+def test_a_broker_that_registered_without_a_dead_disk_is_refused_with_the_disk(
+    step: RollToMigrationMode | RollToKraft, world: World
+) -> None:
+    """It was started on it: the two lists of ids alone would say nothing of the cause."""
+    rest = frozenset({directory_id(1, 0), directory_id(1, 2)})
+    found = step.verify(registration(1, log_dirs=rest)(sick(world)))
+    assert isinstance(found, Refused)
+    assert found.reason.endswith(f"; broker 1 /data/b1/d1: is no folder: {LOOK}")
+
+
+@pytest.mark.parametrize(("step", "world"), ROLLS, ids=["first", "second"])
+def test_a_broker_that_ended_is_refused_with_the_disk(step: RollToMigrationMode | RollToKraft, world: World) -> None:
+    """An empty directory stops a start in KRaft mode."""
+    found = step.verify(service(1, Stopped(1))(worlds.with_directory(world, 1, 1, emptied)))
+    assert isinstance(found, Refused)
+    assert "not running" in found.reason
+    assert "/data/b1/d1: it has no meta.properties" in found.reason
+
+
+@pytest.mark.parametrize(("step", "world"), ROLLS, ids=["first", "second"])
+def test_a_wait_says_the_disks_of_all_brokers_as_the_next_step(
+    step: RollToMigrationMode | RollToKraft, world: World
+) -> None:
+    """Full ISRs do not come by themselves where another broker's disk died."""
+    found = step.verify(unhealthy(sick(world, 2)))
+    assert isinstance(found, NotYet)
+    assert found.next_step == f"broker 2 /data/b2/d1: is no folder: {LOOK}"
+    whole_disks = step.verify(unhealthy(world))
+    assert isinstance(whole_disks, NotYet)
+    assert LOOK not in whole_disks.next_step
+
+
+@pytest.mark.parametrize(("step", "world"), ROLLS, ids=["first", "second"])
+def test_healthy_disks_change_no_answer(step: RollToMigrationMode | RollToKraft, world: World) -> None:
+    """Of a broker that is proven, and of one that is not."""
+    assert isinstance(step.verify(world), Verified)
+    found = step.verify(service(1, Stopped(1))(world))
+    assert isinstance(found, Refused)
+    assert LOOK not in found.reason
+
+
+@pytest.mark.parametrize("answer", [Ready(), Unknown("no"), Refused("why")])
+def test_another_brokers_disk_is_no_reason_for_a_refusal(answer: Readiness) -> None:
+    """It is told where its own broker is asked for."""
+    assert with_sick_disks(sick(AFTER_SECOND, 2), 1, answer) == answer
+
+
+def test_every_disk_is_named() -> None:
+    """In the inventory's order."""
+    world = worlds.with_directory(sick(AFTER_SECOND), 1, 2, emptied)
+    assert NodeId(1) in worlds.kraft(world).brokers
+    found = with_sick_disks(world, 1, Refused("why"))
+    assert isinstance(found, Refused)
+    assert found.reason.startswith("why; broker 1 /data/b1/d1: is no folder; broker 1 /data/b1/d2: it has no meta")
