@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from enum import Enum
 from typing import Final
 
+from migrate.model.new_directories import alone
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ControllerZnode, NoZnode, Running
@@ -33,13 +34,9 @@ class Mode(Enum):
 def phase_of(world: World) -> Phase:
     """By the metadata's state; where no controller can be read, by who holds /controller."""
     if not isinstance(world.kraft, Unknown):
-        match world.kraft.migration_state:
-            case ZkMigrationState.MIGRATION:
-                return Phase.DUAL_WRITE
-            case ZkMigrationState.POST_MIGRATION:
-                return Phase.FINALIZED
-            case _:
-                return Phase.BEFORE_COPY
+        if alone(world.kraft, world.inventory.zookeeper):
+            return Phase.FINALIZED
+        return Phase.DUAL_WRITE if world.kraft.migration_state is ZkMigrationState.MIGRATION else Phase.BEFORE_COPY
     return Phase.DUAL_WRITE if kraft_holds_controller(world) else Phase.BEFORE_COPY
 
 

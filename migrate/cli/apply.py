@@ -71,7 +71,8 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "") -> int:
     from migrate.playbook.load import load_inventory, load_playbook
     from migrate.run.carry_out import Options, carry_out, folder_of
 
-    inventory, playbook = load_inventory(plan.inventory), load_playbook(plan.playbook)
+    inventory = load_inventory(plan.inventory)
+    playbook = load_playbook(plan.playbook, inventory)
     folder = folder_of(inventory, plan)
     sources = Sources(inventory, playbook, folder.path / "spark")
     lines = ProgressLines()

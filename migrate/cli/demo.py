@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from migrate.cli.planning import load_plan, make_plan, save_plan, write_text
 from migrate.cli.progress import ProgressLines
@@ -25,6 +25,7 @@ from migrate.lab.load import find_load, start_load, stop_load
 from migrate.lab.load_check import check_load, complaints
 from migrate.lab.load_watch import RestartInterval
 from migrate.lab.seed_data import LOAD_TOPICS
+from migrate.lab.topology import DEFAULT_SHAPE, Shape
 from migrate.model.history import LoadSummary
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
@@ -53,10 +54,12 @@ class DemoOptions:
 class Demo:
     """One demo in one folder."""
 
+    shape: ClassVar[Shape] = DEFAULT_SHAPE
+
     def __init__(self, options: DemoOptions, lines: ProgressLines) -> None:
         self._options = options
         self._lines = lines
-        self._lab = Lab.create(options.directory, kafka_home=options.kafka_home, progress=lines.say)
+        self._lab = Lab.create(options.directory, self.shape, kafka_home=options.kafka_home, progress=lines.say)
         self._folder = pathlib.Path(self._lab.topology.directory)
         self._state_file = self._folder / "demo.json"
 

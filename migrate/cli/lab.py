@@ -148,10 +148,21 @@ def down(directory: pathlib.Path) -> int:
     help="Go to that stage, roll back from it, prove that nothing is lost, and migrate again, to the end or --until: "
     "controllers, half-migration-mode, migration-mode (before the copy), hybrid, half-kraft-mode, kraft-mode or soak.",
 )
+@click.option(
+    "--directories",
+    is_flag=True,
+    help="Another story: a KRaft cluster with one log directory a broker gets three each, one broker at a time.",
+)
 @click.option("--keep", is_flag=True, help="Leave the cluster running at the end.")
 @click.option("--load/--no-load", default=True, help="Write and read all the time.", show_default=True)
 def demo(
-    directory: pathlib.Path, kafka_home: str | None, until: str, rollback_from: str | None, keep: bool, load: bool
+    directory: pathlib.Path,
+    kafka_home: str | None,
+    until: str,
+    rollback_from: str | None,
+    directories: bool,
+    keep: bool,
+    load: bool,
 ) -> int:
     """Take a real cluster through every stage, under load, ending in a report.
 
@@ -162,12 +173,18 @@ def demo(
     from migrate.cli.demo import Demo, DemoOptions
     from migrate.cli.progress import ProgressLines
     from migrate.errors import UsageWrong
-    from migrate.model.stage import Stage
+    from migrate.model.stage import MIGRATION, Stage
 
-    try:
-        stage = Stage.from_label(until)
-    except KeyError:
-        raise UsageWrong(f"there is no stage {until!r}: {', '.join(one.label for one in Stage)}") from None
+    if directories:
+        if until != Stage.CLEANUP.label or rollback_from is not None:
+            raise UsageWrong("--directories is a story of its own: it takes neither --until nor --rollback-from")
+        from migrate.cli.directory_demo import story as directory_story
+
+        options = DemoOptions(directory, kafka_home, Stage.DIRECTORIES, keep, load)
+        return directory_story(options, ProgressLines())()
+    stage = next((one for one in MIGRATION if one.label == until), None)
+    if stage is None:
+        raise UsageWrong(f"there is no stage {until!r}: {', '.join(one.label for one in MIGRATION)}")
     options = DemoOptions(directory, kafka_home, stage, keep, load)
     if rollback_from is not None:
         from migrate.cli.rollback_demo import story

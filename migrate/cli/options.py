@@ -171,7 +171,8 @@ def load_target(
         return paced(found), loaded
     if inventory is None:
         raise UsageWrong("name a playbook, or an inventory with --inventory FILE")
-    return paced(load_inventory(inventory)), NO_PLAYBOOK if playbook is None else load_playbook(playbook)
+    known = paced(load_inventory(inventory))
+    return known, NO_PLAYBOOK if playbook is None else load_playbook(playbook, known)
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from migrate.model.ports import Observer
 from migrate.model.stage import Stage
 from migrate.model.way_back import Weight
 from migrate.model.world import Need
-from migrate.plan import rollback
+from migrate.plan import directories, rollback
 from migrate.plan.build import build
 from migrate.plan.calendar import scheduled
 from migrate.report.plan_html import plan_html
@@ -54,6 +54,8 @@ def target_stage(playbook: Playbook, name: str | None) -> Stage:
 
 def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bool, created: float) -> Plan:
     """Observe, and plan; whether the way back is open now stands first among the plan's ways back."""
+    if playbook.of_directories:
+        return make_directory_plan(observer, playbook, created=created)
     world = observer.observe(PLANNED_ON | WAY_BACK, {})
     plan = scheduled(build(world, playbook, target=target, only=only, created=created), playbook)
     now = way_back(world, way_back_facts(world))
@@ -66,8 +68,16 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
     return replace(plan, summary=replace(plan.summary, rollback=(row, *plan.summary.rollback)))
 
 
+def make_directory_plan(observer: Observer, playbook: Playbook, *, created: float, back: bool = False) -> Plan:
+    """Observe, and plan a KRaft cluster's directories, or their way back; raises NothingToPlan, DirectoriesRefused."""
+    world = observer.observe(directories.PLANNED_ON, {})
+    return scheduled(directories.build(world, playbook, created=created, back=back), playbook)
+
+
 def make_rollback_plan(observer: Observer, playbook: Playbook, *, created: float, copy_again: bool = False) -> Plan:
     """Observe, and plan the way back, or out of a stuck copy; raises NoWayBack, NothingToPlan, RestoreRefused."""
+    if playbook.of_directories:
+        return make_directory_plan(observer, playbook, created=created, back=True)
     world = observer.observe(rollback.PLANNED_ON, {})
     return scheduled(rollback.build(world, playbook, created=created, copy_again=copy_again), playbook)
 

@@ -25,6 +25,7 @@ from migrate.errors.control import (
     WindowClosed,
     WindowNeverOpens,
 )
+from migrate.errors.directories import DirectoriesRefused, DirectoryInUse
 from migrate.errors.hosts import (
     BadProperties,
     ConfigUnreadable,
@@ -168,6 +169,8 @@ __all__ = [
     "ConnectStringWrong",
     "ConnectionClosed",
     "DecodeError",
+    "DirectoriesRefused",
+    "DirectoryInUse",
     "DocumentInvalid",
     "DocumentUnreadable",
     "DriveStopped",

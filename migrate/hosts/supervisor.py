@@ -148,8 +148,12 @@ class Supervisor:
                     return tail
         return []
 
-    def format_storage(self, node: NodeId | str, cluster_id: str, release_version: str) -> str:
+    def format_storage(
+        self, node: NodeId | str, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+    ) -> str:
         """kafka-storage format with the node's configuration file; its output.
+
+        With `ignore_formatted` directories that are formatted already stay as they are; without it they are an error.
 
         Raises:
             StorageNotFormatted: it refused, or did not end.
@@ -159,6 +163,7 @@ class Supervisor:
             raise StorageNotFormatted("this process has no storage to format", where=spec.name)
         # one word: a cluster id may begin with a dash
         arguments = [f"--cluster-id={cluster_id}", "-c", spec.config, "--release-version", release_version]
+        arguments += ["--ignore-formatted"] if ignore_formatted else []
         try:
             done = subprocess.run(
                 [*spec.format_argv, *arguments],

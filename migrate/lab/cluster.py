@@ -26,6 +26,7 @@ from migrate.lab import ready, saved
 from migrate.lab import topology as topologies
 from migrate.lab.configure import LOG4J, TOOL_LOG4J, broker_file, process_specs, zookeeper_file
 from migrate.lab.inventory import inventory_of, make_secrets, write_inventory
+from migrate.lab.kraft import format_all, kraft_files
 from migrate.lab.links import hosts_file, link_address, proxy_spec
 from migrate.lab.seed import Seeded, seed_cluster, seeded
 from migrate.lab.status import LabStatus, look
@@ -36,6 +37,7 @@ from migrate.playbook.shipped import shipped
 
 STOP_SECONDS: Final = 60.0
 PLAYBOOK: Final = "lab-demo.yaml"
+KRAFT_PLAYBOOK: Final = "lab-directories.yaml"
 FOLDERS: Final = ("conf", "data", "logs", "processes", "runs", "secrets")
 ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 
@@ -110,6 +112,8 @@ class Lab:
             LabNotReady: a process died or did not become ready.
         """
         self._require_ports()
+        if self.topology.kraft:
+            format_all(self.topology, self.supervisor, progress)
         if self.needs_zookeeper():
             self._start([ZOOKEEPER], progress)
             self._await(
@@ -201,13 +205,9 @@ class Lab:
             self._describe_processes(kafka_home, progress)
         passwords = make_secrets(self.topology)
         wanted = {
-            "zookeeper.properties": zookeeper_file(self.topology),
             "log4j.properties": LOG4J,
             "tool-log4j.properties": TOOL_LOG4J,
-            **{
-                f"{broker.name}.properties": broker_file(self.topology, broker, passwords)
-                for broker in self.topology.brokers
-            },
+            **self._node_files(passwords),
         }
         for broker in self.topology.brokers:
             for directory in broker.log_dirs:
@@ -219,7 +219,15 @@ class Lab:
         if not self.inventory_path.exists():
             write_inventory(self.topology)
         if not self.playbook_path.exists():
-            replace_file(str(self.playbook_path), shipped(PLAYBOOK).read_bytes())
+            name = KRAFT_PLAYBOOK if self.topology.kraft else PLAYBOOK
+            replace_file(str(self.playbook_path), shipped(name).read_bytes())
+
+    def _node_files(self, passwords: dict[str, str]) -> dict[str, str]:
+        if self.topology.kraft:
+            return kraft_files(self.topology, passwords)
+        brokers = self.topology.brokers
+        found = {f"{node.name}.properties": broker_file(self.topology, node, passwords) for node in brokers}
+        return {"zookeeper.properties": zookeeper_file(self.topology), **found}
 
     def _is_described(self) -> bool:
         """Is there a description of every process, and are its Java and its jars still there?"""

@@ -152,7 +152,7 @@ def process_specs(
     return [
         spec(ZOOKEEPER, ZOOKEEPER_MAIN, None, "128m"),
         *(
-            spec(node.name, KAFKA_MAIN, node.id, "256m", storage if isinstance(node, LabController) else ())
+            spec(node.name, KAFKA_MAIN, node.id, "256m", storage)  # a broker's later directories are formatted too
             for node in nodes
         ),
     ]

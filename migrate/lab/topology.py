@@ -41,6 +41,7 @@ class LabBroker:
     internal_port: int
     client_port: int
     log_dirs: tuple[str, ...]
+    jmx_port: int = 0  # 0: it offers no JMX
 
     @property
     def name(self) -> str:
@@ -71,6 +72,7 @@ class Shape:
     controllers: int = 3
     chroot: str = "/kafka"
     proxied: bool = False
+    kraft: bool = False
 
 
 DEFAULT_SHAPE: Final = Shape()
@@ -81,6 +83,7 @@ class Topology:
     """One lab.  `directory` is its absolute folder.
 
     `proxied`: brokers reach the controllers through a proxy that can hold back requests (see links).
+    `kraft`: it is KRaft from its first start, and has no ZooKeeper.
     """
 
     directory: str
@@ -89,12 +92,13 @@ class Topology:
     brokers: tuple[LabBroker, ...]
     controllers: tuple[LabController, ...]
     proxied: bool = False
+    kraft: bool = False
 
     # -- names and addresses -------------------------------------------------------------------------------------
     @property
     def zookeeper(self) -> str:
-        """zookeeper.connect."""
-        return f"{HOST}:{self.zookeeper_port}{self.chroot}"
+        """zookeeper.connect; "" for a lab without one."""
+        return "" if self.kraft else f"{HOST}:{self.zookeeper_port}{self.chroot}"
 
     @property
     def bootstrap(self) -> str:
@@ -108,7 +112,7 @@ class Topology:
 
     def ports(self) -> dict[int, str]:
         """Port -> name of the process that listens there."""
-        found = {self.zookeeper_port: ZOOKEEPER}
+        found = {} if self.kraft else {self.zookeeper_port: ZOOKEEPER}
         for broker in self.brokers:
             found |= {broker.internal_port: broker.name, broker.client_port: broker.name}
         return found | {controller.port: controller.name for controller in self.controllers}
@@ -164,6 +168,7 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
             for number in range(FIRST_CONTROLLER, FIRST_CONTROLLER + shape.controllers)
         ),
         proxied=shape.proxied,
+        kraft=shape.kraft,
     )
 
 
@@ -246,6 +251,7 @@ def _decode(data: dict[str, Any]) -> Topology:
         tuple(LabBroker(b["id"], b["internal_port"], b["client_port"], tuple(b["log_dirs"])) for b in data["brokers"]),
         tuple(LabController(c["id"], c["port"], c["metadata_directory"]) for c in data["controllers"]),
         bool(data.get("proxied", False)),
+        bool(data.get("kraft", False)),
     )
 
 

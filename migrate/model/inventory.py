@@ -38,6 +38,7 @@ class BrokerNode:
     address: str
     config: str
     rack: str | None = None
+    jmx: str | None = None  # host:port where it offers JMX, without a password
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class ControllerNode:
 
 @dataclass(frozen=True, slots=True)
 class Inventory:
-    """Everything that is needed to find and to act on one cluster."""
+    """Everything that is needed to find and to act on one cluster; `zookeeper` is "" for one that never had any."""
 
     name: str
     path: str
@@ -120,6 +121,12 @@ class Playbook:
     accept_volatile: tuple[str, ...] = ()  # types of file systems that may hold log directories although they vanish
     wait_for_moves: bool = False  # before a roll: for moves between directories to end, instead of refusing
     assignments_per_request: int = 2250  # policy drive: replicas in one AssignReplicasToDirs
+    new_directories: Mapping[NodeId, tuple[str, ...]] = field(default_factory=dict)  # of a DirectoryPlaybook, absolute
+
+    @property
+    def of_directories(self) -> bool:
+        """Is it a DirectoryPlaybook's: a KRaft cluster gets more log directories?"""
+        return Stage.DIRECTORIES in self.stages
 
     def policy(self, broker: int) -> DirectoryPolicy:
         """The directory policy of a broker."""

@@ -94,8 +94,13 @@ class ServiceControl(Protocol):
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
         """The end of its log, for messages."""
 
-    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> str:
-        """kafka-storage format with the node's configuration file; its output."""
+    def format_storage(
+        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+    ) -> str:
+        """kafka-storage format with the node's configuration file; its output.
+
+        With `ignore_formatted` directories that are formatted already stay as they are; without it they are an error.
+        """
 
 
 class ZookeeperWrites(Protocol):
@@ -143,6 +148,12 @@ class Effects(Protocol):
 
     def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> None:
         """Format a controller's storage."""
+
+    def format_directories(self, node: NodeId, cluster_id: str, release_version: str) -> None:
+        """Format those log directories of a stopped broker that are not yet."""
+
+    def require_empty(self, node: NodeId, path: str) -> None:
+        """Look into a stopped broker's log directory; DirectoryInUse with a replica in it."""
 
     def set_aside(self, node: NodeId, path: str) -> None:
         """Give a file or folder of a stopped node another name beside its old one; nothing is deleted."""

@@ -1,4 +1,7 @@
-"""The eleven stages of a migration, in order (design: a plan before, a proof after, a way back until the last)."""
+"""The eleven stages of a migration, in order (design: a plan before, a proof after, a way back until the last).
+
+One more stands behind them: a KRaft cluster gets more log directories, which is no part of a migration.
+"""
 
 from __future__ import annotations
 
@@ -20,6 +23,7 @@ class Stage(IntEnum):
     SOAK = 8
     FINALIZE = 9
     CLEANUP = 10
+    DIRECTORIES = 11
 
     @property
     def label(self) -> str:
@@ -34,7 +38,7 @@ class Stage(IntEnum):
     @property
     def reversible(self) -> bool:
         """Is there a way back once the stage has begun?"""
-        return self < Stage.FINALIZE
+        return self not in (Stage.FINALIZE, Stage.CLEANUP)
 
 
 ACTING: Final = frozenset(  # stages that change something; the others look, watch and prove
@@ -45,8 +49,10 @@ ACTING: Final = frozenset(  # stages that change something; the others look, wat
         Stage.KRAFT_MODE,
         Stage.FINALIZE,
         Stage.CLEANUP,
+        Stage.DIRECTORIES,
     }
 )
+MIGRATION: Final = tuple(stage for stage in Stage if stage <= Stage.CLEANUP)
 
 
 class ZkMigrationState(IntEnum):

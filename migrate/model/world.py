@@ -11,6 +11,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.ledger import Ledger
 from migrate.model.metadata_logs import MetadataLogs
+from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
     BrokerDisks,
@@ -39,6 +40,7 @@ class Need(StrEnum):
     BACKUPS = "backups"  # copies of files that lie beside them on their hosts
     SESSIONS = "sessions"  # who else uses ZooKeeper: its servers are asked, as part of that view
     METADATA_LOGS = "metadata-logs"  # stopped controllers' logs on disk
+    NEW_DIRECTORIES = "new-directories"  # those that a DirectoryPlaybook names, before and after they are log.dirs
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 
@@ -61,5 +63,6 @@ class World:
     diff: DiffReport | Unknown = NOT_ASKED
     backups: Mapping[NodeId, KeptFiles | Unknown] | Unknown = NOT_ASKED
     metadata_logs: MetadataLogs | Unknown = NOT_ASKED  # Unknown while a controller runs: it writes on
+    new_directories: Mapping[NodeId, tuple[NewDirectory, ...] | Unknown] | Unknown = NOT_ASKED
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from migrate.model import facts as ledger_facts
 from migrate.model.ledger import Ledger
+from migrate.model.new_directories import alone
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import NoZnode
@@ -20,7 +21,7 @@ def stands(world: World) -> tuple[bool, bool]:
         untouched = not isinstance(world.zookeeper, Unknown) and isinstance(world.zookeeper.migration, NoZnode)
         return not untouched, False
     state = world.kraft.migration_state
-    finalized = state is ZkMigrationState.POST_MIGRATION
+    finalized = alone(world.kraft, world.inventory.zookeeper)
     return finalized or state is ZkMigrationState.MIGRATION, finalized
 
 

@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final
 
 from migrate.errors import MigrateError
+from migrate.hosts import new_directories
 from migrate.hosts.backups import kept_files
 from migrate.hosts.collected import Collected
 from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
@@ -22,6 +23,7 @@ from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import NodeId
 from migrate.model.inventory import ControllerNode, Inventory, Playbook
 from migrate.model.metadata_logs import MetadataLogs
+from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import (
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
 LOG: Final = logging.getLogger("migrate.observe")
 Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown]
+NO_ZOOKEEPER: Final = "the cluster is KRaft alone: no ZooKeeper is asked"
 
 
 class Sources:
@@ -62,7 +65,9 @@ class Sources:
     moves: ClassVar[bool] = True  # may another look see something else?
 
     def __init__(self, inventory: Inventory, playbook: Playbook | Unknown, spark_folder: pathlib.Path | None) -> None:
-        self.inventory = inventory
+        # a DirectoryPlaybook is for clusters without ZooKeeper: what the inventory of a migrated one names is not asked
+        without = not isinstance(playbook, Unknown) and playbook.of_directories
+        self.inventory = replace(inventory, zookeeper="") if without else inventory
         self.playbook = playbook
         self.digester = Digester()
         self.files = LocalFiles()
@@ -136,6 +141,8 @@ class Sources:
     # -- looking -----------------------------------------------------------------------------------------------------
     def zookeeper(self) -> ZookeeperView | Unknown:
         """The whole ZooKeeper view; PartlyRead, which is Unknown, where znodes are malformed."""
+        if not self.inventory.zookeeper and self._files is None:
+            return Unknown(NO_ZOOKEEPER)
         try:
             secrets = self._encoder_secrets()
             if self._files is not None:
@@ -217,6 +224,14 @@ class Sources:
             else:
                 found[node.id] = self.local_disks.look(node.id, log_dirs(file.values), metadata_log_dir(file.values))
         return found
+
+    def new_directories(self, configs: Configs) -> Mapping[NodeId, tuple[NewDirectory, ...] | Unknown] | Unknown:
+        """The directories that a DirectoryPlaybook names; no other playbook names any."""
+        if isinstance(self.playbook, Unknown):
+            return self.playbook
+        if self._collected is not None:
+            return Unknown("the collector's files hold only the directories that are log.dirs already")
+        return new_directories.look(self.local_disks, self.inventory, configs, self.playbook.new_directories)
 
     def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
         """Copies beside each node's configuration, and each meta.properties as it is."""

@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 
 from migrate.model.ids import NodeId
 from migrate.model.metadata_logs import MetadataLogs
+from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, NoFile, ServiceState, Stopped
 from migrate.model.world import NOT_ASKED, Need, World
@@ -21,6 +22,7 @@ T = TypeVar("T")
 LEDGERS: Final = frozenset({Need.LEDGER, Need.SPARK_LEDGER})
 SLOW: Final = frozenset({Need.DIFF, Need.SPARK_LEDGER})
 PROOF_SAMPLES: Final = 20  # a broker that believes in KRaft names a random one: N^-20 is the chance of a false pass
+FROM_FILES: Final = frozenset({Need.DISKS, Need.BACKUPS, Need.NEW_DIRECTORIES})  # they are named in the files
 FOR_LEDGER: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS})
 
 
@@ -34,7 +36,7 @@ class ClusterObserver:
     def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:
         """One observation.  Never raises for what cannot be seen: that part is Unknown."""
         wanted = needs | (FOR_LEDGER if needs & LEDGERS else frozenset())
-        wanted = wanted | ({Need.CONFIGS} if wanted & {Need.DISKS, Need.BACKUPS} else frozenset())
+        wanted = wanted | ({Need.CONFIGS} if wanted & FROM_FILES else frozenset())
         configs: Configs | Unknown = self.sources.configs() if Need.CONFIGS in wanted else NOT_ASKED
         zookeeper = self._start(Need.ZOOKEEPER in wanted, self.sources.zookeeper)
         kraft = self._start(Need.KRAFT in wanted, lambda: self._kraft(configs))
@@ -55,6 +57,7 @@ class ClusterObserver:
             configs=configs,
             services=services,
             backups=self._backups(configs) if Need.BACKUPS in wanted else NOT_ASKED,
+            new_directories=self._new_directories(configs) if Need.NEW_DIRECTORIES in wanted else NOT_ASKED,
             metadata_logs=self._metadata_logs(services) if Need.METADATA_LOGS in wanted else NOT_ASKED,
             today=datetime.now(UTC).date().isoformat(),
             facts=facts,
@@ -72,6 +75,11 @@ class ClusterObserver:
 
     def _backups(self, configs: Configs | Unknown) -> Mapping[NodeId, KeptFiles | Unknown] | Unknown:
         return configs if isinstance(configs, Unknown) else self.sources.backups(configs)
+
+    def _new_directories(
+        self, configs: Configs | Unknown
+    ) -> Mapping[NodeId, tuple[NewDirectory, ...] | Unknown] | Unknown:
+        return configs if isinstance(configs, Unknown) else self.sources.new_directories(configs)
 
     def _metadata_logs(self, services: Mapping[NodeId, ServiceState] | Unknown) -> MetadataLogs | Unknown:
         """A log that is still written says nothing of its end, and is too long to be read with every look."""

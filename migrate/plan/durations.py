@@ -17,6 +17,8 @@ FAMILIES: Final[Mapping[str, str]] = {  # kinds whose steps take alike: the rest
     "roll-to-kraft": BROKER,
     "roll-back-to-migration-mode": BROKER,
     "roll-to-zookeeper-mode": BROKER,
+    "add-directories": BROKER,
+    "remove-directories": BROKER,
 }
 NODE_SHARE: Final[Mapping[str, tuple[float, float]]] = {  # of the playbook's estimate of a node: (p50, p90)
     BROKER: (0.4, 1.0),

@@ -97,7 +97,7 @@ def _blind_spots(world: World) -> Iterator[str]:
         ("files", world.configs),
     )
     for name, part in parts:
-        if isinstance(part, Unknown):
+        if isinstance(part, Unknown) and (world.inventory.zookeeper or part is not world.zookeeper):
             yield f"{name}: {part.reason}"
     if not isinstance(world.zookeeper, Unknown):
         yield from world.zookeeper.blind_spots

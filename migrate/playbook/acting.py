@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Protocol
 
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.stage import Stage
 from migrate.model.windows import ever_opens
-from migrate.playbook.approvals import ApprovalSection
+from migrate.playbook.approvals import ApprovalSection, ApprovalsSection
 from migrate.playbook.problems import Fault, Location
 from migrate.playbook.schema import Spec
+from migrate.playbook.windows import WindowSection
+
+
+class Acting(Protocol):
+    """What every kind of playbook says of it."""
+
+    @property
+    def windows(self) -> Mapping[str, WindowSection]:
+        """By name."""
+
+    @property
+    def approvals(self) -> ApprovalsSection:
+        """Groups and keys."""
 
 
 def approval_policy(spec: Spec) -> ApprovalPolicy:
@@ -27,14 +41,7 @@ def approval_policy(spec: Spec) -> ApprovalPolicy:
 
 def acting_faults(spec: Spec) -> Iterator[Fault]:
     """Windows that are not there or never open, approvals that nobody could give."""
-    for name, section in spec.windows.items():
-        if not ever_opens(section.window(name)):
-            yield Fault(
-                ("spec", "windows", name),
-                f"window {name} never opens",
-                "what it denies covers all that it allows",
-                "take a blackout out, or allow more",
-            )
+    yield from closed_faults(spec)
     for index, stage in enumerate(spec.stages):
         at: Location = ("spec", "stages", index)
         if stage.stage is Stage.COPY and (stage.window or stage.approval):
@@ -44,20 +51,34 @@ def acting_faults(spec: Spec) -> Iterator[Fault]:
                 "it begins by itself with the registration of the last broker, and is watched in the same run",
                 "put it on migration-mode",
             )
-        yield from _window_faults(spec, at, stage.window)
-        yield from _approval_faults(spec, at, stage.approval)
-    yield from _window_faults(spec, ("spec", "rollback"), spec.rollback.window)
-    yield from _approval_faults(spec, ("spec", "rollback"), spec.rollback.approval)
-    yield from _key_faults(spec)
+        yield from window_faults(spec, at, stage.window)
+        yield from approval_faults(spec, at, stage.approval)
+    yield from window_faults(spec, ("spec", "rollback"), spec.rollback.window)
+    yield from approval_faults(spec, ("spec", "rollback"), spec.rollback.approval)
+    yield from key_faults(spec)
 
 
-def _window_faults(spec: Spec, at: Location, window: str | None) -> Iterator[Fault]:
+def closed_faults(spec: Acting) -> Iterator[Fault]:
+    """Windows that never open."""
+    for name, section in spec.windows.items():
+        if not ever_opens(section.window(name)):
+            yield Fault(
+                ("spec", "windows", name),
+                f"window {name} never opens",
+                "what it denies covers all that it allows",
+                "take a blackout out, or allow more",
+            )
+
+
+def window_faults(spec: Acting, at: Location, window: str | None) -> Iterator[Fault]:
+    """A window that is named and is not there."""
     if window is not None and window not in spec.windows:
         known = ", ".join(spec.windows) or "none"
         yield Fault((*at, "window"), f"there is no window {window!r}", f"`windows` has: {known}")
 
 
-def _approval_faults(spec: Spec, at: Location, approval: ApprovalSection | None) -> Iterator[Fault]:
+def approval_faults(spec: Acting, at: Location, approval: ApprovalSection | None) -> Iterator[Fault]:
+    """Reviewers that are nobody, keys that are missing, more persons asked for than there are."""
     if approval is None:
         return
     where = (*at, "approval", "reviewers")
@@ -78,7 +99,8 @@ def _approval_faults(spec: Spec, at: Location, approval: ApprovalSection | None)
         yield Fault((*at, "approval", "min"), f"{approval.min} approvals are asked of {len(persons)} persons")
 
 
-def _key_faults(spec: Spec) -> Iterator[Fault]:
+def key_faults(spec: Acting) -> Iterator[Fault]:
+    """Keys and groups that do not tell persons apart."""
     seen: dict[str, str] = {}
     for person, key in spec.approvals.keys.items():
         if key in seen:

@@ -53,6 +53,7 @@ class BrokerSection(Section):
     address: Address
     config: FilePath
     rack: Text | None = None
+    jmx: Address | None = None  # where it offers JMX without a password; read only where a broker reports nothing
 
 
 class ControllerSection(Section):
@@ -95,7 +96,7 @@ class ExpectSection(Section):
 class InventorySpec(Section):
     """The whole inventory."""
 
-    zookeeper: ZookeeperConnect
+    zookeeper: ZookeeperConnect | None = None  # a KRaft cluster that never had one names none
     zookeeper_rate: Rate | None = None  # operations a second that we may ask of it
     controller_listener: ListenerName
     executor: ExecutorSection
@@ -182,9 +183,9 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
     return Inventory(
         name=parsed.metadata.name,
         path=str(path.absolute()),
-        zookeeper=spec.zookeeper,
+        zookeeper=spec.zookeeper or "",
         brokers=tuple(
-            BrokerNode(NodeId(node.id), node.host, node.address, beside(node.config), node.rack)
+            BrokerNode(NodeId(node.id), node.host, node.address, beside(node.config), node.rack, node.jmx)
             for node in spec.brokers.nodes
         ),
         controllers=tuple(
@@ -229,7 +230,7 @@ def dump_inventory(inventory: Inventory) -> str:
         return found
 
     spec: dict[str, Any] = {
-        "zookeeper": inventory.zookeeper,
+        **({"zookeeper": inventory.zookeeper} if inventory.zookeeper else {}),
         "controller_listener": inventory.controller_listener,
         "executor": {
             "kind": inventory.executor,

@@ -15,6 +15,7 @@ from migrate.model.inventory import AcceptedDifference, Inventory, Playbook
 from migrate.model.policies import ErrorBudget, HealthPolicy, Pace
 from migrate.model.stage import DirectoryPolicy, Stage
 from migrate.playbook.acting import acting_faults, approval_policy
+from migrate.playbook.directories import DirectoryPlaybook, directory_approvals, directory_playbook
 from migrate.playbook.document import Document, Mapping, Scalar, position_of, read_document
 from migrate.playbook.fields import Section
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
@@ -36,25 +37,33 @@ __all__ = [
 
 KINDS: Final[dict[str, type[Section]]] = {
     "MigrationPlaybook": MigrationPlaybook,
+    "DirectoryPlaybook": DirectoryPlaybook,
     "Inventory": InventoryDocument,
     "AcceptedDifferences": AcceptedDifferences,
 }
+DIRECTORIES: Final = "DirectoryPlaybook"
 DEFAULT_SOAK: Final = 7 * 86400.0
 DEFAULT_KEEP: Final = "14d"
 
 
-def load_playbook(path: str | Path) -> Playbook:
-    """The playbook of that file, with the acceptances it names.
+def load_playbook(path: str | Path, inventory: Inventory | None = None) -> Playbook:
+    """The playbook of that file, of either kind, with the acceptances it names.
 
+    A DirectoryPlaybook is about every broker of `inventory`; without one, of the inventory that it names itself.
     Raises DocumentUnreadable, YamlRefused, DocumentInvalid or NotSupportedYet, each with file:line:column.
     """
     document = read_document(Path(path))
+    if _kind(document) == DIRECTORIES:
+        return _of_directories(document, inventory)[0]
     return _playbook(document, validate(document, MigrationPlaybook))
 
 
 def load_approvals(path: str | Path) -> ApprovalPolicy:
     """What a playbook says of approvals, without the files it names; raises as load_playbook does."""
-    return approval_policy(validate(read_document(Path(path)), MigrationPlaybook).spec)
+    document = read_document(Path(path))
+    if _kind(document) == DIRECTORIES:
+        return directory_approvals(validate(document, DirectoryPlaybook).spec)
+    return approval_policy(validate(document, MigrationPlaybook).spec)
 
 
 def load_inventory(path: str | Path) -> Inventory:
@@ -65,6 +74,8 @@ def load_inventory(path: str | Path) -> Inventory:
 def load_playbook_with_inventory(path: str | Path) -> tuple[Playbook, Inventory]:
     """The playbook and the inventory it names, held against each other; raises as load_playbook does."""
     document = read_document(Path(path))
+    if _kind(document) == DIRECTORIES:
+        return _of_directories(document, None)
     parsed = validate(document, MigrationPlaybook)
     playbook = _playbook(document, parsed)
     inventory = load_inventory(playbook.inventory)
@@ -92,9 +103,7 @@ def load_accepted(path: str | Path) -> tuple[AcceptedDifference, ...]:
 def kind_of(path: str | Path) -> str:
     """The file's `kind`; DocumentInvalid if it is none of ours."""
     document = read_document(Path(path))
-    root = document.root
-    entry = root.entries.get("kind") if isinstance(root, Mapping) else None
-    found = entry.value.text if entry and isinstance(entry.value, Scalar) else None
+    root, found = document.root, _kind(document)
     if found not in KINDS:
         raise DocumentInvalid(
             f"kind is {found!r}" if found else "kind is missing",
@@ -102,6 +111,19 @@ def kind_of(path: str | Path) -> str:
             next_step=f"write one of: {', '.join(KINDS)}",
         )
     return found
+
+
+def _kind(document: Document) -> str | None:
+    root = document.root
+    entry = root.entries.get("kind") if isinstance(root, Mapping) else None
+    return entry.value.text if entry and isinstance(entry.value, Scalar) else None
+
+
+def _of_directories(document: Document, inventory: Inventory | None) -> tuple[Playbook, Inventory]:
+    parsed = validate(document, DirectoryPlaybook)
+    named = os.path.normpath(document.path.absolute().parent / parsed.spec.cluster.inventory)
+    known = load_inventory(named) if inventory is None else inventory
+    return directory_playbook(document, parsed, known), known
 
 
 def json_schema(kind: str) -> dict[str, Any]:
@@ -195,6 +217,13 @@ def _stage_faults(index: int, before: StageSection | None, section: StageSection
 
 
 def _faults_between(spec: Spec, inventory: Inventory) -> Iterator[Fault]:
+    if not inventory.zookeeper:
+        yield Fault(
+            ("spec", "cluster", "inventory"),
+            "the inventory names no ZooKeeper",
+            "a MigrationPlaybook takes a cluster away from it",
+            f"write `zookeeper` into {inventory.path}, or use a DirectoryPlaybook",
+        )
     brokers = {int(node.id) for node in inventory.brokers}
     controllers = {int(node.id) for node in inventory.controllers}
     has = f"{inventory.path} has"

@@ -21,6 +21,7 @@ from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.ports import DirectoryAssigner
+from migrate.model.stage import Stage
 from migrate.observe.sources import Sources
 from migrate.observe.world import SLOW, ClusterObserver
 from migrate.run import journal as journals
@@ -35,7 +36,7 @@ from migrate.run.gatekeeper import RunGate
 from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.journal import Journal
 from migrate.run.last_words import last_words_told
-from migrate.run.locks import LockFile, RunLock
+from migrate.run.locks import HostLocks, LockFile, RunLock
 from migrate.run.staleness import own_step
 from migrate.run.takeover import LOOK as PLACE
 from migrate.run.takeover import found_by, gone_back
@@ -101,6 +102,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     folder = folder_of(sources.inventory, plan)
     _approvals_sound(plan, sources, folder)
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
+    alone = plan.target is Stage.DIRECTORIES  # no ZooKeeper to lock in, and no way back to it
     clock, request = SystemClock(), ParkRequest()
     lock = RunLock(LockFile(folder.path.parent / "lock"), None)
     journal = None
@@ -108,7 +110,9 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     try:
         journal = _open_journal(folder, plan, clock)
         fence = None
-        if RELEASED not in journals.concluded(journal.events):
+        if alone:
+            lock = lock.joined(HostLocks.acquire(node.config for node in sources.inventory.brokers))
+        elif RELEASED not in journals.concluded(journal.events):
             znode = _zookeeper_lock(sources, options.owner, plan.fingerprint, clock)
             lock, fence = lock.joined(znode), znode.fence
         if len(journal.events) == 1:
@@ -134,7 +138,11 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         gate = RunGate(plan, sources.playbook, folder.path, journal, clock, observer, options.listen, request)
         engine = Engine(plan, Machinery(observer, effects, journal, lock, clock, patience, options.listen, gate))
         parking = nullcontext() if options.say is None else parking_on_interrupt(request, options.say)
-        with parking, readiness_noted(observer, journal, clock), last_words_told(journal, sources.services, clock):
+        with (
+            parking,
+            nullcontext() if alone else readiness_noted(observer, journal, clock),
+            last_words_told(journal, sources.services, clock),
+        ):
             engine.run()
     except KeyboardInterrupt:
         if journal is not None:
@@ -193,7 +201,9 @@ def _confirmed(plan: Plan, options: Options) -> None:
     if options.confirm == plan.fingerprint:
         _cluster_named(plan, options)
         return
-    if plan.back:
+    if plan.back and plan.target is Stage.DIRECTORIES:
+        what, why = "the way back was not confirmed", "it restarts every broker that has one of the directories"
+    elif plan.back:
         what, why = "the way back was not confirmed", "it stops the controllers and gives up what they hold"
     else:
         what, why = "the plan has the point of no return in it, and was not confirmed", "after it there is no way back"

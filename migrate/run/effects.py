@@ -14,9 +14,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from migrate.errors import NotSetAside, PlanIsStale, ProcessNotStopped
+from migrate.errors import DirectoryInUse, NotSetAside, PlanIsStale, ProcessNotStopped
 from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX, backup_path
 from migrate.hosts.files import replace_file
+from migrate.hosts.folders import decode_folder
 from migrate.hosts.properties import diff
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
@@ -35,11 +36,13 @@ EFFECTS: Final = (  # all of them, as journal, crash points and docs/guarantees.
     "backup-zookeeper",
     "make-directory",
     "format",
+    "format-directories",
     "stop",
     "start",
     "assign-directories",
     "release-lock",
 )
+SAID: Final = 2000  # characters that a journal keeps of a tool's words
 STOP_TIMEOUT: Final = 330.0  # seconds: Kafka itself gives up controlled shutdown after 300
 
 
@@ -191,6 +194,19 @@ class JournaledEffects:
         """Format a controller's storage."""
         with self._effect("format", str(int(node)), f"cluster {cluster_id}, release {release_version}"):
             self._hands.services.format_storage(node, cluster_id, release_version)
+
+    def format_directories(self, node: NodeId, cluster_id: str, release_version: str) -> None:
+        """Format what is not formatted yet, while the broker is down; what kafka-storage said goes into the journal."""
+        with self._effect("format-directories", str(int(node)), f"cluster {cluster_id}, release {release_version}"):
+            self._hold_down((node,))
+            said = self._hands.services.format_storage(node, cluster_id, release_version, ignore_formatted=True)
+        self.note(f"formatted:{int(node)}", " ".join(said.split())[-SAID:])
+
+    def require_empty(self, node: NodeId, path: str) -> None:
+        """Looked into at the last moment, the broker being down: a replica may have come since the step's own look."""
+        replicas = [name for name in self._hands.files.names(node, path) if decode_folder(name) is not None]
+        if replicas:
+            raise DirectoryInUse(f"replicas lie in it: {', '.join(replicas[:5])}", where=path)
 
     def stop(self, node: NodeId) -> None:
         """Stop a node's process, and wait until it is gone."""

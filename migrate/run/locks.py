@@ -1,4 +1,7 @@
-"""The run's lock: a file in the runs' folder for this host, a znode for everybody, while ZooKeeper is there."""
+"""The run's lock: a file in the runs' folder for this host, a znode for everybody, while ZooKeeper is there.
+
+A cluster without ZooKeeper has its lock on its hosts: a file beside each broker's configuration.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,16 @@ import json
 import os
 import pathlib
 import socket
-from typing import Protocol
+from collections.abc import Iterable
+from typing import Final, Protocol, Self
 
-from migrate.errors import RunLocked
+from migrate.errors import LockLost, RunLocked
+
+HOST_SUFFIX: Final = ".kraft-migrate-lock"
 
 
 class ZookeeperLock(Protocol):
-    """What `migrate.zookeeper.lock` gives."""
+    """What `migrate.zookeeper.lock` gives, and `HostLocks` where there is no ZooKeeper."""
 
     def still_ours(self) -> None:
         """Raise LockLost where it is not."""
@@ -41,6 +47,45 @@ class LockFile:
     def release(self) -> None:
         """Give it back."""
         os.close(self._handle)
+
+    def still_there(self) -> bool:
+        """Is the file that is held the one that another run would lock?"""
+        held = os.fstat(self._handle)
+        try:
+            here = self.path.stat()
+        except OSError:
+            return False
+        return (here.st_dev, here.st_ino) == (held.st_dev, held.st_ino)
+
+
+class HostLocks:
+    """One lock file beside each broker's configuration: two runs of two folders meet there."""
+
+    def __init__(self, files: list[LockFile]) -> None:
+        self._files = files
+
+    @classmethod
+    def acquire(cls, configs: Iterable[str]) -> Self:
+        """All of them, or none; RunLocked where another process holds one."""
+        found: list[LockFile] = []
+        try:
+            for config in configs:
+                found.append(LockFile(pathlib.Path(config + HOST_SUFFIX)))  # noqa: PERF401 - those that were taken are given back
+        except BaseException:
+            cls(found).release()
+            raise
+        return cls(found)
+
+    def still_ours(self) -> None:
+        """Raise LockLost where a file was deleted or replaced: another run could hold the new one."""
+        for file in self._files:
+            if not file.still_there():
+                raise LockLost("the lock file on a broker's host was deleted or replaced", where=str(file.path))
+
+    def release(self) -> None:
+        """Give all of them back; the files stay, empty."""
+        for file in self._files:
+            file.release()
 
 
 class RunLock:

@@ -7,16 +7,19 @@ rendered from a broker's.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from migrate.checks.phase import FLAG
+from migrate.hosts.config import DEFAULT_LOG_DIR, log_dirs
 from migrate.hosts.properties import edit, parse
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 
 ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 DEFAULT_PROTOCOL_MAP: Final = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
+LOG_DIRS: Final = "log.dirs"
 PROTOCOL_MAP: Final = "listener.security.protocol.map"
 
 GONE_IN_KRAFT: Final = (  # keys that a KRaft broker refuses or that would mislead its reader
@@ -149,3 +152,30 @@ def controller(broker: Mapping[str, str], inventory: Inventory, node: Controller
 def finalized_controller(raw: bytes) -> bytes:
     """A controller's file without the flag and without ZooKeeper: the first start with it is the point of no return."""
     return edit(raw, {}, [key for key in parse(raw) if key.startswith("zookeeper.")])
+
+
+def with_directories(raw: bytes, directories: Sequence[str]) -> bytes:
+    """A KRaft broker's file with more log directories, behind those that it has.
+
+    The first of them holds the metadata log where metadata.log.dir does not say otherwise: it stays the first.
+    """
+    values = parse(raw)
+    known = set(map(os.path.normpath, log_dirs(values)))
+    missing = [path for path in directories if os.path.normpath(path) not in known]
+    if not missing:
+        return raw
+    return edit(raw, {LOG_DIRS: ",".join([*_listed(values), *missing])}, ())
+
+
+def without_directories(raw: bytes, directories: Sequence[str]) -> bytes:
+    """The file without them; the others stay as they are spelled."""
+    values = parse(raw)
+    gone = set(map(os.path.normpath, directories))
+    kept = [path for path in _listed(values) if os.path.normpath(path) not in gone]
+    return raw if kept == _listed(values) else edit(raw, {LOG_DIRS: ",".join(kept)}, ())
+
+
+def _listed(values: Mapping[str, str]) -> list[str]:
+    """log.dirs as the file spells them."""
+    listed = values.get(LOG_DIRS) or values.get("log.dir") or DEFAULT_LOG_DIR
+    return [part for part in (entry.strip() for entry in listed.split(",")) if part]

@@ -13,6 +13,7 @@ from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.metadata_logs import MetadataLogs
+from migrate.model.new_directories import alone
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import (
@@ -121,7 +122,9 @@ def replicas_full(world: World) -> Readiness:
 
 def _partitions(world: World) -> int | Unknown:
     """How many partitions there are: by the metadata once it leads, by ZooKeeper before."""
-    if not isinstance(world.kraft, Unknown) and world.kraft.migration_state in LEADS:
+    if not isinstance(world.kraft, Unknown) and (
+        world.kraft.migration_state in LEADS or alone(world.kraft, world.inventory.zookeeper)
+    ):
         return len(world.kraft.partitions)
     if not isinstance(world.zookeeper, Unknown):
         return len(world.zookeeper.partitions)

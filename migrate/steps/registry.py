@@ -11,6 +11,9 @@ from migrate.model.step import Step
 from migrate.steps.assign import AssignDirectories
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
 from migrate.steps.controllers import FormatController, StartControllers
+from migrate.steps.directories.add import AddDirectories, KeepDirectoryFiles
+from migrate.steps.directories.look import CheckDirectories, ProveDirectories
+from migrate.steps.directories.remove import RemoveDirectories
 from migrate.steps.finalize import FinalizeController
 from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy
 from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
@@ -56,6 +59,11 @@ KINDS: Final[Mapping[str, Any]] = {
         StopStuckControllers,
         SetMetadataAside,
         RestartInMigrationMode,
+        CheckDirectories,
+        KeepDirectoryFiles,
+        AddDirectories,
+        RemoveDirectories,
+        ProveDirectories,
     )
 }
 CONVERT: Final[Mapping[str, Any]] = {"int": int, "float": float, "str": str}

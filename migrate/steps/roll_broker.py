@@ -131,10 +131,18 @@ class RollStep(BaseStep):
         effects.note(ended(self.id), "none" if old is None else old.incarnation)
         if isinstance(world.services[NodeId(self.broker)], Running):
             effects.stop(NodeId(self.broker))
+        self.when_stopped(world, effects)
         if not self._edited(world, file):
             target = self.target(world, file.raw)
             effects.write_config(NodeId(self.broker), file.path, target, file.sha256)
+        self.before_start(world, effects)
         effects.start(NodeId(self.broker))
+
+    def when_stopped(self, world: World, effects: Effects) -> None:
+        """What a step does to a stopped broker before its file is written."""
+
+    def before_start(self, world: World, effects: Effects) -> None:
+        """What a step does to a stopped broker whose file is written."""
 
     def process_lives(self, world: World) -> Readiness:
         """The process runs with the file that was written."""

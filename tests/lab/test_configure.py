@@ -92,12 +92,13 @@ def test_every_process_is_described_with_its_own_log(topology: Topology) -> None
     assert "${lab.log}" in LOG4J
 
 
-def test_only_controllers_can_be_formatted(topology: Topology) -> None:
-    """kafka-storage with the same Java and jars."""
+def test_only_nodes_of_kafka_can_be_formatted(topology: Topology) -> None:
+    """kafka-storage with the same Java and jars: of controllers, and of directories that a broker gets."""
     specs = {spec.name: spec for spec in process_specs(topology, JAVA, JARS, (), {})}
-    assert specs["broker-0"].format_argv == specs["zookeeper"].format_argv == ()
-    assert specs["controller-3000"].format_argv[-2:] == ("kafka.tools.StorageTool", "format")
-    assert "/jars/a.jar:/jars/b.jar" in specs["controller-3000"].format_argv
+    assert specs["zookeeper"].format_argv == ()
+    for name in ("controller-3000", "broker-0"):
+        assert specs[name].format_argv[-2:] == ("kafka.tools.StorageTool", "format")
+        assert "/jars/a.jar:/jars/b.jar" in specs[name].format_argv
 
 
 def test_secrets_are_files_of_their_own_made_once(topology: Topology) -> None:

@@ -16,7 +16,7 @@ from migrate.model.history import Event
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.ports import Lock
-from migrate.model.stage import Stage
+from migrate.model.stage import MIGRATION, Stage
 from migrate.model.views import PartitionHealth
 from migrate.model.world import Need, World
 from migrate.plan.build import build
@@ -76,7 +76,7 @@ def test_a_cluster_goes_through_every_stage(tmp_path: Path) -> None:
     assert cluster.finalized
     assert cluster.registered == {0: "kraft", 1: "kraft", 2: "kraft"}
     assert journals.concluded(events) == {step.id for step in plan.steps}
-    assert [event.data["stage"] for event in events if event.name == "stage"] == [stage.label for stage in Stage]
+    assert [event.data["stage"] for event in events if event.name == "stage"] == [stage.label for stage in MIGRATION]
     assert events[-1].name == "end"
     rolls = [entry for entry in cluster.done if entry.startswith(("stop", "assign"))]
     assert rolls == [

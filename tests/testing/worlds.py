@@ -15,7 +15,7 @@ from migrate.model.ids import MIGRATING, DirectoryId, NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, Playbook
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
-from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
+from migrate.model.stage import MIGRATION, DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -88,7 +88,7 @@ def playbook() -> Playbook:
         change="CHG1",
         owner="team",
         sha256="0" * 64,
-        stages=tuple(Stage)[1:],
+        stages=MIGRATION[1:],
         default_policy=DirectoryPolicy.OBSERVE,
         broker_policies={NodeId(2): DirectoryPolicy.DRIVE},
         accept_unavailable=("single-.*",),

@@ -1,0 +1,187 @@
+"""Plans for a KRaft cluster's log directories: more of them, or the same ones away again (pure).
+
+Where the cluster stands is read off the brokers' files: a plan is made of the brokers that still lack, or still have,
+what the playbook names, so that a run which was cut short is planned anew as its rest.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from migrate import __version__, checks
+from migrate.errors import DirectoriesRefused, NothingToPlan
+from migrate.model.detect import Detected
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Playbook
+from migrate.model.new_directories import alone, release_of, version_too_low
+from migrate.model.outcome import Ready, Refused, Unknown
+from migrate.model.plan import Direction, Plan, PlannedStep
+from migrate.model.stage import Stage
+from migrate.model.step import Predicted, Step
+from migrate.model.words import plural
+from migrate.model.world import Need, World
+from migrate.plan.build import planned_step
+from migrate.plan.summary import summarize
+from migrate.steps import facts
+from migrate.steps.directories import gates
+from migrate.steps.directories.add import SEPARATOR, AddDirectories, KeepDirectoryFiles
+from migrate.steps.directories.look import CheckDirectories, ProveDirectories
+from migrate.steps.directories.remove import RemoveDirectories
+
+PLANNED_ON: Final = frozenset(
+    {Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER, Need.NEW_DIRECTORIES}
+)
+SHOWN: Final = 5
+
+
+def build(world: World, playbook: Playbook, *, created: float, back: bool = False) -> Plan:
+    """The plan that gives each broker what it lacks of the playbook's directories; with `back`, takes them away.
+
+    Raises:
+        NothingToPlan: the metadata or a broker's file is not visible, or ZooKeeper is part of the cluster.
+        DirectoriesRefused: a directory cannot be used, or replicas lie in one that is to go.
+    """
+    release = _release(world)
+    due = _due(world, playbook, back=back)
+    refused = list(_against(world, due, back=back))
+    if refused:
+        raise DirectoriesRefused(
+            "; ".join(why for why, _ in refused[:SHOWN]) + _more(len(refused) - SHOWN),
+            where=playbook.path,
+            next_step=next((mend for _, mend in refused if mend), ""),
+        )
+    planned: list[PlannedStep] = []
+    before = Predicted()
+    for step in _steps(due, release, back=back):
+        planned.append(planned_step(step, world, before))
+        before = step.predict(world, before)
+    return Plan(
+        cluster=world.inventory.name,
+        cluster_id=facts.observed(world, ("cluster_id:",))["cluster_id:"],
+        change=playbook.change,
+        tool_version=__version__,
+        created=created,
+        target=Stage.DIRECTORIES,
+        playbook=playbook.path,
+        playbook_sha256=playbook.sha256,
+        inventory=world.inventory.path,
+        steps=tuple(planned),
+        findings=checks.run(world, target=Stage.DIRECTORIES),
+        summary=replace(
+            summarize(world, playbook, Detected(Stage.DIRECTORIES, None, _how(world, due, back=back))),
+            rollback=(_way_back(due),) if due and not back else (),
+        ),
+        direction=Direction.BACK if back else Direction.FORWARD,
+    )
+
+
+def _release(world: World) -> str:
+    if isinstance(world.kraft, Unknown):
+        raise NothingToPlan(
+            f"the metadata cannot be read: {world.kraft.reason}", next_step="make the controllers answer"
+        )
+    if not alone(world.kraft, world.inventory.zookeeper):
+        raise NothingToPlan(
+            f"ZooKeeper is part of this cluster: the metadata says {world.kraft.migration_state.name}",
+            next_step="finish its migration first, with a MigrationPlaybook",
+        )
+    low = version_too_low(world.kraft)
+    if low:
+        raise NothingToPlan(low, next_step=gates.RAISE)
+    release = release_of(world.kraft)
+    if isinstance(release, Unknown):
+        raise NothingToPlan(release.reason, next_step="use a version of this tool that knows it")
+    for node in world.inventory.nodes:
+        found = gates.kraft_file(world, int(node.id))
+        if not isinstance(found, Ready):
+            raise NothingToPlan(str(getattr(found, "reason", found)))
+    return release
+
+
+def _due(world: World, playbook: Playbook, *, back: bool) -> dict[int, tuple[str, ...]]:
+    """Broker -> what it lacks of its directories, or has of them still."""
+    due: dict[int, tuple[str, ...]] = {}
+    for broker in gates.brokers(world):
+        here = gates.listed(world, broker)
+        if isinstance(here, Unknown):
+            raise NothingToPlan(here.reason)
+        wanted = playbook.new_directories.get(NodeId(broker), ())
+        paths = tuple(path for path in wanted if (os.path.normpath(path) in here) is back)
+        if paths:
+            due[broker] = paths
+    return due
+
+
+def _against(world: World, due: dict[int, tuple[str, ...]], *, back: bool) -> Iterator[tuple[str, str]]:
+    """What speaks against it already, and what would mend it."""
+    for broker, paths in due.items():
+        if not back:
+            yield from _told(gates.fit_to_format(world, broker, paths), "")
+            continue
+        yield from _told(gates.not_metadata(world, broker, paths), "")
+        replicas = gates.moves(world, broker, paths)
+        mend = moves_away(world, broker, replicas) if replicas else ""
+        yield from _told(gates.holds_nothing(world, broker, paths), mend)
+
+
+def _told(found: object, mend: str) -> Iterator[tuple[str, str]]:
+    if isinstance(found, Refused | Unknown):
+        yield found.reason, mend
+
+
+def moves_away(world: World, broker: int, replicas: Iterable[str]) -> str:
+    """How kafka-reassign-partitions moves them into another directory of that broker, in words and as its JSON."""
+    here = gates.listed(world, broker)
+    keep = "DIRECTORY" if isinstance(here, Unknown) else here[0]
+    names = list(replicas)
+    entries = ",".join(_entry(world, broker, name, keep) for name in names[:SHOWN])
+    rest = f" ({len(names) - SHOWN} more of their kind)" if len(names) > SHOWN else ""
+    return (
+        f"move them with `kafka-reassign-partitions.sh --bootstrap-server HOST:PORT --reassignment-json-file FILE "
+        f'--execute`, FILE being {{"version":1,"partitions":[{entries}]}}{rest}; `--verify` it, then plan again'
+    )
+
+
+def _entry(world: World, broker: int, name: str, keep: str) -> str:
+    topic, _, number = name.rpartition("-")
+    nodes: list[int] = [broker]
+    if not isinstance(world.kraft, Unknown):
+        columns = world.kraft.partitions
+        for row in columns.rows_of(broker):
+            if (columns.topic[row], columns.partition[row]) == (topic, int(number)):
+                nodes = columns.replicas[row]
+    places = ",".join(f'"{keep}"' if node == broker else '"any"' for node in nodes)
+    listed = ",".join(map(str, nodes))
+    return f'{{"topic":"{topic}","partition":{number},"replicas":[{listed}],"log_dirs":[{places}]}}'
+
+
+def _steps(due: dict[int, tuple[str, ...]], release: str, *, back: bool) -> Iterator[Step]:
+    yield CheckDirectories()
+    yield from (KeepDirectoryFiles(broker) for broker in due)
+    for broker, paths in due.items():
+        joined = SEPARATOR.join(paths)
+        yield RemoveDirectories(broker, joined) if back else AddDirectories(broker, joined, release)
+    yield ProveDirectories("no" if back else "yes")
+
+
+def _how(world: World, due: dict[int, tuple[str, ...]], *, back: bool) -> str:
+    brokers = len(gates.brokers(world))
+    word = "still have some of" if back else "lack some of"
+    return f"KRaft alone; {len(due)} of {plural(brokers, 'broker')} {word} the playbook's directories"
+
+
+def _way_back(due: dict[int, tuple[str, ...]]) -> dict[str, str]:
+    return {
+        "stage": Stage.DIRECTORIES.label,
+        "procedure": "`rollback plan` with this playbook: the same roll the other way, while no replica lies in them",
+        "rolls": "1",
+        "restarts": str(len(due)),
+        "controller_gap": "none",
+    }
+
+
+def _more(number: int) -> str:
+    return f" (and {number} more)" if number > 0 else ""

@@ -1,0 +1,199 @@
+"""`kind: DirectoryPlaybook`: which brokers of a KRaft cluster get which log directories, and when it may happen.
+
+Relative paths are relative to the file, as everywhere in a playbook; on real hosts they are absolute.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Annotated, ClassVar, Final, Literal
+
+from pydantic import AfterValidator, Field
+
+from migrate.model.approvals import ApprovalPolicy
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Inventory, Playbook
+from migrate.model.policies import ErrorBudget, HealthPolicy, Pace
+from migrate.model.stage import DirectoryPolicy, Stage
+from migrate.playbook.acting import approval_faults, closed_faults, key_faults, window_faults
+from migrate.playbook.approvals import ApprovalSection, ApprovalsSection
+from migrate.playbook.document import Document
+from migrate.playbook.fields import Duration, FilePath, Metadata, Name, Section, Text
+from migrate.playbook.problems import Fault, Location, refuse
+from migrate.playbook.schema import Availability, Cluster, Health, Probes, Rollback, Rollout, budget_of
+from migrate.playbook.windows import WindowSection
+
+LABEL: Final = Stage.DIRECTORIES.label
+
+
+def _log_dir(path: str) -> str:
+    if "," in path or path != path.strip() or "\\" in path:
+        raise ValueError("log.dirs is a list with commas: a path in it has none, and no space around it")
+    return path
+
+
+LogDir = Annotated[FilePath, AfterValidator(_log_dir)]
+
+
+class NewDirectories(Section):
+    """The directories: `add` for every broker, or a list of its own for one; `[]` leaves a broker as it is."""
+
+    add: list[LogDir] = Field(default_factory=list)
+    brokers: dict[Text, list[LogDir]] = Field(default_factory=dict)
+    accept_volatile: list[Literal["tmpfs", "ramfs", "overlay"]] = Field(default_factory=list)
+
+
+class DirectoryPolicies(Section):
+    """Policies of the roll; the same as in a MigrationPlaybook."""
+
+    availability: Availability = Availability()
+    rollout: Rollout = Rollout()
+    health: Health = Health()
+    probes: Probes | None = None
+    no_progress_timeout: Annotated[Duration, Field(ge=10)] = 600.0
+
+
+class DirectorySpec(Section):
+    """The whole intent."""
+
+    later: ClassVar[Mapping[str, str]] = {
+        "controllers": "they keep their one metadata directory",
+        "stages": "there is one: all brokers, one at a time",
+        "remove": "`kraft-migrate rollback plan` with this playbook takes the directories away again",
+    }
+    cluster: Cluster
+    directories: NewDirectories
+    policy: DirectoryPolicies = DirectoryPolicies()
+    windows: dict[Name, WindowSection] = Field(default_factory=dict)
+    window: Name | None = None
+    approvals: ApprovalsSection = ApprovalsSection()
+    approval: ApprovalSection | None = None
+    rollback: Rollback = Rollback()
+
+
+class DirectoryPlaybook(Section):
+    """Gives the brokers of a KRaft cluster more log directories, one broker at a time."""
+
+    api_version: Annotated[Literal["kraft-migrate/v1"], Field(alias="apiVersion")]
+    kind: Literal["DirectoryPlaybook"]
+    metadata: Metadata
+    spec: DirectorySpec
+
+
+def directory_playbook(document: Document, parsed: DirectoryPlaybook, inventory: Inventory) -> Playbook:
+    """The playbook as every part of a run knows one; raises DocumentInvalid with every problem, each with its place.
+
+    The inventory is needed, because `add` is for every broker in it.
+    """
+    spec = parsed.spec
+    refuse(document, [*faults(spec), *faults_between(spec, inventory)])
+    near = document.path.absolute().parent
+    expect = spec.cluster.expect
+    return Playbook(
+        name=parsed.metadata.name,
+        path=str(document.path.absolute()),
+        change=parsed.metadata.change or "",
+        owner=parsed.metadata.owner or "",
+        sha256=document.sha256,
+        stages=(Stage.DIRECTORIES,),
+        default_policy=DirectoryPolicy.OBSERVE,
+        broker_policies={},
+        accept_unavailable=tuple(spec.policy.availability.accept_unavailable),
+        accepted_differences=(),
+        no_progress_seconds=spec.policy.no_progress_timeout,
+        soak_seconds=0.0,
+        keep_zookeeper="",
+        lock_path="",
+        expect_cluster_id=expect.cluster_id,
+        expect_brokers=tuple(NodeId(number) for number in expect.brokers) if expect.brokers else None,
+        inventory=inventory.path,
+        windows={name: section.window(name) for name, section in spec.windows.items()},
+        stage_windows={Stage.DIRECTORIES: spec.window} if spec.window else {},
+        rollback_window=spec.rollback.window or "",
+        approvals=directory_approvals(spec),
+        health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
+        budget=_budget(spec, near),
+        pace=Pace(spec.policy.rollout.node_estimate),
+        accept_volatile=tuple(spec.directories.accept_volatile),
+        new_directories=_wanted(spec.directories, inventory, near),
+    )
+
+
+def _wanted(section: NewDirectories, inventory: Inventory, near: Path) -> dict[NodeId, tuple[str, ...]]:
+    """Broker -> its directories, absolute; brokers that get none are left out."""
+    found = {}
+    for broker in inventory.brokers:
+        paths = section.brokers.get(str(int(broker.id)), section.add)
+        if paths:
+            found[broker.id] = tuple(os.path.normpath(near / path) for path in paths)
+    return found
+
+
+def directory_approvals(spec: DirectorySpec) -> ApprovalPolicy:
+    """The approvals of a DirectoryPlaybook: of its one stage, and of the way back."""
+    asked = {LABEL: spec.approval, "rollback": spec.rollback.approval}
+    return ApprovalPolicy(
+        rules={name: section.rule() for name, section in asked.items() if section is not None},
+        keys=dict(spec.approvals.keys),
+        groups={name: tuple(members) for name, members in spec.approvals.groups.items()},
+        signed=spec.approvals.signed == "required",
+    )
+
+
+def _budget(spec: DirectorySpec, near: Path) -> ErrorBudget | None:
+    probes = spec.policy.probes
+    if probes is None:
+        return None
+    return ErrorBudget(os.path.normpath(near / probes.history), *budget_of(probes.error_budget))
+
+
+# -- rules over several keys ---------------------------------------------------------------------------------------
+def faults(spec: DirectorySpec) -> Iterator[Fault]:
+    """Of the file alone: no directory twice, ids are ids, something is asked for."""
+    section = spec.directories
+    lists: list[tuple[Location, list[str]]] = [(("spec", "directories", "add"), list(section.add))]
+    lists += [(("spec", "directories", "brokers", text), list(paths)) for text, paths in section.brokers.items()]
+    for at, paths in lists:
+        seen: set[str] = set()
+        for index, path in enumerate(paths):
+            if os.path.normpath(path) in seen:
+                yield Fault((*at, index), f"the directory {path} stands twice")
+            seen.add(os.path.normpath(path))
+    for text in section.brokers:
+        if not text.isascii() or not text.isdigit() or (text[0] == "0" and text != "0") or int(text[:11]) >= 2**31:
+            yield Fault(("spec", "directories", "brokers", text), f"{text!r} is no broker id")
+    yield from _acting_faults(spec)
+    if not section.add and not any(section.brokers.values()):
+        yield Fault(
+            ("spec", "directories"), "no directory is named", next_step="name them under `add`, or for single brokers"
+        )
+
+
+def _acting_faults(spec: DirectorySpec) -> Iterator[Fault]:
+    """When and by whose word: the same rules as in a MigrationPlaybook."""
+    yield from closed_faults(spec)
+    yield from window_faults(spec, ("spec",), spec.window)
+    yield from approval_faults(spec, ("spec",), spec.approval)
+    yield from window_faults(spec, ("spec", "rollback"), spec.rollback.window)
+    yield from approval_faults(spec, ("spec", "rollback"), spec.rollback.approval)
+    yield from key_faults(spec)
+
+
+def faults_between(spec: DirectorySpec, inventory: Inventory) -> Iterator[Fault]:
+    """Against the inventory: brokers that are there, the cluster that is expected."""
+    brokers = {int(node.id) for node in inventory.brokers}
+    has = f"{inventory.path} has {sorted(brokers)}"
+    for text in spec.directories.brokers:
+        if text.isascii() and text.isdigit() and int(text[:11]) not in brokers:
+            yield Fault(("spec", "directories", "brokers", text), f"broker {text} is not in the inventory", has)
+    expect = spec.cluster.expect
+    if expect.brokers is not None and set(expect.brokers) != brokers:
+        yield Fault(("spec", "cluster", "expect", "brokers"), f"expected are the brokers {sorted(expect.brokers)}", has)
+    if expect.cluster_id and inventory.expect_cluster_id and expect.cluster_id != inventory.expect_cluster_id:
+        yield Fault(
+            ("spec", "cluster", "expect", "cluster_id"),
+            f"expected is cluster {expect.cluster_id}",
+            f"{inventory.path} expects {inventory.expect_cluster_id}",
+        )

@@ -1,0 +1,237 @@
+"""Gates of log directories that KRaft brokers get or give back (pure)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from migrate import checks
+from migrate.checks.phase import roles_of
+from migrate.hosts.config import log_dirs, metadata_log_dir
+from migrate.model.findings import Severity
+from migrate.model.ids import NodeId
+from migrate.model.new_directories import NewDirectory, against_format, alone, unproven, version_too_low
+from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown
+from migrate.model.stage import Stage
+from migrate.model.views import BrokerDisks, ConfigFile, MetaProperties
+from migrate.model.world import World
+from migrate.steps import facts, gates
+from migrate.steps.roll_broker import can_be_unfenced
+
+# of a stopped broker whose file was written: nobody tells its list, and what is new may not be formatted yet
+HALF_DONE: Final = frozenset({"B-DIR-20", "B-DIR-24"})
+RAISE: Final = (
+    "raise it first, with `kafka-features.sh --bootstrap-server HOST:PORT upgrade --metadata 3.9` (it cannot go back "
+    "over a change of the metadata's format): we never do"
+)
+
+
+def brokers(world: World) -> tuple[int, ...]:
+    """The inventory's brokers."""
+    return tuple(int(node.id) for node in world.inventory.brokers)
+
+
+def kraft_alone(world: World) -> Readiness:
+    """KRaft and nothing beside it: in the metadata, in every registration, in every file."""
+    if isinstance(world.kraft, Unknown):
+        return world.kraft
+    if not alone(world.kraft, world.inventory.zookeeper):
+        return Refused(
+            f"the metadata says {world.kraft.migration_state.name}: ZooKeeper is part of this cluster; finish its "
+            "migration first, with a MigrationPlaybook"
+        )
+    for broker in brokers(world):
+        found = world.kraft.brokers.get(NodeId(broker))
+        if found is None or found.migrating:
+            was = "is not registered" if found is None else "is registered as a migrating ZooKeeper broker"
+            return Refused(f"broker {broker} {was} in the metadata")
+    return gates.first(*(kraft_file(world, int(node.id)) for node in world.inventory.nodes))
+
+
+def kraft_file(world: World, node: int) -> Readiness:
+    """Its file is a KRaft broker's or a KRaft controller's, of one role, and names no ZooKeeper."""
+    file = facts.config(world, node)
+    if not isinstance(file, ConfigFile):
+        return file if isinstance(file, Unknown) else Unknown(f"{file.path} does not exist")
+    roles = roles_of(file.values)
+    wanted = "broker" if node in brokers(world) else "controller"
+    if len(roles) > 1:
+        return Refused(
+            f"{file.path}: process.roles is {','.join(sorted(roles))}: a node of both roles is not supported, because "
+            "its restart takes a voter of the quorum away with the broker",
+        )
+    if roles != {wanted}:
+        return Refused(f"{file.path} is no KRaft {wanted}'s: process.roles is {','.join(roles) or 'not set'}")
+    left = [key for key in file.values if key.startswith("zookeeper.")]
+    return Refused(f"{file.path} still names ZooKeeper ({left[0]})") if left else Ready()
+
+
+def version_fits(world: World) -> Readiness:
+    """Directories can be in the metadata."""
+    if isinstance(world.kraft, Unknown):
+        return world.kraft
+    problem = version_too_low(world.kraft)
+    return Refused(f"{problem}; {RAISE}") if problem else Ready()
+
+
+def of_broker(world: World, broker: int) -> tuple[NewDirectory, ...] | Unknown:
+    """The directories that the playbook names for it, as its host shows them."""
+    if isinstance(world.new_directories, Unknown):
+        return world.new_directories
+    return world.new_directories.get(NodeId(broker), Unknown(f"those of broker {broker} were not looked at"))
+
+
+def entries(world: World, broker: int, wanted: Sequence[str]) -> tuple[NewDirectory, ...] | Unknown:
+    """Those of them that a step is about; Unknown where the look does not know one."""
+    found = of_broker(world, broker)
+    if isinstance(found, Unknown):
+        return found
+    known = {entry.path: entry for entry in found}
+    missing = [path for path in wanted if path not in known]
+    if missing:
+        return Unknown(f"{missing[0]} of broker {broker} was not looked at: the playbook does not name it")
+    return tuple(known[path] for path in wanted)
+
+
+def fit_to_format(world: World, broker: int, wanted: Sequence[str]) -> Readiness:
+    """They are there, healthy, empty, and nobody else's."""
+    if isinstance(world.kraft, Unknown):
+        return world.kraft
+    found = entries(world, broker, wanted)
+    if isinstance(found, Unknown):
+        return found
+    for entry in found:
+        against = "; ".join(against_format(entry, NodeId(broker), world.kraft.cluster_id))
+        if against:
+            return Refused(f"{entry.path} cannot become a log directory of broker {broker}: {against}")
+        if unproven(entry):
+            return Unknown(f"{entry.path}: {unproven(entry)}")
+    return Ready()
+
+
+def formatted(world: World, broker: int, wanted: Sequence[str]) -> bool | Unknown:
+    """Has each of them a meta.properties with ids?"""
+    found = entries(world, broker, wanted)
+    if isinstance(found, Unknown):
+        return found
+    return all(isinstance(entry.directory.meta, MetaProperties) and entry.directory.id is not None for entry in found)
+
+
+def none_half_done_but(world: World, stage: Stage, broker: int, paths: Sequence[str]) -> Readiness:
+    """No finding that half a change looks like, but of that broker, or of these directories of it."""
+    own = {f"broker {broker}", *(f"broker {broker}: {path}" for path in paths)}
+    for finding in checks.run(world, target=stage):
+        if finding.code in HALF_DONE and finding.severity is Severity.BLOCKER and finding.about not in own:
+            return Refused(f"{finding.code} {finding.about}: {finding.message}", (finding.code,))
+    return Ready()
+
+
+def wanted_of(world: World, broker: int) -> tuple[str, ...] | Unknown:
+    """The directories that the playbook names for it, normalized; () for none."""
+    if isinstance(world.playbook, Unknown):
+        return world.playbook
+    return tuple(map(os.path.normpath, world.playbook.new_directories.get(NodeId(broker), ())))
+
+
+def listed(world: World, broker: int) -> tuple[str, ...] | Unknown:
+    """log.dirs of its file, normalized."""
+    file = facts.config(world, broker)
+    if not isinstance(file, ConfigFile):
+        return Unknown(f"the file of broker {broker} cannot be seen")
+    return tuple(map(os.path.normpath, log_dirs(file.values)))
+
+
+def metadata_log_stays(world: World, broker: int) -> Readiness:
+    """The broker's copy of the metadata log lies in one directory, the one that its file makes it lie in."""
+    file = facts.config(world, broker)
+    if not isinstance(file, ConfigFile):
+        return Unknown(f"the file of broker {broker} cannot be seen")
+    disks = Unknown("not looked at") if isinstance(world.disks, Unknown) else world.disks.get(NodeId(broker))
+    if not isinstance(disks, BrokerDisks):
+        return Unknown(f"the disks of broker {broker} were not looked at")
+    wanted = metadata_place(file)
+    every = [*disks.directories, *([disks.metadata_directory] if disks.metadata_directory else [])]
+    here = [entry.path for entry in every if entry.holds_metadata_log]
+    if [os.path.normpath(path) for path in here] == [wanted]:
+        return Ready()
+    return Refused(f"the metadata log of broker {broker} lies in {here or 'no directory'}, its file says {wanted}")
+
+
+def metadata_place(file: ConfigFile) -> str:
+    """metadata.log.dir, else the first of log.dirs (`KafkaConfig.metadataLogDir`)."""
+    apart = metadata_log_dir(file.values) or file.values.get("metadata.log.dir", "").strip()
+    return os.path.normpath(apart or log_dirs(file.values)[0])
+
+
+def all_proven(world: World) -> Readiness:
+    """Every broker: healthy directories, as registered, every replica VERIFIED, the metadata log where it belongs."""
+    return gates.first(
+        *(gates.disks_healthy(world, broker) for broker in brokers(world)),
+        *(can_be_unfenced(world, broker) for broker in brokers(world)),
+        *(metadata_log_stays(world, broker) for broker in brokers(world)),
+    )
+
+
+def holds_nothing(world: World, broker: int, wanted: Sequence[str]) -> Readiness:
+    """No replica lies in them, none is assigned to them; one that is being deleted is waited for."""
+    found = entries(world, broker, wanted)
+    if isinstance(found, Unknown):
+        return found
+    if isinstance(world.kraft, Unknown):
+        return world.kraft
+    for entry in found:
+        rows = entry.directory.replicas
+        folders = [name for name, kind in zip(rows.folder, rows.kind, strict=True) if kind != "deleted"]
+        if entry.directory.problem:
+            return Unknown(f"{entry.path} of broker {broker} {entry.directory.problem}")
+        if folders or assigned(world, broker, str(entry.directory.id or "")):
+            names = folders or assigned(world, broker, str(entry.directory.id or ""))
+            return Refused(f"{entry.path} of broker {broker} holds {len(names)} replicas: {', '.join(names[:5])}")
+        if rows.folder:
+            return NotYet(
+                f"{entry.path} of broker {broker} to be without deleted replicas ({rows.folder[0]})",
+                f"broker {broker}",
+                "nothing: they go by themselves after log.segment.delete.delay.ms",
+                progress=str(len(rows.folder)),
+            )
+    return Ready()
+
+
+def assigned(world: World, broker: int, directory: str) -> list[str]:
+    """Replicas of the broker that the metadata has in that directory."""
+    if isinstance(world.kraft, Unknown) or not directory:
+        return []
+    columns = world.kraft.partitions
+    rows = ((row, columns.replicas[row].index(broker)) for row in columns.rows_of(broker))
+    return [
+        f"{columns.topic[row]}-{columns.partition[row]}"
+        for row, place in rows
+        if columns.directories[row][place : place + 1] == [directory]
+    ]
+
+
+def moves(world: World, broker: int, wanted: Sequence[str]) -> tuple[str, ...]:
+    """The replicas that lie in these directories, on disk or by the metadata: what must be moved away first."""
+    found = entries(world, broker, wanted)
+    if isinstance(found, Unknown):
+        return ()
+    names: dict[str, None] = {}
+    for entry in found:
+        rows = entry.directory.replicas
+        listing = zip(rows.topic, rows.partition, rows.kind, strict=True)
+        current = [f"{topic}-{number}" for topic, number, kind in listing if kind == "current"]
+        names |= dict.fromkeys((*current, *assigned(world, broker, str(entry.directory.id or ""))))
+    return tuple(names)
+
+
+def not_metadata(world: World, broker: int, wanted: Sequence[str]) -> Readiness:
+    """None of them is the place of the metadata log, and something is left of log.dirs without them."""
+    file = facts.config(world, broker)
+    if not isinstance(file, ConfigFile):
+        return Unknown(f"the file of broker {broker} cannot be seen")
+    gone = set(map(os.path.normpath, wanted))
+    if metadata_place(file) in gone:
+        return Refused(f"{metadata_place(file)} holds the metadata log of broker {broker}: it cannot be taken away")
+    left = [path for path in log_dirs(file.values) if os.path.normpath(path) not in gone]
+    return Ready() if left else Refused(f"broker {broker} would be left without a log directory")
