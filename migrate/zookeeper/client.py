@@ -42,6 +42,8 @@ LOG: Final = logging.getLogger("migrate.zookeeper")
 IN_FLIGHT: Final = 4  # MultiReads under way at once
 READ_ATTEMPTS: Final = 3
 LEAST_HOSTS: Final = 4
+FEWER: Final = 4  # so many times fewer operations in a request, where the server refuses one for its size
+LEAST_OPERATIONS: Final = 4  # with fewer a MultiRead is not worth it
 PIPELINED: Final = 1024  # single reads under way at once, where the server has no MultiRead
 
 SERVER: Final = re.compile(r"(\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9_.-]+)(:(?P<port>[0-9]{1,5}))?")
@@ -131,6 +133,7 @@ class ZookeeperClient:
         self.connect_string = connect_string
         self.session_timeout = session_timeout
         self.multiread = True  # until the server says that it has none
+        self.operations = MAX_OPERATIONS  # of a MultiRead; fewer once the server refuses that many
         self._connected = threading.Event()
         self._lost_hooks: list[Callable[[], None]] = []
         kazoo.add_listener(self._state_changed)
@@ -237,13 +240,14 @@ class ZookeeperClient:
 
     def _answers_once(self, kind: int, paths: Sequence[str]) -> Sequence[Answer]:
         """A window of MultiReads, or of single reads where the server has no MultiRead (before 3.6)."""
-        if self.multiread:
+        while self.multiread and self.operations >= LEAST_OPERATIONS:
             try:
-                requests = list(chunks(self._absolute(paths), self.pace.at_once(MAX_OPERATIONS)))
+                requests = list(chunks(self._absolute(paths), self.pace.at_once(self.operations)))
                 found = self._windowed(requests, IN_FLIGHT, lambda chunk: self._send_many(kind, chunk))
                 return [*chain.from_iterable(found)]
             except kazoo_errors.BadArgumentsError:
-                LOG.debug("an answer is too large for one MultiRead: reading one by one")
+                self.operations //= FEWER
+                LOG.debug("the server refuses a MultiRead for its size: %d operations from now on", self.operations)
             except kazoo_errors.UnimplementedError:
                 LOG.info("this ZooKeeper has no MultiRead (before 3.6): reading one by one")
                 self.multiread = False

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from kazoo.exceptions import MarshallingError
+from kazoo.exceptions import BadArgumentsError, MarshallingError
 from kazoo.protocol.serialization import GetData
 
 from migrate.zookeeper import multiread
@@ -167,6 +167,47 @@ def test_a_server_without_multiread_is_read_one_by_one(
     assert not client.multiread
     assert client.children(paths) == children
     assert client.data(["/controller"]) == client.data(["/controller"])
+
+
+@pytest.mark.zookeeper
+def test_a_server_that_refuses_large_requests_gets_smaller_ones(
+    client: ZookeeperClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """ZooKeeper 3.9.7 takes a thousand operations at most; whoever takes fewer is asked for fewer from then on."""
+    client.kazoo.create("/a", b"1")
+    paths = [f"/{'a' if number % 3 else 'missing'}" for number in range(9_000)]
+    whole = client.data(paths)
+    read = MultiRead.deserialize
+
+    def limited(request: MultiRead, raw: bytes, offset: int) -> object:
+        if len(request.paths) > 100:
+            raise BadArgumentsError
+        return read(request, raw, offset)
+
+    monkeypatch.setattr(MultiRead, "deserialize", limited)
+    assert client.data(paths) == whole
+    assert client.multiread
+    assert client.operations == multiread.MAX_OPERATIONS // 16
+    asked = client.pace.operations
+    assert client.data(paths) == whole
+    assert client.pace.operations - asked == len(paths), "the second time nothing is refused"
+
+
+@pytest.mark.zookeeper
+def test_a_server_that_refuses_every_request_is_read_one_by_one(
+    client: ZookeeperClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However few operations are in it: nothing is left out."""
+    client.kazoo.create("/a", b"1")
+
+    def refused(*_: object) -> object:
+        raise BadArgumentsError
+
+    monkeypatch.setattr(MultiRead, "deserialize", refused)
+    found = client.data(["/a", "/missing"])
+    assert isinstance(found[0], Znode)
+    assert (found[0].data, found[1]) == (b"1", Absent.MISSING)
+    assert client.children(["/a"]) == [()]
 
 
 @pytest.mark.zookeeper
