@@ -149,6 +149,7 @@ class Rescuer:
             self.append(
                 "effect", {"effect": "elect-leaders", "partitions": [f"{e.topic}-{e.partition}" for e in wanted]}
             )
+            self.still_ours()
             answers = self.controller.elect_leaders(by_topic(wanted))
             self.append("effected", {"effect": "elect-leaders", "answers": len(answers)})
             wrong = {key: code for key, code in answers.items() if code not in ELECTED}

@@ -269,15 +269,29 @@ def test_unseen_metadata_stops_it() -> None:
     assert rescue.cluster.requests == []
 
 
-def test_a_leader_is_elected_where_its_directory_is_back() -> None:
-    """ElectLeaders PREFERRED; nothing is assigned for it."""
+def leaderless_cluster() -> Cluster:
+    """The first partition has no leader, and its directory is back."""
     world = healthy()
     rows = worlds.kraft(world).partitions
-    cluster = Cluster(worlds.with_kraft(world, partitions=replace(rows, leader=[-1, *rows.leader[1:]])))
+    return Cluster(worlds.with_kraft(world, partitions=replace(rows, leader=[-1, *rows.leader[1:]])))
+
+
+def test_a_leader_is_elected_where_its_directory_is_back() -> None:
+    """ElectLeaders PREFERRED; nothing is assigned for it."""
+    cluster, rows = leaderless_cluster(), worlds.kraft(healthy()).partitions
     done = Rescue(cluster).run()
     assert (done.sent, done.elected) == (0, 1)
     assert cluster.elections == [{rows.topic[0]: [rows.partition[0]]}]
     assert worlds.kraft(cluster.world).partitions.leader == rows.leader
+
+
+def test_a_lost_lock_stops_before_the_election() -> None:
+    """Both before and behind the intent."""
+    for question in (1, 2):
+        rescue = Rescue(leaderless_cluster(), lost_at=question)
+        with pytest.raises(LockLost):
+            rescue.run()
+        assert rescue.cluster.elections == []
 
 
 def test_a_partition_without_other_replica_is_named_as_left() -> None:
