@@ -241,20 +241,15 @@ def _same_playbook(plan: Plan, sources: Sources) -> None:
 
 
 def _open_journal(folder: RunFolder, plan: Plan, clock: SystemClock) -> Journal:
-    if not folder.journal.exists():
-        header = {
-            "plan": plan.fingerprint,
-            "tool": __version__,
-            "cluster": plan.cluster,
-            "cluster_id": plan.cluster_id,
-            "change": plan.change,
-            "host": socket.gethostname(),
-        }
-        return Journal.begin(folder.journal, clock.now(), header)
-    journal = Journal.resume(folder.journal)
-    if not journal.events:  # killed while the first line was written
-        folder.journal.unlink()
-        return _open_journal(folder, plan, clock)
+    header = {
+        "plan": plan.fingerprint,
+        "tool": __version__,
+        "cluster": plan.cluster,
+        "cluster_id": plan.cluster_id,
+        "change": plan.change,
+        "host": socket.gethostname(),
+    }
+    journal = Journal.opened(folder.journal, clock.now(), header)
     first = journal.events[0].data
     if first["plan"] != plan.fingerprint or first["tool"] != __version__:
         raise JournalDamaged(

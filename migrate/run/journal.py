@@ -120,6 +120,16 @@ class Journal:
         return journal
 
     @classmethod
+    def opened(cls, path: pathlib.Path, time: float, header: Mapping[str, Any]) -> Journal:
+        """Go on with the journal that is there; begin it where there is none, or a kill left half a first line."""
+        if not path.exists():
+            return cls.begin(path, time, header)
+        journal = cls.resume(path)
+        if not journal.events:
+            journal.append(time, "run", header)
+        return journal
+
+    @classmethod
     def resume(cls, path: pathlib.Path) -> Journal:
         """Go on with a journal; a torn last line is cut off."""
         return cls(path, read(path))

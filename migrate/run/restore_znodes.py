@@ -107,8 +107,7 @@ def put_back(
         )
     folder = pathlib.Path(inventory.runs) / f"restore-{now[:8]}"
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    path = folder / "journal.jsonl"
-    journal = Journal.resume(path) if path.exists() else Journal.begin(path, clock.now(), _header(what, inventory))
+    journal = Journal.opened(folder / "journal.jsonl", clock.now(), _header(what, inventory))
     writer = ZookeeperWriter(client, fence)
     try:
         facts = write_backup(client, str(folder / "before.jsonl.gz"))

@@ -234,6 +234,17 @@ def test_concluded_steps_are_those_that_ended_well(tmp_path: Path) -> None:
     journal.close()
 
 
+@pytest.mark.parametrize("left", [None, b"", b"0000", b'0000004b 12345678 {"data":{'])
+def test_a_journal_that_has_no_first_line_yet_gets_it(left: bytes | None, tmp_path: Path) -> None:
+    """Never begun, or killed while it was: both begin with the header, and a second opening adds nothing."""
+    path = tmp_path / "j"
+    if left is not None:
+        path.write_bytes(left)
+    for _ in range(2):
+        Journal.opened(path, 1.0, {"plan": "p"}).close()
+    assert [(event.name, event.data) for event in journals.read(path).events] == [("run", {"plan": "p"})]
+
+
 def test_lines_can_be_read_by_eye(tmp_path: Path) -> None:
     """Behind length and checksum stands JSON."""
     path, _ = written(tmp_path)
