@@ -145,7 +145,3 @@ class Standing:
     def flagless(self) -> bool:
         """Is there a controller whose file or process lacks the flag?"""
         return any(Flag.OFF in (entry.file, entry.process) for entry in self.controllers)
-
-    def all_brokers(self, mode: Mode) -> bool:
-        """Is every broker, file and process, in that mode?"""
-        return all(entry.file is mode and entry.process is mode for entry in self.brokers)
