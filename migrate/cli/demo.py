@@ -157,7 +157,7 @@ class Demo:
     def _parked(self, plan: Plan, folder: RunFolder) -> int:
         paths = write_reports(plan, folder)
         inventory = self._lab.inventory_path
-        self._lines.say(f"parked after stage {self._options.until.label}; the cluster is running", "bold green")
+        self._lines.say(where_parked(plan.target, self._options.until), "bold green")
         self._lines.print(
             f"report: {paths[0]}\n"
             f"look at it:  kraft-migrate status --inventory {inventory}\n"
@@ -303,6 +303,12 @@ class Demo:
 
     def _remember(self, **facts: Any) -> None:
         write_text(self._state_file, json.dumps({**self._state(), **facts}))
+
+
+def where_parked(reached: Stage, wanted: Stage) -> str:
+    """What is said of a lab that is left running; a plan that was under way may reach further than is wanted now."""
+    beyond = f"further than {wanted.label}, which another --dir would show; " if reached > wanted else ""
+    return f"parked after stage {reached.label}; {beyond}the cluster is running"
 
 
 def ended(folder: RunFolder) -> bool:
