@@ -119,13 +119,24 @@ metadata.log.max.record.bytes.between.snapshots=20000
 """
 
 
+def jmx_options(port: int) -> tuple[str, ...]:
+    """JMX on that loopback port, for whoever is on the host (pure)."""
+    name = "com.sun.management.jmxremote"
+    found = {f"{name}.port": port, f"{name}.rmi.port": port, f"{name}.host": HOST, "java.rmi.server.hostname": HOST}
+    return tuple(
+        f"-D{key}={value}" for key, value in {**found, f"{name}.authenticate": "false", f"{name}.ssl": "false"}.items()
+    )
+
+
 def process_specs(
     topology: Topology, java: Java, jars: KafkaJars, archive_options: Sequence[str], environment: dict[str, str]
 ) -> list[ProcessSpec]:
     """How each process is run, controllers included (pure)."""
+    jmx = {broker.name: jmx_options(broker.jmx_port) for broker in topology.brokers if broker.jmx_port}
 
     def spec(name: str, main: str, node: int | None, heap: str, format_argv: tuple[str, ...] = ()) -> ProcessSpec:
         options = (
+            *jmx.get(name, ()),
             *archive_options,
             *((f"-Djdk.net.hosts.file={topology.hosts_file(name)}",) if topology.proxied else ()),
             f"-Xmx{heap}",

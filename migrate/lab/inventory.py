@@ -44,7 +44,13 @@ def inventory_of(topology: Topology) -> Inventory:
         path=str(topology.inventory),
         zookeeper=topology.zookeeper,
         brokers=tuple(
-            BrokerNode(NodeId(broker.id), HOST, f"{HOST}:{broker.client_port}", str(topology.config(broker.name)))
+            BrokerNode(
+                NodeId(broker.id),
+                HOST,
+                f"{HOST}:{broker.client_port}",
+                str(topology.config(broker.name)),
+                jmx=f"{HOST}:{broker.jmx_port}" if broker.jmx_port else None,
+            )
             for broker in topology.brokers
         ),
         controllers=tuple(

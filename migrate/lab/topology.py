@@ -72,6 +72,7 @@ class Shape:
     controllers: int = 3
     chroot: str = "/kafka"
     proxied: bool = False
+    jmx: bool = False
     kraft: bool = False
 
 
@@ -115,6 +116,7 @@ class Topology:
         found = {} if self.kraft else {self.zookeeper_port: ZOOKEEPER}
         for broker in self.brokers:
             found |= {broker.internal_port: broker.name, broker.client_port: broker.name}
+            found |= {broker.jmx_port: broker.name} if broker.jmx_port else {}
         return found | {controller.port: controller.name for controller in self.controllers}
 
     # -- folders -------------------------------------------------------------------------------------------------
@@ -148,7 +150,7 @@ class Topology:
 def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
     """A topology for that folder on ports that are free now; nothing is written."""
     root = directory.resolve()
-    count = 1 + 2 * shape.brokers + shape.controllers
+    count = 1 + (3 if shape.jmx else 2) * shape.brokers + shape.controllers
     ports = iter(free_ports(count))
     return Topology(
         directory=str(root),
@@ -160,6 +162,7 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
                 next(ports),
                 next(ports),
                 tuple(str(root / "data" / f"broker-{number}" / f"disk{disk}") for disk in range(shape.directories)),
+                next(ports) if shape.jmx else 0,
             )
             for number in range(shape.brokers)
         ),
@@ -248,7 +251,10 @@ def _decode(data: dict[str, Any]) -> Topology:
         data["directory"],
         int(data["zookeeper_port"]),
         data["chroot"],
-        tuple(LabBroker(b["id"], b["internal_port"], b["client_port"], tuple(b["log_dirs"])) for b in data["brokers"]),
+        tuple(
+            LabBroker(b["id"], b["internal_port"], b["client_port"], tuple(b["log_dirs"]), b.get("jmx_port", 0))
+            for b in data["brokers"]
+        ),
         tuple(LabController(c["id"], c["port"], c["metadata_directory"]) for c in data["controllers"]),
         bool(data.get("proxied", False)),
         bool(data.get("kraft", False)),

@@ -52,6 +52,20 @@ class Wanted:
 
     addresses: tuple[str, ...] = ()
     logs: tuple[NodeId, ...] = ()
+    reporters: tuple[NodeId, ...] = ()  # KRaft brokers that have directories to report
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a KRaft broker shows of its AssignReplicasToDirs.
+
+    `queued` is QueuedReplicaToDirAssignments, `later` how many replicas a second look still missed, `log` the lines of
+    its log about such requests.
+    """
+
+    queued: int | Unknown
+    later: int | Unknown
+    log: tuple[str, ...] | Unknown
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +74,7 @@ class Clues:
 
     addresses: Mapping[str, NodeAnswer | Unknown] = field(default_factory=dict)
     logs: Mapping[NodeId, tuple[str, ...] | Unknown] = field(default_factory=dict)
+    reports: Mapping[NodeId, Report] = field(default_factory=dict)
 
 
 NO_CLUES: Final = Clues()

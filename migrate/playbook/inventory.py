@@ -269,4 +269,4 @@ def dump_inventory(inventory: Inventory) -> str:
 
 def _broker(node: BrokerNode, config: str) -> dict[str, Any]:
     found: dict[str, Any] = {"id": int(node.id), "host": node.host, "address": node.address, "config": config}
-    return found | ({"rack": node.rack} if node.rack else {})
+    return found | ({"rack": node.rack} if node.rack else {}) | ({"jmx": node.jmx} if node.jmx else {})

@@ -8,6 +8,7 @@ MIGRATING and UNASSIGNED ones hang; `directories rescue` frees them; mended, the
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -59,6 +60,7 @@ class Story:
     corrected: Any = None
     afterwards: Any = None
     applied: Any = None
+    told: Any = None
     verified: Any = None
     states: Mapping[Partition, str] | None = None
     before: Mapping[Partition, str] | None = None
@@ -146,7 +148,7 @@ def command(*words: str) -> Any:
 def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     """All of it, once."""
     folder = tmp_path_factory.mktemp("hole") / "lab"
-    lab = Lab.create(folder, Shape(directories=2, proxied=True))
+    lab = Lab.create(folder, Shape(directories=2, proxied=True, jmx=True))
     observer = ClusterObserver(Sources(lab.inventory, Unknown("none"), None))
     try:
         lab.up()
@@ -177,6 +179,7 @@ def tell(story: Story) -> Story:
     planned, _ = command("plan", str(lab.playbook_path), "--stage", "kraft-mode")
     plan = str(Path(lab.inventory.runs) / planned["fingerprint"][:8] / "plan.json")
     story.applied = kraft_migrate("apply", plan)
+    story.told = command("status", *inventory)
     make(admin, LATE, 24)
     rows = metadata(story.until(whole)).partitions
     names: dict[str, list[int]] = {}
@@ -284,6 +287,31 @@ def test_the_gate_does_not_let_the_roll_come_that_far(story: Story) -> None:
     (journal,) = [path for path in Path(story.lab.inventory.runs).glob("*/journal.jsonl") if stopped(path)]
     started = {event.data["node"] for event in journals.read(journal).events[: stopped(journal)] if is_start(event)}
     assert started == {"0"}
+
+
+def test_status_tells_the_stall_from_a_first_request_that_was_refused(story: Story) -> None:
+    """Which broker, how many replicas, since when and why; and its queue, over JMX, is not empty."""
+    answer, code = story.told
+    assert code == 0
+    (row,) = answer["waiting"]
+    assert (row["code"], row["nodes"]) == ("S-STUCK-70", [BROKER])
+    assert "report the directories of" in row["waits_for"]
+    assert re.search(r"it sent \d+ at \d{4}-.* and has no answer", row["cause"]), row["cause"]
+    (queue,) = [line for line in row["evidence"] if line.startswith("QueuedReplicaToDirAssignments")]
+    left = int(re.search(r"of (\d+) replicas", row["waits_for"])[1])  # type: ignore[index] # it matches
+    assert queue == f"QueuedReplicaToDirAssignments of broker {BROKER} is {left}"
+    assert f"directories assign {BROKER}" in row["next"]
+
+
+def test_the_broker_reports_exactly_what_nobody_seeded(story: Story) -> None:
+    """A third was assigned before its restart; its own first request holds the other two, and none of the third."""
+    (journal,) = [path for path in Path(story.lab.inventory.runs).glob("*/journal.jsonl") if stopped(path)]
+    note = journals.notes(journals.read(journal).events)[f"assigned-before:{BROKER}"]
+    assigned, replicas = map(int, re.match(r"(\d+) of (\d+) at", note).groups())  # type: ignore[union-attr] # it matches
+    log = story.lab.topology.log(f"broker-{BROKER}").read_text()
+    sent = re.findall(r"maybeSendAssignments: sending (\d+) assignments", log)
+    assert 0 < assigned < replicas
+    assert int(sent[0]) == replicas - assigned
 
 
 def stopped(path: Path) -> int:

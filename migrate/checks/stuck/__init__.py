@@ -14,7 +14,7 @@ from typing import Final
 from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.quorum import VOTERS, voters_of
 from migrate.checks.registry import shown
-from migrate.checks.stuck import brokers, controllers, znodes
+from migrate.checks.stuck import brokers, controllers, reports, znodes
 from migrate.checks.stuck.codes import CODES, DOCS
 from migrate.checks.stuck.logs import telling
 from migrate.checks.stuck.seen import explained, file_of, leader_log, quorum_of, readable
@@ -59,7 +59,9 @@ def wanted(world: World) -> Wanted:
     if isinstance(quorum, Quorum):
         nodes[quorum.leader] = None
     known = {node.id for node in world.inventory.nodes}
-    return Wanted(tuple(_addresses(world, found))[:ADDRESSES], tuple(node for node in nodes if node in known))
+    reporters = tuple(NodeId(node) for entry in found if entry.code == reports.CODE for node in entry.nodes)
+    logs = tuple(node for node in nodes if node in known and node not in reporters)
+    return Wanted(tuple(_addresses(world, found))[:ADDRESSES], logs, reporters)
 
 
 def begun(world: World) -> bool:
@@ -99,9 +101,11 @@ def _found(world: World, clues: Clues) -> Iterator[Explanation]:
     match world.kraft.migration_state:
         case ZkMigrationState.PRE_MIGRATION:
             yield from _before_copy(world, clues, world.kraft, view)
-        case ZkMigrationState.MIGRATION if not isinstance(view, Unknown):
-            yield from znodes.copy_not_noted(world, clues, world.kraft, view)
-            yield from znodes.claim(world, clues, view)
+        case ZkMigrationState.MIGRATION:
+            if not isinstance(view, Unknown):
+                yield from znodes.copy_not_noted(world, clues, world.kraft, view)
+                yield from znodes.claim(world, clues, view)
+            yield from reports.not_reported(world, clues, world.kraft)
         case ZkMigrationState.NONE if world.kraft.offset >= 0:
             yield explained(
                 "S-STUCK-15",

@@ -372,5 +372,18 @@ DOCS: Final = (
         "the driver looks again within a minute, and goes on",
         "KRaftMigrationDriver: it looks again after 60 s at most",
     ),
+    WaitDoc(
+        "S-STUCK-70",
+        "a KRaft broker does not report the directories of its replicas",
+        "DUAL_WRITE",
+        "maybeSendAssignments: sending N assignments; handleResponse: N assignments failed ... (broker's log)",
+        "After its restart into KRaft mode a broker sends the directory of each replica (AssignReplicasToDirs). Its "
+        "first request is refused with STALE_BROKER_EPOCH, every time, and sent again within a second: that is no "
+        "stall. Until they are known, a disk that dies takes these replicas down without a failover.",
+        "See that the broker reaches the active controller; `directories assign BROKER --yes` sends the same from "
+        "outside. Restart no other broker before.",
+        "the broker sends again for ever, with pauses of up to 10 s",
+        "AssignmentsManager; seen with its requests held back",
+    ),
 )
 CODES: Final = {doc.code: doc for doc in DOCS}

@@ -24,6 +24,8 @@ TELLING: Final = tuple(
         r"Unable to register (?:the )?broker",
         r"(?:INVALID_REGISTRATION|INCONSISTENT_CLUSTER_ID|BROKER_ID_NOT_REGISTERED|DUPLICATE_BROKER_REGISTRATION)",
         r"UNSUPPORTED_VERSION",
+        r"maybeSendAssignments: sending \d+ assignments",
+        r"handleResponse: \d+ assignments failed",
         r"Connection to node -?\d+ .*could not be established",
         r"Shutdown broker because",
         r"Exiting Kafka",

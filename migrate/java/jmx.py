@@ -1,0 +1,57 @@
+"""Reads one number over JMX, with Kafka's own `org.apache.kafka.tools.JmxTool`.
+
+Only where JMX is offered without a password: JmxTool takes one on its command line, where everybody on the host reads
+it.  What cannot be read is Unknown, never 0.
+"""
+
+from __future__ import annotations
+
+import re
+import socket
+from typing import Final
+
+from migrate.errors import MigrateError
+from migrate.java.find import find_java
+from migrate.java.jars import cached_jars
+from migrate.java.run import run_tool
+from migrate.model.outcome import Unknown
+
+MAIN: Final = "org.apache.kafka.tools.JmxTool"
+QUEUED: Final = "org.apache.kafka.server:type=AssignmentsManager,name=QueuedReplicaToDirAssignments"
+CONNECT_SECONDS: Final = 1.0
+SECONDS: Final = 15.0  # JmxTool itself tries for 10 s
+
+
+def number(address: str, name: str, attribute: str = "Value") -> int | Unknown:
+    """An attribute of the MBean of that name, at host:port."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), CONNECT_SECONDS).close()
+    except (OSError, ValueError) as error:
+        return Unknown(f"nobody offers JMX at {address}: {error}")
+    jars = cached_jars()
+    if jars is None:
+        return Unknown("Kafka's JmxTool is not in the cache of jars")
+    url = f"service:jmx:rmi:///jndi/rmi://{address}/jmxrmi"
+    words = ("--jmx-url", url, "--object-name", name, "--attributes", attribute)
+    try:
+        done = run_tool(
+            find_java(), jars.classpath, MAIN, (*words, "--one-time", "--report-format", "properties"), SECONDS
+        )
+    except MigrateError as error:
+        return Unknown(f"JMX at {address} was not read: {error.what}")
+    return read(done.output, done.errors, attribute, address)
+
+
+def read(output: str, errors: str, attribute: str, address: str) -> int | Unknown:
+    """The number in what JmxTool said, or why there is none (pure)."""
+    found = re.search(rf"^.*:{re.escape(attribute)}=(-?\d+)(?:\.0)?$", output, re.MULTILINE)
+    if found is not None:
+        return int(found[1])
+    if "No matched attributes" in errors:
+        return Unknown(f"the process at {address} has no such MBean: a broker has it in KRaft mode alone")
+    if "SecurityException" in errors:
+        return Unknown(f"JMX at {address} asks for a password: it is not read then")
+    if "Could not connect" in errors:
+        return Unknown(f"JMX at {address} did not answer")
+    return Unknown(f"JMX at {address} told no {attribute}")

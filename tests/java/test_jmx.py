@@ -1,0 +1,88 @@
+"""One number over JMX: from a real process, or Unknown with the reason, and never 0 for what was not seen."""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from migrate.java import jmx
+from migrate.java.find import find_java
+from migrate.java.jars import kafka_jars
+from migrate.java.run import java_argv
+from migrate.lab.configure import jmx_options
+from migrate.lab.topology import free_ports, is_free
+from migrate.model.outcome import Unknown
+
+THREADS = "java.lang:type=Threading"
+
+
+@pytest.mark.parametrize(
+    ("output", "errors", "found"),
+    [
+        (f"time=1\n{jmx.QUEUED}:Value=118\n", "Trying to connect", 118),
+        (f"{jmx.QUEUED}:Value=0\n", "", 0),
+        (f"{jmx.QUEUED}:Value=7.0\n", "", 7),
+    ],
+)
+def test_the_number_is_read_from_what_the_tool_says(output: str, errors: str, found: int) -> None:
+    """A line of properties."""
+    assert jmx.read(output, errors, "Value", "h:1") == found
+
+
+@pytest.mark.parametrize(
+    ("output", "errors", "why"),
+    [
+        ("", "No matched attributes for the queried objects [x].", "in KRaft mode alone"),
+        ("", "java.lang.SecurityException: Authentication failed! Credentials required", "asks for a password"),
+        ("", "Could not connect to JMX url service:jmx:...", "did not answer"),
+        ("", "", "told no Value"),
+        ("a:Value=NaN\n", "", "told no Value"),
+        ("a:OtherValue=3\n", "", "told no Value"),
+        ("a:Value=\n", "", "told no Value"),
+    ],
+)
+def test_what_is_no_number_is_unknown_with_its_reason(output: str, errors: str, why: str) -> None:
+    """An absent MBean is no empty queue."""
+    found = jmx.read(output, errors, "Value", "h:1")
+    assert isinstance(found, Unknown)
+    assert why in found.reason
+
+
+def test_where_nobody_listens_no_java_is_started() -> None:
+    """Unknown at once, with the address."""
+    (port,) = free_ports(1)
+    for address in (f"127.0.0.1:{port}", "127.0.0.1:", "nonsense"):
+        found = jmx.number(address, THREADS)
+        assert isinstance(found, Unknown)
+        assert address in found.reason
+
+
+@pytest.fixture(scope="module")
+def offered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A ZooKeeper with the lab's JMX options: the address."""
+    port, client = free_ports(2)
+    main = "org.apache.zookeeper.server.ZooKeeperServerMain"
+    words = (str(client), str(tmp_path_factory.mktemp("zookeeper")))
+    argv = java_argv(find_java(), kafka_jars().classpath, main, words, (*jmx_options(port), "-Xmx64m"))
+    with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while is_free(port) or is_free(client):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+        yield f"127.0.0.1:{port}"
+        process.kill()
+
+
+@pytest.mark.zookeeper
+def test_a_real_process_is_asked(offered: str) -> None:
+    """A number that it has, an MBean that it has not, an attribute that is none."""
+    threads = jmx.number(offered, THREADS, "ThreadCount")
+    assert not isinstance(threads, Unknown)
+    assert threads > 3
+    absent = jmx.number(offered, jmx.QUEUED)
+    assert isinstance(absent, Unknown)
+    assert "in KRaft mode alone" in absent.reason
+    assert isinstance(jmx.number(offered, THREADS, "Nothing"), Unknown)
