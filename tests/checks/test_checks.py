@@ -17,7 +17,8 @@ from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, NoFile
 from migrate.model.world import World
-from tests.checks.cases import CASES, SECURED, Case
+from tests.checks.bends import SECURED
+from tests.checks.cases import CASES, Case
 from tests.testing import worlds
 from tests.testing.worlds import with_values, with_zk, world_at
 

@@ -1,0 +1,197 @@
+"""Ways to bend a healthy world, one thing at a time, for a check to notice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
+from migrate.model.ids import DirectoryId, NodeId
+from migrate.model.inventory import AcceptedDifference
+from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
+from migrate.model.outcome import Unknown
+from migrate.model.views import (
+    Directory,
+    MetadataAnswer,
+    MetaMissing,
+    PendingWork,
+    whole_or_unknown,
+)
+from migrate.model.world import World
+from migrate.model.znodes import Malformed, ZnodeAcl, ZnodePart
+from tests.testing import worlds
+from tests.testing.clusters import topic_id, uuid
+from tests.testing.worlds import (
+    with_directory,
+    with_folder,
+    with_kraft,
+    with_live,
+    with_values,
+    with_zk,
+)
+
+Bend = Callable[[World], World]
+
+
+def same(world: World) -> World:
+    """Nothing is bent: the code informs about a healthy world too."""
+    return world
+
+
+def pending(**work: tuple[str, ...]) -> Bend:
+    """Administrative work under way."""
+    return lambda world: with_zk(world, pending=PendingWork(**work))
+
+
+def values(node: int, **changed: str | None) -> Bend:
+    """Keys of a node's file (`__` for a dot)."""
+    return lambda world: with_values(world, node, **changed)
+
+
+def directory(node: int, index: int, **changed: object) -> Bend:
+    """Fields of a log directory."""
+
+    def bend(entry: Directory) -> Directory:
+        return replace(entry, **changed)  # type: ignore[arg-type]
+
+    return lambda world: with_directory(world, node, index, bend)
+
+
+def metadata_apart(meta: MetaMissing) -> Bend:
+    """metadata.log.dir of broker 1 in a place of its own."""
+
+    def bend(world: World) -> World:
+        assert not isinstance(world.disks, Unknown)
+        disks = world.disks[NodeId(1)]
+        assert not isinstance(disks, Unknown)
+        apart = replace(disks.directories[0], path="/meta", meta=meta)
+        return replace(world, disks={**world.disks, NodeId(1): replace(disks, metadata_directory=apart)})
+
+    return bend
+
+
+def column(name: str, row: int, value: object) -> Bend:
+    """One cell of ZooKeeper's partitions."""
+
+    def bend(world: World) -> World:
+        table = worlds.zk(world).partitions
+        cells = list(getattr(table, name))
+        cells[row] = value
+        return with_zk(world, partitions=replace(table, **{name: cells}))
+
+    return bend
+
+
+def endpoints(node: int, *found: str) -> Bend:
+    """A broker's registered endpoints."""
+
+    def bend(world: World) -> World:
+        brokers = dict(worlds.zk(world).brokers)
+        brokers[NodeId(node)] = replace(brokers[NodeId(node)], endpoints=found)
+        return with_zk(world, brokers=brokers)
+
+    return bend
+
+
+def acls(found: dict[str, tuple[ZnodeAcl, ...]]) -> Bend:
+    """ACLs of the znodes that controllers write."""
+    return lambda world: with_zk(world, acls=found)
+
+
+OPEN_READ = ZnodeAcl(1, "world", "anyone")
+
+
+def malformed(path: str, part: ZnodePart) -> Bend:
+    """A znode that is there and cannot be read."""
+
+    def bend(world: World) -> World:
+        view = replace(worlds.zk(world), malformed=(Malformed(path, "it is no JSON", part),))
+        return replace(world, zookeeper=whole_or_unknown(view))
+
+    return bend
+
+
+def then(*bends: Bend) -> Bend:
+    """One bend after another."""
+
+    def bend(world: World) -> World:
+        for each in bends:
+            world = each(world)
+        return world
+
+    return bend
+
+
+def volatile(*kinds: str) -> Bend:
+    """The playbook accepts directories on file systems of these types."""
+
+    def bend(world: World) -> World:
+        assert not isinstance(world.playbook, Unknown)
+        return replace(world, playbook=replace(world.playbook, accept_volatile=kinds))
+
+    return bend
+
+
+def waiting_for_moves(world: World) -> World:
+    """The playbook waits for moves between directories."""
+    assert not isinstance(world.playbook, Unknown)
+    return replace(world, playbook=replace(world.playbook, wait_for_moves=True))
+
+
+def accepting(broker: str, path: str, day: str = "2026-06-30") -> Bend:
+    """On that day the playbook accepts that folder of that broker as stray, until 2027."""
+
+    def bend(world: World) -> World:
+        assert not isinstance(world.playbook, Unknown)
+        entry = AcceptedDifference("W-DIR-07", "broker", broker, path, "known", "CHG1", "2027-01-01")
+        return replace(world, today=day, playbook=replace(world.playbook, accepted_differences=(entry,)))
+
+    return bend
+
+
+def registration(node: int, **changed: object) -> Bend:
+    """Fields of a broker's registration."""
+
+    def bend(world: World) -> World:
+        found = dict(worlds.kraft(world).brokers)
+        found[NodeId(node)] = replace(found[NodeId(node)], **changed)  # type: ignore[arg-type]
+        return with_kraft(world, brokers=found)
+
+    return bend
+
+
+def answers(part: str, node: int, answer: object) -> Bend:
+    """One node's part of the live view."""
+    return lambda world: with_live(world, **{part: {**getattr(worlds.live(world), part), NodeId(node): answer}})
+
+
+def metadata(**changed: object) -> Bend:
+    """Broker 1's Metadata answer."""
+    return answers("metadata", 1, replace(MetadataAnswer((0,), (0, 1, 2), 6, ()), **changed))  # type: ignore[arg-type]
+
+
+def secured(node: int, *, controller: bool) -> Bend:
+    """SASL/PLAIN on the controller listener: brokers call it as User:broker, controllers as User:controller."""
+    user = "controller" if controller else "broker"
+    login = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="{user}" password="p";'
+    changed = {
+        "listener__security__protocol__map": "INTERNAL:PLAINTEXT,CLIENT:SASL_PLAINTEXT,CTL:SASL_PLAINTEXT",
+        "sasl__mechanism__controller__protocol": "PLAIN",
+        "listener__name__ctl__plain__sasl__jaas__config": login,
+    }
+    return values(node, **changed)
+
+
+SECURED = then(
+    *(secured(node, controller=False) for node in (0, 1, 2)),
+    *(secured(node, controller=True) for node in (3000, 3001, 3002)),
+)
+FLAG = "zookeeper__metadata__migration__enable"
+LEDGER = Ledger((LedgerRow("t0", topic_id(0), 0, 1, ReplicaState.MIGRATING, "d", "m"),), 400, "pure")
+DIFF = DiffReport(400, 0, {}, (Difference("topic-config", "t0", "retention.ms", DifferenceClass.DIFFERS, "1", "2"),))
+IDLE = IdleAcceptance(
+    AcceptedDifference("DIFFERS", "topic-config", "t0", "retention.ms", "old", "CHG1", "2026-01-01"), IdleReason.EXPIRED
+)
+MOVES: Bend = lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "future"))  # noqa: E731 - a case's bend
+STRAYED: Bend = lambda w: with_folder(w, 1, 2, ("gone", 4, uuid(98), "current"))  # noqa: E731 - a case's bend
+STRANGER = DirectoryId(uuid(4711))
