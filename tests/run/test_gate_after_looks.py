@@ -71,7 +71,12 @@ def test_a_window_that_closes_while_a_step_waits_for_its_gate_parks(tmp_path: Pa
     evening = replace(NIGHTS, allow=(Dated("2026-12-07T20:00", "2026-12-07T21:30"),), reserve=0.0)
     run = Gated(tmp_path, bound(evening, pace=Pace(60.0), health=HealthPolicy(1)))
     run.cluster.bend = lambda world: unhealthy(world, f"topic-{run.clock.time:.0f}")
-    run.clock.slept = lambda: setattr(run.clock, "time", run.clock.time + 30.0)
+
+    def pass_on() -> None:
+        run.clock.time += 30.0
+        assert run.clock.time < EVENING + HOUR, "it waits on out of hours"
+
+    run.clock.slept = pass_on
     with pytest.raises(RunParked, match="parked before controllers/start-controllers: "):
         run.session()
     assert run.named("waiting")
