@@ -91,6 +91,7 @@ def describe(world: Any, clues: Any = None) -> dict[str, Any]:
         "unhealthy_partitions": _unhealthy(world),
         "waiting": waiting,
         "disks": status_disks.as_values(world),
+        "leaderless": status_disks.leaderless(world),
     }
 
 
@@ -206,6 +207,7 @@ def as_text(answer: Mapping[str, Any]) -> str:
     unhealthy = answer["unhealthy_partitions"]
     lines.append(f"partitions without full ISR or leader: {'unknown' if unhealthy is None else unhealthy}")
     lines += status_disks.as_lines(answer.get("disks", ()))
+    lines += status_disks.leaderless_lines(answer.get("leaderless", ()))
     lines += status_stuck.lines(answer["waiting"])
     if "rollback" in answer:
         from migrate.report import way_back_text

@@ -1,10 +1,12 @@
-"""What `status` says of broken log directories."""
+"""What `status` says of broken log directories, and of the partitions that they leave without a leader."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Final
+
+SHOWN: Final = 5  # partitions by name
 
 
 def as_values(world: Any) -> list[dict[str, Any]]:
@@ -21,3 +23,21 @@ def as_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"disk       {row['effect']}"
         for words in row["do"]:
             yield f"disk       do: {words}"
+
+
+def leaderless(world: Any) -> list[str]:
+    """Partitions without a leader that ElectLeaders brings back: where a replaced disk held the only replica."""
+    from migrate.model.outcome import Unknown
+    from migrate.model.rescue import leaderless as found
+
+    if isinstance(world.kraft, Unknown):
+        return []
+    return [f"{row.topic}-{row.partition}" for row in found(world.kraft)]
+
+
+def leaderless_lines(names: Sequence[str]) -> Iterator[str]:
+    """The same for a person."""
+    if names:
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        yield f"disk     without a leader although a replica is online: {', '.join(names[:SHOWN])}{more}"
+        yield "disk       do: kraft-migrate directories rescue --inventory INVENTORY, it elects them"

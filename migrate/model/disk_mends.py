@@ -17,7 +17,7 @@ from typing import Final
 
 from migrate.model.disk_trouble import ZOOKEEPER_STORED, BrokerMode, Sick, Wrong, effect_of, sick_directories
 from migrate.model.outcome import Unknown
-from migrate.model.views import KraftView, MetaProperties, Running
+from migrate.model.views import KraftView, MetaProperties, Running, Stopped
 from migrate.model.world import World
 
 FETCHED: Final = "it fetches its replicas there anew, those without another replica are lost"
@@ -70,8 +70,7 @@ def _mend(sick: Sick, cluster: str) -> tuple[tuple[str, ...], str]:
             return (_old_disk(sick, start), sentence), command
         case Wrong.NO_IDENTITY:
             sentence, command = _new_disk(sick, cluster, start)
-            old = f"is it the old disk that is missing? With it back, {start}: it goes on where it was"
-            return (old, sentence), command
+            return (f"is it the old disk that is missing? {_back_in_place(sick)}", sentence), command
         case Wrong.BAD_IDENTITY:
             command = _written_anew(sick, cluster)
             return (f"its replicas are still there: `{command}`, then {start}: it goes on where it was",), command
@@ -81,8 +80,7 @@ def _mend(sick: Sick, cluster: str) -> tuple[tuple[str, ...], str]:
             after = runs if isinstance(sick.state, Running) else start
             return (f"`{command}`: the same ids as version 0; then {after}",), command
         case Wrong.OTHER_DISK:
-            old = f"with the old disk back, {start}: it goes on where it was"
-            return (old, f"with the new one, {start}: it registers it, and {FETCHED}; {ELECT}"), ""
+            return (_back_in_place(sick), f"with the new one, {start}: it registers it, and {FETCHED}; {ELECT}"), ""
         case Wrong.OFFLINE:
             return (start,), ""
 
@@ -92,6 +90,17 @@ def _start(sick: Sick) -> str:
     if isinstance(sick.state, Unknown):
         return f"start broker {sick.broker}, or restart it where it runs"
     return f"{'restart' if isinstance(sick.state, Running) else 'start'} broker {sick.broker}"
+
+
+def _back_in_place(sick: Sick) -> str:
+    """The old disk in the place of one that the broker takes for its own.
+
+    First the stop: a broker that shuts down leaves checkpoints and a mark of a clean stop in every directory that it
+    believes to be alive, and on the old disk they would be of other files.
+    """
+    start = f"start broker {sick.broker}" if isinstance(sick.state, Running | Stopped) else _start(sick)
+    stop = f"Stop broker {sick.broker} first, then put" if isinstance(sick.state, Running) else "Put"
+    return f"{stop} the old disk back and mount it, and {start}: it goes on where it was"
 
 
 def _old_disk(sick: Sick, start: str) -> str:

@@ -54,7 +54,7 @@ def test_every_broken_disk_has_a_way_with_the_old_and_one_with_a_new_disk() -> N
     for stage in MODES:
         for bend in (gone, emptied):
             one = told(worlds.world_at(stage), bend)
-            assert "old disk" in one.do[0]
+            assert "the old disk" in one.do[0]
             assert "new disk" in one.do[1]
             assert "those without another replica are lost" in one.do[1]
 
@@ -163,8 +163,21 @@ def test_a_disk_that_is_whole_again_needs_its_broker_restarted() -> None:
 def test_another_disk_may_stay_or_go() -> None:
     """The operator knows which of the two is meant."""
     one = told(worlds.world_at(Stage.SOAK), replaced)
-    assert one.do[0].startswith("with the old disk back")
+    assert one.do[0] == (
+        "Stop broker 1 first, then put the old disk back and mount it, and start broker 1: it goes on where it was"
+    )
     assert one.do[1].startswith("with the new one, restart broker 1")
+
+
+def test_a_running_broker_is_stopped_before_a_disk_comes_back_under_it() -> None:
+    """It would leave a mark of a clean stop on a disk that it did not write."""
+    world = worlds.world_at(Stage.SOAK)
+    assert "Stop broker 1 first" in told(world, emptied).do[0]
+    assert "restart" not in told(world, emptied).do[0]
+    assert "Stop" not in told(with_process(world, 1, Stopped(0)), emptied).do[0]
+    unseen = told(replace(world, services=Unknown("no")), emptied).do[0]
+    assert "start broker 1, or restart it where it runs" in unseen
+    assert "restart broker 1" in told(world, gone).do[0]  # offline: it writes nothing there
 
 
 def test_the_cluster_id_is_taken_from_whoever_knows_it() -> None:
