@@ -225,13 +225,29 @@ def no_topic_id(cluster: Cluster, stack: ExitStack) -> None:
     zookeeper.set(path, original)
 
 
+def stale_migration(cluster: Cluster, zookeeper: KazooClient) -> None:
+    """/migration of an earlier attempt: STOP comes first, before the brokers that are next; without data it hangs."""
+    for epoch, code in ((99, "S-STUCK-01"), (0, "S-STUCK-02")):
+        value = json.loads(zookeeper.get("/migration")[0])
+        value |= {"kraft_metadata_offset": 9000, "kraft_metadata_epoch": epoch}
+        zookeeper.set("/migration", json.dumps(value).encode())
+        found = cluster.status()
+        assert codes(found)[0][0] == code
+        assert found["waiting"][0]["next"].startswith("Stop all controllers now")
+        assert codes(found)[-1] == ("S-STUCK-30", [0, 1, 2])
+    zookeeper.set("/migration", b"")
+    assert codes(cluster.status()) == [("S-STUCK-03", []), ("S-STUCK-30", [0, 1, 2])]
+
+
 def no_flag(cluster: Cluster, stack: ExitStack) -> None:
     """One of three controllers is provisioned without the flag: first it is not there, then it is there without.
 
     From its first start on: a leader that has once seen all of them ready does not look again.
     """
     lab, last = cluster.lab, cluster.lab.topology.controllers[-1]
-    value = json.loads(cluster.zookeeper(stack).get("/cluster/id")[0])
+    zookeeper = cluster.zookeeper(stack)
+    value = json.loads(zookeeper.get("/cluster/id")[0])
+    stale_migration(cluster, zookeeper)
     right = lab.topology.config(last.name).read_bytes()
     assert parse(right)[FLAG] == "true"
     for controller in lab.topology.controllers:
@@ -239,6 +255,7 @@ def no_flag(cluster: Cluster, stack: ExitStack) -> None:
         shutil.rmtree(controller.metadata_directory)
         Path(controller.metadata_directory).mkdir()
         lab.supervisor.format_storage(controller.name, value["id"], "3.9")
+    zookeeper.delete("/migration")  # as the explanations say: with the controllers stopped
     lab.topology.config(last.name).write_bytes(edit(right, {}, [FLAG]))
     for controller in lab.topology.controllers[:-1]:
         lab.supervisor.start(controller.name)
