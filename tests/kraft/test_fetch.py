@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import signal
 import time
 from collections.abc import Iterator
@@ -24,9 +25,11 @@ from migrate.hosts.directories import LocalDisks
 from migrate.kafka.connection import Limits
 from migrate.kafka.controller import ActiveController
 from migrate.kraft.fetch import MetadataReader
+from migrate.model.ids import METADATA_TOPIC
 from migrate.model.inventory import Access
 from migrate.model.secrets import Digester
 from migrate.model.views import BrokerDisks, KraftView
+from migrate.protocol.messages import DESCRIBE_QUORUM
 from migrate.protocol.records.settings import BEGIN_TRANSACTION, END_TRANSACTION
 from tests.kafka.fake_node import Close
 from tests.kraft.fake_quorum import CLUSTER_ID, FakeQuorum, Stored, running, topic
@@ -406,6 +409,15 @@ def on_disk(cluster: KraftCluster) -> dict[tuple[str, int], str]:
     }
 
 
+def observers(cluster: KraftCluster) -> set[int]:
+    """Who reads the metadata without a vote, as the leader tells it."""
+    connection, _ = ActiveController(cluster.inventory).connect()
+    wanted = {"topics": [{"topicName": METADATA_TOPIC, "partitions": [{"partitionIndex": 0}]}]}
+    with contextlib.closing(connection):
+        ((only,),) = (topic["partitions"] for topic in connection.call(DESCRIBE_QUORUM, wanted)["topics"])
+    return {entry["replicaId"] for entry in only["observers"]}
+
+
 @pytest.mark.kafka
 def test_a_real_log_gives_the_directories_that_are_on_the_disks(kraft_cluster: KraftCluster) -> None:
     """Registration, log directories and each replica's directory: what no admin request shows."""
@@ -413,6 +425,7 @@ def test_a_real_log_gives_the_directories_that_are_on_the_disks(kraft_cluster: K
     with MetadataReader(kraft_cluster.inventory, Digester()) as reader:
         wait_for("directories as on disk", lambda: directories(reader.view()) == on_disk(kraft_cluster))
         view = reader.view()
+        assert observers(kraft_cluster) == {BROKER}, "a reader leaves no trace"
     assert view.committed
     assert view.cluster_id == REAL_CLUSTER_ID
     assert view.features["metadata.version"] == 21
