@@ -17,6 +17,7 @@ from migrate import __version__
 from migrate.errors import JournalDamaged, LockHeld, MigrateError, NotConfirmed, PlanIsStale
 from migrate.kafka.controller import ActiveController
 from migrate.model.history import Event
+from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
@@ -124,7 +125,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         crash = CrashPoints()
         assigner = options.wrap_assigner(ActiveController(sources.inventory))
         most = MOST if isinstance(sources.playbook, Unknown) else sources.playbook.assignments_per_request
-        driver = Driver(observer, assigner, clock, lock.still_ours, crash.reach, most)
+        driver = Driver(observer, assigner, clock, lock.still_ours, crash.reach, most, _noted(journal, clock))
         hands = Hands(
             sources.files,
             sources.services,
@@ -153,6 +154,15 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             journal.close()
         _give_back(lock)
     return folder
+
+
+def _noted(journal: Journal, clock: SystemClock) -> Callable[[NodeId, str], None]:
+    """Each request of policy drive stands in the journal before it is sent."""
+
+    def note(broker: NodeId, text: str) -> None:
+        journal.append(clock.now(), "note", {"key": f"sending:{int(broker)}", "value": text})
+
+    return note
 
 
 def _approvals_sound(plan: Plan, sources: Sources, folder: RunFolder) -> None:

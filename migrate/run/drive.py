@@ -45,12 +45,16 @@ GONE: Final = (Code.UNKNOWN_TOPIC_ID, Code.UNKNOWN_TOPIC_OR_PARTITION, Code.NOT_
 Assignments = Mapping[str, tuple[tuple[str, int], ...]]
 
 
+def _log(broker: NodeId, text: str) -> None:
+    LOG.info("assignment of broker %d: %s", broker, text)
+
+
 @dataclass(frozen=True, slots=True)
 class Driver:
     """Sends a broker's directories; `drive` is the effect.
 
-    `still_ours` is asked before each request, for a broker may need many, and minutes; `reached` is told of each that
-    was answered, with its number; `most` is how many replicas a request may hold.
+    `still_ours` is asked before each request, for a broker may need many, and minutes; `tell` is told of each before it
+    is sent, `reached` of each that was answered; `most` is how many replicas a request may hold.
     """
 
     observer: Observer
@@ -59,6 +63,7 @@ class Driver:
     still_ours: Callable[[], None]
     reached: Callable[[str], None] = lambda _: None
     most: int = MOST
+    tell: Callable[[NodeId, str], None] = _log
 
     def drive(self, broker: NodeId) -> str:
         """Send all that is missing; answers what was sent.
@@ -76,7 +81,7 @@ class Driver:
             _still(world, leader)
             size, left = _size(pending), _size(missing)
             requests += 1
-            LOG.info("assignment of broker %d: request %d with %d of %d replicas", broker, requests, size, left)
+            self.tell(broker, f"request {requests} with {size} of {left} replicas")
             tries, answered = self._send(broker, pending, world)
             retries, sent = retries + tries, sent + answered
             self.reached(f"sent:{int(broker)}:{requests}")

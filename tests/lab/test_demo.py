@@ -9,16 +9,19 @@ from __future__ import annotations
 import base64
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient
 from kazoo.client import KazooClient
 
 from migrate.java.find import find_java
@@ -27,21 +30,28 @@ from migrate.java.run import run_tool
 from migrate.kafka.connection import Connection
 from migrate.lab.cluster import Lab
 from migrate.lab.load import find_load
+from migrate.lab.seed import settings_for
 from migrate.lab.seed_data import TOKENS
+from migrate.model.ids import MIGRATING
 from migrate.model.views import Running, Stopped
 from migrate.protocol.messages import DESCRIBE_DELEGATION_TOKEN
 from tests.kraft.logs import rewritten
 from tests.lab.commands import SECONDS, environment, kraft_migrate
+from tests.lab.moving import a_slow_move, throttled
 from tests.testing.explorer.follow import Follower
 from tests.testing.explorer.record import record as record_trace
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+MOVED = "moved"  # the topic whose replica moves between directories
+AT_ONCE = 50  # replicas in a request of policy drive
+SENDING = r"maybeSendAssignments: sending (\d+) assignments"  # a KRaft broker's own report
 
 
-def killed(*words: str, crash: str) -> None:
-    """It dies by SIGKILL, and nobody cleans up after it."""
+def killed(*words: str, crash: str) -> str:
+    """It dies by SIGKILL, and nobody cleans up after it; what it had said until then."""
     ended = kraft_migrate(*words, crash=crash)
     assert ended.returncode == -signal.SIGKILL, ended.stderr[-3000:]
+    return ended.stderr
 
 
 @pytest.fixture(scope="module")
@@ -204,11 +214,24 @@ def test_assess_finds_no_blocker(parked: Parked) -> None:
 
 
 @dataclass(frozen=True)
+class Moving:
+    """What was said while a replica moved between two directories of a broker, before the second roll."""
+
+    broker: int
+    source: Path
+    target: Path
+    refused: subprocess.CompletedProcess[str]  # the plan, where the playbook does not wait
+    waited: str  # what the run said that waited
+    code: int  # how that run ended
+
+
+@dataclass(frozen=True)
 class Finished:
     """The demo at its end."""
 
     directory: Path
     ended: subprocess.CompletedProcess[str]
+    moving: Moving
 
     def run_folder(self) -> Path:
         """The folder of the run that went to the end."""
@@ -219,19 +242,103 @@ class Finished:
         """The report as JSON."""
         return json.loads((self.run_folder() / "report.json").read_text())
 
-    def notes(self) -> list[dict[str, str]]:
-        """The notes of its journal."""
+    def events(self, name: str) -> list[Any]:
+        """The events of that name in its journal."""
         lines = (self.run_folder() / "journal.jsonl").read_text().splitlines()
         events = [json.loads(line.split(" ", 2)[2]) for line in lines]
-        return [event["data"] for event in events if event["event"] == "note"]
+        return [event["data"] for event in events if event["event"] == name]
+
+    def notes(self) -> list[dict[str, str]]:
+        """The notes of its journal."""
+        return self.events("note")
+
+
+def said_until(words: tuple[str, ...], crash: str, at: str, then: Callable[[], None]) -> tuple[str, int]:
+    """Run it to its end; as soon as a line with that text is said something is done.  What was said, and the code."""
+    command, said = [sys.executable, "-m", "migrate", *words], ""
+    with subprocess.Popen(
+        command, env=environment(crash), stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as run:
+        assert run.stderr is not None
+        done = False
+        for line in run.stderr:
+            said += line
+            if at in line and not done:
+                done = True
+                then()
+        run.wait(timeout=SECONDS)
+        return said, run.returncode
+
+
+def moved_and_killed(lab: Lab, words: tuple[str, ...]) -> Moving:
+    """A move holds the second roll; when it has ended, the run dies behind the first request of policy drive."""
+    with a_slow_move(lab, MOVED) as (broker, source, target):
+        refused = kraft_migrate("plan", str(lab.playbook_path), "--stage", "kraft-mode")
+        text = lab.playbook_path.read_text()
+        wishes = f"moves: wait\n      assignments_per_request: {AT_ONCE}\n      accept_volatile:"
+        lab.playbook_path.write_text(text.replace("accept_volatile:", wishes, 1))
+        admin = AdminClient({**settings_for(lab.topology), "log_level": 3})
+        waited, code = said_until(words, "sent:2:1", "between directories", lambda: throttled(admin, broker, None))
+    return Moving(broker, source, target, refused, waited, code)
 
 
 @pytest.fixture(scope="module")
 def finished(parked: Parked) -> Finished:
-    """Killed once more with broker 2 stopped in the second roll, then to the end."""
+    """Held by a move, killed in an assignment, killed with broker 2 stopped in the second roll, then to the end."""
     words = ("lab", "demo", "--dir", str(parked.directory))
+    moving = moved_and_killed(Lab.open(parked.directory), words)
     killed(*words, crash="after:stop:2")
-    return Finished(parked.directory, kraft_migrate(*words))
+    return Finished(parked.directory, kraft_migrate(*words), moving)
+
+
+def test_a_move_between_directories_holds_the_second_roll(finished: Finished) -> None:
+    """Refused where the playbook does not wait, with the replica and both directories; nothing was planned."""
+    moving = finished.moving
+    said = " ".join((moving.refused.stdout + moving.refused.stderr).split())
+    assert moving.refused.returncode == 3, said[-3000:]
+    assert "B-DIR-12" in said
+    assert f"{MOVED}-0 on broker {moving.broker} from {moving.source} to {moving.target}" in said
+
+
+def test_a_move_is_waited_for_and_the_roll_goes_on_when_it_has_ended(finished: Finished) -> None:
+    """Where the playbook says so: with what moves, and how far it is.  Then the replica lies where it was to go."""
+    moving = finished.moving
+    assert f"{MOVED}-0 on broker {moving.broker} from {moving.source} to {moving.target} (" in moving.waited
+    assert (moving.target / f"{MOVED}-0").is_dir()
+    assert not (moving.source / f"{MOVED}-0").exists()
+
+
+def test_an_assignment_killed_behind_its_first_request_sends_no_replica_twice(finished: Finished) -> None:
+    """The next process sends the rest alone; in the log each replica of broker 2 got its directory once."""
+    assert finished.moving.code == -signal.SIGKILL, finished.moving.waited[-3000:]
+    noted = [note["value"] for note in finished.notes() if note["key"] == "sending:2"]
+    first, total = map(int, re.fullmatch(r"request 1 with (\d+) of (\d+) replicas", noted[0]).groups())  # type: ignore[union-attr] # it matches
+    assert first == AT_ONCE < total
+    note = next(note["value"] for note in finished.notes() if note["key"] == "assigned:2")
+    assert note.startswith(f"{total - first} replicas in {-(-(total - first) // AT_ONCE)} requests")
+    folder = Path(Lab.open(finished.directory).topology.controllers[0].metadata_directory, "__cluster_metadata-0")
+    times = assignments_in_the_log(dumped_by_kafka(folder), 2)
+    assert len(times) >= total
+    assert set(times.values()) == {1}
+
+
+def test_what_stood_in_the_log_before_each_registration_is_proven_in_the_run(finished: Finished) -> None:
+    """Driven: every directory, and the broker sends nothing.  Observed: none, and it sends exactly those itself."""
+    lab = Lab.open(finished.directory)
+    for broker, driven in ((0, False), (1, False), (2, True)):
+        (line,) = [
+            line
+            for event in finished.events("conclude")
+            if event["step"] == f"kraft-mode/{broker}"
+            for line in event["evidence"]
+            if "before its KRaft registration" in line
+        ]
+        before, total = map(int, re.match(r"(\d+) of (\d+) directories", line).groups())  # type: ignore[union-attr] # it matches
+        sent = [int(number) for number in re.findall(SENDING, lab.topology.log(f"broker-{broker}").read_text())]
+        assert total > 100
+        assert before == (total if driven else 0)
+        assert sent[0] < 10 if driven else sent[0] == total, "the driven one: a later topic alone"
+        assert line.endswith("it had none to report" if driven else f"it reported the other {total} itself")
 
 
 def test_a_stale_epoch_was_survived(finished: Finished) -> None:
@@ -278,6 +385,23 @@ def dumped_by_kafka(folder: Path) -> list[dict[str, Any]]:
     words = ["--cluster-metadata-decoder", "--skip-record-metadata", "--files", files]
     done = run_tool(java, jars.classpath, "kafka.tools.DumpLogSegments", words, 120)
     return [json.loads(line.split("payload: ", 1)[1]) for line in done.output.splitlines() if "payload: {" in line]
+
+
+def assignments_in_the_log(records: list[dict[str, Any]], broker: int) -> Counter[tuple[str, int]]:
+    """(topic id, partition) -> how often the broker's directory was changed by a record."""
+    now: dict[tuple[str, int], tuple[list[int], list[str]]] = {}
+    found = Counter[tuple[str, int]]()
+    for record in records:
+        if record["type"] not in ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD"):
+            continue
+        data, key = record["data"], (record["data"]["topicId"], record["data"]["partitionId"])
+        replicas, before = now.get(key, ([], []))
+        replicas = data["replicas"] if data.get("replicas") is not None else replicas
+        after = data["directories"] if data.get("directories") else before or [str(MIGRATING)] * len(replicas)
+        now[key] = (replicas, after)
+        if broker in replicas and before and after[replicas.index(broker)] != before[replicas.index(broker)]:
+            found[key] += 1
+    return found
 
 
 def directories_in_the_log(records: list[dict[str, Any]]) -> dict[tuple[str, int, int], str]:

@@ -265,8 +265,13 @@ def test_requests_are_as_small_as_asked_for_and_each_waits_for_the_one_before(mo
 
     controller = Watched(cluster)
     in_dual_write(controller, lambda world: world, follow)
-    Driver(one_by_one(controller), controller, FakeClock(), lambda: None, most=most).drive(BROKER)
+    told: list[str] = []
+    seen = one_by_one(controller)
+    driver = Driver(seen, controller, FakeClock(), lambda: None, most=most, tell=lambda _, text: told.append(text))
+    driver.drive(BROKER)
     total = len(controller.taken)
+    assert told[0] == f"request 1 with {min(most, total)} of {total} replicas"
+    assert len(told) == len(controller.sent)
     assert len(controller.sent) == -(-total // min(most, MOST))
     assert sum(len(rows) for request in controller.sent for rows in request.values()) == total
     assert set(behind) == {0}

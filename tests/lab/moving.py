@@ -1,0 +1,125 @@
+"""A real move between two directories of a broker (AlterReplicaLogDirs), as slow as its throttle makes it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from confluent_kafka import Producer
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic, ResourceType
+
+from migrate.kafka.connection import Connection
+from migrate.lab.cluster import Lab
+from migrate.lab.seed import settings_for
+from migrate.protocol.fields import INT16, INT32, STRING, Array, field, message, struct
+from migrate.protocol.messages.api import Api
+
+THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
+MEGABYTES = 6
+SLOW = 20_000  # bytes a second: minutes, unless somebody lets it go
+ALTER_REPLICA_LOG_DIRS = Api(
+    "AlterReplicaLogDirs",
+    message(
+        "AlterReplicaLogDirsRequest",
+        34,
+        "1-2",
+        "2+",
+        field(
+            "dirs",
+            Array(
+                struct(
+                    "AlterReplicaLogDir",
+                    field("path", STRING),
+                    field(
+                        "topics",
+                        Array(
+                            struct("AlterReplicaLogDirTopic", field("name", STRING), field("partitions", Array(INT32)))
+                        ),
+                    ),
+                )
+            ),
+        ),
+    ),
+    message(
+        "AlterReplicaLogDirsResponse",
+        34,
+        "1-2",
+        "2+",
+        field("throttleTimeMs", INT32),
+        field(
+            "results",
+            Array(
+                struct(
+                    "AlterReplicaLogDirTopicResult",
+                    field("topicName", STRING),
+                    field(
+                        "partitions",
+                        Array(
+                            struct(
+                                "AlterReplicaLogDirPartitionResult",
+                                field("partitionIndex", INT32),
+                                field("errorCode", INT16),
+                            )
+                        ),
+                    ),
+                )
+            ),
+        ),
+    ),
+)
+
+
+def throttled(admin: AdminClient, broker: int, value: str | None) -> None:
+    """Set or take away the throttle of a broker's moves."""
+    operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+    entry = ConfigEntry(THROTTLE, value or "", incremental_operation=operation)
+    resource = ConfigResource(ResourceType.BROKER, str(broker), incremental_configs=[entry])
+    for future in admin.incremental_alter_configs([resource]).values():
+        future.result(30)
+
+
+def filled(lab: Lab, admin: AdminClient, topic: str) -> None:
+    """A topic of one partition with a few megabytes that nobody can compress."""
+    for future in admin.create_topics([NewTopic(topic, 1, 2)]).values():
+        future.result(30)
+    producer = Producer({**settings_for(lab.topology), "acks": "all", "log_level": 2})
+    for _ in range(MEGABYTES * 10):
+        producer.produce(topic, os.urandom(100_000), partition=0)
+        producer.poll(0)
+    assert producer.flush(60) == 0
+
+
+def home_of(lab: Lab, topic: str) -> tuple[int, Path, Path]:
+    """A broker with the replica, the directory it lies in, and another one; once both replicas lie somewhere."""
+    deadline = time.monotonic() + 30
+    while True:
+        for broker in lab.topology.brokers:
+            for path in map(Path, broker.log_dirs):
+                if (path / f"{topic}-0").is_dir():
+                    other = next(Path(entry) for entry in broker.log_dirs if Path(entry) != path)
+                    return broker.id, path, other
+        assert time.monotonic() < deadline
+
+
+@contextmanager
+def a_slow_move(lab: Lab, topic: str) -> Iterator[tuple[int, Path, Path]]:
+    """A replica on its way from one directory to another, for minutes; let go at the end, unless somebody did."""
+    admin = AdminClient({**settings_for(lab.topology), "log_level": 3})
+    filled(lab, admin, topic)
+    broker, source, target = home_of(lab, topic)
+    throttled(admin, broker, str(SLOW))
+    node = next(entry for entry in lab.inventory.brokers if entry.id == broker)
+    body = {"dirs": [{"path": str(target), "topics": [{"name": topic, "partitions": [0]}]}]}
+    with Connection(node.address, lab.inventory.broker_access) as connection:
+        found = connection.call(ALTER_REPLICA_LOG_DIRS, body, seconds=30)
+    assert [part["errorCode"] for entry in found["results"] for part in entry["partitions"]] == [0]
+    deadline = time.monotonic() + 30
+    while not list(target.glob(f"{topic}-0.*-future")):
+        assert time.monotonic() < deadline, "no future copy"
+    try:
+        yield broker, source, target
+    finally:
+        throttled(admin, broker, None)
