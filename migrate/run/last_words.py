@@ -17,7 +17,7 @@ from migrate.model.ports import Clock, ServiceControl
 from migrate.run.journal import Journal
 
 LINES: Final = 2000  # of the end of a log: services read no more than its last 64 KiB
-SHOWN: Final = 5
+SHOWN: Final = 8
 WIDE: Final = 300  # characters of a line
 BEGIN: Final = re.compile(r"Registered kafka:type=kafka\.Log4jController MBean|Registered signal handlers for")
 TELLING: Final = re.compile(r"\b(ERROR|FATAL|Error|Exception)\b|(Exception|Error):|Address already in use")
