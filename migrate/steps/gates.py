@@ -94,6 +94,8 @@ def _because_down(finding: Finding, node: int | None) -> bool:
             return finding.about in (f"broker {node}", "the playbook")
         case "B-NET-01":  # the others do not see it; the proof asks them again
             return True
+        case "B-MIG-05":  # stopped in KRaft mode, it is fenced until it is back
+            return finding.about == f"broker {node}"
         case "B-MIG-06":  # stopped in migration mode, its znode went with its session and its registration stays
             return finding.about == f"broker {node}"
         case "B-QRM-03":  # its file was written already

@@ -19,8 +19,9 @@ from migrate.model.world import World
 from migrate.steps import facts, gates
 from migrate.steps.roll_broker import can_be_unfenced
 
-# of a stopped broker whose file was written: nobody tells its list, and what is new may not be formatted yet
-HALF_DONE: Final = frozenset({"B-DIR-20", "B-DIR-24"})
+# of a stopped broker whose file was written: what its file names is not what it registered last, nobody tells its
+# list, and what is new may not be formatted yet
+HALF_DONE: Final = frozenset({"B-DIR-10", "B-DIR-20", "B-DIR-24"})
 RAISE: Final = (
     "raise it first, with `kafka-features.sh --bootstrap-server HOST:PORT upgrade --metadata 3.9` (it cannot go back "
     "over a change of the metadata's format): we never do"
