@@ -22,6 +22,7 @@ from migrate.model.world import World
 
 FETCHED: Final = "it fetches its replicas there anew, those without another replica are lost"
 ELECT: Final = "what stays without a leader: `directories rescue`"
+NEW_ID: Final = f"it gives the directory another id, and reports its replicas anew; {ELECT}"
 NO_FORMAT: Final = (
     "do not run kafka-storage format: a version 1 file bars ZooKeeper mode (KAFKA-20762), where a rollback ends"
 )
@@ -73,7 +74,8 @@ def _mend(sick: Sick, cluster: str) -> tuple[tuple[str, ...], str]:
             return (f"is it the old disk that is missing? {_back_in_place(sick)}", sentence), command
         case Wrong.BAD_IDENTITY:
             command = _written_anew(sick, cluster)
-            return (f"its replicas are still there: `{command}`, then {start}: it goes on where it was",), command
+            after = "it goes on where it was" if sick.lost_id or sick.mode in ZOOKEEPER_STORED else NEW_ID
+            return (f"its replicas are still there: `{command}`, then {start}: {after}",), command
         case Wrong.VERSION_1:
             command = _as_version_0(sick, cluster)
             runs = f"broker {sick.broker} runs, and reads it at its next start only"
@@ -146,12 +148,11 @@ def _printf(path: str, text: str) -> str:
 def _written_anew(sick: Sick, cluster: str) -> str:
     """The broken file aside, out of the log directory, and a version 0 file in its place.
 
-    With the directory.id where it is proven: registered by this broker, the only one that none of its disks has.
+    With the directory.id where it is proven; a broker gives a file without one another, and reports its replicas anew.
     """
     path = sick.directory.path
-    known = sick.lost_ids[0] if len(sick.lost_ids) == 1 else ""
     aside = f"mv {shlex.quote(path + '/meta.properties')} {shlex.quote(path + '.meta.properties.broken')}"
-    return f"{aside} && {_printf(path, version_0(sick.broker, cluster, known))}"
+    return f"{aside} && {_printf(path, version_0(sick.broker, cluster, sick.lost_id))}"
 
 
 def _as_version_0(sick: Sick, cluster: str) -> str:

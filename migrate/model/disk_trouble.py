@@ -14,7 +14,7 @@ from enum import StrEnum
 from os.path import normpath
 from typing import Final
 
-from migrate.model.ids import NodeId
+from migrate.model.ids import LOST, MIGRATING, UNASSIGNED, DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
@@ -33,6 +33,8 @@ from migrate.model.world import World
 FLAG: Final = "zookeeper.metadata.migration.enable"
 TIMEOUT: Final = "log.dir.failure.timeout.ms"
 TIMEOUT_DEFAULT: Final = "30000"  # ServerConfigs, since 3.8
+CURRENT: Final = "current"
+RESERVED: Final = frozenset({"", str(MIGRATING), str(UNASSIGNED), str(LOST)})
 
 
 class BrokerMode(StrEnum):
@@ -71,7 +73,7 @@ class Sick:
     said: str
     state: ServiceState  # of the broker's process
     holds_metadata: bool  # the broker's copy of the metadata log lies there: without it a broker halts in any mode
-    lost_ids: tuple[str, ...]  # registered by the broker, and on none of its disks now
+    lost_id: str = ""  # where its file is torn: the directory.id that is proven to have stood there
 
 
 def sick_directories(world: World) -> Iterator[Sick]:
@@ -83,14 +85,14 @@ def sick_directories(world: World) -> Iterator[Sick]:
         if disks is None or isinstance(disks, Unknown) or not isinstance(file, ConfigFile):
             continue
         mode, registered = mode_of(world, file), _registered(world, node.id)
-        here = {entry.id for entry in disks.directories}
-        lost = tuple(sorted(str(entry) for entry in registered if entry not in here))
         for directory in _used(disks, mode):
             answer = _answer(world, node.id, directory.path)
             known = frozenset() if directory is disks.metadata_directory else registered
             found = _wrong(directory, mode, known, offline=answer is not None and bool(answer.error))
             if found is not None:
                 holds = mode is not BrokerMode.ZOOKEEPER and _holds_metadata(file, disks, directory)
+                torn = found[0] is Wrong.BAD_IDENTITY and directory is not disks.metadata_directory
+                lost = _lost_id(world, node.id, disks, directory, registered) if torn else ""
                 yield Sick(int(node.id), mode, file, directory, *found, _state(world, node.id), holds, lost)
 
 
@@ -108,7 +110,38 @@ def mode_of(world: World, file: ConfigFile) -> BrokerMode:
     return BrokerMode.MIGRATION if file.values.get(FLAG, "").strip().lower() == "true" else BrokerMode.ZOOKEEPER
 
 
-def _registered(world: World, node: NodeId) -> frozenset[object]:
+def _lost_id(
+    world: World, node: NodeId, disks: BrokerDisks, directory: Directory, registered: frozenset[DirectoryId]
+) -> str:
+    """By the metadata, which names one directory for all replicas that lie there; else by the registration.
+
+    A broker that was started without the directory has registered anew, without it.  "" where nothing proves one.
+    """
+    here = {entry.id for entry in disks.directories}
+    named = _named_by_metadata(world, int(node), directory)
+    candidates = named or {str(entry) for entry in registered if entry not in here}
+    (found,) = candidates if len(candidates) == 1 else ("",)
+    return "" if found in {str(entry) for entry in here} else found
+
+
+def _named_by_metadata(world: World, broker: int, directory: Directory) -> set[str]:
+    """The directories that the metadata names for this broker's replicas which lie in that one; reserved ids aside."""
+    if isinstance(world.kraft, Unknown):
+        return set()
+    rows, found = directory.replicas, world.kraft.partitions
+    here = {
+        key
+        for key, kind in zip(zip(rows.topic, rows.partition, strict=True), rows.kind, strict=True)
+        if kind == CURRENT
+    }
+    return {
+        found.directories[index][found.replicas[index].index(broker)]
+        for index, key in enumerate(zip(found.topic, found.partition, strict=True))
+        if key in here and broker in found.replicas[index] and found.directories[index]
+    } - RESERVED
+
+
+def _registered(world: World, node: NodeId) -> frozenset[DirectoryId]:
     found = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(node)
     return frozenset() if found is None else frozenset(found.log_dirs)
 
@@ -130,7 +163,7 @@ def _holds_metadata(file: ConfigFile, disks: BrokerDisks, directory: Directory) 
 
 
 def _wrong(
-    directory: Directory, mode: BrokerMode, registered: frozenset[object], *, offline: bool
+    directory: Directory, mode: BrokerMode, registered: frozenset[DirectoryId], *, offline: bool
 ) -> tuple[Wrong, str] | None:
     """What is wrong, and in words; None for nothing."""
     also = "; the broker calls it offline" if offline else ""
@@ -169,7 +202,11 @@ RUNS_WITHOUT: Final = (
     "it was dead when the broker started, so that the broker runs without it and did not register it; its replicas "
     "there stay MIGRATING, and the next stages wait"
 )
-UNNOTICED: Final = "the running broker works on with the files that it holds open, and may not notice before its start"
+NOTICED_LATE: Final = (
+    "a running broker works on with the files that it holds open until it misses one by name, at the latest when its "
+    "log cleaner looks (every 15 s by default); in migration mode it halts then"
+)
+UNNOTICED: Final = "a running broker does not read the file before its next start"
 STOPS_A_START: Final = "a start stops there: 'No `meta.properties` found'"
 TAKEN_FOR_NEW: Final = (
     "at its next start the broker takes it for a new disk: it fetches its replicas there anew, those without another "
@@ -193,7 +230,7 @@ def effect_of(sick: Sick) -> str:
             return _of_a_dead_one(sick)
         case Wrong.NO_IDENTITY:
             start = TAKEN_FOR_NEW if sick.mode in ZOOKEEPER_STORED else STOPS_A_START
-            return f"{UNNOTICED}; {start}" if isinstance(sick.state, Running) else start
+            return f"{NOTICED_LATE}; {start}" if isinstance(sick.state, Running) else start
         case Wrong.BAD_IDENTITY:
             start = HALTS if sick.holds_metadata else FAILED_AT_START
             return f"{UNNOTICED}; {start}" if isinstance(sick.state, Running) else start

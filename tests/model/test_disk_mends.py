@@ -13,12 +13,14 @@ from pathlib import Path
 import pytest
 
 from migrate.hosts.meta_properties import decode
+from migrate.model.columns import ReplicaColumns
 from migrate.model.disk_mends import DiskTrouble, cluster_of, disk_troubles
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import Directory, LogDirAnswer, MetaBroken, MetaProperties, Stopped
+from migrate.model.views import BrokerDisks, Directory, LogDirAnswer, MetaBroken, MetaProperties, Stopped
 from migrate.model.world import World
+from tests.steps.looks import registration
 from tests.testing import worlds
 from tests.testing.clusters import CLUSTER_ID, uuid
 from tests.testing.sick_disks import MODES, PATH, emptied, formatted, gone, replaced, torn, with_process
@@ -30,6 +32,14 @@ def told(world: World, bend: Bend) -> DiskTrouble:
     """Of broker 1's second directory, bent."""
     (one,) = disk_troubles(worlds.with_directory(world, 1, 1, bend))
     return one
+
+
+def disks_of(world: World) -> BrokerDisks:
+    """Broker 1's."""
+    assert not isinstance(world.disks, Unknown)
+    found = world.disks[NodeId(1)]
+    assert not isinstance(found, Unknown)
+    return found
 
 
 def moved(trouble: DiskTrouble, to: Path) -> str:
@@ -83,9 +93,7 @@ def test_before_finalize_a_new_disk_gets_a_version_0_file(tmp_path: Path) -> Non
 def test_a_torn_file_is_written_anew_with_the_id_that_only_it_can_have_had(tmp_path: Path) -> None:
     """The replicas are there; the metadata knows their directory by the id, which one registration proves."""
     world = worlds.world_at(Stage.SOAK)
-    assert not isinstance(world.disks, Unknown)
-    disks = world.disks[NodeId(1)]
-    assert not isinstance(disks, Unknown)
+    disks = disks_of(world)
     one = told(world, torn)
     disk = tmp_path / "d1"
     disk.mkdir()
@@ -98,13 +106,50 @@ def test_a_torn_file_is_written_anew_with_the_id_that_only_it_can_have_had(tmp_p
     assert (tmp_path / "d1.meta.properties.broken").exists()
 
 
+def test_the_metadata_proves_the_id_of_each_of_two_torn_files() -> None:
+    """It names one directory for all replicas that lie there, also where the broker was started without it since."""
+    world = worlds.world_at(Stage.SOAK)
+    disks = disks_of(world)
+    world = worlds.with_directory(worlds.with_directory(world, 1, 2, torn), 1, 1, torn)
+    rest = registration(1, log_dirs=frozenset({disks.directories[0].id}))(world)
+    for bent in (world, rest):
+        assert [f"directory.id={entry.id}" in one.command for entry, one in _pairs(bent, disks)] == [True, True]
+
+
+def _pairs(world: World, disks: BrokerDisks) -> list[tuple[Directory, DiskTrouble]]:
+    """The two torn directories as they were, and what is said of them."""
+    return list(zip(disks.directories[1:], disk_troubles(world), strict=True))
+
+
 def test_an_id_that_is_not_proven_is_left_to_the_broker() -> None:
-    """Two disks lost their files: which id was whose is not guessed."""
-    world = worlds.with_directory(worlds.world_at(Stage.SOAK), 1, 2, torn)
+    """Before the metadata names directories, with two torn files: which id was whose is not guessed."""
+    world = worlds.with_directory(worlds.world_at(Stage.HYBRID), 1, 2, torn)
     for one in disk_troubles(worlds.with_directory(world, 1, 1, torn)):
         assert "directory.id" not in one.command
     before = told(worlds.world_at(Stage.ASSESS), torn)
     assert "directory.id" not in before.command
+    empty = worlds.with_directory(
+        worlds.world_at(Stage.SOAK), 1, 1, lambda entry: replace(entry, replicas=ReplicaColumns())
+    )
+    (one,) = disk_troubles(registration(1, log_dirs=frozenset())(worlds.with_directory(empty, 1, 1, torn)))
+    assert "directory.id" not in one.command
+    assert "`directories rescue`" in one.do[0]
+
+
+def test_in_migration_mode_the_registration_proves_the_id() -> None:
+    """The only one of the broker's that lies on none of its disks."""
+    world = worlds.world_at(Stage.HYBRID)
+    disks = disks_of(world)
+    assert f"directory.id={disks.directories[1].id}" in told(world, torn).command
+
+
+def test_an_id_that_another_disk_has_is_not_given_twice() -> None:
+    """A broker refuses to start on two directories of one id."""
+    world = worlds.world_at(Stage.SOAK)
+    disks = disks_of(world)
+    its = disks.directories[1]
+    twice = worlds.with_directory(world, 1, 2, lambda entry: replace(entry, meta=its.meta))
+    assert "directory.id" not in told(twice, torn).command
 
 
 @pytest.mark.parametrize("stage", [Stage.ASSESS, Stage.HYBRID])
