@@ -130,7 +130,6 @@ RACES: Final = (
         at_most=True,
         around=nothing,
         sides={"ours": our_comparison, "peer": by_pandas},
-        grows=False,  # five times as much ended the driver (512 MB heap) in the one try that was made
         note="pandas' outer merge, compared column by column; Spark's driver is part of our memory",
     ),
 )
