@@ -13,6 +13,7 @@ from typing import Final
 
 from migrate import checks, errors
 from migrate.checks import stuck
+from migrate.checks.key_page import key_page
 from migrate.checks.registry import CHECKS, NEVER
 from migrate.errors import MigrateError, Retryable, UnknownCode
 from migrate.model.findings import CodeDoc
@@ -89,7 +90,12 @@ def find(code: str) -> ErrorDoc | CodeDoc | WaitDoc:
 
 def pages() -> dict[str, str]:
     """File name in docs/ -> its whole text."""
-    parts = {"errors.md": _errors(), "findings.md": _findings(), "stuck.md": _stuck()}
+    parts = {
+        "configuration.md": key_page(COMMAND),
+        "errors.md": _errors(),
+        "findings.md": _findings(),
+        "stuck.md": _stuck(),
+    }
     return {name: "\n".join(lines) + "\n" for name, lines in parts.items()}
 
 

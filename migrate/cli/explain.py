@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "--pages",
     type=click.Path(path_type=pathlib.Path, file_okay=False, exists=True),
     metavar="DIR",
-    help="Write errors.md, findings.md and stuck.md, the pages of every code, into DIR.",
+    help="Write errors.md, findings.md, stuck.md (every code) and configuration.md (every key) into DIR.",
 )
 @output_option
 def explain(codes: tuple[str, ...], every: bool, pages: pathlib.Path | None, output: str) -> int:

@@ -1,8 +1,7 @@
-"""Which keys change in which stage: our own table, applied to the operators' own files (pure).
+"""The table of configuration keys (`model.config_keys`), applied to the operators' own files (pure).
 
-Source: Kafka 3.9 operations guide (ZooKeeper to KRaft migration), `KafkaConfig.scala`, `KafkaServer.scala`; each row
-was run on real clusters.  Comments, order and untouched bytes of a broker's file are kept; a controller's file is
-rendered from a broker's.
+Source: Kafka 3.9 operations guide (ZooKeeper to KRaft migration), `KafkaConfig.scala`, `KafkaServer.scala`.  Comments,
+order and untouched bytes of a broker's file are kept; a controller's file is rendered from a broker's.
 """
 
 from __future__ import annotations
@@ -11,9 +10,12 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from migrate.checks.config import inter_broker_listener
 from migrate.checks.phase import FLAG
 from migrate.hosts.config import DEFAULT_LOG_DIR, log_dirs
 from migrate.hosts.properties import edit, parse
+from migrate.model import config_keys
+from migrate.model.config_keys import Fate, Moment
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 
 ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
@@ -21,65 +23,7 @@ STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAutho
 DEFAULT_PROTOCOL_MAP: Final = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
 LOG_DIRS: Final = "log.dirs"
 PROTOCOL_MAP: Final = "listener.security.protocol.map"
-
-GONE_IN_KRAFT: Final = (  # keys that a KRaft broker refuses or that would mislead its reader
-    "broker.id",
-    "broker.id.generation.enable",
-    "reserved.broker.max.id",
-    "inter.broker.protocol.version",
-    "control.plane.listener.name",
-)
-CARRIED_TO_CONTROLLERS: Final = (  # what a controller decides for brokers, or must share with them
-    "inter.broker.listener.name",
-    "security.inter.broker.protocol",
-    "super.users",
-    "allow.everyone.if.no.acl.found",
-    "password.encoder.secret",
-    "password.encoder.keyfactory.algorithm",
-    "password.encoder.cipher.algorithm",
-    "password.encoder.key.length",
-    "password.encoder.iterations",
-    "delegation.token.secret.key",
-    "delegation.token.master.key",
-    "delegation.token.max.lifetime.ms",
-    "delegation.token.expiry.time.ms",
-    "default.replication.factor",
-    "num.partitions",
-    "min.insync.replicas",
-    "unclean.leader.election.enable",
-    "auto.create.topics.enable",
-    "delete.topic.enable",
-    "auto.leader.rebalance.enable",
-    "leader.imbalance.check.interval.seconds",
-    "leader.imbalance.per.broker.percentage",
-    "offsets.topic.replication.factor",
-    "offsets.topic.num.partitions",
-    "transaction.state.log.replication.factor",
-    "transaction.state.log.min.isr",
-    "transaction.state.log.num.partitions",
-    "message.max.bytes",
-    "log.retention.ms",
-    "log.retention.hours",
-    "log.retention.bytes",
-    "log.segment.bytes",
-    "log.cleanup.policy",
-    "compression.type",
-    "create.topic.policy.class.name",
-    "alter.config.policy.class.name",
-    "principal.builder.class",
-    "broker.session.timeout.ms",
-    "broker.heartbeat.interval.ms",
-    "num.network.threads",
-    "num.io.threads",
-)
-CARRIED_PREFIXES: Final = ("metadata.", "sasl.", "ssl.", "zookeeper.ssl.", "controller.quorum.")
-ZOOKEEPER_CLIENT: Final = (
-    "zookeeper.set.acl",
-    "zookeeper.session.timeout.ms",
-    "zookeeper.connection.timeout.ms",
-    "zookeeper.clientCnxnSocket",  # without it zookeeper.ssl.* does not connect
-)
-NOT_CARRIED: Final = ("metadata.log.dir", "controller.quorum.voters")
+LISTENER: Final = "listener.name."
 
 
 def _protocol_map(values: Mapping[str, str], inventory: Inventory) -> str:
@@ -100,7 +44,7 @@ def migration_mode(raw: bytes, inventory: Inventory) -> bytes:
         "controller.listener.names": inventory.controller_listener,
         PROTOCOL_MAP: _protocol_map(values, inventory),
     }
-    return edit(raw, {key: value for key, value in changes.items() if values.get(key) != value}, ())
+    return _edited(raw, values, changes, Moment.FIRST_ROLL)
 
 
 def kraft_mode(raw: bytes, inventory: Inventory, broker: BrokerNode) -> bytes:
@@ -115,12 +59,19 @@ def kraft_mode(raw: bytes, inventory: Inventory, broker: BrokerNode) -> bytes:
     }
     if values.get("authorizer.class.name") == ACL_AUTHORIZER:
         changes["authorizer.class.name"] = STANDARD_AUTHORIZER
-    gone = [key for key in values if key in GONE_IN_KRAFT or key.startswith("zookeeper.")]
-    return edit(raw, {key: value for key, value in changes.items() if values.get(key) != value}, gone)
+    return _edited(raw, values, changes, Moment.SECOND_ROLL)
 
 
-def controller(broker: Mapping[str, str], inventory: Inventory, node: ControllerNode) -> bytes:
-    """A controller's file, rendered from a broker's values: the flag is in it from the first start on."""
+def controller(
+    broker: Mapping[str, str],
+    inventory: Inventory,
+    node: ControllerNode,
+    overrides: Mapping[str, str] | None = None,
+) -> bytes:
+    """A controller's file, rendered from a broker's values: the flag is in it from the first start on.
+
+    `overrides` are the playbook's: keys that the table leaves to the operator, held to it when the playbook was read.
+    """
     values = {
         "process.roles": "controller",
         "node.id": str(int(node.id)),
@@ -136,22 +87,42 @@ def controller(broker: Mapping[str, str], inventory: Inventory, node: Controller
     if "authorizer.class.name" in broker:
         # without it, what brokers forward in hybrid is checked by nobody
         values["authorizer.class.name"] = STANDARD_AUTHORIZER
-    for key in CARRIED_TO_CONTROLLERS:
-        if key in broker:
-            values[key] = broker[key]
-    for key, value in broker.items():
-        if key.startswith(CARRIED_PREFIXES) and key not in NOT_CARRIED:
-            values.setdefault(key, value)
-    for key in ZOOKEEPER_CLIENT:
-        if key in broker:
-            values[key] = broker[key]
+    _of_table(values, Moment.RENDERED)
+    listeners = _own_listeners(broker, inventory)
+    values |= {key: broker[key] for key in config_keys.taken(broker) if _is_for(key, listeners)}
+    values |= {key: value for key, value in (overrides or {}).items() if config_keys.override_fault(key) is None}
     header = b"# KRaft controller, rendered by kraft-migrate from a broker's file.\n"
     return edit(header, values, ())
 
 
 def finalized_controller(raw: bytes) -> bytes:
     """A controller's file without the flag and without ZooKeeper: the first start with it is the point of no return."""
-    return edit(raw, {}, [key for key in parse(raw) if key.startswith("zookeeper.")])
+    return edit(raw, {}, config_keys.removed(parse(raw), Moment.FINALIZE))
+
+
+def _edited(raw: bytes, values: Mapping[str, str], changes: dict[str, str], moment: Moment) -> bytes:
+    changed = {key: value for key, value in _of_table(changes, moment).items() if values.get(key) != value}
+    return edit(raw, changed, config_keys.removed(values, moment))
+
+
+def _of_table(changes: dict[str, str], moment: Moment) -> dict[str, str]:
+    """The same changes; one that the table does not announce is a bug, and is never written."""
+    strange = [key for key in changes if config_keys.fate(key, moment) is not Fate.SET]
+    if strange:
+        message = f"{moment}: {strange} are set, and the table of keys does not say so"
+        raise AssertionError(message)
+    return changes
+
+
+def _own_listeners(broker: Mapping[str, str], inventory: Inventory) -> tuple[str, str]:
+    return inter_broker_listener(broker).lower(), inventory.controller_listener.lower()
+
+
+def _is_for(key: str, listeners: tuple[str, ...]) -> bool:
+    """Settings and secrets of listeners that a controller neither has nor calls stay with the brokers."""
+    if not key.startswith(LISTENER):
+        return True
+    return key.removeprefix(LISTENER).partition(".")[0].lower() in listeners
 
 
 def with_directories(raw: bytes, directories: Sequence[str]) -> bytes:

@@ -3,6 +3,8 @@
 import pytest
 
 from migrate.hosts.properties import parse
+from migrate.model import config_keys
+from migrate.model.config_keys import Moment
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory
 from migrate.steps import configuration
@@ -70,7 +72,7 @@ def test_kraft_mode_leaves_nothing_of_zookeeper_and_keeps_what_is_the_operators(
     raw = configuration.kraft_mode(migrating, inventory(), inventory().brokers[0])
     after = parse(raw)
     assert not [key for key in after if key.startswith("zookeeper.")]
-    assert not set(after) & set(configuration.GONE_IN_KRAFT)
+    assert not config_keys.removed(after, Moment.SECOND_ROLL)
     assert after["process.roles"] == "broker"
     assert after["node.id"] == "1"
     assert after["authorizer.class.name"] == configuration.STANDARD_AUTHORIZER
@@ -167,3 +169,27 @@ def test_brokers_files_of_a_real_cluster_become_what_worked_there() -> None:
         "controller.quorum.voters",
         "controller.listener.names",
     }
+
+
+def test_a_controller_takes_the_settings_of_the_listeners_that_it_has_or_calls() -> None:
+    """Those of clients' listeners, with their passwords, stay with the brokers."""
+    values = {
+        **parse(BROKER),
+        "listener.name.internal.plain.sasl.jaas.config": "calls brokers",
+        "listener.name.ctl.plain.sasl.jaas.config": "calls controllers",
+        "listener.name.client.ssl.keystore.password": "of clients",
+        "listener.name.internal2.ssl.keystore.password": "of others",
+    }
+    after = parse(configuration.controller(values, inventory(), inventory().controllers[0]))
+    assert {key for key in after if key.startswith("listener.name.")} == {
+        "listener.name.internal.plain.sasl.jaas.config",
+        "listener.name.ctl.plain.sasl.jaas.config",
+    }
+
+
+def test_overrides_of_the_playbook_stand_in_a_controllers_file_and_never_replace_what_is_ours() -> None:
+    """Those of the operator's own keys alone, whoever asks for more."""
+    wanted = {"num.io.threads": "3", "ssl.keystore.location": "/c.p12", "node.id": "7", "min.insync.replicas": "1"}
+    after = parse(configuration.controller(parse(BROKER), inventory(), inventory().controllers[0], wanted))
+    assert (after["num.io.threads"], after["ssl.keystore.location"]) == ("3", "/c.p12")
+    assert (after["node.id"], after["min.insync.replicas"]) == ("3000", "2")

@@ -7,6 +7,8 @@ from hypothesis import strategies as st
 
 from migrate.checks.phase import FLAG
 from migrate.hosts.properties import parse
+from migrate.model import config_keys
+from migrate.model.config_keys import Moment
 from migrate.steps import configuration
 from migrate.steps.facts import mode_of
 from tests.testing.worlds import inventory
@@ -69,7 +71,8 @@ def test_the_first_edit_adds_and_the_second_leaves_nothing_of_zookeeper(raw: byt
     assert set(first) - set(before) <= OURS | {FLAG}
     second = parse(configuration.kraft_mode(configuration.migration_mode(raw, KNOWN), KNOWN, BROKER))
     gone = {key for key in before if key not in second}
-    assert gone == {key for key in before if key.startswith("zookeeper.") or key in configuration.GONE_IN_KRAFT}
+    assert gone == {*config_keys.removed(before, Moment.SECOND_ROLL)}
+    assert {key for key in before if key.startswith("zookeeper.")} <= gone
     changed = {key for key in second if key in before and second[key] != before[key]}
     assert changed <= {configuration.PROTOCOL_MAP, "authorizer.class.name"}
     assert second.get("authorizer.class.name") != configuration.ACL_AUTHORIZER
