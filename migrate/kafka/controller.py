@@ -192,9 +192,8 @@ def distinct(assignments: Mapping[str, Sequence[Replica]]) -> list[tuple[str, Re
     return sorted((directory, replica) for replica, directory in chosen.items())
 
 
-def _assign(
-    connection: Connection, broker: NodeId, broker_epoch: int, part: Sequence[tuple[str, Replica]]
-) -> Mapping[Replica, int]:
+def body_of(broker: NodeId, broker_epoch: int, part: Sequence[tuple[str, Replica]]) -> Values:
+    """One AssignReplicasToDirs for (directory id, replica) pairs, grouped as Kafka wants it (pure)."""
     tree: dict[str, dict[str, list[int]]] = {}
     for directory, (topic_id, partition) in part:
         tree.setdefault(directory, {}).setdefault(topic_id, []).append(partition)
@@ -208,8 +207,13 @@ def _assign(
         }
         for directory, topics in tree.items()
     ]
-    body = {"brokerId": int(broker), "brokerEpoch": broker_epoch, "directories": directories}
-    found = connection.call(ASSIGN_REPLICAS_TO_DIRS, body)
+    return {"brokerId": int(broker), "brokerEpoch": broker_epoch, "directories": directories}
+
+
+def _assign(
+    connection: Connection, broker: NodeId, broker_epoch: int, part: Sequence[tuple[str, Replica]]
+) -> Mapping[Replica, int]:
+    found = connection.call(ASSIGN_REPLICAS_TO_DIRS, body_of(broker, broker_epoch, part))
     _raise_known(connection, found["errorCode"])
     connection.refuse(ASSIGN_REPLICAS_TO_DIRS, found["errorCode"])
     answers = {

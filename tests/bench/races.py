@@ -139,9 +139,10 @@ def here(name: str, side: str, folder: Path, size: int) -> Run:
 # -- races -----------------------------------------------------------------------------------------------------------
 def known() -> dict[str, Race]:
     """All races by name."""
-    from tests.bench import comparing, decoding, listing, live
+    from tests.bench import assigning, comparing, decoding, listing, live
 
-    return {race.name: race for race in (*decoding.RACES, *live.RACES, *comparing.RACES, *listing.RACES)}
+    every = (*decoding.RACES, *live.RACES, *comparing.RACES, *listing.RACES, *assigning.RACES)
+    return {race.name: race for race in every}
 
 
 Runner = Callable[[str, str, Path, int], Run]

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from migrate.diff.session import SparkHandle
-from tests.bench import comparing, decoding, files, peers
+from migrate.protocol.codec import decode_whole
+from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS
+from tests.bench import assigning, comparing, decoding, files, peers
 from tests.bench.races import (
     Race,
     Result,
@@ -25,7 +27,14 @@ from tests.bench.races import (
     result,
 )
 
-NAMES = ("metadata records", "ZooKeeper snapshot", "live ZooKeeper", "comparison, warm", "audit of a host")
+NAMES = (
+    "metadata records",
+    "ZooKeeper snapshot",
+    "live ZooKeeper",
+    "comparison, warm",
+    "audit of a host",
+    "assignments",
+)
 
 
 def a_race(**changes: object) -> Race:
@@ -45,7 +54,7 @@ def test_every_race_has_a_promise_and_two_sides() -> None:
     assert all(set(entry.sides) == {"ours", "peer"} and entry.promise + entry.seconds > 0 for entry in found.values())
 
 
-@pytest.mark.parametrize("name", [*NAMES[:2], NAMES[4]])
+@pytest.mark.parametrize("name", [*NAMES[:2], *NAMES[4:]])
 def test_the_race_finds_the_same_on_both_sides(name: str) -> None:
     """Small, with its five times larger form; the whole line can be printed."""
     found = race(known()[name], 2, 300, here)
@@ -142,6 +151,26 @@ def test_a_works_own_memory_is_measured() -> None:
     assert found.answer == "60000000"
     assert 50_000_000 < found.peak < 80_000_000
     assert len(kept) == 30_000_000
+
+
+def test_both_sides_of_the_assignments_send_the_same_replicas() -> None:
+    """Not only as many bytes: each replica once, to its directory, in requests that are full but the last."""
+    rows = assigning.rows_of(5_100)
+    wanted = {(directory, row) for directory, replicas in rows.items() for row in replicas}
+    for requests in (assigning.planned(rows), assigning.grouped(rows)):
+        bodies = [decode_whole(ASSIGN_REPLICAS_TO_DIRS.request, 0, body, 0) for body in requests]
+        sent = [
+            [
+                (entry["id"], (topic["topicId"], partition["partitionIndex"]))
+                for entry in body["directories"]
+                for topic in entry["topics"]
+                for partition in topic["partitions"]
+            ]
+            for body in bodies
+        ]
+        assert [len(one) for one in sent] == [2250, 2250, 600]
+        assert {row for one in sent for row in one} == wanted
+        assert {(body["brokerId"], body["brokerEpoch"]) for body in bodies} == {(1, assigning.EPOCH)}
 
 
 def test_the_peers_loops_hold_what_the_files_say(tmp_path: Path) -> None:
