@@ -23,6 +23,10 @@ from migrate.model.world import World
 FETCHED: Final = "it fetches its replicas there anew, those without another replica are lost"
 ELECT: Final = "what stays without a leader: `directories rescue`"
 NEW_ID: Final = f"it gives the directory another id, and reports its replicas anew; {ELECT}"
+KEPT: Final = (
+    "the old disk's copies stay and catch up; the others lie aside, with what partitions without another replica took "
+    "since"
+)
 NO_FORMAT: Final = (
     "do not run kafka-storage format: a version 1 file bars ZooKeeper mode (KAFKA-20762), where a rollback ends"
 )
@@ -74,6 +78,11 @@ def _mend(sick: Sick, cluster: str) -> tuple[tuple[str, ...], str]:
             return (f"is it the old disk that is missing? {_back_in_place(sick)}", sentence), command
         case Wrong.BAD_IDENTITY:
             command = _written_anew(sick, cluster)
+            if sick.twice:
+                command = f"{command} && {_one_copy(sick)}"
+                return (
+                    f"Stop broker {sick.broker} first: `{command}`, then start broker {sick.broker}: {KEPT}",
+                ), command
             after = "it goes on where it was" if sick.lost_id or sick.mode in ZOOKEEPER_STORED else NEW_ID
             return (f"its replicas are still there: `{command}`, then {start}: {after}",), command
         case Wrong.VERSION_1:
@@ -81,6 +90,10 @@ def _mend(sick: Sick, cluster: str) -> tuple[tuple[str, ...], str]:
             runs = f"broker {sick.broker} runs, and reads it at its next start only"
             after = runs if isinstance(sick.state, Running) else start
             return (f"`{command}`: the same ids as version 0; then {after}",), command
+        case Wrong.TWICE:
+            command = _one_copy(sick)
+            stop = f"Stop broker {sick.broker} first: " if not isinstance(sick.state, Stopped) else ""
+            return (f"{stop}`{command}`, then start broker {sick.broker}: {KEPT}",), command
         case Wrong.OTHER_DISK:
             return (_back_in_place(sick), f"with the new one, {start}: it registers it, and {FETCHED}; {ELECT}"), ""
         case Wrong.OFFLINE:
@@ -107,6 +120,11 @@ def _back_in_place(sick: Sick) -> str:
 
 def _old_disk(sick: Sick, start: str) -> str:
     """Where the disk itself is well, it needs something else than a hand in the rack."""
+    if sick.mode is BrokerMode.MIGRATION and isinstance(sick.state, Running):
+        return (
+            f"Stop broker {sick.broker} first, then put the old disk back, mount it, and look at `status` again before "
+            "you start the broker: its replicas may lie on other disks as well by now"
+        )
     if os.strerror(errno.ENOSPC) in sick.directory.problem:
         return f"make room on it (retention, or more space; delete no segment by hand), then {start}"
     if os.strerror(errno.EROFS) in sick.directory.problem:
@@ -161,3 +179,10 @@ def _as_version_0(sick: Sick, cluster: str) -> str:
     return _printf(
         sick.directory.path, version_0(sick.broker, meta.cluster_id or cluster, str(sick.directory.id or ""))
     )
+
+
+def _one_copy(sick: Sick) -> str:
+    """Copies in the broker's other directories aside, out of log.dirs, where this directory has the replica too."""
+    path, others = shlex.quote(sick.directory.path), " ".join(map(shlex.quote, sick.twice))
+    each = 'r=${r%/}; r=${r##*/}; if [ -d "$d/$r" ]; then mv "$d/$r" "$d.twice/"; fi'
+    return f'for d in {others}; do mkdir -p "$d.twice"; for r in {path}/*-[0-9]*/; do {each}; done; done'

@@ -58,6 +58,7 @@ class Wrong(StrEnum):
     BAD_IDENTITY = "bad identity"  # its meta.properties cannot be trusted
     VERSION_1 = "version 1"  # as kafka-storage format writes it, where version 0 is needed
     OTHER_DISK = "other disk"  # another directory.id than the broker registered
+    TWICE = "twice"  # the old disk is back, and its replicas were made anew on others meanwhile
     OFFLINE = "offline"  # whole on the disk; the broker gave it up before
 
 
@@ -74,6 +75,7 @@ class Sick:
     state: ServiceState  # of the broker's process
     holds_metadata: bool  # the broker's copy of the metadata log lies there: without it a broker halts in any mode
     lost_id: str = ""  # where its file is torn: the directory.id that is proven to have stood there
+    twice: tuple[str, ...] = ()  # the broker's other directories that hold copies of its replicas
 
 
 def sick_directories(world: World) -> Iterator[Sick]:
@@ -90,10 +92,13 @@ def sick_directories(world: World) -> Iterator[Sick]:
             known = frozenset() if directory is disks.metadata_directory else registered
             found = _wrong(directory, mode, known, offline=answer is not None and bool(answer.error))
             if found is not None:
+                twice = _twice(disks, directory) if found[0] in (Wrong.OTHER_DISK, Wrong.BAD_IDENTITY) else ()
+                if twice and found[0] is Wrong.OTHER_DISK:
+                    found = Wrong.TWICE, f"its replicas were made anew in {', '.join(twice)} while it was away"
                 holds = mode is not BrokerMode.ZOOKEEPER and _holds_metadata(file, disks, directory)
                 torn = found[0] is Wrong.BAD_IDENTITY and directory is not disks.metadata_directory
                 lost = _lost_id(world, node.id, disks, directory, registered) if torn else ""
-                yield Sick(int(node.id), mode, file, directory, *found, _state(world, node.id), holds, lost)
+                yield Sick(int(node.id), mode, file, directory, *found, _state(world, node.id), holds, lost, twice)
 
 
 def _used(disks: BrokerDisks, mode: BrokerMode) -> tuple[Directory, ...]:
@@ -108,6 +113,18 @@ def mode_of(world: World, file: ConfigFile) -> BrokerMode:
         over = isinstance(world.kraft, KraftView) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
         return BrokerMode.FINAL if over else BrokerMode.KRAFT
     return BrokerMode.MIGRATION if file.values.get(FLAG, "").strip().lower() == "true" else BrokerMode.ZOOKEEPER
+
+
+def _twice(disks: BrokerDisks, directory: Directory) -> tuple[str, ...]:
+    """The other directories that hold a current copy of a replica that lies in this one."""
+    mine = _current(directory)
+    return tuple(one.path for one in disks.directories if one is not directory and mine & _current(one))
+
+
+def _current(directory: Directory) -> set[tuple[str, int]]:
+    rows = directory.replicas
+    found = zip(zip(rows.topic, rows.partition, strict=True), rows.kind, strict=True)
+    return {key for key, kind in found if kind == CURRENT}
 
 
 def _lost_id(
@@ -128,12 +145,7 @@ def _named_by_metadata(world: World, broker: int, directory: Directory) -> set[s
     """The directories that the metadata names for this broker's replicas which lie in that one; reserved ids aside."""
     if isinstance(world.kraft, Unknown):
         return set()
-    rows, found = directory.replicas, world.kraft.partitions
-    here = {
-        key
-        for key, kind in zip(zip(rows.topic, rows.partition, strict=True), rows.kind, strict=True)
-        if kind == CURRENT
-    }
+    here, found = _current(directory), world.kraft.partitions
     return {
         found.directories[index][found.replicas[index].index(broker)]
         for index, key in enumerate(zip(found.topic, found.partition, strict=True))
@@ -190,8 +202,8 @@ def _wrong(
 GOES_ON: Final[Mapping[BrokerMode, str]] = {
     BrokerMode.ZOOKEEPER: "the broker goes on without it; partitions that it led there have another leader, or none",
     BrokerMode.MIGRATION: "a broker in migration mode halts with the first directory that dies under it: one disk is "
-    "one broker. Started on a dead one it runs without it, and its replicas there stay MIGRATING: do not start it "
-    "before the disk is whole or replaced",
+    "one broker. Do not start it before the disk is whole or replaced: it would make the replicas that lay there anew "
+    "on its other disks, those without another replica empty",
     BrokerMode.KRAFT: "the broker goes on without it, its replicas there are failed over where the metadata knows "
     "their directory; for the others see `directories rescue`",
     BrokerMode.FINAL: "the broker goes on without it, its replicas there are failed over where the metadata knows "
@@ -199,8 +211,9 @@ GOES_ON: Final[Mapping[BrokerMode, str]] = {
 }
 HALTS: Final = "the broker's copy of the metadata log is there: the broker halts with it, and does not start without it"
 RUNS_WITHOUT: Final = (
-    "it was dead when the broker started, so that the broker runs without it and did not register it; its replicas "
-    "there stay MIGRATING, and the next stages wait"
+    "it was dead when the broker started: the broker runs without it, did not register it, and has made the replicas "
+    "that lay there anew on its other disks where a KRaft controller leads, those without another replica empty; the "
+    "next stages wait"
 )
 NOTICED_LATE: Final = (
     "a running broker works on with the files that it holds open until it misses one by name, at the latest when its "
@@ -218,6 +231,7 @@ VERSION_1_BARS: Final[Mapping[BrokerMode, str]] = {
     BrokerMode.MIGRATION: "a broker in migration mode runs on it; back in ZooKeeper mode it does not start "
     "(KAFKA-20762), so the next stages wait (B-RBK-03)",
 }
+DUPLICATES: Final = "the broker does not start on two copies of a replica: 'Duplicate log directories'"
 OTHER_DISK: Final = (
     "its replicas there are in a directory that no metadata names; the broker registers the disk when it starts"
 )
@@ -236,6 +250,8 @@ def effect_of(sick: Sick) -> str:
             return f"{UNNOTICED}; {start}" if isinstance(sick.state, Running) else start
         case Wrong.VERSION_1:
             return VERSION_1_BARS[sick.mode]
+        case Wrong.TWICE:
+            return DUPLICATES
         case Wrong.OTHER_DISK:
             return OTHER_DISK
 

@@ -243,3 +243,50 @@ def test_a_path_with_a_blank_is_quoted() -> None:
 
     one = told(worlds.world_at(Stage.SOAK), blank)
     assert "'/data/b 1/meta.properties'" in one.command
+
+
+def made_anew(world: World) -> World:
+    """The replicas of broker 1's second directory lie in the third as well, and the broker registered without it."""
+    disks = disks_of(world)
+    rows = disks.directories[1].replicas
+    twice = worlds.with_directory(world, 1, 2, lambda entry: replace(entry, replicas=rows))
+    rest = frozenset(entry.id for entry in (disks.directories[0], disks.directories[2]))
+    return registration(1, log_dirs=rest)(with_process(twice, 1, Stopped(1)))
+
+
+def test_an_old_disk_whose_replicas_were_made_anew_keeps_its_copies(tmp_path: Path) -> None:
+    """A broker in migration mode that was started without it has them twice, and starts no more; the shell sorts it."""
+    (one,) = disk_troubles(made_anew(worlds.world_at(Stage.HYBRID)))
+    assert one.path == PATH
+    assert one.what == "its replicas were made anew in /data/b1/d2 while it was away"
+    assert "Duplicate log directories" in one.effect
+    old, other = tmp_path / "d1", tmp_path / "d2"
+    for folder in (old / "t-0", old / "t-1", old / "u-10", other / "t-1", other / "u-10", other / "own-3"):
+        folder.mkdir(parents=True)
+        (folder / "0.log").write_text(str(folder))
+    (old / "meta.properties").touch()
+    command = one.command.replace("/data/b1", str(tmp_path))
+    subprocess.run(["sh", "-c", command], check=True)
+    assert sorted(path.name for path in other.iterdir()) == ["own-3"]
+    assert sorted(path.name for path in (tmp_path / "d2.twice").iterdir()) == ["t-1", "u-10"]
+    assert sorted(path.name for path in old.iterdir()) == ["meta.properties", "t-0", "t-1", "u-10"]
+    assert (old / "t-1" / "0.log").read_text() == str(old / "t-1")
+
+
+def test_a_torn_file_over_replicas_that_were_made_anew_needs_both() -> None:
+    """The file written and the other copies aside, while the broker is down."""
+    world = made_anew(worlds.world_at(Stage.HYBRID))
+    (one,) = disk_troubles(worlds.with_directory(world, 1, 1, torn))
+    assert one.do[0].startswith("Stop broker 1 first: ")
+    assert "printf 'version=0" in one.command
+    assert '"$d.twice"' in one.command
+    assert subprocess.run(["sh", "-n", "-c", one.command], check=False).returncode == 0
+
+
+def test_a_broker_in_migration_mode_that_runs_without_a_disk_is_looked_at_again_when_it_is_back() -> None:
+    """Its replicas may have been made anew, which is seen when the disk is."""
+    one = told(worlds.world_at(Stage.HYBRID), gone)
+    assert "look at `status` again before you start the broker" in one.do[0]
+    assert "start broker" not in one.do[0].lower().replace("start the broker", "")
+    down = told(with_process(worlds.world_at(Stage.HYBRID), 1, Stopped(1)), gone)
+    assert "start broker 1" in down.do[0]
