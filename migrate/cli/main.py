@@ -19,7 +19,11 @@ COMMANDS: Final = {
     "assess": ("migrate.cli.assess", "assess", "Read-only findings about a cluster, with causes and fixes."),
     "plan": ("migrate.cli.plan", "plan", "Say exactly what would happen; change nothing."),
     "apply": ("migrate.cli.apply", "apply", "Carry out a saved plan, with a proof after every step."),
-    "rollback": ("migrate.cli.rollback", "rollback", "The way back to ZooKeeper mode: plan, apply."),
+    "rollback": (
+        "migrate.cli.rollback",
+        "rollback",
+        "The way back to ZooKeeper mode, or from more directories: plan, apply.",
+    ),
     "approve": ("migrate.cli.approve", "approve", "Say yes to exactly one saved plan; signed, it is proven."),
     "control": ("migrate.cli.control", "control", "Wishes to a run: pause, resume, hold-after, abort, show."),
     "status": ("migrate.cli.status", "status", "Where the migration stands, and what comes next."),

@@ -54,13 +54,18 @@ def lint(files: tuple[pathlib.Path, ...], output: str) -> int:
 def _problems(file: pathlib.Path) -> list[MigrateError]:
     from migrate.playbook.load import (
         kind_of,
+        lint_directory_playbook,
         load_accepted,
         load_inventory,
         load_playbook,
         load_playbook_with_inventory,
     )
 
-    loaders: dict[str, Any] = {"Inventory": load_inventory, "AcceptedDifferences": load_accepted}
+    loaders: dict[str, Any] = {
+        "Inventory": load_inventory,
+        "AcceptedDifferences": load_accepted,
+        "DirectoryPlaybook": lint_directory_playbook,
+    }
     try:
         kind = kind_of(file)
         if kind != "MigrationPlaybook":
@@ -77,7 +82,10 @@ def _problems(file: pathlib.Path) -> list[MigrateError]:
 @playbook.command()
 @click.argument("kind", default="MigrationPlaybook")
 def schema(kind: str) -> int:
-    """The JSON Schema of KIND (MigrationPlaybook, Inventory, AcceptedDifferences), for editors."""
+    """The JSON Schema of KIND, for editors.
+
+    MigrationPlaybook, DirectoryPlaybook, Inventory or AcceptedDifferences.
+    """
     from migrate.playbook.load import KINDS, json_schema
 
     if kind not in KINDS:
@@ -95,7 +103,7 @@ def show(file: pathlib.Path, output: str) -> int:
     from migrate.playbook.shown import shown
 
     found: Playbook | Inventory
-    if (kind := kind_of(file)) == "MigrationPlaybook":
+    if (kind := kind_of(file)) in ("MigrationPlaybook", "DirectoryPlaybook"):
         found = load_playbook(file)
         if output == "text":
             click.echo("\n".join(_table(shown(file))))
@@ -106,7 +114,7 @@ def show(file: pathlib.Path, output: str) -> int:
         raise click.UsageError(f"{file} is of kind {kind}: show takes a playbook or an inventory")
     resolved = _resolved(found)
     if output == "json":
-        values = [asdict(entry) for entry in shown(file)] if kind == "MigrationPlaybook" else []
+        values = [asdict(entry) for entry in shown(file)] if kind != "Inventory" else []
         click.echo(json.dumps({"kind": kind, **resolved, "values": values}, indent=2))
     else:
         click.echo("\n".join(_lines(resolved)))
@@ -120,6 +128,7 @@ def _resolved(found: Playbook | Inventory) -> dict[str, Any]:
     plain = asdict(found)
     if isinstance(found, Playbook):
         plain["stage_windows"] = {stage.label: name for stage, name in found.stage_windows.items()}
+        plain["new_directories"] = {str(int(node)): list(paths) for node, paths in found.new_directories.items()}
         plain["stages"] = [stage.label for stage in found.stages]
         plain["default_policy"] = found.default_policy.name.lower()
         plain["broker_policies"] = {str(int(node)): p.name.lower() for node, p in found.broker_policies.items()}

@@ -1,4 +1,4 @@
-"""`rollback plan|apply`: the way back to ZooKeeper mode, by the same engine, journal and lock as the way forward."""
+"""`rollback plan|apply`: the way back, to ZooKeeper mode or to fewer directories, by the same engine as forward."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ def plan_back(
 
     The state is found from the cluster itself: no journal is needed.  Every file's change is shown; a file is restored
     from a copy that is proven to be its own of before, or the plan is refused.
+
+    With a DirectoryPlaybook it is the way back from that: its directories are taken away again, broker by broker, while
+    no replica lies in them.
 
     Exit code 0: nothing to undo; 2: changes are planned; 3: there is no way back, or a part of it is not visible.
     """

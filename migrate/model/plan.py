@@ -79,6 +79,11 @@ class Plan:
         return self.direction is Direction.BACK
 
     @property
+    def of_directories(self) -> bool:
+        """Is it about the log directories of a KRaft cluster, there or back?"""
+        return self.target is Stage.DIRECTORIES
+
+    @property
     def needs_confirmation(self) -> bool:
         """Is it applied only with its fingerprint?  With the point of no return in it, or the way back."""
         return self.irreversible or self.back

@@ -94,10 +94,9 @@ def _release(world: World) -> str:
     release = release_of(world.kraft)
     if isinstance(release, Unknown):
         raise NothingToPlan(release.reason, next_step="use a version of this tool that knows it")
-    for node in world.inventory.nodes:
-        found = gates.kraft_file(world, int(node.id))
-        if not isinstance(found, Ready):
-            raise NothingToPlan(str(getattr(found, "reason", found)))
+    found = gates.kraft_alone(world)
+    if not isinstance(found, Ready):
+        raise NothingToPlan(str(getattr(found, "reason", found)))
     return release
 
 

@@ -88,7 +88,7 @@ def directory_playbook(document: Document, parsed: DirectoryPlaybook, inventory:
     The inventory is needed, because `add` is for every broker in it.
     """
     spec = parsed.spec
-    refuse(document, [*faults(spec), *faults_between(spec, inventory)])
+    refuse(document, [*faults_of(spec), *faults_between(spec, inventory)])
     near = document.path.absolute().parent
     expect = spec.cluster.expect
     return Playbook(
@@ -150,7 +150,7 @@ def _budget(spec: DirectorySpec, near: Path) -> ErrorBudget | None:
 
 
 # -- rules over several keys ---------------------------------------------------------------------------------------
-def faults(spec: DirectorySpec) -> Iterator[Fault]:
+def faults_of(spec: DirectorySpec) -> Iterator[Fault]:
     """Of the file alone: no directory twice, ids are ids, something is asked for."""
     section = spec.directories
     lists: list[tuple[Location, list[str]]] = [(("spec", "directories", "add"), list(section.add))]

@@ -15,7 +15,7 @@ from migrate.model.inventory import AcceptedDifference, Inventory, Playbook
 from migrate.model.policies import ErrorBudget, HealthPolicy, Pace
 from migrate.model.stage import DirectoryPolicy, Stage
 from migrate.playbook.acting import acting_faults, approval_policy
-from migrate.playbook.directories import DirectoryPlaybook, directory_approvals, directory_playbook
+from migrate.playbook.directories import DirectoryPlaybook, directory_approvals, directory_playbook, faults_of
 from migrate.playbook.document import Document, Mapping, Scalar, position_of, read_document
 from migrate.playbook.fields import Section
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
@@ -124,6 +124,16 @@ def _of_directories(document: Document, inventory: Inventory | None) -> tuple[Pl
     named = os.path.normpath(document.path.absolute().parent / parsed.spec.cluster.inventory)
     known = load_inventory(named) if inventory is None else inventory
     return directory_playbook(document, parsed, known), known
+
+
+def lint_directory_playbook(path: str | Path) -> None:
+    """Raise DocumentInvalid with every problem; against the inventory too, where that is there."""
+    document = read_document(Path(path))
+    parsed = validate(document, DirectoryPlaybook)
+    if (document.path.absolute().parent / parsed.spec.cluster.inventory).exists():
+        _of_directories(document, None)
+    else:
+        refuse(document, faults_of(parsed.spec))
 
 
 def json_schema(kind: str) -> dict[str, Any]:

@@ -12,9 +12,9 @@ from migrate.model.stage import Stage
 from migrate.model.windows import label
 from migrate.playbook.document import Mapping, Node, Sequence, read_document
 from migrate.playbook.fields import Section
-from migrate.playbook.load import load_playbook
+from migrate.playbook.load import KINDS, kind_of, load_playbook
 from migrate.playbook.problems import validate
-from migrate.playbook.schema import STAGE_KEYS, MigrationPlaybook, StageSection
+from migrate.playbook.schema import STAGE_KEYS, StageSection
 
 DEFAULT: Final = "default"
 UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"))
@@ -32,8 +32,27 @@ class Shown:
 def shown(path: str | Path) -> list[Shown]:
     """Every value of a playbook, in the order of the schema; raises as load_playbook does."""
     document = read_document(Path(path))
-    found = list(_section(validate(document, MigrationPlaybook), document.root, ""))
-    return [*found, *_followed(load_playbook(path))]
+    schema = KINDS[kind_of(path)]
+    found = list(_section(validate(document, schema), document.root, ""))
+    playbook = load_playbook(path)
+    return [*found, *(_of_directories(playbook) if playbook.of_directories else _followed(playbook))]
+
+
+def _of_directories(playbook: Playbook) -> Iterator[Shown]:
+    """What follows for each broker, and when it may happen."""
+    yield Shown("inventory", playbook.inventory, "beside the playbook")
+    for broker, paths in playbook.new_directories.items():
+        yield Shown(f"broker {int(broker)}: new directories", ", ".join(paths), "its own list, else `add`")
+    window = playbook.window_of(Stage.DIRECTORIES)
+    origin = "no window binds it" if window is None else "window, else windows.default"
+    yield Shown("window", "at any time" if window is None else f"{window.name}: {label(window)}", origin)
+    for stage, rule in playbook.approvals.rules.items():
+        persons = ", ".join(playbook.approvals.reviewers(rule))
+        yield Shown(f"{stage}: approval", f"{rule.minimum} of {persons}", "named by the playbook")
+    rollback = playbook.windows.get(playbook.rollback_window)
+    yield Shown(
+        "rollback: window", label(rollback) if rollback else "at any time", "rollback.window; none unless it is named"
+    )
 
 
 def _section(section: Section, node: Node | None, at: str) -> Iterator[Shown]:

@@ -134,6 +134,8 @@ def shell_word(word: str) -> str:
 
 def target_words(plan: Plan) -> str:
     """Where the plan goes."""
+    if plan.of_directories:
+        return f"every broker {'without' if plan.back else 'with'} the playbook's log directories"
     if plan.back and plan.target is Stage.COPY:
         return "the copy again, with a fresh quorum"
     return "ZooKeeper mode, as before the migration" if plan.back else f"stage {int(plan.target)} {plan.target.label}"
@@ -141,6 +143,8 @@ def target_words(plan: Plan) -> str:
 
 def stage_words(plan: Plan, stage: Stage) -> str:
     """The heading of a stage's steps; a way back takes the stages' effects away, the last one's first."""
+    if plan.of_directories:
+        return "Directories away again" if plan.back else "Directories"
     if not plan.back:
         return f"Stage {int(stage)} {stage.label}"
     return "Proof" if stage <= Stage.ASSESS else f"Back from stage {int(stage)} {stage.label}"
@@ -148,4 +152,4 @@ def stage_words(plan: Plan, stage: Stage) -> str:
 
 def inventory_words(plan: Plan) -> str:
     """What the counts of the metadata promise."""
-    return f"Metadata that must be there {'in the end' if plan.back else 'after the copy'}"
+    return f"Metadata that must be there {'in the end' if plan.back or plan.of_directories else 'after the copy'}"

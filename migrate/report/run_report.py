@@ -80,6 +80,8 @@ def _verdict(plan: Plan, story: Story, claims: Sequence[Claim], *, unseen: int) 
 
 
 def _ended(plan: Plan) -> str:
+    if plan.of_directories:
+        return "Every broker's directories were changed"
     return "Every step of the way back ended" if plan.back else f"Every step up to stage {plan.target.label} ended"
 
 
@@ -91,7 +93,9 @@ def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, ev
         Holds.YES if whole else Holds.NO if story.stopped or story.ended else Holds.NOT_DUE,
         f"{passed} of {plural(len(story.steps), 'step')} verified or already done",
     )
-    if plan.back:
+    if plan.of_directories:
+        yield _ledger_claim(plan, story)
+    elif plan.back:
         yield _back_claim(story)
     else:
         yield _ledger_claim(plan, story)

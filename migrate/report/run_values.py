@@ -270,6 +270,8 @@ class RunReport:
     @property
     def title(self) -> str:
         """What the run was, without markup."""
+        if self.target == Stage.DIRECTORIES.label:
+            return f"Log directories of {self.cluster}, {'taken away again' if self.back else 'more of them'}"
         return f"Way back of {self.cluster} to ZooKeeper mode" if self.back else f"Migration of {self.cluster} to KRaft"
 
     def name(self, node: str) -> str:

@@ -22,7 +22,6 @@ from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.ports import DirectoryAssigner
-from migrate.model.stage import Stage
 from migrate.observe.sources import Sources
 from migrate.observe.world import SLOW, ClusterObserver
 from migrate.run import journal as journals
@@ -103,7 +102,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     folder = folder_of(sources.inventory, plan)
     _approvals_sound(plan, sources, folder)
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    alone = plan.target is Stage.DIRECTORIES  # no ZooKeeper to lock in, and no way back to it
+    alone = plan.of_directories  # no ZooKeeper to lock in, and no way back to it
     clock, request = SystemClock(), ParkRequest()
     lock = RunLock(LockFile(folder.path.parent / "lock"), None)
     journal = None
@@ -211,7 +210,7 @@ def _confirmed(plan: Plan, options: Options) -> None:
     if options.confirm == plan.fingerprint:
         _cluster_named(plan, options)
         return
-    if plan.back and plan.target is Stage.DIRECTORIES:
+    if plan.back and plan.of_directories:
         what, why = "the way back was not confirmed", "it restarts every broker that has one of the directories"
     elif plan.back:
         what, why = "the way back was not confirmed", "it stops the controllers and gives up what they hold"

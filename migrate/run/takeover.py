@@ -49,6 +49,8 @@ def gone_back(plan: Plan, done: frozenset[str], world: World) -> None:
 
 def what_is_found(plan: Plan, world: World) -> str:
     """The same, of a world (pure)."""
+    if plan.of_directories:
+        return "a cluster of KRaft alone: which broker has which directories stands in its file"
     here = detect(world)
     if isinstance(here, Unknown):
         return f"where the cluster stands cannot be told: {here.reason}"

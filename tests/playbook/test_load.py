@@ -290,11 +290,17 @@ def test_the_production_example_stops_before_the_point_of_no_return() -> None:
     assert all(stage.reversible for stage in found.stages)
 
 
-def test_the_published_schema_is_fresh() -> None:
-    """Editors read playbooks/playbook.schema.json."""
-    told = "python -m migrate playbook schema > playbooks/playbook.schema.json"
-    found = json.loads((PLAYBOOKS / "playbook.schema.json").read_text())
-    assert found == json_schema("MigrationPlaybook"), f"stale: run `{told}`"
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("MigrationPlaybook", "playbook.schema.json"),
+        ("DirectoryPlaybook", "directory-playbook.schema.json"),
+    ],
+)
+def test_the_published_schema_is_fresh(kind: str, name: str) -> None:
+    """Editors read them beside the playbooks."""
+    told = f"python -m migrate playbook schema {kind} > playbooks/{name}"
+    assert json.loads((PLAYBOOKS / name).read_text()) == json_schema(kind), f"stale: run `{told}`"
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -84,8 +84,10 @@ class _Log:
     def state(self, node: NodeId) -> ServiceState:
         return self.states.pop(0) if self.states else Stopped()
 
-    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> str:
-        self._say(f"format {int(node)} {cluster_id} {release_version}")
+    def format_storage(
+        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+    ) -> str:
+        self._say(f"format {int(node)} {cluster_id} {release_version}{' what is bare' * ignore_formatted}")
         return ""
 
     def backup(self, destination: str) -> dict[str, str]:
@@ -140,6 +142,10 @@ EFFECTS: dict[str, tuple[Act, str]] = {
     "backup-zookeeper": (lambda e: e.backup_zookeeper(), "backup"),
     "make-directory": (lambda e: e.make_directory(NODE, "/meta/1"), "make 1 /meta/1"),
     "format": (lambda e: e.format_storage(NODE, "C" * 22, "3.9"), f"format 1 {'C' * 22} 3.9"),
+    "format-directories": (
+        lambda e: e.format_directories(NODE, "C" * 22, "3.9-IV0"),
+        f"format 1 {'C' * 22} 3.9-IV0 what is bare",
+    ),
     "stop": (lambda e: e.stop(NODE), f"stop 1 {STOP_TIMEOUT:g}"),
     "start": (lambda e: e.start(NODE), "start 1"),
     "assign-directories": (lambda e: e.assign_directories(NODE), "drive 1"),
@@ -159,7 +165,7 @@ def test_an_effect_asks_the_lock_and_stands_in_the_journal_before_and_after(
 ) -> None:
     """Lock, intent, lock again, act, done: in that order, each with the step that it is part of."""
     act(rig.effects)
-    held_down = [f"stop 1 {STOP_TIMEOUT:g}"] if name == "set-aside" else []
+    held_down = [f"stop 1 {STOP_TIMEOUT:g}"] if name in ("set-aside", "format-directories") else []
     assert rig.log.said == ["lock", "lock", *held_down, does]
     first, second = rig.events()[:2]
     assert (first[0], second[0]) == ("effect", "effected")

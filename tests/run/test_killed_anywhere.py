@@ -111,6 +111,7 @@ def calls(tree: ast.AST) -> list[tuple[str, int]]:
 
 ACTING = {  # what changes something -> where it may be called
     "format_storage": {"run/effects.py", "steps/controllers.py"},  # the second asks the first
+    "format_directories": {"steps/directories/add.py"},
     "drive": {"run/effects.py", "cli/directories_assign.py"},
     "assign": {"run/drive.py", "run/rescue.py"},
     "assign_directories": {"steps/assign.py"},

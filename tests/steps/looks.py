@@ -179,6 +179,14 @@ class Remembered:
         """Remember it."""
         self.done.append(f"format {int(node)} {cluster_id} {release_version}")
 
+    def format_directories(self, node: NodeId, cluster_id: str, release_version: str) -> None:
+        """Remember it."""
+        self.done.append(f"format what is bare {int(node)} {cluster_id} {release_version}")
+
+    def require_empty(self, node: NodeId, path: str) -> None:
+        """Remember it."""
+        self.done.append(f"look into {int(node)} {path}")
+
     def stop(self, node: NodeId) -> None:
         """Remember it."""
         self.done.append(f"stop {int(node)}")

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 VARIABLE = "KRAFT_MIGRATE_ROTATE"
+DISKS = ("zookeeper-gone", "migration-gone", "kraft-gone", "directory-playbook")  # of two files: one costs as much
 PICKED: list[str] = []  # a line a rotation, in the order asked
 
 

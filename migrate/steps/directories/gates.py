@@ -42,6 +42,10 @@ def kraft_alone(world: World) -> Readiness:
             f"the metadata says {world.kraft.migration_state.name}: ZooKeeper is part of this cluster; finish its "
             "migration first, with a MigrationPlaybook"
         )
+    expected = {world.inventory.expect_cluster_id}
+    expected |= set() if isinstance(world.playbook, Unknown) else {world.playbook.expect_cluster_id}
+    if expected - {None, world.kraft.cluster_id}:
+        return Refused(f"this is cluster {world.kraft.cluster_id}, expected is {sorted(map(str, expected - {None}))}")
     for broker in brokers(world):
         found = world.kraft.brokers.get(NodeId(broker))
         if found is None or found.migrating:

@@ -1,0 +1,162 @@
+"""Directories that brokers shall get: what is seen of them on a host, and whose they are already."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.hosts.directories import LocalDisks
+from migrate.hosts.new_directories import look
+from migrate.hosts.properties import parse
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Inventory
+from migrate.model.new_directories import NewDirectory, against_format
+from migrate.model.outcome import Unknown
+from migrate.model.views import ConfigFile, MetaMissing, MetaProperties, NoFile
+from tests.testing import worlds
+from tests.testing.clusters import CLUSTER_ID
+
+ONE, TWO = NodeId(0), NodeId(1)
+Wanted = dict[NodeId, tuple[str, ...]]
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Path:
+    """Two brokers with a disk each, and one more disk."""
+    for name in ("a", "b", "new"):
+        (tmp_path / name).mkdir()
+    return tmp_path
+
+
+def inventory(folder: Path, *, apart: bool = False) -> Inventory:
+    """Two brokers on one host, or on two; the controllers elsewhere."""
+    known = worlds.inventory()
+    brokers = tuple(replace(node, host="two" if apart and node.id == TWO else "one") for node in known.brokers[:2])
+    controller = replace(known.controllers[0], host="one", metadata_directory=str(folder / "c"))
+    return replace(known, brokers=brokers, controllers=(controller,))
+
+
+def configs(folder: Path) -> dict[NodeId, ConfigFile | NoFile | Unknown]:
+    """Broker 0 has a, broker 1 has b."""
+    found: dict[NodeId, ConfigFile | NoFile | Unknown] = {}
+    for node, name in ((ONE, "a"), (TWO, "b")):
+        raw = f"log.dirs={folder / name}\n".encode()
+        found[node] = ConfigFile(node, str(folder / f"{node}.properties"), raw, "", parse(raw))
+    return found
+
+
+def one(folder: Path, *paths: str, known: Inventory | None = None) -> tuple[NewDirectory, ...]:
+    """What is seen of directories for broker 0."""
+    wanted: Wanted = {ONE: tuple(str(folder / path) for path in paths)}
+    found = look(LocalDisks(), known or inventory(folder), configs(folder), wanted)[ONE]
+    assert not isinstance(found, Unknown)
+    return found
+
+
+def against(entry: NewDirectory) -> str:
+    """What speaks against it."""
+    return "; ".join(against_format(entry, ONE, CLUSTER_ID))
+
+
+def test_an_empty_directory_is_fit(host: Path) -> None:
+    """Healthy, with its mount, and nothing in it."""
+    (entry,) = one(host, "new")
+    assert entry.directory.healthy
+    assert entry.directory.mount
+    assert entry.names == ()
+    assert isinstance(entry.directory.meta, MetaMissing)
+    assert against(entry) == ""
+
+
+def test_one_that_is_not_there_is_never_made(host: Path) -> None:
+    """A mount that is missing must not become a folder of the root file system."""
+    (entry,) = one(host, "gone")
+    assert against(entry) == "it does not exist"
+    assert not (host / "gone").exists()
+
+
+def test_a_file_is_no_directory(host: Path) -> None:
+    """As its name."""
+    (host / "file").touch()
+    assert against(one(host, "file")[0]) == "it is no folder"
+
+
+@pytest.mark.parametrize(
+    ("path", "whose"),
+    [("b", "/b of node 1"), ("a/below", "/a of node 0"), ("link", "/b of node 1"), (".", "/a of node 0")],
+)
+def test_a_directory_that_is_in_use_is_told_by_where_it_leads(host: Path, path: str, whose: str) -> None:
+    """Another broker's, its own, below one, above one, and by a link."""
+    (host / "a" / "below").mkdir()
+    (host / "link").symlink_to(host / "b")
+    assert f"it is, holds or lies in {host}{whose}" in against(one(host, path)[0])
+
+
+def test_the_same_path_on_another_host_is_another_directory(host: Path) -> None:
+    """/disk2 of every broker."""
+    known = inventory(host, apart=True)
+    assert against(one(host, "b", known=known)[0]) == ""
+
+
+def test_two_brokers_that_want_one_directory_are_told(host: Path) -> None:
+    """A list for every broker, on a host with two of them."""
+    wanted: Wanted = dict.fromkeys((ONE, TWO), (str(host / "new"),))
+    found = look(LocalDisks(), inventory(host), configs(host), wanted)
+    for node, other in ((ONE, 1), (TWO, 0)):
+        entries = found[node]
+        assert not isinstance(entries, Unknown)
+        assert entries[0].taken == (f"{host / 'new'} of node {other}",)
+
+
+def test_the_controllers_directory_counts(host: Path) -> None:
+    """A broker may share a host with one."""
+    (host / "c").mkdir()
+    assert "of node 3000" in against(one(host, "c")[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("orders-0", "it holds replicas: orders-0"),
+        ("__cluster_metadata-0", "it holds a metadata log"),
+        ("photos", "it is not empty: photos"),
+        (".hidden", "it is not empty: .hidden"),
+    ],
+)
+def test_what_lies_in_it_is_named(host: Path, name: str, says: str) -> None:
+    """Never formatted over."""
+    (host / "new" / name).mkdir()
+    assert says in against(one(host, "new")[0])
+
+
+@pytest.mark.parametrize(
+    "name", ["lost+found", "bootstrap.checkpoint", "meta.properties.kraft-migrate-set-aside-20260101T000000"]
+)
+def test_what_a_file_system_or_an_earlier_run_left_is_harmless(host: Path, name: str) -> None:
+    """There, back, and there again."""
+    (host / "new" / name).touch()
+    assert against(one(host, "new")[0]) == ""
+
+
+def test_one_that_is_formatted_for_this_broker_is_fit_another_ones_is_not(host: Path) -> None:
+    """Killed behind the format, the next look finds it so."""
+    text = "version=1\nnode.id={}\ncluster.id={}\ndirectory.id=Qh8dQ0mxx1q60eX09I-a5Q\n"
+    meta = host / "new" / "meta.properties"
+    meta.write_text(text.format(0, CLUSTER_ID))
+    (entry,) = one(host, "new")
+    assert isinstance(entry.directory.meta, MetaProperties)
+    assert against(entry) == ""
+    meta.write_text(text.format(5, CLUSTER_ID))
+    assert against(one(host, "new")[0]) == f"its meta.properties is of cluster {CLUSTER_ID} and node 5"
+    meta.write_text(text.format(0, "X" * 22))
+    assert "of cluster XXXX" in against(one(host, "new")[0])
+    meta.write_bytes(b"version=7\n")
+    assert "cannot be trusted" in against(one(host, "new")[0])
+
+
+def test_where_a_brokers_file_is_unknown_nothing_is_known_to_be_free(host: Path) -> None:
+    """It could use the directory."""
+    found = look(LocalDisks(), inventory(host), {**configs(host), TWO: Unknown("no")}, {ONE: (str(host / "new"),)})
+    assert found[ONE] == Unknown("which directories broker 1 uses is unknown: no")

@@ -1,0 +1,59 @@
+"""The lock of a cluster without ZooKeeper: a file beside each broker's configuration, on its host."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import LockLost, RunLocked
+from migrate.run.locks import HOST_SUFFIX, HostLocks, LockFile, RunLock
+
+
+def configs(folder: Path) -> list[str]:
+    """Two brokers' files."""
+    return [str(folder / f"broker-{number}.properties") for number in range(2)]
+
+
+def test_two_runs_of_two_folders_meet_on_the_hosts(tmp_path: Path) -> None:
+    """Another inventory, another runs' folder, the same brokers: one of them is refused, and says who holds it."""
+    first = HostLocks.acquire(configs(tmp_path))
+    with pytest.raises(RunLocked, match=r"another process holds this run: .*pid"):
+        HostLocks.acquire(configs(tmp_path))
+    first.release()
+    HostLocks.acquire(configs(tmp_path)).release()
+
+
+def test_a_lock_that_cannot_be_had_whole_is_not_held_in_part(tmp_path: Path) -> None:
+    """The second broker is held by another: the first one is given back."""
+    names = configs(tmp_path)
+    other = LockFile(Path(names[1] + HOST_SUFFIX))
+    with pytest.raises(RunLocked):
+        HostLocks.acquire(names)
+    LockFile(Path(names[0] + HOST_SUFFIX)).release()
+    other.release()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_lock_file_that_was_deleted_or_replaced_is_lost(tmp_path: Path, replaced: bool) -> None:
+    """The kernel's lock is on the old file: whoever locks the new one is alone, too."""
+    held = HostLocks.acquire(configs(tmp_path))
+    held.still_ours()
+    path = Path(configs(tmp_path)[1] + HOST_SUFFIX)
+    path.unlink()
+    if replaced:
+        path.touch()
+    with pytest.raises(LockLost, match="deleted or replaced"):
+        held.still_ours()
+    held.release()
+
+
+def test_it_is_asked_and_given_back_with_the_runs_own_file(tmp_path: Path) -> None:
+    """As the znode is where there is one."""
+    lock = RunLock(LockFile(tmp_path / "lock"), None).joined(HostLocks.acquire(configs(tmp_path)))
+    lock.still_ours()
+    Path(configs(tmp_path)[0] + HOST_SUFFIX).unlink()
+    with pytest.raises(LockLost):
+        lock.still_ours()
+    lock.release()
+    HostLocks.acquire(configs(tmp_path)).release()
