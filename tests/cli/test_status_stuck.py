@@ -11,9 +11,11 @@ import pytest
 from migrate.cli.status import as_text, describe
 from migrate.cli.status_stuck import clues_for
 from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.waiting import Clues
 from migrate.observe.world import ClusterObserver
+from tests.checks.stuck.test_reports import rows_of, unreported
 from tests.checks.stuck.worlds_that_wait import REFUSED, due, unregistered
 from tests.cli.commands import inventory_in, kraft_migrate
 from tests.testing import worlds
@@ -70,6 +72,23 @@ def test_the_command_ends_with_0_and_shows_what_was_asked(monkeypatch: pytest.Mo
     (row,) = json.loads(answer.out)["waiting"]
     assert "nobody answers at 127.0.0.1:1" in row["evidence"][0]
     assert "S-STUCK-33 for broker 1 to register" in kraft_migrate(*words).out
+
+
+def test_a_broker_that_reports_nothing_is_looked_at_twice(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The second look finds the same: a stall, with a queue that is unknown where no JMX is offered."""
+    monkeypatch.setattr("migrate.cli.status_stuck.AGAIN_SECONDS", 0.0)
+    world = unreported()
+    observer = ClusterObserver(KeptSources(world))  # type: ignore[arg-type] # stands in for Sources
+    try:
+        found = clues_for(observer, world)
+    finally:
+        observer.close()
+    report = found.reports[NodeId(1)]
+    assert report.later == rows_of(world)
+    assert report.queued == Unknown("the inventory gives no jmx address for it")
+    (row,) = [row for row in describe(world, found)["waiting"] if row["code"] == "S-STUCK-70"]
+    assert row["nodes"] == [1]
+    assert "QueuedReplicaToDirAssignments of broker 1 is unknown" in row["evidence"][0]
 
 
 def test_a_copy_that_is_due_says_that_it_comes_by_itself() -> None:

@@ -11,7 +11,7 @@ from migrate.java.find import Java
 from migrate.java.jars import KafkaJars
 from migrate.lab.configure import LOG4J, USERS, broker_file, process_specs, zookeeper_file
 from migrate.lab.inventory import inventory_of, make_secrets, secret_path, write_inventory
-from migrate.lab.topology import Topology, plan_topology
+from migrate.lab.topology import Shape, Topology, plan_topology
 from migrate.model.inventory import Access
 from migrate.playbook.load import load_inventory
 
@@ -120,6 +120,22 @@ def test_no_secret_stands_in_an_argv_an_environment_or_the_inventory(topology: T
     public = topology.inventory.read_text()
     public += repr(process_specs(topology, JAVA, JARS, (), {"PATH": "/bin"}))
     assert not [name for name, value in found.items() if value in public]
+
+
+def test_jmx_is_offered_by_brokers_alone_and_stands_in_the_inventory(tmp_path: Path) -> None:
+    """On the loopback interface, and only where the lab was made so."""
+    lab = plan_topology(tmp_path, Shape(jmx=True))
+    specs = {spec.name: " ".join(spec.argv) for spec in process_specs(lab, JAVA, JARS, (), {})}
+    for broker in lab.brokers:
+        assert f"-Dcom.sun.management.jmxremote.port={broker.jmx_port}" in specs[broker.name]
+        assert "-Dcom.sun.management.jmxremote.host=127.0.0.1" in specs[broker.name]
+    assert not [name for name, argv in specs.items() if "jmxremote" in argv and not name.startswith("broker-")]
+    write_inventory(lab)
+    found = load_inventory(lab.inventory)
+    assert found == inventory_of(lab)
+    assert [node.jmx for node in found.brokers] == [f"127.0.0.1:{broker.jmx_port}" for broker in lab.brokers]
+    plain = process_specs(plan_topology(tmp_path / "plain"), JAVA, JARS, (), {})
+    assert not [spec.name for spec in plain if "jmxremote" in " ".join(spec.argv)]
 
 
 def test_the_inventory_reads_back_as_it_was_meant(topology: Topology) -> None:

@@ -48,6 +48,20 @@ def test_each_port_has_one_owner(tmp_path: Path) -> None:
     assert sorted(ports.values()) == ["broker-0", "broker-0", "broker-1", "broker-1", "controller-3000", "zookeeper"]
 
 
+def test_a_lab_with_jmx_has_a_port_for_each_broker(tmp_path: Path) -> None:
+    """And keeps it; one without has none, also as older files have it."""
+    topology = plan_topology(tmp_path, Shape(jmx=True))
+    ports = [broker.jmx_port for broker in topology.brokers]
+    assert len(set(ports)) == 3
+    assert set(ports) <= set(topology.ports())
+    assert len(topology.ports()) == 1 + 3 * 3 + 3
+    save_topology(topology)
+    assert load_topology(tmp_path) == topology
+    plain = plan_topology(tmp_path)
+    assert {broker.jmx_port for broker in plain.brokers} == {0}
+    assert 0 not in plain.ports()
+
+
 def test_ports_are_free_and_outside_the_kernels_own_range() -> None:
     """A client's outgoing connection can never take a stopped broker's port."""
     ports = free_ports(20)
