@@ -1,181 +1,236 @@
 """A disk fails in each mode: what the broker does, what `status` says, that the next stage waits, and the way on.
 
-A disk that is gone, in one mode a commit (`tests/testing/rotating.py`); `KRAFT_MIGRATE_ROTATE=disks=all` for each mode.
-The other failures are marked `long`.
+The way on is the one that `status` prints, done word by word (`tests/lab/sick_broker.py`).  A disk that is gone, in one
+mode and mended in one way a commit (`tests/testing/rotating.py`: rotations `disks` and `mended-disks`).  Every other
+failure is `long`: one lab a mode suffers them one after the other.
 """
 
 from __future__ import annotations
 
-import json
-import os
+import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 import pytest
+from _pytest.mark import ParameterSet
 
-from migrate.hosts.supervisor import Supervisor
+from migrate.hosts.properties import edit
 from migrate.lab import breaking
-from migrate.lab.breaking import DiskFault
+from migrate.lab.breaking import OLD, DiskFault, set_aside
 from migrate.lab.cluster import Lab
-from migrate.lab.ready import brokers_agree
 from migrate.lab.topology import Shape
-from migrate.model.ids import NodeId
-from migrate.model.outcome import Unknown
-from migrate.model.views import LiveView, Stopped
-from migrate.observe.sources import Sources
+from migrate.model.disk_trouble import TIMEOUT
 from tests.lab.commands import kraft_migrate
-from tests.testing.rotating import DISKS, rotated
+from tests.lab.sick_broker import BLOCKED, CHANGES, ROOT, STOP, SickBroker
+from tests.testing.rotating import DISKS, rotated, rotation
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
-MODES: dict[str, tuple[str, ...]] = {
-    "zookeeper": (),
-    "migration": ("--stage", "kraft-mode"),
-    "kraft": ("--stage", "finalize"),
-}  # planned next
-UNTIL = {"migration": "hybrid", "kraft": "soak"}
-ROOT = os.geteuid() == 0
-FAULTS = [fault for fault in DiskFault if ROOT or fault not in (DiskFault.READ_ONLY, DiskFault.FULL)]
-EACH_COMMIT = tuple(f"{mode}-{DiskFault.GONE}" for mode in MODES)  # one of them
-OTHERS = tuple(f"{mode}-{fault}" for mode in MODES for fault in FAULTS if fault is not DiskFault.GONE)
-CHANGES, BLOCKED = 2, 3  # exit codes of `plan`
-BROKER, DISK = 1, 1
-# a running broker notices these by its next checkpoint; the others at its next start
-AT_RUN_TIME = (DiskFault.GONE, DiskFault.READ_ONLY, DiskFault.FULL)
-# a broker that writes its own meta.properties takes an empty folder for a new disk
-HEALS_ITSELF = {
-    ("zookeeper", DiskFault.EMPTIED),
-    ("migration", DiskFault.EMPTIED),
-    ("migration", DiskFault.REPLACED),
-}
-STOPS_THE_START = {("kraft", DiskFault.EMPTIED), ("zookeeper", DiskFault.REPLACED)}
+# mode -> where the lab stands, and what is planned next
+UNTIL: Final = {"zookeeper": "prepare", "migration": "hybrid", "kraft": "soak", "finalized": "finalize"}
+NEXT: Final = {"zookeeper": (), "migration": ("--stage", "kraft-mode"), "kraft": ("--stage", "finalize")}
+UNDER, DOWN = "under a running broker", "while the broker is down"
+OLD_DISK, NEW_DISK = "old", "new"
+MENDED_WITH: Final = rotation("mended-disks", (OLD_DISK, NEW_DISK))
+HALT_IN_MIGRATION: Final = "some log directory has failed during migration mode"
+NO_META: Final = "No `meta.properties` found"
+UNEXPECTED_VERSION: Final = "unexpected version"
 
 
-@dataclass
-class Broken:
-    """A lab with one broken disk."""
+@dataclass(frozen=True)
+class Case:
+    """One failure, and the way on; `disk` 0 holds a KRaft broker's copy of the metadata log."""
 
-    lab: Lab
-    mode: str
     fault: DiskFault
+    when: str
+    way: str
+    disk: int = 1
 
-    @property
-    def name(self) -> str:
-        """The broker's process."""
-        return f"broker-{BROKER}"
-
-    def until(self, what: str, reached: Callable[[], bool], seconds: float = 120) -> None:
-        """Wait for a state."""
-        deadline = time.monotonic() + seconds
-        while not reached():
-            assert time.monotonic() < deadline, what
-
-    def break_it(self) -> None:
-        """While the broker runs, or while it is stopped, by what can be noticed when."""
-        if self.fault not in AT_RUN_TIME:
-            self.lab.supervisor.stop(self.name, 90)
-        breaking.break_disk(self.lab, BROKER, DISK, self.fault)
-        if self.fault not in AT_RUN_TIME:
-            self.lab.supervisor.start(self.name)
-
-    def await_its_effect(self) -> None:
-        """What that broker does in this mode."""
-        halts = self.mode == "migration" and self.fault in AT_RUN_TIME
-        if halts or (self.mode, self.fault) in STOPS_THE_START:
-            self.until("the broker halts", lambda: isinstance(self.lab.supervisor.state(self.name), Stopped))
-        elif self.fault in AT_RUN_TIME or self.fault is DiskFault.UNREADABLE:
-            self.until("the broker calls it offline", self.offline)
-        else:
-            self.until("the broker is back", lambda: not brokers_agree(self.lab.topology))
-
-    def offline(self) -> bool:
-        """Does the broker call the directory offline?"""
-        sources = Sources(self.lab.inventory, Unknown("none"), None)
-        try:
-            live = sources.live()
-        finally:
-            sources.close()
-        said = live.log_dirs.get(NodeId(BROKER)) if isinstance(live, LiveView) else None
-        return isinstance(said, tuple) and any(answer.error for answer in said)
-
-    def status(self) -> list[dict[str, Any]]:
-        """What `status` says of disks."""
-        ended = kraft_migrate("status", "--inventory", str(self.lab.inventory_path), "--output", "json")
-        assert ended.returncode == 0, ended.stderr
-        return list(json.loads(ended.stdout)["disks"])
-
-    def planned(self) -> int:
-        """May the next stage be planned?  CHANGES, or BLOCKED by a finding."""
-        return kraft_migrate("plan", str(self.lab.playbook_path), *MODES[self.mode]).returncode
-
-    def mend(self) -> None:
-        """The old disk back, the broker started again."""
-        breaking.mend_disk(self.lab, BROKER, DISK)
-        self.lab.supervisor.stop(self.name, 90)
-        self.lab.supervisor.start(self.name)
-        self.until("the cluster is whole", lambda: not brokers_agree(self.lab.topology))
+    def __str__(self) -> str:
+        """For the test's name."""
+        when = "under" if self.when == UNDER else "down"
+        return f"{self.fault}-{when}-{self.way}-disk" + ("" if self.disk else "-of-metadata")
 
 
+EVERY: Final = (
+    Case(DiskFault.GONE, UNDER, OLD_DISK),
+    Case(DiskFault.GONE, UNDER, NEW_DISK),
+    Case(DiskFault.GONE, DOWN, OLD_DISK),
+    Case(DiskFault.READ_ONLY, UNDER, OLD_DISK),
+    Case(DiskFault.FULL, UNDER, OLD_DISK),
+    Case(DiskFault.UNREADABLE, DOWN, OLD_DISK),
+    Case(DiskFault.EMPTIED, UNDER, OLD_DISK),
+    Case(DiskFault.EMPTIED, DOWN, NEW_DISK),
+    Case(DiskFault.REPLACED, DOWN, OLD_DISK),
+    Case(DiskFault.GONE, UNDER, OLD_DISK, disk=0),
+    Case(DiskFault.GONE, UNDER, NEW_DISK, disk=0),
+)
+NEEDS_ROOT: Final = pytest.mark.skipif(not ROOT, reason="a disk in memory that is read-only or full needs root")
+
+
+def named(case: Case) -> ParameterSet:
+    """The case as a parameter; one that cannot be made here is skipped aloud."""
+    return pytest.param(
+        case, id=str(case), marks=NEEDS_ROOT if case.fault in (DiskFault.READ_ONLY, DiskFault.FULL) else ()
+    )
+
+
+BY_ITSELF: Final = "by itself"  # the broker puts it right at its start: `status` has nothing to say afterwards
+ANSWERS: Final = {
+    ("zookeeper", DiskFault.EMPTIED, DOWN): BY_ITSELF,
+    ("migration", DiskFault.EMPTIED, DOWN): BY_ITSELF,
+    ("kraft", DiskFault.REPLACED, DOWN): BY_ITSELF,
+    ("finalized", DiskFault.REPLACED, DOWN): BY_ITSELF,
+}
+
+
+def await_effect(sick: SickBroker, mode: str, case: Case) -> str:
+    """What that broker does in this mode; in words, for the page."""
+    noticed = case.fault in (DiskFault.GONE, DiskFault.READ_ONLY, DiskFault.FULL) or (
+        case.fault is DiskFault.EMPTIED and case.when == UNDER  # by the log cleaner, within 15 s
+    )
+    if case.when == UNDER and noticed and (mode == "migration" or (case.disk == 0 and mode != "zookeeper")):
+        sick.until_it_halts()
+        assert case.disk == 0 or sick.said(HALT_IN_MIGRATION)
+        return "halts"
+    if noticed or case.fault is DiskFault.UNREADABLE:
+        sick.until_offline()
+        assert sick.runs()
+        return "goes on without it"
+    if case.fault is DiskFault.EMPTIED and case.when == DOWN and mode in ("kraft", "finalized"):
+        sick.until_it_halts()
+        assert sick.said(NO_META)
+        return "does not start"
+    if case.fault is DiskFault.REPLACED and mode == "zookeeper":
+        sick.until_it_halts()
+        assert sick.said(UNEXPECTED_VERSION)
+        return "does not start"
+    if mode in ("kraft", "finalized"):
+        sick.until("every partition has a leader again", sick.rescued)
+    sick.until_whole()
+    return "takes it for a new disk"
+
+
+def suffer(lab: Lab, mode: str, case: Case, broker: int) -> str:
+    """One failure, from a healthy cluster to a healthy cluster; a line of what was seen, printed too."""
+    sick, began = SickBroker(lab, broker, case.disk), time.monotonic()
+    (sick.break_now if case.when == UNDER else sick.break_while_it_is_down)(case.fault)
+    effect = await_effect(sick, mode, case)
+    told, answer = sick.disks(), ANSWERS.get((mode, case.fault, case.when))
+    if answer is BY_ITSELF:
+        assert told == []
+    else:
+        trouble = sick.trouble()
+        assert trouble["mode"].lower().startswith(mode.replace("finalized", "kraft mode, finalized"))
+        assert planned(lab, mode) == BLOCKED
+        sick.follow(trouble, case.way)
+    the_new_one_stays(sick)
+    assert sick.disks() == []
+    assert planned(lab, mode) == CHANGES
+    version = sick.meta().version
+    formatted = case.fault is DiskFault.REPLACED and mode in ("kraft", "finalized")
+    assert version == int(formatted or (mode == "finalized" and case.way == NEW_DISK))
+    words = "; ".join(f"{one['what']}: {' | '.join(one['do'])}" for one in told) or "nothing"
+    line = f"{mode}: {case}: the broker {effect}; status: {words}; version {version} afterwards"
+    print(f"{line} ({time.monotonic() - began:.0f} s)", file=sys.stderr, flush=True)
+    return line
+
+
+def planned(lab: Lab, mode: str) -> int:
+    """May the next stage be planned?  CHANGES, or BLOCKED by a finding; behind finalize there is nothing to plan."""
+    if mode == "finalized":
+        return CHANGES
+    return kraft_migrate("plan", str(lab.playbook_path), *NEXT[mode]).returncode
+
+
+def the_new_one_stays(sick: SickBroker) -> None:
+    """What stands in the place of a broken disk is the disk from now on."""
+    if set_aside(sick.path).exists():
+        set_aside(sick.path).rename(sick.path.with_name(f"{sick.path.name}{OLD}.{time.monotonic_ns()}"))
+
+
+# -- labs --------------------------------------------------------------------------------------------------------
 def at_mode(lab: Lab, mode: str) -> None:
     """Bring the cluster there."""
-    if mode == "zookeeper":
-        lab.up()
-        ended = kraft_migrate("lab", "demo", "--dir", lab.topology.directory, "--until", "prepare", "--no-load")
-    else:
-        where = ("--dir", lab.topology.directory, "--until", UNTIL[mode])
-        ended = kraft_migrate("lab", "demo", *where, "--no-load")
+    where = ("--dir", lab.topology.directory, "--until", UNTIL[mode])
+    ended = kraft_migrate("lab", "demo", *where, "--no-load")
     assert ended.returncode == 0, ended.stderr[-3000:]
 
 
-@pytest.fixture
-def lab(tmp_path: Path) -> Iterator[Lab]:
-    """A lab, stopped at the end with every disk in its place."""
-    found = Lab.create(tmp_path / "lab", Shape(directories=2))
-    yield found
-    found.down()
-    for path in breaking.broken_disks(found):
-        broker, disk = int(path.parent.name.removeprefix("broker-")), int(path.name.removeprefix("disk"))
-        with suppress(OSError):
-            breaking.mend_disk(found, broker, disk)
-    assert isinstance(found.supervisor, Supervisor)
+def whole_again(lab: Lab) -> None:
+    """Whatever a failed test has left."""
+    for path in breaking.broken_disks(lab):
+        sick = SickBroker(lab, int(path.parent.name.removeprefix("broker-")), int(path.name.removeprefix("disk")))
+        lab.supervisor.stop(sick.name, STOP)
+        breaking.mend_disk(lab, sick.broker, sick.disk)
+        lab.supervisor.start(sick.name)
+        sick.until_whole()
 
 
-@pytest.mark.parametrize("part", [part for part in rotated("disks", DISKS) if part in EACH_COMMIT])
-def test_a_disk_is_gone_the_next_stage_waits_and_mended_it_goes_on(part: str, lab: Lab) -> None:
+@contextmanager
+def lab_at(directory: Path, mode: str) -> Iterator[Lab]:
+    """A lab in that mode, stopped at the end with every disk in its place."""
+    lab = Lab.create(directory, Shape(directories=2))
+    try:
+        at_mode(lab, mode)
+        yield lab
+    finally:
+        lab.down()
+        SickBroker(lab, 0).made_whole()
+
+
+@pytest.fixture(scope="module")
+def ward(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Lab]]:
+    """One lab a mode, for all its failures."""
+    with lab_at(tmp_path_factory.mktemp(request.param) / "lab", request.param) as lab:
+        yield request.param, lab
+
+
+# -- tests -------------------------------------------------------------------------------------------------------
+@pytest.mark.parametrize("part", [part for part in rotated("disks", DISKS) if part.endswith(f"-{DiskFault.GONE}")])
+def test_a_disk_is_gone_the_next_stage_waits_and_mended_it_goes_on(part: str, tmp_path: Path) -> None:
     """By `status`, by the plan's exit code, by the cluster's own state."""
-    fail_and_mend(part, lab)
+    mode, _, fault = part.partition("-")
+    with lab_at(tmp_path / "lab", mode) as lab:
+        assert SickBroker(lab, 1).disks() == []
+        line = suffer(lab, mode, Case(DiskFault(fault), UNDER, MENDED_WITH), 1)
+        assert line.startswith(f"{mode}: {fault}")
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("part", OTHERS)
-def test_a_disk_fails_in_another_way(part: str, lab: Lab) -> None:
-    """Emptied, replaced, unreadable, read-only, full."""
-    fail_and_mend(part, lab)
+@pytest.mark.parametrize("case", [named(case) for case in EVERY])
+@pytest.mark.parametrize("ward", UNTIL, indirect=True)
+def test_every_failure_in_every_mode_is_told_held_and_mended(ward: tuple[str, Lab], case: Case) -> None:
+    """Gone, read-only, full, unreadable, emptied, replaced: from a healthy cluster to a healthy cluster."""
+    mode, lab = ward
+    try:
+        assert suffer(lab, mode, case, EVERY.index(case) % 3).startswith(f"{mode}: {case}")
+    finally:
+        whole_again(lab)
 
 
-def fail_and_mend(part: str, lab: Lab) -> None:
-    """One failure in one mode, from a healthy cluster to a healthy cluster."""
-    mode, _, fault = part.partition("-")
-    broken = Broken(lab, mode, DiskFault(fault))
-    at_mode(lab, mode)
-    assert broken.status() == []
-    assert broken.planned() == CHANGES
-    broken.break_it()
-    broken.await_its_effect()
-    told = broken.status()
-    if (mode, broken.fault) in HEALS_ITSELF:
-        assert told == []
-        return
-    (trouble,) = told
-    path = str(breaking.disk_of(lab, BROKER, DISK))
-    assert (trouble["broker"], trouble["path"]) == (BROKER, path)
-    assert trouble["mode"].lower().startswith(mode)
-    assert trouble["do"]
-    assert broken.planned() == BLOCKED
-    broken.mend()
-    assert broken.status() == []
-    assert broken.planned() == CHANGES
+@pytest.mark.long
+def test_a_failure_that_no_controller_hears_of_stops_the_broker(tmp_path: Path) -> None:
+    """After log.dir.failure.timeout.ms of its own file, which both rolls carried along, and `status` names."""
+    lab = Lab.create(tmp_path / "lab", Shape(directories=2, proxied=True))
+    file = lab.topology.config("broker-1")
+    file.write_bytes(edit(file.read_bytes(), {TIMEOUT: "4000"}, ()))
+    sick = SickBroker(lab, 1)
+    try:
+        at_mode(lab, "kraft")
+        breaking.break_link(lab, 1)
+        sick.break_now(DiskFault.GONE)
+        sick.until_it_halts()
+        assert sick.said("couldn't communicate offline log dir")
+        breaking.mend_link(lab, 1)
+        trouble = sick.trouble()
+        assert f"{TIMEOUT}=4000" in trouble["effect"]
+        sick.follow(trouble, OLD_DISK)
+        assert sick.disks() == []
+    finally:
+        lab.down()
+        sick.made_whole()
