@@ -82,7 +82,7 @@ class Driver:
             size, left = _size(pending), _size(missing)
             requests += 1
             self.tell(broker, f"request {requests} with {size} of {left} replicas")
-            tries, answered = self._send(broker, pending, world)
+            tries, answered = self._send(broker, pending, world, leader)
             retries, sent = retries + tries, sent + answered
             self.reached(f"sent:{int(broker)}:{requests}")
             world = self._pace(pending)
@@ -91,10 +91,11 @@ class Driver:
     def _look(self) -> World:
         return self.observer.observe(LOOK, {})
 
-    def _send(self, broker: NodeId, pending: Assignments, world: World) -> tuple[int, int]:
+    def _send(self, broker: NodeId, pending: Assignments, world: World, leader: int) -> tuple[int, int]:
         """One request, with retries on typed errors: how many retries, how many replicas the last of them held.
 
-        Before each retry all is looked at again: the epoch, and what of the request is still proven and missing.
+        Before each retry all is looked at again: the epoch, what of the request is still proven and missing, and
+        whether another controller leads by now (NOT_CONTROLLER says so).
         """
         tries, held = 0, 0
 
@@ -102,6 +103,7 @@ class Driver:
             nonlocal tries, held, world
             if tries:
                 world = self._look()
+                _not_another(world, leader)
             tries += 1
             request = _proven(world, broker, pending)
             if not request:
@@ -271,12 +273,19 @@ def _leader(world: World) -> int:
     return int(world.live.quorum.leader)
 
 
+def _not_another(world: World, leader: int) -> None:
+    """Stop where another controller is seen to lead; one that nobody sees yet is no change."""
+    quorum = Unknown("not seen") if isinstance(world.live, Unknown) else world.live.quorum
+    if isinstance(quorum, Quorum) and int(quorum.leader) != leader:
+        raise DriveStopped(
+            f"the active controller changed from {leader} to {int(quorum.leader)} while directories were sent"
+        )
+
+
 def _still(world: World, leader: int) -> None:
     """Stop where the leader changed or a partition is not whole: something else is going on."""
-    if _leader(world) != leader:
-        raise DriveStopped(
-            f"the active controller changed from {leader} to {_leader(world)} while directories were sent"
-        )
+    _leader(world)
+    _not_another(world, leader)
     assert not isinstance(world.live, Unknown)
     for broker, answer in world.live.metadata.items():
         if isinstance(answer, Unknown):

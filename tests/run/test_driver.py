@@ -321,6 +321,23 @@ def test_a_change_of_leader_stops_it() -> None:
         driven(bend=failover)
 
 
+def test_a_request_that_was_refused_is_not_sent_again_to_another_leader() -> None:
+    """NOT_CONTROLLER, and the next look shows who leads now; an election without an end is waited for."""
+    looks = iter((3000, None, 3000, 3000, 3000, 3000))
+
+    def failover(world: World) -> World:
+        leader = next(looks, 3001)
+        quorum = live(world).quorum
+        assert isinstance(quorum, Quorum)
+        seen = Unknown("no leader") if leader is None else replace(quorum, leader=NodeId(leader))
+        return with_live(world, quorum=seen)
+
+    assert len(driven([NotController("41")], failover).epochs) == 2
+    looks = iter((3000, 3001))
+    with pytest.raises(DriveStopped, match="changed from 3000 to 3001"):
+        driven([NotController("41"), AssertionError("it was sent")], failover)
+
+
 def test_a_partition_that_loses_a_replica_stops_it() -> None:
     """An ISR member that goes while directories are sent may be gone because of them."""
     sick = PartitionHealth("orders", 3, 1, (1,), (1, 2))
