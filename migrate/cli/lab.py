@@ -198,7 +198,7 @@ def as_text(status: LabStatus) -> str:
     lines = [
         f"lab in {status.directory}",
         f"  inventory  {status.inventory}",
-        f"  zookeeper  {status.zookeeper}",
+        f"  zookeeper  {status.zookeeper or 'none: KRaft from its first start'}",
         f"  clients    {status.bootstrap} (SASL_PLAINTEXT, PLAIN, user admin)",
         "",
         f"  {'process':<18}{'state':<10}{'pid':>8}{'MB':>6}  {'ports':<14}mode",

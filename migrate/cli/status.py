@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from migrate.cli import status_disks, status_stuck
+from migrate.cli import status_directories, status_disks, status_stuck
 from migrate.cli.options import cluster_options, load_target, observing, output_option
 
 NEXT: Final = {
@@ -39,17 +39,22 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
     """
     from migrate.cli.watch import RunFile
     from migrate.cli.watch import watch as go_on
+    from migrate.model.inventory import Playbook
     from migrate.model.world import Need
     from migrate.run.clock import SystemClock
     from migrate.run.proven import by_journals
     from migrate.run.way_back_facts import WAY_BACK
 
     found, loaded = load_target(playbook, inventory)
-    needs = WAY_BACK | {Need.LEDGER}
+    of_directories = isinstance(loaded, Playbook) and loaded.of_directories
+    needs = WAY_BACK | {Need.LEDGER} | ({Need.NEW_DIRECTORIES} if of_directories else set())
     with observing(found, loaded) as observer:
 
         def look() -> dict[str, Any]:
             world = observer.observe(needs, by_journals(found))
+            if of_directories:  # no migration is under way, and no ZooKeeper to go back to
+                seen = {key: value for key, value in describe(world).items() if key != "unknown"}
+                return named({**seen, **status_directories.stage(world)}, playbook)
             seen = describe(world, status_stuck.clues_for(observer, world))
             return named({**seen, "rollback": rollback_readiness(world)}, playbook)
 
@@ -184,6 +189,7 @@ def as_text(answer: Mapping[str, Any]) -> str:
     else:
         half = f", {answer['half_done']} half done" if answer["half_done"] else ""
         lines += [f"stage    {answer['stage']}{half}", f"         {answer['how']}"]
+    lines += [f"         {line}" for line in status_directories.lines(answer.get("new_directories", ()))]
     lines.append("node     process   file         registered")
     lines += [
         f"{row['node']:<8} {row['state']:<9} {row['file']:<12} {row['registered']}" for row in answer["processes"]

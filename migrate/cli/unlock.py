@@ -30,6 +30,7 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
     from migrate.model.inventory import Playbook
     from migrate.observe.sources import Sources
     from migrate.run import owners
+    from migrate.run.locks import HOST_SUFFIX
     from migrate.zookeeper import unlock as locks
     from migrate.zookeeper.lock import LOCK_PATH
     from migrate.zookeeper.znode import Absent
@@ -37,6 +38,8 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
     found, loaded = load_target(playbook, inventory)
     path = loaded.lock_path if isinstance(loaded, Playbook) else LOCK_PATH
     file = pathlib.Path(found.runs) / "lock"
+    if not found.zookeeper or (isinstance(loaded, Playbook) and loaded.of_directories):
+        return _on_hosts([file, *(pathlib.Path(node.config + HOST_SUFFIX) for node in found.brokers)], output)
     sources = Sources(found, loaded, None)
     try:
         client = sources.zookeeper_client()
@@ -62,6 +65,26 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
         return EXIT_OK
     finally:
         sources.close()
+
+
+def _on_hosts(files: list[pathlib.Path], output: str) -> int:
+    """The locks of a cluster without ZooKeeper: the kernel frees each with its owner's process, so none is removed."""
+    from migrate.run import owners
+
+    rows = []
+    for path in files:
+        owner = owners.of_file(path)
+        lives = owner is not None and owner.held
+        state = str(owners.Alive.LIVES if lives else owners.Alive.DEAD) if owner and (owner.text or lives) else "nobody"
+        rows.append({"path": str(path), "owner": "" if owner is None else owner.text, "alive": state})
+    if output == "json":
+        click.echo(json.dumps({"schema": 1, "files": rows}, indent=1))
+    else:
+        click.echo("\n".join(f"file     {row['path']}: {row['owner'] or 'nobody'}: {row['alive']}" for row in rows))
+    held = next((row for row in rows if row["alive"] == owners.Alive.LIVES), None)
+    if held is not None:
+        raise LockNotDead("the owner lives: stop that process instead", where=held["path"])
+    return EXIT_OK
 
 
 def described(held: Any, file_owner: Any, path: str, file: pathlib.Path) -> dict[str, Any]:

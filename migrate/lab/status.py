@@ -49,7 +49,8 @@ class LabStatus:
 def look(topology: Topology, supervisor: Supervisor) -> LabStatus:
     """Look at processes and brokers; nothing is changed."""
     described = supervisor.specs()
-    names = [ZOOKEEPER, LINKS, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
+    first = [] if topology.kraft else [ZOOKEEPER]
+    names = [*first, LINKS, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
     answers = (ready.ask(broker) for broker in topology.brokers)
     answer = next((found for found in answers if isinstance(found, MetadataAnswer)), None)
     return LabStatus(

@@ -83,6 +83,11 @@ def _by_metadata(world: World, view: KraftView) -> Detected | Unknown:
             if cleaned is not None:
                 return Detected(Stage.CLEANUP, None, f"{how}; cleanup was proven by {cleaned}")
             return Detected(Stage.FINALIZE, None, how)
+        case _ if not world.inventory.zookeeper:
+            return Unknown(
+                said + "the inventory names no ZooKeeper, so there is nothing to migrate; more log directories are a "
+                "DirectoryPlaybook's business"
+            )
         case _:
             return Unknown(said + "controllers that were started without the flag cannot migrate (B-MIG-02)")
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
+from click.testing import CliRunner
 
-from migrate.errors import LockLost, RunLocked
+from migrate.cli.unlock import unlock
+from migrate.errors import LockLost, LockNotDead, RunLocked
 from migrate.run.locks import HOST_SUFFIX, HostLocks, LockFile, RunLock
+from tests.playbook.test_directories import SPEC, lay
 
 
 def configs(folder: Path) -> list[str]:
@@ -57,3 +61,17 @@ def test_it_is_asked_and_given_back_with_the_runs_own_file(tmp_path: Path) -> No
         lock.still_ours()
     lock.release()
     HostLocks.acquire(configs(tmp_path)).release()
+
+
+def test_unlock_shows_the_hosts_locks_and_removes_none(tmp_path: Path) -> None:
+    """The kernel frees them; a living owner is told by exit code 7."""
+    path = lay(tmp_path, SPEC + "  directories: {add: [/disk2]}\n")
+    (tmp_path / "conf").mkdir()
+    held = HostLocks.acquire([str(tmp_path / "conf" / "b1.properties")])
+    with pytest.raises(LockNotDead, match="the owner lives") as caught:
+        CliRunner().invoke(unlock, [str(path)], standalone_mode=False, catch_exceptions=False)
+    assert caught.value.where.endswith(f"b1.properties{HOST_SUFFIX}")
+    held.release()
+    said = CliRunner().invoke(unlock, [str(path), "-o", "json"], standalone_mode=False, catch_exceptions=False)
+    states = [row["alive"] for row in json.loads(said.output)["files"]]
+    assert states == ["nobody", "nobody", "is dead"]
