@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from migrate.errors.base import InputError, WorldError
+from migrate.errors.base import InputError, Retryable, WorldError
 
 
 class FileNotReplaced(WorldError):
@@ -71,3 +71,59 @@ class MountRefused(WorldError):
 
     id = "E-HOST-10"
     hint = "mounting needs root, and in a container the right to mount; other ways to break a disk need neither"
+
+
+class WordRefused(InputError):
+    """A path, unit or host name that is no part of any command of ours."""
+
+    id = "E-HOST-20"
+    hint = "correct that name in the inventory"
+
+
+class HostCommandUnknown(WorldError):
+    """A command was begun on a host, and nobody knows whether it came to its end."""
+
+    id = "E-HOST-21"
+    hint = "the same command looks at the host again before it does anything"
+
+
+class HostUnreachable(HostCommandUnknown, Retryable):
+    """No connection to a host: the command never began."""
+
+    id = "E-HOST-22"
+    hint = "try `ssh HOST true` by hand as the user who runs this, with BatchMode=yes"
+
+
+class HostKeyNotTrusted(HostCommandUnknown):
+    """A host's key is not known, or is another than the known one; keys are never accepted here."""
+
+    id = "E-HOST-23"
+    hint = "compare the key with what the host's owner says, then put it into known_hosts by hand"
+
+
+class HostDenied(HostCommandUnknown):
+    """A host refused the login."""
+
+    id = "E-HOST-24"
+    hint = "see to the key, the agent or the account; `ssh HOST true` must work without a question"
+
+
+class SshMissing(WorldError):
+    """There is no OpenSSH client on this host."""
+
+    id = "E-HOST-25"
+    hint = "install the OpenSSH client, or choose another executor"
+
+
+class HostCommandRefused(WorldError):
+    """A command on a host ended with an error of its own."""
+
+    id = "E-HOST-26"
+    hint = "`kraft-migrate doctor --hosts` tries every command that is needed"
+
+
+class UnitNotUsable(WorldError):
+    """A systemd unit cannot be used as it is."""
+
+    id = "E-PROC-05"
+    hint = "`systemctl cat UNIT` on that host shows what it is made of"

@@ -59,6 +59,11 @@ def read_collected(path: str) -> Collected:
         raw = read_no_follow(path, limit=SIZE_LIMIT)
     except OSError as error:
         raise CollectedDamaged(f"cannot be read: {error.strerror or error}", where=path) from error
+    return decode_collected(raw, path)
+
+
+def decode_collected(raw: bytes, path: str) -> Collected:
+    """The collector's answer (pure); `path` is where it came from.  Raises as `read_collected`."""
     body = _body(raw, path)
     try:
         return _collected(body, path)

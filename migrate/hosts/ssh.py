@@ -1,0 +1,160 @@
+"""Hosts reached by the OpenSSH client, with the operator's own configuration: keys, agent, ProxyJump, known hosts.
+
+One connection a host is opened and kept (ControlMaster); every command is a session on it.  A host key that is not
+known, or another than the known one, ends the matter: nothing here accepts keys.  What became of a command when the
+connection broke is unknown, and is said so; whoever asked looks at the world again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from migrate.errors import (
+    HostCommandUnknown,
+    HostDenied,
+    HostKeyNotTrusted,
+    HostUnreachable,
+    MigrateError,
+    SshMissing,
+)
+from migrate.hosts.remote_words import destination, quoted
+from migrate.hosts.runner import COMMAND_SECONDS, Completed
+
+CONNECT_SECONDS: Final = 10
+ALIVE_SECONDS: Final = 5  # a half-open connection is noticed after three of these
+CONNECTION_BROKE: Final = 255  # ssh(1): "or with 255 if an error occurred"
+OPTIONS: Final = (
+    "BatchMode=yes",  # never a prompt: who types at 03:00 is not the one who started the run
+    "StrictHostKeyChecking=yes",
+    f"ConnectTimeout={CONNECT_SECONDS}",
+    f"ServerAliveInterval={ALIVE_SECONDS}",
+    "ServerAliveCountMax=3",
+    "ForwardAgent=no",
+    "ForwardX11=no",
+    "ClearAllForwardings=yes",
+    "PermitLocalCommand=no",
+    "RequestTTY=no",
+    "EscapeChar=none",
+    "SendEnv=-LC_*",  # messages of the programs there are read: they must be in their own English
+    "SendEnv=-LANG",
+    "LogLevel=ERROR",
+)
+_UNTRUSTED: Final = ("Host key verification failed", "REMOTE HOST IDENTIFICATION HAS CHANGED", "No matching host key")
+_DENIED: Final = ("Permission denied (", "Too many authentication failures", "no mutual signature")
+
+
+class SshConnections:
+    """The kept connections of one run, in a folder that only we can open; `close` ends them."""
+
+    def __init__(self, configuration: str | None = None) -> None:
+        self._configuration = configuration
+        self._program = shutil.which("ssh")
+        self._folder: Path | None = None
+        self._hosts: set[str] = set()
+        self._lock = threading.Lock()
+
+    def runner(self, host: str) -> SshRunner:
+        """Commands on that host; nothing is opened yet."""
+        return SshRunner(self, destination(host))
+
+    def argv(self, host: str) -> list[str]:
+        """The client with all its options, up to the host.  Raises SshMissing."""
+        if self._program is None:
+            raise SshMissing("there is no `ssh` on this host", next_step="install the OpenSSH client")
+        with self._lock:
+            if self._folder is None:
+                self._folder = Path(tempfile.mkdtemp(prefix="kraft-migrate-ssh-"))  # mode 0700
+            self._hosts.add(host)
+        chosen = ["-F", self._configuration] if self._configuration else []
+        kept = ("ControlMaster=auto", f"ControlPath={self._folder}/%C", "ControlPersist=60")
+        return [self._program, *chosen, *(word for option in (*OPTIONS, *kept) for word in ("-o", option)), "--", host]
+
+    def close(self) -> None:
+        """End the kept connections and remove their folder; a second call finds nothing to do."""
+        with self._lock:
+            folder, hosts, self._folder, self._hosts = self._folder, self._hosts, None, set()
+        if folder is None or self._program is None:
+            return
+        chosen = ["-F", self._configuration] if self._configuration else []
+        for host in hosts:
+            asked = [self._program, *chosen, "-o", f"ControlPath={folder}/%C", "-O", "exit", "--", host]
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                subprocess.run(asked, capture_output=True, timeout=CONNECT_SECONDS, check=False)
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+class SshRunner:
+    """`Runner` for one host."""
+
+    def __init__(self, connections: SshConnections, host: str) -> None:
+        self.host = host
+        self._connections = connections
+        self._first = threading.Lock()  # two sessions at once would open two connections
+        self._opened = False
+
+    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = COMMAND_SECONDS) -> Completed:
+        """Run to its end.
+
+        Raises:
+            HostUnreachable, HostKeyNotTrusted, HostDenied: it never began.
+            HostCommandUnknown: the connection broke, or there was no end in time.
+            SshMissing: no OpenSSH client here.
+            WordRefused: a word that no command of ours has.
+        """
+        self._open()
+        done = self._session(quoted(words), stdin, seconds, words[0])
+        if done.code == CONNECTION_BROKE:
+            self._opened = False
+            raise HostCommandUnknown(
+                f"the connection broke while `{words[0]}` ran, and nobody knows what became of it: {done.says}",
+                where=self.host,
+            )
+        return done
+
+    def _open(self) -> None:
+        """The kept connection, proven by a command that does nothing: what fails here never began anything."""
+        with self._first:
+            if self._opened:
+                return
+            done = self._session("true", b"", CONNECT_SECONDS * 3, "true")
+            if done.code:
+                raise why_not(self.host, done)
+            self._opened = True
+
+    def _session(self, text: str, stdin: bytes, seconds: float, name: str) -> Completed:
+        argv = [*self._connections.argv(self.host), text]
+        try:
+            done = subprocess.run(
+                argv, input=stdin, capture_output=True, timeout=seconds, check=False, env=_environment()
+            )
+        except subprocess.TimeoutExpired as error:
+            self._opened = False
+            raise HostCommandUnknown(f"`{name}` came to no end in {seconds:.0f} s", where=self.host) from error
+        except OSError as error:
+            raise HostUnreachable(f"ssh did not start: {error.strerror or error}", where=self.host) from error
+        return Completed(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
+
+
+def why_not(host: str, done: Completed) -> MigrateError:
+    """What kept a connection from being opened, by what ssh said of it (pure)."""
+    if any(text in done.errors for text in _UNTRUSTED):
+        return HostKeyNotTrusted(f"its host key is not the known one, or not known at all: {done.says}", where=host)
+    if any(text in done.errors for text in _DENIED):
+        return HostDenied(f"ssh was refused: {done.says}", where=host)
+    if done.code == CONNECTION_BROKE:
+        return HostUnreachable(f"no connection: {done.says}", where=host)
+    return HostDenied(f"a command that does nothing ended with {done.code}: {done.says}", where=host)
+
+
+def _environment() -> dict[str, str]:
+    """What the client itself needs; no secret of ours goes to children."""
+    wanted = ("PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "KRB5CCNAME", "TMPDIR")
+    return {name: os.environ[name] for name in wanted if name in os.environ}

@@ -1,0 +1,255 @@
+"""Nodes that are systemd units of their hosts: started, stopped and looked at through `systemctl`, here or by SSH.
+
+A running process counts as started with its configuration file where the file's inode has not changed since before the
+start: the kernel sets that time, and no user can set it back.  Our own start waits until the file is old enough.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from migrate.errors import (
+    HostCommandRefused,
+    HostCommandUnknown,
+    ProcessNotStarted,
+    ProcessNotStopped,
+    StorageNotFormatted,
+    UnitNotUsable,
+)
+from migrate.hosts import commands
+from migrate.hosts.commands import Privilege
+from migrate.hosts.remote_files import HostFiles
+from migrate.hosts.runner import Completed, Runner
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.ports import Clock
+from migrate.model.views import Running, ServiceState, Stopped
+
+LIVING: Final = frozenset({"active", "activating", "deactivating", "reloading", "refreshing", "maintenance"})
+OLD_ENOUGH: Final = 1.0  # seconds between a file's change and the start of who reads it
+POLL_SECONDS: Final = 0.25
+FORMAT_SECONDS: Final = 120.0
+UNLIMITED: Final = "infinity"
+
+
+@dataclass(frozen=True, slots=True)
+class UnitState:
+    """What `systemctl show` said of a unit: `started` in seconds since the boot, 0 where it never was."""
+
+    load: str
+    active: str
+    sub: str
+    pid: int
+    started: float
+    exit_code: int
+    properties: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Service:
+    """One node's unit on its host; `kafka_home` and `user` are for kafka-storage format."""
+
+    node: NodeId
+    unit: str
+    config: str
+    runner: Runner
+    files: HostFiles
+    control: Privilege
+    format_as: Privilege
+    kafka_home: str
+
+
+def parse_unit(output: bytes) -> UnitState:
+    """The answer of `commands.unit_state` (pure); ValueError where it is none."""
+    lines = (line.partition("=") for line in output.decode(errors="replace").splitlines())
+    values = {name: value for name, equals, value in lines if equals}
+    if "ActiveState" not in values or "LoadState" not in values:
+        raise ValueError("no ActiveState")
+    return UnitState(
+        load=values["LoadState"],
+        active=values["ActiveState"],
+        sub=values.get("SubState", ""),
+        pid=int(values.get("MainPID") or 0),
+        started=int(values.get("ExecMainStartTimestampMonotonic") or 0) / 1e6,
+        exit_code=int(values.get("ExecMainStatus") or 0),
+        properties=values,
+    )
+
+
+def seconds(text: str) -> float | None:
+    """A time span as systemd writes it, such as `1min 30s` (pure); None for `infinity`, ValueError for others."""
+    if text == UNLIMITED:
+        return None
+    units = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+    total = 0.0
+    for part in text.split():
+        number = part.rstrip("abcdefghijklmnopqrstuvwxyz")
+        total += float(number) * units[part[len(number) :] or "us"]
+    return total
+
+
+class SystemdServices:
+    """`model.ports.ServiceControl` for units; every answer that is none is Unknown."""
+
+    def __init__(self, services: Mapping[NodeId, Service], clock: Clock) -> None:
+        self._services = services
+        self._clock = clock
+        self._started_with: dict[tuple[NodeId, int, float], str | None] = {}
+
+    # -- looking -----------------------------------------------------------------------------------------------------
+    def state(self, node: NodeId) -> ServiceState:
+        """Does the unit's main process live?  A unit on its way up or down is Unknown: it is one only for a moment."""
+        service = self._services[node]
+        try:
+            unit = self._unit(service)
+        except (HostCommandUnknown, HostCommandRefused, UnitNotUsable) as error:
+            return Unknown(f"{error.id} {error}")
+        if unit.active == "active" and unit.pid:
+            return self._running(service, unit)
+        if unit.active in LIVING:
+            return Unknown(f"{service.unit} on {service.runner.host} is {unit.active} ({unit.sub})")
+        return Stopped(unit.exit_code)
+
+    def _unit(self, service: Service) -> UnitState:
+        done = service.runner.run(service.control.words(commands.unit_state(service.unit)))
+        where = f"{service.runner.host}:{service.unit}"
+        if done.code:
+            raise HostCommandRefused(f"systemctl show: {done.says}", where=where)
+        try:
+            found = parse_unit(done.output)
+        except ValueError as error:
+            raise HostCommandRefused("systemctl show gave an answer that is none", where=where) from error
+        if found.load != "loaded":
+            raise UnitNotUsable(f"systemd says that this unit is {found.load}", where=where)
+        return found
+
+    def _running(self, service: Service, unit: UnitState) -> ServiceState:
+        """With the file it was started with, where the times prove it; proven once, it stays so."""
+        known = (service.node, unit.pid, unit.started)
+        try:
+            now, up = self._now(service), self._uptime(service)  # in this order the start seems earlier, never later
+            began = now - (up - unit.started)
+            if known not in self._started_with:
+                self._started_with[known] = self._file_before(service, began)
+            if self._started_with[known] is None:
+                return Running(unit.pid, began, self._started_with.pop(known))
+            return Running(unit.pid, began, self._started_with[known])
+        except (OSError, ValueError) as error:
+            return Unknown(f"{service.unit} on {service.runner.host}: {error}")
+
+    def _file_before(self, service: Service, began: float) -> str | None:
+        """The file's hash where it did not change since before the start, else None."""
+        found = service.files.status(service.config)
+        if found.changed + OLD_ENOUGH / 2 >= began:
+            return None
+        content = service.files.read(service.config)
+        again = service.files.status(service.config)
+        return hashlib.sha256(content).hexdigest() if again == found else None
+
+    def _now(self, service: Service) -> float:
+        return float(self._told(service, commands.now()))
+
+    def _uptime(self, service: Service) -> float:
+        return float(self._told(service, commands.uptime()).split()[0])
+
+    def _told(self, service: Service, command: commands.Words) -> str:
+        done = service.runner.run(command)
+        if done.code:
+            raise OSError(f"{command[0]}: {done.says}")
+        return done.output.decode(errors="replace")
+
+    def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
+        """The end of the unit's journal."""
+        service = self._services[node]
+        done = service.runner.run(service.control.words(commands.unit_log(service.unit, lines)))
+        return done.output.decode(errors="replace").splitlines() if not done.code else [done.says]
+
+    # -- acting ------------------------------------------------------------------------------------------------------
+    def start(self, node: NodeId) -> None:
+        """Begin to start the unit; raises ProcessNotStarted where it lives already, or systemd refuses."""
+        service = self._services[node]
+        state = self.state(node)
+        if not isinstance(state, Stopped):
+            reason = f"it runs already (pid {state.pid})" if isinstance(state, Running) else state.reason
+            raise ProcessNotStarted(f"{service.unit} was not started: {reason}", where=service.runner.host)
+        self._let_the_file_grow_old(service)
+        done = service.runner.run(service.control.words(commands.unit_start(service.unit)))
+        if done.code:
+            raise ProcessNotStarted(f"systemctl start: {done.says}", where=f"{service.runner.host}:{service.unit}")
+
+    def _let_the_file_grow_old(self, service: Service) -> None:
+        """So that the times can prove which file the process was started with."""
+        try:
+            age = self._now(service) - service.files.status(service.config).changed
+        except (OSError, ValueError) as error:
+            raise ProcessNotStarted(
+                f"its file cannot be looked at: {error}", where=f"{service.runner.host}:{service.config}"
+            ) from error
+        if 0 <= age < OLD_ENOUGH:
+            self._clock.sleep(OLD_ENOUGH - age)
+
+    def stop(self, node: NodeId, timeout: float) -> None:
+        """Begin to stop the unit, and wait until its process is gone.
+
+        Raises:
+            ProcessNotStopped: it lives on after `timeout` seconds, or cannot be seen.
+            UnitNotUsable: systemd itself would kill the process sooner than that.
+        """
+        service = self._services[node]
+        where = f"{service.runner.host}:{service.unit}"
+        unit = self._unit(service)
+        patience = self._patience(unit, where)
+        if unit.active in LIVING and patience is not None and patience < timeout:
+            raise UnitNotUsable(
+                f"systemd would kill it after {patience:.0f} s; a controlled shutdown may take {timeout:.0f} s",
+                where=where,
+                why="a killed broker leaves its log to be recovered, and its partitions without a leader for longer",
+                next_step=f"give the unit TimeoutStopSec={timeout:.0f} or more (a drop-in will do), then daemon-reload",
+            )
+        done = service.runner.run(service.control.words(commands.unit_stop(service.unit)))
+        if done.code:
+            raise ProcessNotStopped(f"systemctl stop: {done.says}", where=where)
+        self._await_end(service, timeout, where)
+
+    def _patience(self, unit: UnitState, where: str) -> float | None:
+        """Seconds until systemd kills by itself; None: never."""
+        if unit.properties.get("SendSIGKILL") == "no":
+            return None
+        try:
+            return seconds(unit.properties.get("TimeoutStopUSec", ""))
+        except (ValueError, KeyError) as error:
+            raise UnitNotUsable(f"its TimeoutStopUSec is not understood: {error}", where=where) from error
+
+    def _await_end(self, service: Service, timeout: float, where: str) -> None:
+        until = self._clock.monotonic() + timeout
+        while (unit := self._unit(service)).active in LIVING:
+            if self._clock.monotonic() > until:
+                raise ProcessNotStopped(f"it lives on after {timeout:.0f} s ({unit.active}, {unit.sub})", where=where)
+            self._clock.sleep(POLL_SECONDS)
+
+    def format_storage(
+        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+    ) -> str:
+        """kafka-storage format as the unit's own user; its output.
+
+        Raises:
+            StorageNotFormatted: it refused.
+            HostCommandUnknown: nobody knows whether it came to its end.
+        """
+        service = self._services[node]
+        command = commands.storage_format(
+            service.kafka_home, service.config, cluster_id, release_version, ignore_formatted=ignore_formatted
+        )
+        done = service.runner.run(service.format_as.words(command), seconds=FORMAT_SECONDS)
+        said = _text(done)
+        if done.code:
+            where = f"{service.runner.host}:{service.config}"
+            raise StorageNotFormatted("kafka-storage format refused", where=where, why=said[-2000:])
+        return said
+
+
+def _text(done: Completed) -> str:
+    return (done.output.decode(errors="replace") + done.errors).strip()

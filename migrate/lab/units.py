@@ -1,0 +1,93 @@
+"""A stand-in for `systemctl` and `journalctl` on a host without systemd: the lab's processes, told as units.
+
+It knows the words that `migrate/hosts/commands.py` uses and no others, and is no part of a real cluster: the lab puts
+it first in the PATH of its own SSH sessions.  `broker-0.service` is the process `broker-0` of the lab's folder.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from migrate.errors import MigrateError, ProcessNotStopped
+from migrate.hosts.process_table import look
+from migrate.hosts.supervisor import Supervisor
+from migrate.model.outcome import Unknown
+from migrate.model.views import Running
+
+SUFFIX: Final = ".service"
+PROGRAMS: Final = ("systemctl", "journalctl")
+
+
+def write_programs(folder: Path, state: Path) -> None:
+    """Small programs of those names that ask this module about the processes in `state`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    package = Path(__file__).parents[2]
+    for name in PROGRAMS:
+        program = folder / name
+        program.write_text(
+            f'#!/bin/sh\nPYTHONPATH="{package}" exec "{sys.executable}" -m migrate.lab.units "{state}" {name} "$@"\n'
+        )
+        program.chmod(0o755)
+
+
+def answer(state: Path, words: Sequence[str]) -> tuple[int, str]:
+    """Exit code and output of one call."""
+    services = Supervisor(state)
+    try:
+        match list(words):
+            case ["systemctl", "show", "--no-pager", "-p", _, "--", unit]:
+                return 0, _show(services, unit)
+            case ["systemctl", "start", "--no-block", "--", unit]:
+                if not isinstance(services.state(_name(unit)), Running):
+                    services.start(_name(unit))
+                return 0, ""
+            case ["systemctl", "stop", "--no-block", "--", unit]:
+                with contextlib.suppress(ProcessNotStopped):  # asked to end, and not waited for
+                    services.stop(_name(unit), 0)
+                return 0, ""
+            case ["journalctl", "-u", unit, "-n", lines, "-o", "cat", "--no-pager"]:
+                return 0, "\n".join(services.last_words(_name(unit), int(lines))) + "\n"
+    except MigrateError as error:
+        return 1, str(error)
+    return 64, f"the stand-in does not know these words: {' '.join(words)}"
+
+
+def _name(unit: str) -> str:
+    return unit.removesuffix(SUFFIX)
+
+
+def _show(services: Supervisor, unit: str) -> str:
+    if _name(unit) not in services.specs():
+        return "LoadState=not-found\nActiveState=inactive\nSubState=dead\nMainPID=0\n"
+    state = services.state(_name(unit))
+    if isinstance(state, Unknown):
+        return "LoadState=loaded\nActiveState=maintenance\nSubState=unknown\nMainPID=0\n"
+    common = f"LoadState=loaded\nRestart=no\nTimeoutStopUSec=infinity\nSendSIGKILL=no\nUser={os.geteuid()}\n"
+    if isinstance(state, Running):
+        started = _started(state.pid)
+        times = f"ExecMainStartTimestampMonotonic={started}\n"
+        return f"{common}{times}ActiveState=active\nSubState=running\nMainPID={state.pid}\n"
+    code = state.exit_code or 0
+    return f"{common}ActiveState=inactive\nSubState=dead\nMainPID=0\nExecMainStatus={code}\n"
+
+
+def _started(pid: int) -> int:
+    """Microseconds since the boot."""
+    found = look(pid)
+    return 0 if found is None else found.start * 1_000_000 // os.sysconf("SC_CLK_TCK")
+
+
+def main() -> int:
+    """`python -m migrate.lab.units STATE systemctl|journalctl WORDS...`."""
+    code, said = answer(Path(sys.argv[1]), sys.argv[2:])
+    (sys.stderr if code else sys.stdout).write(said)
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main())
