@@ -12,9 +12,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from migrate.errors import WordRefused
+from migrate.model.host_names import UNIT
 
-# systemd.unit(5): the characters of a unit's name; ours must name a service
-UNIT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9:_.@\\-]{0,246}\.service")
 # a destination of ssh(1): a name of the operator's own configuration, or user@host
 DESTINATION: Final = re.compile(
     r"([A-Za-z0-9_][A-Za-z0-9._-]*@)?([A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?|[0-9A-Fa-f:.]+)"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from migrate.errors import (
     HostCommandRefused,
@@ -25,7 +25,6 @@ from migrate.hosts.remote_files import HostFiles
 from migrate.hosts.runner import Completed, Runner
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.ports import Clock
 from migrate.model.views import Running, ServiceState, Stopped
 
 LIVING: Final = frozenset({"active", "activating", "deactivating", "reloading", "refreshing", "maintenance"})
@@ -33,6 +32,16 @@ OLD_ENOUGH: Final = 1.0  # seconds between a file's change and the start of who 
 POLL_SECONDS: Final = 0.25
 FORMAT_SECONDS: Final = 120.0
 UNLIMITED: Final = "infinity"
+
+
+class Waits(Protocol):
+    """What waiting needs of a clock."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +103,7 @@ def seconds(text: str) -> float | None:
 class SystemdServices:
     """`model.ports.ServiceControl` for units; every answer that is none is Unknown."""
 
-    def __init__(self, services: Mapping[NodeId, Service], clock: Clock) -> None:
+    def __init__(self, services: Mapping[NodeId, Service], clock: Waits) -> None:
         self._services = services
         self._clock = clock
         self._started_with: dict[tuple[NodeId, int, float], str | None] = {}

@@ -39,6 +39,7 @@ class BrokerNode:
     config: str
     rack: str | None = None
     jmx: str | None = None  # host:port where it offers JMX, without a password
+    unit: str = ""  # of systemd, where an executor works units
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class ControllerNode:
     address: str
     config: str
     metadata_directory: str
+    unit: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,7 @@ class Inventory:
     broker_access: Access
     controller_access: Access
     password_encoder_secret: SecretFile | None
-    executor: str  # "supervisor" (the lab's); local, ssh and manual come later
+    executor: str  # supervisor (the lab's), local or ssh: see `migrate.hosts.executors`
     executor_options: Mapping[str, str] = field(default_factory=dict)
     expect_cluster_id: str | None = None
     runs: str = "runs"

@@ -5,23 +5,22 @@ from __future__ import annotations
 import logging
 import pathlib
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from migrate.errors import MigrateError
 from migrate.hosts import new_directories
 from migrate.hosts.backups import kept_files
 from migrate.hosts.collected import Collected
 from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
-from migrate.hosts.directories import LocalDisks
-from migrate.hosts.files import LocalFiles
-from migrate.hosts.supervisor import Supervisor
+from migrate.hosts.executors import executor_of
 from migrate.kafka import live
 from migrate.kafka.secret_files import read_secret
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import NodeId
-from migrate.model.inventory import ControllerNode, Inventory, Playbook
+from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, Playbook
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
@@ -52,6 +51,8 @@ if TYPE_CHECKING:
     from migrate.diff.session import SparkHandle
 
 LOG: Final = logging.getLogger("migrate.observe")
+HOSTS_AT_ONCE: Final = 20
+Seen = TypeVar("Seen")
 Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown]
 NO_ZOOKEEPER: Final = "the cluster is KRaft alone: no ZooKeeper is asked"
 
@@ -70,8 +71,10 @@ class Sources:
         self.inventory = replace(inventory, zookeeper="") if without else inventory
         self.playbook = playbook
         self.digester = Digester()
-        self.files = LocalFiles()
-        self.local_disks = LocalDisks()
+        self._executor = executor_of(inventory)
+        self.files = self._executor.files
+        self._disks = self._executor.disks
+        self.services = self._executor.services
         self._spark_folder = spark_folder
         self._spark: SparkHandle | None = None
         self._spark_is_lent = False
@@ -83,7 +86,6 @@ class Sources:
         self._reader: MetadataReader | None = None
         self._collected: Mapping[NodeId, Collected] | None = None
         self._lock = threading.Lock()
-        self.services = Supervisor(inventory.executor_options.get("state", ""))
 
     def use_collected(self, collected: Mapping[NodeId, Collected]) -> None:
         """Take disks from the collector's files and look at none; the configuration in them stands for the nodes'."""
@@ -137,6 +139,7 @@ class Sources:
         if self._reader is not None:
             self._reader.close()
         self.forget_zookeeper()
+        self._executor.close()
 
     # -- looking -----------------------------------------------------------------------------------------------------
     def zookeeper(self) -> ZookeeperView | Unknown:
@@ -186,7 +189,7 @@ class Sources:
 
     def configs(self) -> Configs:
         """Every node's configuration file."""
-        return {node.id: self._config(node.id, node.config) for node in self.inventory.nodes}
+        return self._each(lambda node: self._config(node.id, node.config))
 
     def _config(self, node: NodeId, path: str) -> ConfigFile | NoFile | Unknown:
         collected = None if self._collected is None else self._collected.get(node)
@@ -199,7 +202,7 @@ class Sources:
 
     def service_states(self) -> Mapping[NodeId, ServiceState]:
         """Every node's process."""
-        return {node.id: self._service(node.id) for node in self.inventory.nodes}
+        return self._each(lambda node: self._service(node.id))
 
     def _service(self, node: NodeId) -> ServiceState:
         try:
@@ -211,19 +214,23 @@ class Sources:
         """Brokers' log directories, and controllers' metadata directories as their only one."""
         if self._collected is not None:
             return {node.id: _disks_of(self._collected, node.id) for node in self.inventory.nodes}
-        found: dict[NodeId, BrokerDisks | Unknown] = {}
-        for node in self.inventory.nodes:
-            if isinstance(node, ControllerNode):
-                found[node.id] = self.local_disks.look(node.id, [node.metadata_directory], None)
-                continue
-            file = configs.get(node.id)
-            if not isinstance(file, ConfigFile):
-                found[node.id] = Unknown(
-                    f"the file of broker {int(node.id)} cannot be read, so its directories are unknown"
-                )
-            else:
-                found[node.id] = self.local_disks.look(node.id, log_dirs(file.values), metadata_log_dir(file.values))
-        return found
+        return self._each(lambda node: self._disks_of(node, configs))
+
+    def _disks_of(self, node: BrokerNode | ControllerNode, configs: Configs) -> BrokerDisks | Unknown:
+        if isinstance(node, ControllerNode):
+            return self._disks.look(node.id, [node.metadata_directory], None)
+        file = configs.get(node.id)
+        if not isinstance(file, ConfigFile):
+            return Unknown(f"the file of broker {int(node.id)} cannot be read, so its directories are unknown")
+        return self._disks.look(node.id, log_dirs(file.values), metadata_log_dir(file.values))
+
+    def _each(self, look: Callable[[BrokerNode | ControllerNode], Seen]) -> dict[NodeId, Seen]:
+        """Every node's answer; hosts that are reached over the network are asked at once."""
+        nodes = self.inventory.nodes
+        if not self._executor.parallel:
+            return {node.id: look(node) for node in nodes}
+        with ThreadPoolExecutor(HOSTS_AT_ONCE, thread_name_prefix="host") as pool:
+            return dict(zip((node.id for node in nodes), pool.map(look, nodes), strict=True))
 
     def new_directories(self, configs: Configs) -> Mapping[NodeId, tuple[NewDirectory, ...] | Unknown] | Unknown:
         """The directories that a DirectoryPlaybook names; no other playbook names any."""
@@ -235,14 +242,24 @@ class Sources:
 
     def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
         """Copies beside each node's configuration, and each meta.properties as it is."""
-        return {node.id: kept_files(self.files, node.id, configs.get(node.id)) for node in self.inventory.nodes}
+        return self._each(lambda node: self._copies_of(node.id, configs.get(node.id)))
+
+    def _copies_of(self, node: NodeId, config: ConfigFile | NoFile | Unknown | None) -> KeptFiles | Unknown:
+        try:
+            return kept_files(self.files, node, config)
+        except MigrateError as error:
+            return Unknown(f"{error.id} {error}")
 
     def metadata_logs(self) -> MetadataLogs | Unknown:
         """The controllers' metadata directories, read through: to be asked while no controller runs."""
         if self._collected is not None:
             return Unknown("the collector's files hold no metadata logs")
-        directories = {node.id: pathlib.Path(node.metadata_directory) for node in self.inventory.controllers}
-        return metadata_logs(directories, self.digester)
+        places = {node.id: node.metadata_directory for node in self.inventory.controllers}
+        try:
+            with self._executor.metadata.folders(places) as directories:
+                return metadata_logs(directories, self.digester)
+        except (MigrateError, OSError) as error:
+            return Unknown(f"the controllers' metadata directories cannot be read: {error}")
 
 
 def _disks_of(collected: Mapping[NodeId, Collected], node: NodeId) -> BrokerDisks | Unknown:

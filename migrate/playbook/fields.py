@@ -12,6 +12,7 @@ from typing import Annotated, Any, ClassVar, Final
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
 
+from migrate.model.host_names import UNIT, USER
 from migrate.model.ids import KafkaUuid
 from migrate.playbook.document import Quoted
 
@@ -144,6 +145,8 @@ Name = Annotated[
         "a short name is expected: letters, digits, dots, dashes, at most 63",
     ),
 ]
+UnitName = Annotated[Text, _like(UNIT, "a systemd service is expected as systemctl shows it, such as kafka.service")]
+UserName = Annotated[Text, _like(USER, "a user's name is expected, such as root or kafka")]
 FilePath = Annotated[Text, _like(re.compile(r"[^\n\t]{1,4096}"), "a path in one line is expected")]
 
 

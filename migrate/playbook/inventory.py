@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -27,6 +27,8 @@ from migrate.playbook.fields import (
     SecretReference,
     Section,
     Text,
+    UnitName,
+    UserName,
     ZookeeperConnect,
 )
 from migrate.playbook.gaps import refuse_gaps
@@ -54,6 +56,7 @@ class BrokerSection(Section):
     config: FilePath
     rack: Text | None = None
     jmx: Address | None = None  # where it offers JMX without a password; read only where a broker reports nothing
+    unit: UnitName | None = None
 
 
 class ControllerSection(Section):
@@ -64,6 +67,7 @@ class ControllerSection(Section):
     address: Address
     config: FilePath
     metadata_directory: FilePath
+    unit: UnitName | None = None
 
 
 class BrokersSection(Section):
@@ -81,10 +85,28 @@ class ControllersSection(Section):
 
 
 class ExecutorSection(Section):
-    """Who starts and stops processes."""
+    """Who reads files, starts and stops processes.
 
-    kind: Literal["supervisor"]
-    state: FilePath
+    `supervisor` is the lab's; `local` and `ssh` work systemd units.  `..._as` names the user that `sudo -n` runs a kind
+    of command as; without it nobody else.
+    """
+
+    kind: Literal["supervisor", "local", "ssh"]
+    state: FilePath | None = None
+    kafka_home: FilePath | None = None
+    ssh_config: FilePath | None = None
+    services_as: UserName | None = None
+    files_as: UserName | None = None
+    disks_as: UserName | None = None
+    format_as: UserName | None = None
+
+
+USERS: Final = ("services_as", "files_as", "disks_as", "format_as")
+KEYS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {  # kind -> the key it must have, and those it may have
+    "supervisor": ("state", ()),
+    "local": ("kafka_home", USERS),
+    "ssh": ("kafka_home", (*USERS, "ssh_config")),
+}
 
 
 class ExpectSection(Section):
@@ -146,6 +168,8 @@ def faults_of(spec: InventorySpec) -> Iterator[Fault]:
             )
         if addresses[node.address] > 1:
             yield Fault((*at, "address"), f"the address {node.address} stands twice", "a port has one listener")
+        yield from _host_faults(spec.executor.kind, node, at)
+    yield from _executor_faults(spec.executor)
     if spec.password_encoder_old_secret and not spec.password_encoder_secret:
         yield Fault(
             ("spec", "password_encoder_old_secret"),
@@ -154,6 +178,37 @@ def faults_of(spec: InventorySpec) -> Iterator[Fault]:
         )
     yield from _access_faults(spec.brokers.access, ("spec", "brokers", "access"))
     yield from _access_faults(spec.controllers.access, ("spec", "controllers", "access"))
+
+
+def _executor_faults(executor: ExecutorSection) -> Iterator[Fault]:
+    needed, allowed = KEYS[executor.kind]
+    at = ("spec", "executor")
+    if getattr(executor, needed) is None:
+        yield Fault(at, f"{'.'.join(at)}.{needed} is missing", f"executor {executor.kind} needs it")
+    for name in executor.model_fields_set - {"kind", needed, *allowed}:
+        yield Fault(
+            (*at, name), f"{name} is not for executor {executor.kind}", f"it takes {', '.join((needed, *allowed))}"
+        )
+    if executor.kafka_home is not None and not executor.kafka_home.startswith("/"):
+        yield Fault((*at, "kafka_home"), "kafka_home is no absolute path", "it is a path on the nodes' hosts")
+
+
+def _host_faults(kind: str, node: BrokerSection | ControllerSection, at: tuple[str | int, ...]) -> Iterator[Fault]:
+    """Units and absolute paths, where files and processes are those of hosts."""
+    if kind == "supervisor":
+        if node.unit is not None:
+            yield Fault((*at, "unit"), "a unit for the supervisor", "it starts processes, not units", "take it out")
+        return
+    if node.unit is None:
+        yield Fault(
+            at,
+            f"node {node.id} has no unit",
+            f"executor {kind} starts and stops systemd units",
+            "add `unit:` with the name that systemctl shows, such as kafka.service",
+        )
+    for name in ("config", "metadata_directory"):
+        if not getattr(node, name, "/").startswith("/"):
+            yield Fault((*at, name), f"{name} is no absolute path", "it is a path on that node's host")
 
 
 def _access_faults(access: AccessSection, at: tuple[str, ...]) -> Iterator[Fault]:
@@ -185,12 +240,19 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
         path=str(path.absolute()),
         zookeeper=spec.zookeeper or "",
         brokers=tuple(
-            BrokerNode(NodeId(node.id), node.host, node.address, beside(node.config), node.rack, node.jmx)
+            BrokerNode(
+                NodeId(node.id), node.host, node.address, beside(node.config), node.rack, node.jmx, node.unit or ""
+            )
             for node in spec.brokers.nodes
         ),
         controllers=tuple(
             ControllerNode(
-                NodeId(node.id), node.host, node.address, beside(node.config), beside(node.metadata_directory)
+                NodeId(node.id),
+                node.host,
+                node.address,
+                beside(node.config),
+                beside(node.metadata_directory),
+                node.unit or "",
             )
             for node in spec.controllers.nodes
         ),
@@ -199,12 +261,20 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
         controller_access=access(spec.controllers.access),
         password_encoder_secret=file_of(spec.password_encoder_secret),
         executor=spec.executor.kind,
-        executor_options={"state": beside(spec.executor.state)},
+        executor_options=_options(spec.executor, beside),
         expect_cluster_id=spec.expect.cluster_id,
         runs=beside(spec.runs),
         zookeeper_rate=spec.zookeeper_rate,
         password_encoder_old_secret=file_of(spec.password_encoder_old_secret),
     )
+
+
+def _options(section: ExecutorSection, beside: Callable[[str], str]) -> Mapping[str, str]:
+    """What is set; paths of this host are beside the inventory, those of other hosts are absolute."""
+    here = ("state", "ssh_config")
+    needed, allowed = KEYS[section.kind]
+    values = {name: getattr(section, name) for name in (needed, *allowed)}
+    return {name: beside(value) if name in here else value for name, value in values.items() if value is not None}
 
 
 def dump_inventory(inventory: Inventory) -> str:
@@ -256,6 +326,7 @@ def dump_inventory(inventory: Inventory) -> str:
                 "address": node.address,
                 "config": relative(node.config),
                 "metadata_directory": relative(node.metadata_directory),
+                **({"unit": node.unit} if node.unit else {}),
             }
             for node in inventory.controllers
         ],
@@ -269,4 +340,7 @@ def dump_inventory(inventory: Inventory) -> str:
 
 def _broker(node: BrokerNode, config: str) -> dict[str, Any]:
     found: dict[str, Any] = {"id": int(node.id), "host": node.host, "address": node.address, "config": config}
-    return found | ({"rack": node.rack} if node.rack else {}) | ({"jmx": node.jmx} if node.jmx else {})
+    for name in ("rack", "jmx", "unit"):
+        if value := getattr(node, name):
+            found[name] = value
+    return found

@@ -1,0 +1,109 @@
+"""Who reads and writes files, looks at disks, starts and stops processes: chosen by the inventory's executor.
+
+`supervisor` is the lab's own; `local` and `ssh` work systemd units, on this host or on the nodes' hosts.  All of them
+serve the same steps through `migrate.model.ports`, and what one of them cannot see is Unknown.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from migrate.hosts.commands import Privilege
+from migrate.hosts.directories import LocalDisks
+from migrate.hosts.files import LocalFiles
+from migrate.hosts.remote_disks import RemoteDisks
+from migrate.hosts.remote_files import HostFiles, RemoteFiles
+from migrate.hosts.remote_metadata import LocalMetadata, MetadataCopies, RemoteMetadata
+from migrate.hosts.runner import LocalRunner, Runner
+from migrate.hosts.ssh import SshConnections
+from migrate.hosts.supervisor import Supervisor
+from migrate.hosts.systemd import Service, SystemdServices
+from migrate.model.inventory import Inventory
+from migrate.model.ports import Disks, Files, ServiceControl
+
+SUPERVISOR: Final = "supervisor"
+LOCAL: Final = "local"
+SSH: Final = "ssh"
+
+
+class CrashableFiles(Files, Protocol):
+    """Files with a crash point between a write and its fsync."""
+
+    between: Callable[[str], None]
+
+
+def _nothing() -> None:
+    """Nothing is open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Executor:
+    """All that acts and looks on hosts; `parallel`: looks at several hosts may overlap."""
+
+    files: CrashableFiles
+    disks: Disks
+    services: ServiceControl
+    metadata: MetadataCopies
+    close: Callable[[], None] = field(default=_nothing)
+    parallel: bool = False
+
+
+class _Waits:
+    """Waiting without a run's clock: only for how long a process takes to end."""
+
+    def monotonic(self) -> float:
+        """Seconds that never go back."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Wait."""
+        threading.Event().wait(seconds)
+
+
+def executor_of(inventory: Inventory) -> Executor:
+    """What the inventory asks for.  Nothing is opened yet; `close` ends what was."""
+    if inventory.executor == SUPERVISOR:
+        services = Supervisor(inventory.executor_options.get("state", ""))
+        return Executor(LocalFiles(), LocalDisks(), services, LocalMetadata())
+    if inventory.executor == LOCAL:
+        here = LocalRunner()
+        return _units(inventory, lambda _host: here, _nothing)
+    connections = SshConnections(inventory.executor_options.get("ssh_config"))
+    runners: dict[str, Runner] = {}
+
+    def runner(host: str) -> Runner:
+        return runners.setdefault(host, connections.runner(host))
+
+    return _units(inventory, runner, connections.close)
+
+
+def _units(inventory: Inventory, runner: Callable[[str], Runner], close: Callable[[], None]) -> Executor:
+    options = inventory.executor_options
+    files_as, looks_as = Privilege(options.get("files_as", "")), Privilege(options.get("disks_as", ""))
+    runners = {node.id: runner(node.host) for node in inventory.nodes}
+    files = {node: HostFiles(found, files_as) for node, found in runners.items()}
+    services = {
+        node.id: Service(
+            node=node.id,
+            unit=node.unit,
+            config=node.config,
+            runner=runners[node.id],
+            files=files[node.id],
+            control=Privilege(options.get("services_as", "")),
+            format_as=Privilege(options.get("format_as", "")),
+            kafka_home=options.get("kafka_home", ""),
+        )
+        for node in inventory.nodes
+    }
+    return Executor(
+        files=RemoteFiles(files),
+        disks=RemoteDisks(runners, looks_as),
+        services=SystemdServices(services, _Waits()),
+        metadata=RemoteMetadata(runners, looks_as),
+        close=close,
+        parallel=True,
+    )

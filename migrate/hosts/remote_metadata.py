@@ -1,0 +1,77 @@
+"""Controllers' metadata directories of other hosts, copied here while no controller runs, to be read as files.
+
+Only what a log consists of is copied: `__cluster_metadata-0` and `meta.properties`, by one tar stream a host.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager
+from pathlib import Path
+from typing import Final, Protocol
+
+from migrate.errors import HostCommandRefused
+from migrate.hosts import commands
+from migrate.hosts.commands import Privilege
+from migrate.hosts.runner import Runner
+from migrate.model.ids import METADATA_TOPIC, NodeId
+
+COPY_SECONDS: Final = 600.0
+LOG: Final = f"{METADATA_TOPIC}-0"
+
+
+class MetadataCopies(Protocol):
+    """Where the metadata directories can be read as folders of this host."""
+
+    def folders(self, directories: Mapping[NodeId, str]) -> AbstractContextManager[Mapping[NodeId, Path]]:
+        """The folders, as long as the context lasts; raises a MigrateError where one cannot be had."""
+
+
+class LocalMetadata:
+    """They are here."""
+
+    @contextlib.contextmanager
+    def folders(self, directories: Mapping[NodeId, str]) -> Iterator[Mapping[NodeId, Path]]:
+        """As they lie there."""
+        yield {node: Path(path) for node, path in directories.items()}
+
+
+class RemoteMetadata:
+    """They are on the nodes' hosts; `reads_as` may read what the controllers wrote."""
+
+    def __init__(self, runners: Mapping[NodeId, Runner], reads_as: Privilege) -> None:
+        self._runners = runners
+        self._reads_as = reads_as
+
+    @contextlib.contextmanager
+    def folders(self, directories: Mapping[NodeId, str]) -> Iterator[Mapping[NodeId, Path]]:
+        """Copies in a folder that only we can read, removed at the end: a log holds credentials.
+
+        Raises:
+            HostCommandUnknown: a host does not answer.
+            HostCommandRefused: it has the directory, and its content cannot be read.
+        """
+        with tempfile.TemporaryDirectory(prefix="kraft-migrate-metadata-") as kept:
+            found: dict[NodeId, Path] = {}
+            for node, path in directories.items():
+                target = found[node] = Path(kept) / str(int(node))
+                target.mkdir()
+                self._copy(self._runners[node], path, target)
+            yield found
+
+    def _copy(self, runner: Runner, path: str, target: Path) -> None:
+        if runner.run(self._reads_as.words(commands.status(f"{path}/{LOG}"))).code:
+            if not runner.run(self._reads_as.words(commands.names(path))).code:
+                return  # the directory can be listed, and holds no log
+            if runner.run(self._reads_as.words(commands.status(path))).says.endswith("No such file or directory"):
+                return
+            raise HostCommandRefused("the directory cannot be looked into", where=f"{runner.host}:{path}")
+        done = runner.run(self._reads_as.words(commands.archive(path, (LOG,))), seconds=COPY_SECONDS)
+        if done.code:
+            raise HostCommandRefused(f"tar: {done.says}", where=f"{runner.host}:{path}")
+        with tarfile.open(fileobj=io.BytesIO(done.output), mode="r:") as archive:
+            archive.extractall(target, filter="data")
