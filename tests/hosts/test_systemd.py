@@ -1,0 +1,309 @@
+"""Units by `systemctl`: the stand-in of the lab drives real small processes, through the real SSH client too."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import signal
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import (
+    HostCommandRefused,
+    ProcessNotStarted,
+    ProcessNotStopped,
+    StorageNotFormatted,
+    UnitNotUsable,
+)
+from migrate.hosts import systemd
+from migrate.hosts.commands import Privilege
+from migrate.hosts.executors import executor_of
+from migrate.hosts.remote_files import HostFiles
+from migrate.hosts.runner import Completed, LocalRunner, Runner
+from migrate.hosts.systemd import Service, SystemdServices, parse_unit, seconds
+from migrate.lab import units
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.views import Running, Stopped
+from tests.hosts.test_supervisor import OBEDIENT, STUBBORN, Stage
+from tests.testing.ssh_server import ssh_server
+
+NODE = NodeId(7)
+UNIT = "node-7.service"
+
+
+class FastWaits:
+    """Real time; what was slept is told."""
+
+    def __init__(self) -> None:
+        self.slept: list[float] = []
+
+    def monotonic(self) -> float:
+        """Seconds."""
+        return time.monotonic()
+
+    def sleep(self, seconds: float) -> None:
+        """Told, then waited."""
+        self.slept.append(seconds)
+        systemd_wait(seconds)
+
+
+def systemd_wait(seconds: float) -> None:
+    """Until the clock is past."""
+    import threading
+
+    threading.Event().wait(seconds)
+
+
+@dataclass
+class Bench:
+    """A stage of processes, told as units, and the services over them."""
+
+    stage: Stage
+    runner: Runner
+    waits: FastWaits
+
+    def service(self, **changes: object) -> Service:
+        """Node 7's unit."""
+        plain = Privilege()
+        made = Service(
+            NODE, UNIT, str(self.stage.folder / "node-7.properties"), self.runner, HostFiles(self.runner), plain, plain,
+            str(self.stage.folder / "kafka"),
+        )  # fmt: skip
+        return replace(made, **changes)  # type: ignore[arg-type]
+
+    def services(self, **changes: object) -> SystemdServices:
+        """Over node 7 alone."""
+        return SystemdServices({NODE: self.service(**changes)}, self.waits)
+
+
+@pytest.fixture(params=["local", "ssh"])
+def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
+    """Commands of this host, directly and through SSH."""
+    (tmp_path / "state").mkdir()
+    stage = Stage(tmp_path / "state")
+    try:
+        if request.param == "local":
+            units.write_programs(tmp_path / "bin", stage.folder)
+            monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
+            yield Bench(stage, LocalRunner(), FastWaits())
+            return
+        if shutil.which("ssh") is None:
+            pytest.skip("no OpenSSH client on this machine")
+        with ssh_server(tmp_path / "ssh") as (server, connections):
+            units.write_programs(server.folder / "bin", stage.folder)
+            yield Bench(stage, connections.runner("kafka-1"), FastWaits())
+    finally:
+        for name in stage.supervisor.specs():
+            stage.supervisor.kill(name)
+
+
+def test_a_unit_is_started_seen_and_stopped(bench: Bench) -> None:
+    """With the file it was started with, proven by the kernel's times alone."""
+    bench.stage.add("node-7", OBEDIENT, node=7)
+    services = bench.services()
+    assert isinstance(services.state(NODE), Stopped)
+    services.start(NODE)
+    state = services.state(NODE)
+    assert isinstance(state, Running)
+    assert state.config_sha256 == hashlib.sha256((bench.stage.folder / "node-7.properties").read_bytes()).hexdigest()
+    assert abs(state.started_at - time.time()) < 60
+    services.stop(NODE, 20)
+    assert isinstance(services.state(NODE), Stopped)
+
+
+def test_a_file_that_was_just_written_grows_old_before_the_start(bench: Bench) -> None:
+    """Else nobody could tell whether the process read the old or the new."""
+    bench.stage.add("node-7", OBEDIENT, node=7)
+    written = time.time()
+    services = bench.services()
+    services.start(NODE)
+    assert sum(bench.waits.slept) <= systemd.OLD_ENOUGH
+    state = services.state(NODE)
+    assert isinstance(state, Running)
+    assert state.config_sha256
+    assert state.started_at - written >= systemd.OLD_ENOUGH - 0.2  # a clock tick, and the file's own coarse time
+
+
+def test_a_file_changed_under_a_running_process_is_not_the_one_it_was_started_with(bench: Bench) -> None:
+    """Looked at for the first time after the change: which file the process has is not known; nothing is claimed."""
+    bench.stage.add("node-7", OBEDIENT, node=7)
+    first = bench.services()
+    first.start(NODE)
+    assert isinstance(before := first.state(NODE), Running)
+    (bench.stage.folder / "node-7.properties").write_text("a=2\n")
+    assert isinstance(state := bench.services().state(NODE), Running)
+    assert state.config_sha256 is None
+    again = first.state(NODE)  # who looked before goes on knowing what the process was started with
+    assert isinstance(again, Running)
+    assert again.config_sha256 == before.config_sha256
+
+
+def test_a_second_start_is_refused(bench: Bench) -> None:
+    """Two brokers with one id would fight."""
+    bench.stage.add("node-7", OBEDIENT, node=7)
+    services = bench.services()
+    services.start(NODE)
+    with pytest.raises(ProcessNotStarted, match="runs already"):
+        services.start(NODE)
+
+
+def test_a_process_that_lives_on_is_told_and_never_killed(bench: Bench) -> None:
+    """A controlled shutdown takes as long as it takes."""
+    bench.stage.add("node-7", STUBBORN, str(bench.stage.folder / "deaf"), node=7)
+    services = bench.services()
+    services.start(NODE)
+    while not (bench.stage.folder / "deaf").exists():
+        systemd_wait(0.02)
+    with pytest.raises(ProcessNotStopped, match="lives on after 1 s"):
+        services.stop(NODE, 1)
+    state = services.state(NODE)
+    assert isinstance(state, Running)
+    os.kill(state.pid, signal.SIGUSR1)
+
+
+def test_a_unit_that_systemd_does_not_know_is_unknown_not_stopped(bench: Bench) -> None:
+    """A wrong name in the inventory must not look like a node that is down."""
+    services = bench.services(unit="other.service")
+    found = services.state(NODE)
+    assert isinstance(found, Unknown)
+    assert "not-found" in found.reason
+    with pytest.raises(UnitNotUsable):
+        services.stop(NODE, 1)
+    with pytest.raises(ProcessNotStarted):
+        services.start(NODE)
+
+
+def test_the_end_of_the_journal_is_told(bench: Bench) -> None:
+    """As many lines as were asked for."""
+    spec = bench.stage.add("node-7", OBEDIENT, node=7)
+    Path(spec.log).write_text("\n".join(f"line {n}" for n in range(100)) + "\n")
+    assert list(bench.services().last_words(NODE, 2)) == ["line 98", "line 99"]
+
+
+def test_format_runs_the_hosts_own_tool_and_tells_what_it_says(bench: Bench) -> None:
+    """The cluster id stands in one word with its option: it may begin with a dash."""
+    tool = bench.stage.folder / "kafka" / "bin" / "kafka-storage.sh"
+    tool.parent.mkdir(parents=True)
+    tool.write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
+    tool.chmod(0o755)
+    bench.stage.add("node-7", OBEDIENT, node=7)
+    said = bench.services().format_storage(NODE, "-d3D4", "3.9", ignore_formatted=True)
+    config = bench.stage.folder / "node-7.properties"
+    assert said == f"format|--cluster-id=-d3D4|-c|{config}|--release-version|3.9|--ignore-formatted|"
+    tool.write_text("#!/bin/sh\necho no >&2\nexit 1\n")
+    with pytest.raises(StorageNotFormatted) as caught:
+        bench.services().format_storage(NODE, "x", "3.9")
+    assert caught.value.why == "no"
+
+
+class Told:
+    """A runner whose `systemctl show` says what the test wants; everything else is refused."""
+
+    host = "told"
+
+    def __init__(self, **properties: str) -> None:
+        self.asked: list[str] = []
+        base = {"LoadState": "loaded", "ActiveState": "active", "SubState": "running", "MainPID": "1"}
+        self._text = "\n".join(f"{name}={value}" for name, value in (base | properties).items())
+
+    def run(self, words: tuple[str, ...], *, stdin: bytes = b"", seconds: float = 1) -> Completed:
+        """Told, and answered if it was `show`."""
+        self.asked.append(" ".join(words))
+        if words[1:2] == ("show",):
+            return Completed(0, self._text.encode(), "")
+        return Completed(1, b"", "refused")
+
+
+def told(**properties: str) -> tuple[SystemdServices, Told]:
+    """Services over such a runner."""
+    runner = Told(**properties)
+    plain = Privilege()
+    service = Service(NODE, UNIT, "/etc/x", runner, HostFiles(runner), plain, plain, "/opt/kafka")  # type: ignore[arg-type]
+    return SystemdServices({NODE: service}, FastWaits()), runner
+
+
+@pytest.mark.parametrize("patience", ["1min 30s", "20s", "500ms"])
+def test_a_unit_that_systemd_would_kill_too_soon_is_not_stopped(patience: str) -> None:
+    """Systemd's default is 90 s, then SIGKILL: a broker may need longer, and a killed one recovers its logs."""
+    services, runner = told(TimeoutStopUSec=patience, SendSIGKILL="yes")
+    with pytest.raises(UnitNotUsable, match="would kill it") as caught:
+        services.stop(NODE, 300)
+    assert "TimeoutStopSec=300" in caught.value.next_step
+    assert not [words for words in runner.asked if " stop " in words]
+
+
+@pytest.mark.parametrize(
+    "properties", [{"TimeoutStopUSec": "infinity"}, {"TimeoutStopUSec": "1s", "SendSIGKILL": "no"}]
+)
+def test_a_patient_unit_is_asked_to_stop(properties: Mapping[str, str]) -> None:
+    """The refusal of systemctl itself is then told."""
+    services, runner = told(**properties)
+    with pytest.raises(ProcessNotStopped, match="systemctl stop: refused"):
+        services.stop(NODE, 300)
+    assert runner.asked[-1].startswith("systemctl stop --no-block -- node-7.service")
+
+
+@pytest.mark.parametrize("active", ["activating", "deactivating", "reloading", "maintenance"])
+def test_a_unit_between_states_is_unknown(active: str) -> None:
+    """`activating (auto-restart)`: a crash loop is neither running nor stopped."""
+    services, _ = told(ActiveState=active, SubState="auto-restart", MainPID="0")
+    found = services.state(NODE)
+    assert isinstance(found, Unknown)
+    assert "auto-restart" in found.reason
+
+
+def test_an_answer_that_is_none_is_no_state() -> None:
+    """Neither empty nor something else."""
+    for text in (b"", b"what", b"ActiveState=active"):
+        with pytest.raises(ValueError, match="ActiveState"):
+            parse_unit(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [("1min 30s", 90.0), ("infinity", None), ("5min", 300.0), ("1h 2min", 3720.0), ("0", 0.0), ("1.5s", 1.5)],
+)
+def test_time_spans_are_read_as_systemd_writes_them(text: str, expected: float | None) -> None:
+    """systemd.time(7)."""
+    assert seconds(text) == expected
+
+
+def test_every_command_goes_through_the_user_that_the_inventory_names() -> None:
+    """`sudo -n`: never a password prompt in the night."""
+    root, kafka = Privilege("root"), Privilege("kafka")
+    assert root.words(("systemctl", "x")) == ("sudo", "-n", "--", "systemctl", "x")
+    assert kafka.words(("cat",)) == ("sudo", "-n", "-u", "kafka", "--", "cat")
+    assert kafka.question(("cat",)) == ("sudo", "-n", "-u", "kafka", "-l", "--", "cat")
+    assert Privilege().words(("cat",)) == ("cat",)
+
+
+def test_refused_by_systemctl_is_unknown(bench: Bench) -> None:
+    """No bus, no rights: what the unit does is not known."""
+
+    class NoBus(LocalRunner):
+        def run(self, words: tuple[str, ...], *, stdin: bytes = b"", seconds: float = 1) -> Completed:  # type: ignore[override]
+            return Completed(1, b"", "Failed to connect to bus: Host is down")
+
+    found = bench.services(runner=NoBus()).state(NODE)
+    assert isinstance(found, Unknown)
+    assert HostCommandRefused.id in found.reason
+    assert "Failed to connect to bus" in found.reason
+
+
+def test_the_executor_is_the_inventorys(bench: Bench) -> None:
+    """Each kind has its own; that of the lab opens nothing on hosts."""
+    from tests.testing import worlds
+
+    inventory = worlds.inventory()
+    assert not executor_of(inventory).parallel
+    nodes = replace(inventory, executor="ssh", executor_options={"kafka_home": "/opt/kafka"})
+    made = executor_of(nodes)
+    assert made.parallel
+    assert isinstance(made.services, SystemdServices)
+    made.close()
