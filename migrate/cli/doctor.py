@@ -19,7 +19,8 @@ from migrate.cli.errors import EXIT_ERROR, EXIT_OK
 from migrate.cli.lab import kafka_home_option
 from migrate.cli.lab_faults import DEFAULT_DIRECTORY
 from migrate.cli.options import load_target, output_option, rate_option
-from migrate.errors import MigrateError
+from migrate.errors import MigrateError, UsageWrong
+from migrate.model.inventory import Inventory
 
 LAB_MEMORY_MB: Final = 2500  # seven processes, Spark's driver and we
 LAB_DISK_MB: Final = 2000
@@ -49,14 +50,27 @@ class Item:
 @click.command()
 @kafka_home_option
 @click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="An inventory to check as well.")
+@click.option("--hosts", is_flag=True, help="Try every command that a run needs on the hosts of --inventory.")
+@click.option("--sudoers", is_flag=True, help="Print the lines that sudo needs on the hosts of --inventory, and end.")
 @rate_option
 @click.option("--dir", "directory", type=click.Path(path_type=pathlib.Path), default=DEFAULT_DIRECTORY, hidden=True)
 @output_option
-def doctor(kafka_home: str | None, inventory: pathlib.Path | None, directory: pathlib.Path, output: str) -> int:
+def doctor(
+    kafka_home: str | None,
+    inventory: pathlib.Path | None,
+    hosts: bool,
+    sudoers: bool,
+    directory: pathlib.Path,
+    output: str,
+) -> int:
     """What is here, what is missing, what to do.  Nothing is changed; exits with 1 if something is missing."""
+    if sudoers:
+        return _print_rights(inventory)
     items = list(examine(kafka_home, directory))
     if inventory is not None:
         items += [_told("inventory", lambda: _inventory(inventory)), _told("zookeeper rate", lambda: _rate(inventory))]
+    if hosts:
+        items += _host_items(inventory)
     missing = [item for item in items if item.health is Health.MISSING]
     if output == "json":
         answer = {"schema": 1, "ready": not missing, "items": [asdict(item) for item in items]}
@@ -65,6 +79,32 @@ def doctor(kafka_home: str | None, inventory: pathlib.Path | None, directory: pa
         click.echo("\n".join(_lines(items)))
         click.echo(f"missing: {', '.join(item.name for item in missing)}" if missing else "everything needed is here")
     return EXIT_ERROR if missing else EXIT_OK
+
+
+def _target(path: pathlib.Path | None) -> Inventory:
+    if path is None:
+        raise UsageWrong("--hosts and --sudoers need --inventory FILE")
+    return load_target(None, path)[0]
+
+
+def _print_rights(path: pathlib.Path | None) -> int:
+    from migrate.cli.doctor_hosts import rights
+
+    click.echo("\n".join(rights(_target(path))) or "no command needs sudo: the inventory names no other user")
+    return EXIT_OK
+
+
+def _host_items(path: pathlib.Path | None) -> Iterator[Item]:
+    """One item a node where all is allowed, one a command where it is not."""
+    from migrate.cli.doctor_hosts import by_node
+
+    for node, host, tried in by_node(_target(path)):
+        bad = [entry for entry in tried if entry.problem]
+        if not bad:
+            yield Item(f"node {node}", Health.GOOD, f"{host}: {len(tried)} commands are allowed")
+        for entry in bad:
+            command = " ".join(entry.need.privilege.words(entry.need.command))
+            yield Item(f"node {node}", Health.MISSING, f"{host}: {entry.need.purpose}: {entry.problem}", command)
 
 
 def _lines(items: list[Item]) -> Iterator[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -22,6 +22,7 @@ from migrate.hosts.runner import LocalRunner, Runner
 from migrate.hosts.ssh import SshConnections
 from migrate.hosts.supervisor import Supervisor
 from migrate.hosts.systemd import Service, SystemdServices
+from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.ports import Disks, Files, ServiceControl
 
@@ -49,6 +50,7 @@ class Executor:
     services: ServiceControl
     metadata: MetadataCopies
     close: Callable[[], None] = field(default=_nothing)
+    runners: Mapping[NodeId, Runner] = field(default_factory=dict)  # none where no hosts are worked
     parallel: bool = False
 
 
@@ -105,5 +107,6 @@ def _units(inventory: Inventory, runner: Callable[[str], Runner], close: Callabl
         services=SystemdServices(services, _Waits()),
         metadata=RemoteMetadata(runners, looks_as),
         close=close,
+        runners=runners,
         parallel=True,
     )

@@ -1,0 +1,52 @@
+"""`doctor --hosts`: is every command that a run needs on the nodes' hosts allowed there, and what would allow it."""
+
+from __future__ import annotations
+
+import getpass
+from collections.abc import Iterator, Sequence
+
+from migrate.hosts import host_needs
+from migrate.hosts.executors import Executor, executor_of
+from migrate.hosts.host_needs import HostNeed, Tried
+from migrate.model.inventory import Inventory
+
+
+def examine(inventory: Inventory) -> list[Tried]:
+    """Every need of every node, tried; nothing is changed."""
+    executor = executor_of(inventory)
+    try:
+        return host_needs.examine(inventory, executor.runners)
+    finally:
+        executor.close()
+
+
+def rights(inventory: Inventory) -> list[str]:
+    """The lines for sudoers, with the programs' places as the first host has them."""
+    executor = executor_of(inventory)
+    try:
+        needs = host_needs.needs_of(inventory)
+        return host_needs.sudoers(needs, _places(executor, needs), _account(executor))
+    finally:
+        executor.close()
+
+
+def _places(executor: Executor, needs: Sequence[HostNeed]) -> dict[str, str]:
+    if not needs:
+        return {}
+    runner = executor.runners[needs[0].node]
+    names = sorted({need.command[0] for need in needs if not need.command[0].startswith("/")})
+    done = runner.run(("sh", "-c", 'for name; do command -v "$name" || echo "$name"; done', "sh", *names))
+    return dict(zip(names, done.output.decode(errors="replace").splitlines(), strict=False))
+
+
+def _account(executor: Executor) -> str:
+    runner = next(iter(executor.runners.values()), None)
+    done = None if runner is None else runner.run(("id", "-un"))
+    return getpass.getuser() if done is None or done.code else done.output.decode(errors="replace").strip()
+
+
+def by_node(inventory: Inventory) -> Iterator[tuple[int, str, list[Tried]]]:
+    """Node, host, and what came of each of its needs."""
+    found = examine(inventory)
+    for node in inventory.nodes:
+        yield int(node.id), node.host, [tried for tried in found if tried.need.node == node.id]

@@ -1,0 +1,170 @@
+"""What a run needs on each host, from the same table of commands that it uses: told, tried, and as rights for sudo.
+
+Nothing is changed by trying: commands that act are asked of sudo (`sudo -n -l`), commands that look are run.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Final
+
+from migrate.errors import MigrateError
+from migrate.hosts import commands
+from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
+from migrate.hosts.commands import Privilege, Words
+from migrate.hosts.runner import Runner
+from migrate.hosts.systemd import UNLIMITED, parse_unit, seconds
+from migrate.model.ids import NodeId
+from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
+
+HOSTS_AT_ONCE: Final = 20
+SAMPLE: Final = "20260101T000000"  # in the place of what a name takes from its time or content
+SHUTDOWN_SECONDS: Final = 300.0  # what a controlled shutdown may take, see migrate.run.effects
+
+
+@dataclass(frozen=True, slots=True)
+class HostNeed:
+    """One command that a run may need on a host; `acts`: it changes something, and is only asked for."""
+
+    node: NodeId
+    host: str
+    purpose: str
+    privilege: Privilege
+    command: Words
+    acts: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What came of it: `problem` is "" where the need is met."""
+
+    need: HostNeed
+    problem: str
+    found: str = ""
+
+
+def needs_of(inventory: Inventory) -> tuple[HostNeed, ...]:
+    """Every need of every node (pure); none where the executor works no hosts."""
+    if inventory.executor not in ("local", "ssh"):
+        return ()
+    return tuple(need for node in inventory.nodes for need in _of_node(inventory.executor_options, node))
+
+
+def _of_node(options: Mapping[str, str], node: BrokerNode | ControllerNode) -> Iterator[HostNeed]:
+    services, files = Privilege(options.get("services_as", "")), Privilege(options.get("files_as", ""))
+    disks, formats = Privilege(options.get("disks_as", "")), Privilege(options.get("format_as", ""))
+
+    def need(purpose: str, privilege: Privilege, command: Words, *, acts: bool = True) -> HostNeed:
+        return HostNeed(node.id, node.host, purpose, privilege, command, acts)
+
+    yield need("see the unit", services, commands.unit_state(node.unit), acts=False)
+    yield need("stop the unit", services, commands.unit_stop(node.unit))
+    yield need("start the unit", services, commands.unit_start(node.unit))
+    yield need("read the unit's log", services, commands.unit_log(node.unit, 1), acts=False)
+    folder = os.path.dirname(node.config)  # noqa: PTH120 - a path of another host
+    yield need("list the configuration's copies", files, commands.names(folder), acts=False)
+    yield need("make a new name durable", files, commands.sync(folder))
+    for path in (node.config, f"{node.config}{BACKUP_SUFFIX}", f"{node.config}{BACKUP_SUFFIX}-{SAMPLE}"):
+        for purpose, command in _writing(path):
+            yield need(purpose, files, command)
+    yield need("look at the configuration", files, commands.status(node.config), acts=isinstance(node, ControllerNode))
+    yield from (need("set its file aside", files, command) for command in _aside(node.config))
+    if isinstance(node, ControllerNode):
+        yield need("make the metadata directory", files, commands.make_folder(node.metadata_directory))
+        yield from (need("set its metadata aside", files, command) for command in _aside(node.metadata_directory))
+        tool = commands.storage_format(
+            options.get("kafka_home", "/"), node.config, "A" * 22, "3.9", ignore_formatted=False
+        )
+        yield need("format its storage", formats, tool)
+    yield need("run the collector", disks, ("python3", "-c", "print(1)"), acts=False)
+
+
+def _writing(path: str) -> Iterator[tuple[str, Words]]:
+    """Reading and replacing one file."""
+    new, folder = commands.new_name(path), os.path.dirname(path)  # noqa: PTH120
+    yield "look at a file", commands.status(path)
+    yield "read it", commands.read(path)
+    yield "write its new content", commands.put_new(path)
+    for command in (*commands.like_old(path), commands.own_like(new, folder)):
+        yield "keep its owner and mode", command
+    yield "keep its context", commands.context(path)
+    yield "keep its context", commands.context_like_old(path)
+    yield "make it durable", commands.sync(new)
+    yield "put it in place", commands.move(new, path)
+    yield "take back what was not put in place", commands.remove(path)
+
+
+def _aside(path: str) -> Iterator[Words]:
+    new = f"{path}{ASIDE_SUFFIX}-{SAMPLE}"
+    yield commands.status(new)
+    yield commands.move_where_nothing_is(path, new)
+
+
+def examine(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> list[Tried]:
+    """Try every need; one host after the other's node, hosts at once."""
+    by_node: dict[NodeId, list[HostNeed]] = {}
+    for need in needs_of(inventory):
+        by_node.setdefault(need.node, []).append(need)
+    with ThreadPoolExecutor(HOSTS_AT_ONCE, thread_name_prefix="host") as pool:
+        answers = pool.map(lambda entry: _examine(runners[entry[0]], entry[1]), by_node.items())
+        return [tried for found in answers for tried in found]
+
+
+def _examine(runner: Runner, needs: Sequence[HostNeed]) -> list[Tried]:
+    found: list[Tried] = []
+    for need in needs:
+        try:
+            found.append(_try(runner, need))
+        except MigrateError as error:
+            return [*found, Tried(need, f"{error.id} {error}")]  # the host does not answer: nothing more is asked of it
+    return found
+
+
+def _try(runner: Runner, need: HostNeed) -> Tried:
+    if need.acts:
+        if not need.privilege.user:
+            return Tried(need, "", "as the login user; not tried, for it changes something")
+        done = runner.run(need.privilege.question(need.command))
+        return Tried(need, f"sudo: {done.says or 'not allowed'}" if done.code else "")
+    done = runner.run(need.privilege.words(need.command))
+    if done.code:
+        return Tried(need, done.says or f"ended with {done.code}")
+    return Tried(need, _unit_problem(done.output) if need.command[:2] == ("systemctl", "show") else "")
+
+
+def _unit_problem(output: bytes) -> str:
+    try:
+        unit = parse_unit(output)
+        patience = seconds(unit.properties.get("TimeoutStopUSec", UNLIMITED))
+    except (ValueError, KeyError) as error:
+        return f"its answer is not understood: {error}"
+    if unit.load != "loaded":
+        return f"systemd says that this unit is {unit.load}"
+    if unit.properties.get("SendSIGKILL") != "no" and patience is not None and patience < SHUTDOWN_SECONDS:
+        return f"systemd kills it {patience:.0f} s after a stop: give it TimeoutStopSec={SHUTDOWN_SECONDS:.0f}"
+    return ""
+
+
+def sudoers(needs: Sequence[HostNeed], programs: Mapping[str, str], account: str) -> list[str]:
+    """What sudo must be told, a line a command, each as narrow as the command is (pure).
+
+    `programs` gives each program's absolute path on the hosts; characters that sudoers reads specially are escaped.
+    Names with a time or a hash in them end in a star there.
+    """
+    lines: dict[str, None] = {}
+    for need in needs:
+        if need.privilege.user:
+            words = " ".join((programs.get(need.command[0], need.command[0]), *map(_pattern, need.command[1:])))
+            lines[f"{account} ALL=({need.privilege.user}) NOPASSWD: {words}"] = None
+    return list(lines)
+
+
+def _pattern(word: str) -> str:
+    return _escaped(word).replace(SAMPLE, "*")
+
+
+def _escaped(word: str) -> str:
+    return "".join("\\" + character if character in ",:=\\ *?[]!" else character for character in word)
