@@ -36,6 +36,8 @@ DEVELOPMENT = [
     "types-PyYAML>=6.0",
 ]
 
+LAB = ["asyncssh>=2.18"]  # the SSH server of a lab whose nodes are hosts
+
 setup(
     name="kafka-kraft-migrate",
     version="0.1.0",
@@ -53,7 +55,7 @@ setup(
         "migrate": ["py.typed", "**/*.jinja", "**/*.json", "**/*.txt", "**/*.yaml"],
     },
     install_requires=RUNTIME,
-    extras_require={"dev": DEVELOPMENT},
+    extras_require={"dev": [*DEVELOPMENT, *LAB], "lab": LAB},
     entry_points={"console_scripts": ["kraft-migrate=migrate.cli.main:main"]},
     classifiers=[
         "Environment :: Console",

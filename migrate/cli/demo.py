@@ -11,9 +11,10 @@ import signal
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
+from migrate.cli.lab import require_executor
 from migrate.cli.planning import load_plan, make_plan, save_plan, write_text
 from migrate.cli.progress import ProgressLines
 from migrate.cli.run_report import read_report, write_reports
@@ -49,6 +50,7 @@ class DemoOptions:
     until: Stage
     keep: bool
     load: bool
+    executor: str = "supervisor"
 
 
 class Demo:
@@ -59,7 +61,9 @@ class Demo:
     def __init__(self, options: DemoOptions, lines: ProgressLines) -> None:
         self._options = options
         self._lines = lines
-        self._lab = Lab.create(options.directory, self.shape, kafka_home=options.kafka_home, progress=lines.say)
+        shape = replace(self.shape, ssh=options.executor == "ssh")
+        self._lab = Lab.create(options.directory, shape, kafka_home=options.kafka_home, progress=lines.say)
+        require_executor(self._lab, options.executor)
         self._folder = pathlib.Path(self._lab.topology.directory)
         self._state_file = self._folder / "demo.json"
 

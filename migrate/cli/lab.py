@@ -30,6 +30,31 @@ def kafka_home_option(command: F) -> F:
     )(command)
 
 
+def executor_option(command: F) -> F:
+    """`--executor supervisor|ssh`."""
+    return click.option(
+        "--executor",
+        type=click.Choice(["supervisor", "ssh"]),
+        default="supervisor",
+        show_default=True,
+        help="How the nodes are worked: as processes, or as systemd units of hosts reached by SSH. A lab has it from "
+        "the start.",
+    )(command)
+
+
+def require_executor(found: Lab, executor: str) -> None:
+    """A lab that is there stays as it was made."""
+    from migrate.errors import FaultRefused
+
+    made = found.inventory.executor
+    if made != executor:
+        raise FaultRefused(
+            f"this lab was made with --executor {made}",
+            where=found.topology.directory,
+            next_step=f"say --executor {made}, or make another lab in an empty folder",
+        )
+
+
 @contextmanager
 def no_run_goes_on(found: Lab) -> Iterator[None]:
     """Refuse while `apply` or `lab demo` acts on this lab: what it has just stopped must stay stopped."""
@@ -59,7 +84,8 @@ for group in (break_, mend):
     is_flag=True,
     help="Put a proxy between the brokers and the controllers, for `lab break link`; a lab has it from the start.",
 )
-def up(directory: pathlib.Path, kafka_home: str | None, proxy: bool) -> int:
+@executor_option
+def up(directory: pathlib.Path, kafka_home: str | None, proxy: bool, executor: str) -> int:
     """Make the lab, or start what of it does not run.
 
     What runs is adopted.  Interrupted, the same command goes on.
@@ -70,11 +96,12 @@ def up(directory: pathlib.Path, kafka_home: str | None, proxy: bool) -> int:
     from migrate.lab.topology import Shape
 
     lines = ProgressLines()
-    found = Lab.create(directory, Shape(proxied=proxy), kafka_home, lines.say)
+    found = Lab.create(directory, Shape(proxied=proxy, ssh=executor == "ssh"), kafka_home, lines.say)
     if proxy and not found.topology.proxied:
         raise FaultRefused(
             "this lab was made without a proxy", where=str(directory), next_step="make another in an empty folder"
         )
+    require_executor(found, executor)
     with no_run_goes_on(found):
         found.up(lines.say)
     click.echo(f"inventory: {found.inventory_path}")
@@ -153,6 +180,7 @@ def down(directory: pathlib.Path) -> int:
     is_flag=True,
     help="Another story: a KRaft cluster with one log directory a broker gets three each, one broker at a time.",
 )
+@executor_option
 @click.option("--keep", is_flag=True, help="Leave the cluster running at the end.")
 @click.option("--load/--no-load", default=True, help="Write and read all the time.", show_default=True)
 def demo(
@@ -161,6 +189,7 @@ def demo(
     until: str,
     rollback_from: str | None,
     directories: bool,
+    executor: str,
     keep: bool,
     load: bool,
 ) -> int:
@@ -180,12 +209,12 @@ def demo(
             raise UsageWrong("--directories is a story of its own: it takes neither --until nor --rollback-from")
         from migrate.cli.directory_demo import story as directory_story
 
-        options = DemoOptions(directory, kafka_home, Stage.DIRECTORIES, keep, load)
+        options = DemoOptions(directory, kafka_home, Stage.DIRECTORIES, keep, load, executor)
         return directory_story(options, ProgressLines())()
     stage = next((one for one in MIGRATION if one.label == until), None)
     if stage is None:
         raise UsageWrong(f"there is no stage {until!r}: {', '.join(one.label for one in MIGRATION)}")
-    options = DemoOptions(directory, kafka_home, stage, keep, load)
+    options = DemoOptions(directory, kafka_home, stage, keep, load, executor)
     if rollback_from is not None:
         from migrate.cli.rollback_demo import story
 

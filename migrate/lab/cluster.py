@@ -22,7 +22,7 @@ from migrate.java.archive import archive_options
 from migrate.java.cache import Progress, silent
 from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
-from migrate.lab import ready, saved
+from migrate.lab import ready, saved, ssh_access
 from migrate.lab import topology as topologies
 from migrate.lab.configure import LOG4J, TOOL_LOG4J, broker_file, process_specs, zookeeper_file
 from migrate.lab.inventory import inventory_of, make_secrets, write_inventory
@@ -30,7 +30,7 @@ from migrate.lab.kraft import format_all, kraft_files
 from migrate.lab.links import hosts_file, link_address, proxy_spec
 from migrate.lab.seed import Seeded, seed_cluster, seeded
 from migrate.lab.status import LabStatus, look
-from migrate.lab.topology import DEFAULT_SHAPE, HOST, LINKS, ZOOKEEPER, Shape, Topology
+from migrate.lab.topology import DEFAULT_SHAPE, HOST, LINKS, SSH, ZOOKEEPER, Shape, Topology
 from migrate.model.inventory import Inventory
 from migrate.model.views import Stopped
 from migrate.playbook.shipped import shipped
@@ -121,6 +121,9 @@ class Lab:
             )
         if self.topology.proxied:
             self._start([LINKS], progress)
+        if self.topology.ssh_port:
+            self._start([SSH], progress)
+            self._await("starting the SSH server", lambda: ready.port_answers(self.topology.ssh_port), [SSH])
         controllers = self._formatted_controllers()
         self._start(controllers, progress)
         brokers = [broker.name for broker in self.topology.brokers]
@@ -156,7 +159,7 @@ class Lab:
         groups: list[list[str]] = [
             [broker.name for broker in self.topology.brokers],
             [controller.name for controller in self.topology.controllers],
-            [ZOOKEEPER, LINKS],
+            [ZOOKEEPER, LINKS, SSH],
         ]
         for group in groups:
             running = [name for name in group if name in self._described() and not self._stopped(name)]
@@ -232,7 +235,7 @@ class Lab:
     def _is_described(self) -> bool:
         """Is there a description of every process, and are its Java and its jars still there?"""
         specs = self.supervisor.specs()
-        links = {LINKS} if self.topology.proxied else set()
+        links = ({LINKS} if self.topology.proxied else set()) | ({SSH} if self.topology.ssh_port else set())
         names = {
             ZOOKEEPER,
             *links,
@@ -255,6 +258,9 @@ class Lab:
             write_spec(self.topology.processes, spec)
         if self.topology.proxied:
             self._lay_links()
+        if self.topology.ssh_port:
+            ssh_access.lay_out(self.topology, self.supervisor.specs())
+            write_spec(self.topology.processes, ssh_access.server_spec(self.topology))
 
     def _lay_links(self) -> None:
         """The proxy's description, and what each Java process knows of names."""

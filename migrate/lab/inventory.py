@@ -8,6 +8,7 @@ from typing import Final
 
 from migrate.hosts.files import replace_file
 from migrate.lab.configure import ADMIN, USERS
+from migrate.lab.ssh_access import host_of, options, unit_of
 from migrate.lab.topology import CONTROLLER, HOST, Topology
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, SecretFile
@@ -38,6 +39,7 @@ def make_secrets(topology: Topology) -> dict[str, str]:
 
 def inventory_of(topology: Topology) -> Inventory:
     """The lab as any cluster is described (pure)."""
+    on_hosts = topology.ssh_port > 0
     password = SecretFile(str(secret_path(topology, ADMIN)))
     return Inventory(
         name="lab",
@@ -46,20 +48,22 @@ def inventory_of(topology: Topology) -> Inventory:
         brokers=tuple(
             BrokerNode(
                 NodeId(broker.id),
-                HOST,
+                host_of(broker.name) if on_hosts else HOST,
                 f"{HOST}:{broker.client_port}",
                 str(topology.config(broker.name)),
                 jmx=f"{HOST}:{broker.jmx_port}" if broker.jmx_port else None,
+                unit=unit_of(broker.name) if on_hosts else "",
             )
             for broker in topology.brokers
         ),
         controllers=tuple(
             ControllerNode(
                 NodeId(controller.id),
-                HOST,
+                host_of(controller.name) if on_hosts else HOST,
                 f"{topology.controller_host}:{controller.port}",
                 str(topology.config(controller.name)),
                 controller.metadata_directory,
+                unit_of(controller.name) if on_hosts else "",
             )
             for controller in topology.controllers
         ),
@@ -67,8 +71,8 @@ def inventory_of(topology: Topology) -> Inventory:
         broker_access=Access("SASL_PLAINTEXT", "PLAIN", ADMIN, password),
         controller_access=Access(),
         password_encoder_secret=SecretFile(str(secret_path(topology, ENCODER))),
-        executor="supervisor",
-        executor_options={"state": str(topology.processes)},
+        executor="ssh" if on_hosts else "supervisor",
+        executor_options=options(topology) if on_hosts else {"state": str(topology.processes)},
         runs=str(topology.folder("runs")),
     )
 

@@ -11,7 +11,7 @@ from migrate.hosts.properties import parse
 from migrate.hosts.supervisor import Supervisor, config_sha256
 from migrate.lab import ready
 from migrate.lab.seed import seeded
-from migrate.lab.topology import LINKS, ZOOKEEPER, Topology
+from migrate.lab.topology import LINKS, SSH, ZOOKEEPER, Topology
 from migrate.model.outcome import Unknown
 from migrate.model.views import MetadataAnswer, Running, ServiceState
 
@@ -50,7 +50,7 @@ def look(topology: Topology, supervisor: Supervisor) -> LabStatus:
     """Look at processes and brokers; nothing is changed."""
     described = supervisor.specs()
     first = [] if topology.kraft else [ZOOKEEPER]
-    names = [*first, LINKS, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
+    names = [*first, LINKS, SSH, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
     answers = (ready.ask(broker) for broker in topology.brokers)
     answer = next((found for found in answers if isinstance(found, MetadataAnswer)), None)
     return LabStatus(
@@ -88,6 +88,8 @@ def mode_of(values: dict[str, str], name: str) -> str:
         return "zookeeper"
     if name == LINKS:
         return "proxy between brokers and controllers"
+    if name == SSH:
+        return "SSH server of the nodes' hosts"
     if not values:
         return "not configured yet"
     flag = values.get(FLAG) == "true"

@@ -31,6 +31,7 @@ CLIENT: Final = "CLIENT"
 CONTROLLER: Final = "CTL"
 ZOOKEEPER: Final = "zookeeper"
 LINKS: Final = "links"  # the proxy between brokers and controllers
+SSH: Final = "sshd"  # the server through which the nodes are reached
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +75,7 @@ class Shape:
     proxied: bool = False
     jmx: bool = False
     kraft: bool = False
+    ssh: bool = False
 
 
 DEFAULT_SHAPE: Final = Shape()
@@ -85,6 +87,7 @@ class Topology:
 
     `proxied`: brokers reach the controllers through a proxy that can hold back requests (see links).
     `kraft`: it is KRaft from its first start, and has no ZooKeeper.
+    `ssh_port`: its nodes are systemd units of hosts that SSH reaches there (see ssh_access); 0: they are processes.
     """
 
     directory: str
@@ -94,6 +97,7 @@ class Topology:
     controllers: tuple[LabController, ...]
     proxied: bool = False
     kraft: bool = False
+    ssh_port: int = 0
 
     # -- names and addresses -------------------------------------------------------------------------------------
     @property
@@ -117,6 +121,8 @@ class Topology:
         for broker in self.brokers:
             found |= {broker.internal_port: broker.name, broker.client_port: broker.name}
             found |= {broker.jmx_port: broker.name} if broker.jmx_port else {}
+        if self.ssh_port:
+            found[self.ssh_port] = SSH
         return found | {controller.port: controller.name for controller in self.controllers}
 
     # -- folders -------------------------------------------------------------------------------------------------
@@ -150,7 +156,7 @@ class Topology:
 def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
     """A topology for that folder on ports that are free now; nothing is written."""
     root = directory.resolve()
-    count = 1 + (3 if shape.jmx else 2) * shape.brokers + shape.controllers
+    count = 1 + (3 if shape.jmx else 2) * shape.brokers + shape.controllers + shape.ssh
     ports = iter(free_ports(count))
     return Topology(
         directory=str(root),
@@ -172,6 +178,7 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
         ),
         proxied=shape.proxied,
         kraft=shape.kraft,
+        ssh_port=next(ports) if shape.ssh else 0,
     )
 
 
@@ -258,6 +265,7 @@ def _decode(data: dict[str, Any]) -> Topology:
         tuple(LabController(c["id"], c["port"], c["metadata_directory"]) for c in data["controllers"]),
         bool(data.get("proxied", False)),
         bool(data.get("kraft", False)),
+        int(data.get("ssh_port", 0)),
     )
 
 

@@ -238,7 +238,7 @@ class Sources:
             return self.playbook
         if self._collected is not None:
             return Unknown("the collector's files hold only the directories that are log.dirs already")
-        return new_directories.look(self.local_disks, self.inventory, configs, self.playbook.new_directories)
+        return new_directories.look(self._disks, self.inventory, configs, self.playbook.new_directories)
 
     def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
         """Copies beside each node's configuration, and each meta.properties as it is."""

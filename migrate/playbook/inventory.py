@@ -288,6 +288,9 @@ def dump_inventory(inventory: Inventory) -> str:
         path = Path(text)
         return str(path.relative_to(near)) if path.is_relative_to(near) else text
 
+    def of_node(text: str) -> str:
+        return relative(text) if inventory.executor == "supervisor" else text  # a path on the node's own host
+
     def secret(reference: SecretFile) -> dict[str, str]:
         return {"file": relative(reference.path)}
 
@@ -304,7 +307,7 @@ def dump_inventory(inventory: Inventory) -> str:
         "controller_listener": inventory.controller_listener,
         "executor": {
             "kind": inventory.executor,
-            **{name: relative(value) for name, value in inventory.executor_options.items()},
+            **{name: of_node(value) for name, value in inventory.executor_options.items()},
         },
     }
     if inventory.zookeeper_rate is not None:
@@ -315,7 +318,7 @@ def dump_inventory(inventory: Inventory) -> str:
         spec["password_encoder_old_secret"] = secret(inventory.password_encoder_old_secret)
     spec["brokers"] = {
         "access": access(inventory.broker_access),
-        "nodes": [_broker(node, relative(node.config)) for node in inventory.brokers],
+        "nodes": [_broker(node, of_node(node.config)) for node in inventory.brokers],
     }
     spec["controllers"] = {
         "access": access(inventory.controller_access),
@@ -324,8 +327,8 @@ def dump_inventory(inventory: Inventory) -> str:
                 "id": int(node.id),
                 "host": node.host,
                 "address": node.address,
-                "config": relative(node.config),
-                "metadata_directory": relative(node.metadata_directory),
+                "config": of_node(node.config),
+                "metadata_directory": of_node(node.metadata_directory),
                 **({"unit": node.unit} if node.unit else {}),
             }
             for node in inventory.controllers

@@ -1,0 +1,78 @@
+"""A lab whose nodes are reached by SSH and worked as systemd units: its server, its keys, and what its hosts have.
+
+Every node has a host name of its own; all of them are this machine.  What a real host brings and this one lacks
+(systemd, an unpacked Kafka) is stood in for by small programs that only these SSH sessions see.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Final
+
+import migrate
+from migrate.errors import LabNotReady
+from migrate.hosts.process_spec import ProcessSpec
+from migrate.lab.topology import SSH, Topology
+from migrate.lab.units import SUFFIX, write_programs
+
+FOLDER: Final = "ssh"
+HOME: Final = "kafka"
+STORAGE_TOOL: Final = Path("bin", "kafka-storage.sh")
+
+
+def host_of(name: str) -> str:
+    """The host name of a process: `lab-broker-0` (pure)."""
+    return f"lab-{name}"
+
+
+def unit_of(name: str) -> str:
+    """The unit of a process: `broker-0.service` (pure)."""
+    return f"{name}{SUFFIX}"
+
+
+def options(topology: Topology) -> dict[str, str]:
+    """What the inventory's executor says (pure)."""
+    folder = topology.folder(FOLDER)
+    return {"kafka_home": str(folder / HOME), "ssh_config": str(folder / "ssh_config")}
+
+
+def lay_out(topology: Topology, specs: dict[str, ProcessSpec]) -> None:
+    """Keys, the client's configuration, and the programs that the sessions find.
+
+    Raises:
+        LabNotReady: the server's library is not installed.
+    """
+    try:
+        from migrate.lab import ssh_hosts  # noqa: PLC0415 - an extra, for this alone
+    except ImportError as error:
+        raise LabNotReady(
+            "the lab's SSH server needs asyncssh", next_step="install the extra `lab`: pip install -e '.[lab]'"
+        ) from error
+    folder = topology.folder(FOLDER)
+    names = [node.name for node in topology.brokers] + [node.name for node in topology.controllers]
+    ssh_hosts.prepare(folder, map(host_of, names), topology.ssh_port)
+    write_programs(folder / ssh_hosts.BIN, topology.processes)
+    tool = folder / HOME / STORAGE_TOOL
+    tool.parent.mkdir(parents=True, exist_ok=True)
+    formatting = next(spec.format_argv for spec in specs.values() if spec.format_argv)
+    words = " ".join(f'"{word}"' for word in formatting[:-1])  # its last word is `format`, which the caller says
+    tool.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+    tool.chmod(0o755)
+
+
+def server_spec(topology: Topology) -> ProcessSpec:
+    """How the server is run."""
+    package = str(Path(migrate.__file__).parent.parent)
+    path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
+    return ProcessSpec(
+        name=SSH,
+        node=None,
+        argv=(sys.executable, "-m", "migrate.lab.ssh_hosts", str(topology.folder(FOLDER)), str(topology.ssh_port)),
+        directory=topology.directory,
+        log=str(topology.log(SSH)),
+        output=str(topology.folder("logs", f"{SSH}.out")),
+        config=str(topology.folder(FOLDER, "ssh_config")),
+        environment={"PATH": os.environ.get("PATH", "/usr/bin:/bin"), "PYTHONPATH": path},
+    )
