@@ -15,6 +15,7 @@ from migrate.hosts import new_directories
 from migrate.hosts.backups import kept_files
 from migrate.hosts.collected import Collected
 from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
+from migrate.hosts.directories import LocalDisks
 from migrate.hosts.executors import executor_of
 from migrate.kafka import live
 from migrate.kafka.secret_files import read_secret
@@ -238,6 +239,8 @@ class Sources:
             return self.playbook
         if self._collected is not None:
             return Unknown("the collector's files hold only the directories that are log.dirs already")
+        if not isinstance(self._disks, LocalDisks):
+            return Unknown("new directories are looked at on this host alone, and the nodes' hosts are others")
         return new_directories.look(self._disks, self.inventory, configs, self.playbook.new_directories)
 
     def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
