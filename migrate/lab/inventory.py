@@ -8,7 +8,7 @@ from typing import Final
 
 from migrate.hosts.files import replace_file
 from migrate.lab.configure import ADMIN, USERS
-from migrate.lab.ssh_access import host_of, options, unit_of
+from migrate.lab.ssh_access import HOST_NAME, options, unit_of
 from migrate.lab.topology import CONTROLLER, HOST, Topology
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, SecretFile
@@ -48,7 +48,7 @@ def inventory_of(topology: Topology) -> Inventory:
         brokers=tuple(
             BrokerNode(
                 NodeId(broker.id),
-                host_of(broker.name) if on_hosts else HOST,
+                HOST_NAME if on_hosts else HOST,
                 f"{HOST}:{broker.client_port}",
                 str(topology.config(broker.name)),
                 jmx=f"{HOST}:{broker.jmx_port}" if broker.jmx_port else None,
@@ -59,7 +59,7 @@ def inventory_of(topology: Topology) -> Inventory:
         controllers=tuple(
             ControllerNode(
                 NodeId(controller.id),
-                host_of(controller.name) if on_hosts else HOST,
+                HOST_NAME if on_hosts else HOST,
                 f"{topology.controller_host}:{controller.port}",
                 str(topology.config(controller.name)),
                 controller.metadata_directory,

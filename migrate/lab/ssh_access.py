@@ -1,7 +1,7 @@
 """A lab whose nodes are reached by SSH and worked as systemd units: its server, its keys, and what its hosts have.
 
-Every node has a host name of its own; all of them are this machine.  What a real host brings and this one lacks
-(systemd, an unpacked Kafka) is stood in for by small programs that only these SSH sessions see.
+All nodes are on one host, whose name only the lab's own client configuration knows.  What a real host brings and this
+machine may lack (systemd, an unpacked Kafka) is stood in for by small programs that only these SSH sessions see.
 """
 
 from __future__ import annotations
@@ -19,12 +19,8 @@ from migrate.lab.units import SUFFIX, write_programs
 
 FOLDER: Final = "ssh"
 HOME: Final = "kafka"
+HOST_NAME: Final = "kraft-migrate-lab"  # one: an address of the loopback is another one on each host
 STORAGE_TOOL: Final = Path("bin", "kafka-storage.sh")
-
-
-def host_of(name: str) -> str:
-    """The host name of a process: `lab-broker-0` (pure)."""
-    return f"lab-{name}"
 
 
 def unit_of(name: str) -> str:
@@ -51,8 +47,7 @@ def lay_out(topology: Topology, specs: dict[str, ProcessSpec]) -> None:
             "the lab's SSH server needs asyncssh", next_step="install the extra `lab`: pip install -e '.[lab]'"
         ) from error
     folder = topology.folder(FOLDER)
-    names = [node.name for node in topology.brokers] + [node.name for node in topology.controllers]
-    ssh_hosts.prepare(folder, map(host_of, names), topology.ssh_port)
+    ssh_hosts.prepare(folder, [HOST_NAME], topology.ssh_port)
     write_programs(folder / ssh_hosts.BIN, topology.processes)
     tool = folder / HOME / STORAGE_TOOL
     tool.parent.mkdir(parents=True, exist_ok=True)
