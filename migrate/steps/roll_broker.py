@@ -372,8 +372,8 @@ def can_be_unfenced(world: World, broker: int) -> Readiness:
         return NotYet(
             f"every replica of broker {broker} to be VERIFIED: {'; '.join(verdict.reasons[:3])}",
             f"broker {broker} (its AssignReplicasToDirs) and the active controller",
-            "nothing at first: a STALE_BROKER_EPOCH in its log is sent again within a second; if it lasts, `status` says "
-            "why",
+            "nothing at first: a STALE_BROKER_EPOCH in its log is sent again within a second; if it lasts, `status` "
+            "says why",
             progress=str(len(verdict.rows)),
         )
     return Ready()

@@ -283,7 +283,9 @@ NO_INVENTORY = (
         "",
     ),
     Bad("executor", INVENTORY.replace("kind: supervisor", "kind: telnet"), DocumentInvalid, "7:14", "supervisor"),
-    Bad("executor without its folder", INVENTORY.replace(", state: state", ""), DocumentInvalid, "", "state is missing"),
+    Bad(
+        "executor without its folder", INVENTORY.replace(", state: state", ""), DocumentInvalid, "", "state is missing"
+    ),
     Bad(
         "executor with another's key",
         INVENTORY.replace("state: state", "state: state, ssh_config: x"),
