@@ -1,0 +1,45 @@
+"""A migration whose nodes are systemd units of a host that only the real OpenSSH client reaches, killed on its way."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from migrate.playbook.load import load_inventory
+from migrate.run import journal as journals
+from tests.lab.commands import kraft_migrate
+from tests.testing.rotating import rotated
+
+pytestmark = [
+    pytest.mark.kafka,
+    pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on this machine"),
+]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Iterator[Path]:
+    """A lab's folder; what runs in it is stopped at the end."""
+    try:
+        yield tmp_path / "lab"
+    finally:
+        kraft_migrate("lab", "down", "--dir", str(tmp_path / "lab"))
+
+
+@pytest.mark.parametrize("until", rotated("ssh", ["migration-mode"]))
+def test_over_ssh_a_killed_run_goes_on_and_every_step_is_proven(folder: Path, until: str) -> None:
+    """Files, formats, starts and stops by commands; the process killed before a broker's start, and begun again."""
+    words = ("lab", "demo", "--dir", str(folder), "--executor", "ssh", "--until", until, "--no-load")
+    killed = kraft_migrate(*words, crash="before:start:1")
+    assert killed.returncode == -9, killed.stderr[-3000:]
+    ended = kraft_migrate(*words)
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert load_inventory(folder / "inventory.yaml").executor == "ssh"
+    (journal,) = (folder / "runs").glob("*/journal.jsonl")
+    told = [event.data for event in journals.read(journal).events if event.event == "effect"]
+    assert {data["node"] for data in told if data["effect"] == "start"} == {"0", "1", "2", "3000", "3001", "3002"}
+    assert {data["node"] for data in told if data["effect"] == "format"} == {"3000", "3001", "3002"}
+    status = kraft_migrate("status", "--inventory", str(folder / "inventory.yaml"))
+    assert "migration mode" in status.stdout, status.stdout + status.stderr
