@@ -154,8 +154,9 @@ class Engine:
         codes = list(outcome.codes) if isinstance(outcome, Refused) else []
         self._write("stop", reason=reason, code=",".join(codes))
         next_step = outcome.next_step if isinstance(outcome, Failed) else ""
+        told = f" ({', '.join(codes)})" if codes else ""
         raise PlanStopped(
-            f"{type(outcome).__name__.lower()}: {reason}", where=f"step {planned.id}", next_step=next_step
+            f"{type(outcome).__name__.lower()}: {reason}{told}", where=f"step {planned.id}", next_step=next_step
         )
 
     def _conclude(self, planned: PlannedStep, outcome: object, *, evidence: list[str], reason: str) -> None:

@@ -1,0 +1,381 @@
+"""Ways back, and forward again, from states that other hands or bad luck made: each bent on a real lab under load.
+
+| part | the state | the way out |
+| --- | --- | --- |
+| `copy-again` | the copy is done by the metadata, not by `/migration` | `rollback plan --copy-again` |
+| `finish-dual-write` | controllers killed with a topic committed that ZooKeeper lacks | they write it, then back |
+| `flag-back` | a finalize killed with one file without its flag, nobody started from it | the flag, then back |
+| `early-finalize` | a controller without the flag was elected in the middle of the second roll | forward |
+| `version-1` | a disk that `kafka-storage format` made under a KRaft broker | mended on the way back |
+
+Each part ends where the cluster stands again; `again` migrates it to the end as well, which is dear.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from migrate.checks.phase import FLAG
+from migrate.hosts.properties import edit, parse
+from migrate.lab import made, ready
+from migrate.lab.cluster import Lab
+from migrate.lab.proofs import quiet_clients, read_records, works_without_zookeeper, write_records
+from migrate.lab.rolled_back import files_of
+from migrate.model.history import LoadSummary
+from migrate.model.views import Running
+from migrate.zookeeper import layout
+from migrate.zookeeper.client import connect
+from migrate.zookeeper.write import ZookeeperWriter
+from tests.lab.commands import kraft_migrate
+from tests.lab.rollbacks import against, demo, judged
+
+STOP: Final = 120.0
+WAIT: Final = 120.0
+UNWRITTEN: Final = "made-unwritten"
+
+
+@dataclass
+class Story:
+    """A lab under load, and what was seen on the way."""
+
+    lab: Lab
+    before: dict[str, str]
+    told: dict[str, str] = field(default_factory=dict)
+    seconds: dict[str, float] = field(default_factory=dict)
+    load: LoadSummary | None = None
+
+    def status(self) -> Any:
+        """`status --output json`."""
+        ended = kraft_migrate("status", str(self.lab.playbook_path), "--output", "json")
+        assert ended.returncode == 0, ended.stderr
+        return json.loads(ended.stdout)
+
+    def until(self, what: str, reached: Callable[[Any], bool]) -> Any:
+        """Ask for the status until it is so."""
+        deadline = time.monotonic() + WAIT
+        while not reached(found := self.status()):
+            assert time.monotonic() < deadline, f"{what}: {json.dumps(found, indent=1)}"
+        return found
+
+    def planned(self, *words: str) -> tuple[Path, Any]:
+        """A plan that has changes, and where it was saved; `words` begin with `plan` or `rollback plan`."""
+        command = words[:2] if words[0] == "rollback" else words[:1]
+        ended = kraft_migrate(*command, str(self.lab.playbook_path), *words[len(command) :], "--output", "json")
+        assert ended.returncode in (0, 2), ended.stdout[-2000:] + ended.stderr[-3000:]  # a comparison changes nothing
+        made = json.loads(ended.stdout)
+        return Path(self.lab.inventory.runs) / made["fingerprint"][:8] / "plan.json", made
+
+    def applied(self, *words: str, crash: str = "") -> Path:
+        """Plan and apply; the run's folder.  With `crash`, killed there and left."""
+        path, saved = self.planned(*words)
+        command = ("rollback", "apply") if words[0] == "rollback" else ("apply",)
+        confirm = ["--confirm", saved["fingerprint"]]
+        if command == ("apply",):
+            confirm += ["--confirm-cluster", saved["plan"]["cluster"]]
+        began = time.monotonic()
+        ended = kraft_migrate(*command, str(path), *confirm, crash=crash)
+        wanted = -signal.SIGKILL if crash else 0
+        assert ended.returncode == wanted, f"{words}: {ended.returncode} {ended.stderr[-4000:]}"
+        self.seconds[" ".join(words)] = time.monotonic() - began
+        return path.parent
+
+    def refused(self, *words: str) -> str:
+        """A command that must end with 3: what it said."""
+        ended = kraft_migrate(*words)
+        assert ended.returncode == 3, f"{words}: {ended.returncode} {ended.stdout[-2000:]} {ended.stderr[-2000:]}"
+        return ended.stderr + ended.stdout
+
+    def whole(self, *names: str) -> None:
+        """Every broker agrees on every partition again."""
+        ready.wait_until("the lab", lambda: ready.brokers_agree(self.lab.topology), self.lab.supervisor, list(names))
+
+    def restart(self, name: str, content: bytes | None = None) -> None:
+        """By hand, with another file where one is given."""
+        self.lab.supervisor.stop(name, STOP)
+        if content is not None:
+            self.lab.topology.config(name).write_bytes(content)
+        self.lab.supervisor.start(name)
+
+    def back(self, stage: str) -> Path:
+        """`rollback plan` and `rollback apply`, and what the lab's own proofs say."""
+        folder = self.applied("rollback", "plan")
+        assert against(self.lab, stage, self.before, folder) == ()
+        return folder
+
+
+def leader(status: Any) -> int:
+    """Of the quorum; -1 where nobody knows."""
+    return int(status["quorum"].get("leader", -1))
+
+
+def begun(directory: Path) -> Story:
+    """A seeded lab in ZooKeeper mode, its load running."""
+    demo("assess", directory)
+    lab = Lab.open(directory)
+    return Story(lab, files_of(lab))
+
+
+def steps_of(folder: Path, kind: str = "") -> list[str]:
+    """Ids of the steps of that kind, or of all, in the plan's order."""
+    steps = json.loads((folder / "plan.json").read_text())["plan"]["steps"]
+    return [step["id"] for step in steps if kind in ("", step["kind"])]
+
+
+# -- a copy that is stuck ------------------------------------------------------------------------------------------
+def copy_again(story: Story) -> None:
+    """The znode is what the killed controller would have left; every topic is there when the copy was made again."""
+    lab = story.lab
+    demo("hybrid", Path(lab.topology.directory))
+    made.make(lab, "hybrid")
+    for controller in lab.topology.controllers:
+        lab.supervisor.stop(controller.name, STOP)
+    remember_no_copy(lab)
+    for controller in lab.topology.controllers:
+        lab.supervisor.start(controller.name)
+    story.until("a stuck copy", lambda found: leader(found) >= 0)
+    text = kraft_migrate("status", str(lab.playbook_path)).stdout
+    story.told["status"] = text
+    assert "--copy-again" in text, text
+    folder = story.applied("rollback", "plan", "--copy-again")
+    assert len(steps_of(folder, "restart-in-migration-mode")) == len(lab.topology.brokers)
+    story.until("the copy", lambda found: found.get("stage") == "copy" and not found["waiting"])
+    story.applied("plan", "--stage", "hybrid")
+    made.require_records(lab, "hybrid")
+
+
+def remember_no_copy(lab: Lab) -> None:
+    """/migration as it is before the offset of the copy is noted."""
+    with connect(lab.inventory.zookeeper) as client:
+        (znode,) = client.data([layout.MIGRATION])
+        value = json.loads(znode.data)  # type: ignore[union-attr, arg-type]
+        assert value["kraft_metadata_offset"] > 0
+        value["kraft_metadata_offset"] = -1
+        data = json.dumps(value, separators=(",", ":")).encode()
+        ZookeeperWriter(client).set(layout.MIGRATION, data, znode.version)  # type: ignore[union-attr]
+
+
+# -- what stopped controllers left unwritten -----------------------------------------------------------------------
+def finish_dual_write(story: Story) -> None:
+    """A topic is committed while ZooKeeper stands still, and the controllers die before it goes on."""
+    lab = story.lab
+    demo("hybrid", Path(lab.topology.directory))
+    made.make(lab, "hybrid")
+    story.until("dual write", lambda found: not found["waiting"])
+    admin = AdminClient(quiet_clients(lab.inventory))
+    with standing_still(lab, "zookeeper"):
+        admin.create_topics([NewTopic(UNWRITTEN, 3, 3)])[UNWRITTEN].result(5)
+        for controller in lab.topology.controllers:
+            lab.supervisor.kill(controller.name)
+    assert UNWRITTEN not in topics(lab)
+    folder = story.back("hybrid")
+    assert steps_of(folder)[0] == "hybrid/finish-dual-write"
+    assert UNWRITTEN in topics(lab)
+    write_records(quiet_clients(lab.inventory), UNWRITTEN)
+    assert read_records(quiet_clients(lab.inventory), UNWRITTEN) > 0
+
+
+def topics(lab: Lab) -> tuple[str, ...]:
+    """Those that ZooKeeper knows."""
+    with connect(lab.inventory.zookeeper) as client:
+        found = client.children([layout.TOPICS])[0]
+    assert isinstance(found, tuple)
+    return found
+
+
+@contextmanager
+def standing_still(lab: Lab, name: str) -> Iterator[None]:
+    """SIGSTOP, and SIGCONT at the end: shorter than a session's timeout."""
+    state = lab.supervisor.state(name)
+    assert isinstance(state, Running)
+    os.kill(state.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(state.pid, signal.SIGCONT)
+
+
+# -- a half-done finalize --------------------------------------------------------------------------------------------
+def flag_back(story: Story) -> None:
+    """Killed when the first controller's file had lost its flag and its process was stopped: nobody ran without."""
+    lab = story.lab
+    demo("soak", Path(lab.topology.directory))
+    made.make(lab, "soak")
+    chosen = min(c.id for c in lab.topology.controllers if c.id != leader(story.status()))
+    story.applied("plan", "--stage", "finalize", crash=f"after:write-config:{chosen}")
+    assert FLAG not in parse(lab.topology.config(f"controller-{chosen}").read_bytes())
+    folder = story.back("soak")
+    assert steps_of(folder)[0] == f"hybrid/flag-back-{chosen}"
+    aside = lab.topology.config(f"controller-{chosen}")
+    (kept,) = aside.parent.glob(f"{aside.name}.kraft-migrate-set-aside*")
+    assert parse(kept.read_bytes())[FLAG] == "true"
+
+
+# -- finalized too early -------------------------------------------------------------------------------------------
+def early_finalize(story: Story) -> None:
+    """One broker in KRaft mode, two not, when somebody restarts a controller without the flag, and it is elected."""
+    lab = story.lab
+    demo("hybrid", Path(lab.topology.directory))
+    made.make(lab, "hybrid")
+    half = story.applied("plan", "--stage", "kraft-mode", crash="before:stop:1")
+    asked = str(lab.playbook_path)
+    chosen = max(c.id for c in lab.topology.controllers if c.id != leader(story.status()))
+    name = f"controller-{chosen}"
+    story.restart(name, edit(lab.topology.config(name).read_bytes(), {}, [FLAG, "zookeeper.connect"]))
+    story.until("the quorum", lambda found: voters_follow(found, 3))
+    # known before it is elected: nothing goes on, forward or back, and the file is named
+    story.told["flagless"] = story.refused("apply", str(half / "plan.json"))
+    assert "B-MIG-07" in story.told["flagless"]
+    assert str(lab.topology.config(name)) in story.told["flagless"]
+    assert "E-PLAN-06" in story.refused("rollback", "plan", asked)
+    elect(story, chosen)
+    story.told["status"] = kraft_migrate("status", asked).stdout
+    assert "finalized while brokers [1, 2] are in migration mode" in " ".join(story.told["status"].split())
+    said = story.refused("rollback", "plan", asked)
+    assert "E-PLAN-06" in said
+    assert "the way back is gone" in said
+    assert "the way back is gone" in story.refused("apply", str(half / "plan.json"))
+    # a broker that somebody restarts now is lost until its own roll, which comes first
+    story.restart("broker-2")
+    story.until("the lost broker", lambda found: lost(found, 2))
+    folder = story.applied("plan")
+    assert steps_of(folder, "roll-forward") == ["kraft-mode/2", "kraft-mode/1"]
+    assert len(steps_of(folder, "finish-finalize")) == len(lab.topology.controllers)
+    story.whole(*(broker.name for broker in lab.topology.brokers))
+    lab.stop_zookeeper()
+    works_without_zookeeper(lab)
+    made.require_records(lab, "hybrid")
+
+
+def voters_follow(found: Any, wanted: int) -> bool:
+    """Have so many voters the leader's log?"""
+    quorum = found["quorum"]
+    high = quorum.get("high_watermark", 0)
+    return high > 0 and sum(offset >= high for offset in quorum.get("voters", {}).values()) >= wanted
+
+
+def lost(found: Any, broker: int) -> bool:
+    """Is it registered as fenced, for good?"""
+    (row,) = [row for row in found["processes"] if row["node"] == broker]
+    return str(row["registered"]) not in ("kraft", "migration")
+
+
+def elect(story: Story, wanted: int) -> None:
+    """Make the wanted controller the only one that can win: one follower sleeps and falls behind, the leader dies.
+
+    Restarting leaders in turn does not do it: one that stops in order names its successor, two of them may take turns
+    for ever (seen).
+    """
+    found = story.until("a leader", lambda found: leader(found) >= 0 and voters_follow(found, 3))
+    leads = leader(found)
+    if leads == wanted:
+        return
+    (behind,) = [c.id for c in story.lab.topology.controllers if c.id not in (leads, wanted)]
+    story.lab.supervisor.stop(f"controller-{behind}", STOP)
+    end = int(story.status()["quorum"]["high_watermark"])
+    story.until("newer records", lambda found: int(found["quorum"].get("high_watermark", 0)) > end)
+    story.lab.supervisor.kill(f"controller-{leads}")
+    story.lab.supervisor.start(f"controller-{behind}")
+    story.until(f"controller {wanted} to lead", lambda found: leader(found) == wanted)
+    story.lab.supervisor.start(f"controller-{leads}")
+
+
+# -- a disk that kafka-storage formatted ---------------------------------------------------------------------------
+def version_1(story: Story) -> None:
+    """An empty disk in place of one, formatted as Kafka's book says: ZooKeeper mode would refuse it."""
+    lab = story.lab
+    demo("kraft-mode", Path(lab.topology.directory))
+    made.make(lab, "kraft-mode")
+    name, disk = replaceable(lab)
+    with connect(lab.inventory.zookeeper) as client:
+        (znode,) = client.data([layout.CLUSTER_ID])
+        cluster = json.loads(znode.data)["id"]  # type: ignore[union-attr, arg-type]
+    lab.supervisor.stop(name, STOP)
+    shutil.rmtree(disk)
+    disk.mkdir()
+    format_as_a_person_would(lab, name, cluster)
+    formatted = (disk / "meta.properties").read_bytes()
+    assert parse(formatted)["version"] == "1"
+    lab.supervisor.start(name)
+    story.whole(name)
+    folder = story.back("kraft-mode")
+    plan = json.loads((folder / "plan.json").read_text())["plan"]
+    said = [action["what"] for step in plan["steps"] for action in step["actions"] if "mend " in action["what"]]
+    assert said == [f"mend {disk / 'meta.properties'}"]
+    now, was = parse((disk / "meta.properties").read_bytes()), parse(formatted)
+    assert now["version"] == "0"
+    assert now["directory.id"] == was["directory.id"]
+    copies = [path for path in disk.glob("meta.properties.kraft-migrate-backup*") if path.read_bytes() == formatted]
+    assert len(copies) == 1
+
+
+def format_as_a_person_would(lab: Lab, name: str, cluster: str) -> None:
+    """kafka-storage with the broker's own file; only its controllers are described as what a run formats."""
+    tool = lab.supervisor.spec(lab.topology.controllers[0].name)
+    file = str(lab.topology.config(name))
+    words = [f"--cluster-id={cluster}", "-c", file, "--release-version", "3.9", "--ignore-formatted"]
+    run = subprocess.run(
+        [*tool.format_argv, *words],
+        cwd=tool.directory,
+        env=tool.environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+
+
+def replaceable(lab: Lab) -> tuple[str, Path]:
+    """A broker and a disk of it on which no partition has its only replica."""
+    admin = AdminClient(quiet_clients(lab.inventory))
+    topics = admin.list_topics(timeout=30).topics.values()
+    only = {
+        f"{topic.topic}-{number}"
+        for topic in topics
+        for number, partition in topic.partitions.items()
+        if len(partition.replicas) == 1
+    }
+    for broker in reversed(lab.topology.brokers):
+        for directory in map(Path, broker.log_dirs[1:]):
+            if not only & {path.name for path in directory.iterdir()}:
+                return broker.name, directory
+    raise AssertionError("every disk has a partition's only replica")
+
+
+PARTS: Final[dict[str, Callable[[Story], None]]] = {
+    "copy-again": copy_again,
+    "finish-dual-write": finish_dual_write,
+    "flag-back": flag_back,
+    "early-finalize": early_finalize,
+    "version-1": version_1,
+}
+EACH_COMMIT: Final = ("copy-again", "finish-dual-write", "flag-back")  # the others are in the long tier alone
+LED_OUT: Final = {  # the plan whose carrying out led out of it
+    "copy-again": "rollback plan --copy-again",
+    "finish-dual-write": "rollback plan",
+    "flag-back": "rollback plan",
+    "early-finalize": "plan",
+    "version-1": "rollback plan",
+}
+ENDED: Final = ("early-finalize",)  # at its end it is migrated
+
+
+def tried(part: str, directory: Path, *, again: bool) -> Story:
+    """The part of that name; with `again` the cluster is then migrated to its end, proven as any demo is."""
+    story = begun(directory)
+    PARTS[part](story)
+    story.load = judged(story.lab)
+    if again and part not in ENDED:
+        demo("cleanup", directory)
+    return story
