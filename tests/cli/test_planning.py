@@ -11,7 +11,7 @@ import pytest
 from migrate.cli.planning import load_plan, make_plan, save_plan, target_stage, write_text
 from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
 from migrate.model.plan import Plan
-from migrate.model.stage import Stage
+from migrate.model.stage import MIGRATION, Stage
 from migrate.observe.world import ClusterObserver
 from migrate.plan.build import build
 from tests.steps.looks import whole
@@ -66,7 +66,7 @@ def test_a_text_is_written_whole_or_not_at_all_and_for_its_owner_alone(tmp_path:
     assert path.read_text(encoding="utf-8") == "größer"
 
 
-@pytest.mark.parametrize("stage", list(Stage)[1:])
+@pytest.mark.parametrize("stage", MIGRATION[1:])
 def test_a_target_is_named_as_on_the_command_line(stage: Stage) -> None:
     """And is the playbook's last where none is named."""
     assert target_stage(worlds.playbook(), stage.label) is stage
