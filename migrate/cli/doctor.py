@@ -77,7 +77,11 @@ def doctor(
         click.echo(json.dumps(answer, indent=1))
     else:
         click.echo("\n".join(_lines(items)))
-        click.echo(f"missing: {', '.join(item.name for item in missing)}" if missing else "everything needed is here")
+        click.echo(
+            f"missing: {', '.join(dict.fromkeys(item.name for item in missing))}"
+            if missing
+            else "everything needed is here"
+        )
     return EXIT_ERROR if missing else EXIT_OK
 
 
@@ -95,16 +99,15 @@ def _print_rights(path: pathlib.Path | None) -> int:
 
 
 def _host_items(path: pathlib.Path | None) -> Iterator[Item]:
-    """One item a node where all is allowed, one a command where it is not."""
-    from migrate.cli.doctor_hosts import by_node
+    """One item a node where all is allowed, one a reason where it is not."""
+    from migrate.cli.doctor_hosts import by_node, folded
 
     for node, host, tried in by_node(_target(path)):
-        bad = [entry for entry in tried if entry.problem]
+        bad = folded(tried)
         if not bad:
             yield Item(f"node {node}", Health.GOOD, f"{host}: {len(tried)} commands are allowed")
-        for entry in bad:
-            command = " ".join(entry.need.privilege.words(entry.need.command))
-            yield Item(f"node {node}", Health.MISSING, f"{host}: {entry.need.purpose}: {entry.problem}", command)
+        for what, to_do in bad:
+            yield Item(f"node {node}", Health.MISSING, f"{host}: {what}", to_do)
 
 
 def _lines(items: list[Item]) -> Iterator[str]:

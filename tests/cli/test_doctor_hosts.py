@@ -1,0 +1,113 @@
+"""`doctor --hosts` through the real SSH client: what is missing is told once, with what to do."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.cli.doctor_hosts import folded
+from migrate.hosts.commands import Privilege
+from migrate.hosts.host_needs import HostNeed, Tried
+from migrate.hosts.process_spec import ProcessSpec, write_spec
+from migrate.lab.units import write_programs
+from migrate.model.ids import NodeId
+from migrate.playbook.inventory import dump_inventory
+from tests.cli.commands import kraft_migrate as run
+from tests.testing import worlds
+from tests.testing.ssh_server import SshServer, ssh_server
+
+needs_ssh = pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on this machine")
+HOST = "kafka-1"
+
+
+def need(purpose: str, user: str = "") -> HostNeed:
+    """A command of node 1."""
+    return HostNeed(NodeId(1), HOST, purpose, Privilege(user), ("cat", "/x"), acts=False)
+
+
+def test_one_reason_is_told_once_with_how_many_commands_it_holds_up() -> None:
+    """Sudo refuses forty commands with one word."""
+    tried = [Tried(need(f"p{n}", "root"), "sudo: a password is required") for n in range(40)]
+    assert folded([*tried, Tried(need("fine"), "")]) == [
+        (
+            "p0 (and 39 more commands): sudo: a password is required",
+            "sudo -n -- cat /x; `doctor --sudoers` prints what sudo needs",
+        )
+    ]
+
+
+def test_a_host_that_does_not_answer_is_told_by_its_error() -> None:
+    """No command is blamed for it."""
+    ((what, to_do),) = folded([Tried(need("see the unit"), "E-HOST-22 kafka-1: no connection")])
+    assert what == "E-HOST-22 kafka-1: no connection"
+    assert to_do.startswith("explain E-HOST-22")
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[SshServer]:
+    """A host with the units of the plain inventory."""
+    with ssh_server(tmp_path / "ssh") as (found, _connections):
+        (tmp_path / "state").mkdir()
+        write_programs(found.folder / "bin", tmp_path / "state")
+        yield found
+
+
+def inventory(folder: Path, server: SshServer) -> Path:
+    """All nodes on that host; each with a file and a unit."""
+    plain = worlds.inventory()
+    names = {node.id: f"node-{int(node.id)}" for node in plain.nodes}
+    for node, name in names.items():
+        (folder / f"{name}.properties").write_text("a=1\n")
+        place = str(folder / name)
+        spec = ProcessSpec(name, int(node), ("true",), str(folder), place, place, f"{place}.properties")
+        write_spec(folder / "state", spec)
+    here = replace(
+        plain,
+        path=str(folder / "inventory.yaml"),
+        executor="ssh",
+        executor_options={"kafka_home": str(folder), "ssh_config": str(server.config)},
+        brokers=tuple(
+            replace(node, host=HOST, unit=f"{names[node.id]}.service", config=f"{folder}/{names[node.id]}.properties")
+            for node in plain.brokers
+        ),
+        controllers=tuple(
+            replace(
+                node,
+                host=HOST,
+                unit=f"{names[node.id]}.service",
+                config=f"{folder}/{names[node.id]}.properties",
+                metadata_directory=f"{folder}/{names[node.id]}-metadata",
+            )
+            for node in plain.controllers
+        ),
+    )
+    path = folder / "inventory.yaml"
+    path.write_text(dump_inventory(here))
+    return path
+
+
+@needs_ssh
+def test_a_host_that_has_all_is_good_and_one_that_is_down_is_named(tmp_path: Path, server: SshServer) -> None:
+    """Asked through the operator's own configuration."""
+    path = inventory(tmp_path, server)
+    answer = json.loads(run("doctor", "--inventory", str(path), "--hosts", "--output", "json").out)
+    nodes = {item["name"]: item for item in answer["items"] if item["name"].startswith("node ")}
+    assert len(nodes) == len(worlds.inventory().nodes)
+    assert all(item["health"] == "ok" for item in nodes.values()), nodes
+    server.stop()
+    text = run("doctor", "--inventory", str(path), "--hosts")
+    assert text.code == 1
+    assert "E-HOST-22" in text.out
+    assert "missing: " in text.out
+
+
+def test_hosts_without_an_inventory_is_a_usage_error() -> None:
+    """Told which option is missing."""
+    found = run("doctor", "--hosts")
+    assert found.code == 64
+    assert "--inventory" in found.err
