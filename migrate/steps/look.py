@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from migrate.checks import stuck
 from migrate.model.columns import PartitionColumns
@@ -17,6 +17,8 @@ from migrate.model.words import counted, plural
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates, moves
 from migrate.steps.base import BaseStep
+
+SOAK_LOOK_SECONDS: Final = (5.0, 60.0)  # between two looks of a soak: of the shortest, of the longest
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +188,10 @@ class Soak(BaseStep):
         """How long, and what for."""
         return f"pure dual write for {self.seconds:g} s, then compare everything again"
 
+    def pace(self, waited: float) -> float:
+        """Seconds to the next look: each compares everything and is written down, and a soak may last for days."""
+        return min(max(SOAK_LOOK_SECONDS[0], self.seconds / 100), SOAK_LOOK_SECONDS[1], self.seconds - waited)
+
     def check(self, world: World) -> Readiness:  # noqa: ARG002 - the protocol's signature
         """It may always begin."""
         return Ready()
@@ -199,7 +205,7 @@ class Soak(BaseStep):
                 "the calendar",
                 "nothing; run the same command again later if you like",
                 progress=f"{waited:.0f}",
-                pace=min(5.0, self.seconds - waited),  # each look compares everything
+                pace=self.pace(waited),
             )
         found = gates.first(
             state,

@@ -263,3 +263,14 @@ def test_evidence_is_what_was_seen_and_nothing_of_what_was_not() -> None:
         "18 replicas: 18 VERIFIED",
     )
     assert evidence(without("diff")(without("ledger")(SOAKED))) == ()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "waited", "expected"),
+    [(10.0, 0.0, 5.0), (10.0, 9.0, 1.0), (3600.0, 0.0, 36.0), (259_200.0, 0.0, 60.0), (259_200.0, 259_190.0, 10.0)],
+)
+def test_a_long_soak_looks_once_a_minute_a_short_one_every_five_seconds(
+    seconds: float, waited: float, expected: float
+) -> None:
+    """Each look compares all of both sides and stands in the journal; the last one is at the end, not later."""
+    assert Soak(seconds).pace(waited) == expected
