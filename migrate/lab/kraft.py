@@ -18,6 +18,9 @@ from migrate.lab.topology import LabBroker, LabController, Topology
 from migrate.steps import configuration
 
 RELEASE: Final = "3.9"
+SOON: Final = {
+    "log.segment.delete.delay.ms": "1000"
+}  # of deleted topics, from the disks too
 AT_ONCE: Final = 2  # Java processes: a lab's host is small
 
 
@@ -29,7 +32,7 @@ def kraft_files(topology: Topology, passwords: dict[str, str]) -> dict[str, str]
     for node, broker in zip(inventory.brokers, topology.brokers, strict=True):
         raw = configuration.kraft_mode(configuration.migration_mode(plain[broker.id], inventory), inventory, node)
         raw = raw.replace(b", in ZooKeeper mode.", b", in KRaft mode from its first start.")
-        files[f"{broker.name}.properties"] = edit(raw, {}, _zookeeper(raw)).decode()
+        files[f"{broker.name}.properties"] = edit(raw, SOON, _zookeeper(raw)).decode()
     first = parse(plain[topology.brokers[0].id])
     for controller, place in zip(inventory.controllers, topology.controllers, strict=True):
         raw = configuration.finalized_controller(configuration.controller(first, inventory, controller))

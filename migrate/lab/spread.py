@@ -18,7 +18,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.ports import Observer
 from migrate.model.world import Need, World
 
-TOPIC: Final = SeedTopic("after-directories", 12, 3, {"file.delete.delay.ms": "1000"})
+TOPIC: Final = SeedTopic("after-directories", 12, 3)
 NEEDS: Final = frozenset({Need.KRAFT, Need.DISKS, Need.CONFIGS, Need.LEDGER})
 
 

@@ -31,7 +31,7 @@ pytestmark = [
 ]
 CHANGES, BLOCKED, NOT_CONFIRMED = 2, 3, 4  # exit codes
 KILLED = (-9, 137)
-SECONDS = 120.0
+SECONDS = 240.0
 
 
 @dataclass
