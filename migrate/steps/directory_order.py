@@ -71,7 +71,7 @@ def kept(broker: int, world: World, *, driven: bool) -> Readiness:
 
 
 def evidence(broker: int, world: World) -> tuple[str, ...]:
-    """One line: what was there before, and what the broker reported by itself."""
+    """One line: what was there before, and what came after it: by the broker's own reports, unless others sent it."""
     before = noted(broker, world)
     if before is None or isinstance(world.kraft, Unknown) or isinstance(world.ledger, Unknown):
         return ()
@@ -79,7 +79,7 @@ def evidence(broker: int, world: World) -> tuple[str, ...]:
     if registration is None:
         return ()
     left = len(world.ledger.of(broker)) - before.assigned
-    rest = "it had none to report" if left <= 0 else f"it reported the other {left} itself"
+    rest = "none was left" if left <= 0 else f"the other {left} came after it"
     return (
         (
             f"{before.assigned} of {before.replicas} directories of broker {broker} were in the log at offset "

@@ -11,13 +11,14 @@ import json
 import re
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
+from kazoo.client import KazooClient
 
 from migrate.kafka.controller import ActiveController
 from migrate.kafka.controller import _assign as send
@@ -32,13 +33,16 @@ from migrate.model.world import World
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
 from migrate.run import journal as journals
-from migrate.run.drive import LOOK, to_send
+from migrate.run.clock import SystemClock
+from migrate.run.drive import LOOK, Driver, to_send
 from tests.lab.commands import kraft_migrate
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
 ASSIGN_REPLICAS_TO_DIRS = 73
 BROKER, DISK = 0, 1
+DRIVEN = 2  # the broker that policy drive serves
+SMALL = 25  # replicas in one of its requests
 WRONGED = 1  # the broker whose replicas a foreign tool assigns
 RANDOM = "AAAAAAAAAAEAAAAAAAAAZA"  # nobody's directory
 EARLY, LATE = "early", "late"  # made before the roll, and under the KRaft broker
@@ -59,6 +63,7 @@ class Story:
     recognised: Any = None
     corrected: Any = None
     afterwards: Any = None
+    paced: Any = None
     applied: Any = None
     told: Any = None
     verified: Any = None
@@ -174,6 +179,7 @@ def tell(story: Story) -> Story:
     story.recognised = command("directories", "verify", *inventory)
     story.corrected = command("directories", "rescue", *inventory, "--yes")
     story.afterwards = command("directories", "verify", *inventory)
+    story.paced = driven_in_small_requests(story)
     breaking.break_link(lab, BROKER, frozenset({ASSIGN_REPLICAS_TO_DIRS}))
     seed_some(story)
     planned, _ = command("plan", str(lab.playbook_path), "--stage", "kraft-mode")
@@ -229,6 +235,50 @@ def seed_some(story: Story) -> None:
     part = {directory: rows[::3] for directory, rows in to_send(world.ledger, BROKER).items()}
     epoch = metadata(world).brokers[NodeId(BROKER)].epoch
     assert not any(ActiveController(story.lab.inventory).assign(NodeId(BROKER), epoch, part).values())
+
+
+@dataclass
+class Paced:
+    """Policy drive in small requests: where the log and /migration stood, and how long each was waited for."""
+
+    said: str = ""
+    committed: list[int] = field(default_factory=list)  # end of the log when a request was answered
+    passed: list[int] = field(default_factory=list)  # /migration when the next one was about to be sent
+    seconds: list[float] = field(default_factory=list)  # from the one to the other
+
+
+def driven_in_small_requests(story: Story) -> Paced:
+    """Broker 2 in dual write, as policy drive does it; ZooKeeper is asked beside it."""
+    paced, answered = Paced(), [0.0]
+    controller = ActiveController(story.lab.inventory)
+    client = KazooClient(story.lab.inventory.zookeeper)
+    client.start(timeout=15)
+
+    def reached(_label: str) -> None:
+        paced.committed.append(controller.quorum().high_watermark)
+        answered[0] = time.monotonic()
+
+    def tell(_broker: NodeId, _text: str) -> None:
+        if paced.committed:
+            paced.passed.append(json.loads(client.get("/migration")[0])["kraft_metadata_offset"])
+            paced.seconds.append(time.monotonic() - answered[0])
+
+    try:
+        driver = Driver(story.observer, controller, SystemClock(), lambda: None, reached, SMALL, tell)
+        paced.said = driver.drive(NodeId(DRIVEN))
+    finally:
+        client.stop()
+        client.close()
+    print(f"pace: {paced.said}; seconds from an answer to the next request: {[round(s, 2) for s in paced.seconds]}")
+    return paced
+
+
+def test_migration_is_never_more_than_one_request_behind(story: Story) -> None:
+    """When a request of policy drive goes out, dual write has passed every record of the one before."""
+    assert len(story.paced.passed) == len(story.paced.committed) - 1 > 2, story.paced
+    for end, passed in zip(story.paced.committed, story.paced.passed, strict=False):
+        assert passed >= end - 1, story.paced
+    assert story.paced.said.endswith(" 0 retried")
 
 
 def send_wrong_values(story: Story) -> dict[tuple[str, int], str]:

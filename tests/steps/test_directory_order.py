@@ -49,13 +49,13 @@ def test_a_broker_in_kraft_mode_is_not_noted() -> None:
     assert effects.done == []
 
 
-def test_the_order_is_told_with_what_the_broker_reported_itself() -> None:
+def test_the_order_is_told_with_what_came_after_the_registration() -> None:
     """68 of 177 seeded: it sends the other 109."""
     world = replace(in_kraft("68 of 177 at metadata offset 500"), ledger=rows(*[V] * 177))
     (line,) = directory_order.evidence(2, world)
     assert line == (
         "68 of 177 directories of broker 2 were in the log at offset 500, before its KRaft registration at offset 700; "
-        "it reported the other 109 itself"
+        "the other 109 came after it"
     )
     assert directory_order.kept(2, world, driven=False) == Ready()
     refused = directory_order.kept(2, world, driven=True)

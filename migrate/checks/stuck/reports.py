@@ -25,7 +25,7 @@ from migrate.model.world import World
 CODE: Final = "S-STUCK-70"
 UNREPORTED: Final = (ReplicaState.MIGRATING, ReplicaState.UNASSIGNED)
 SENT: Final = re.compile(r"maybeSendAssignments: sending (\d+) assignments")
-FAILED: Final = re.compile(r"handleResponse: (\d+) assignments failed.*?(?:error: |: )([A-Z_]{5,})")
+FAILED: Final = re.compile(r"handleResponse: (\d+) assignments failed; global error: (?:[\w-]+ error: )?(\w+)")
 TIME: Final = re.compile(r"^\[?(\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d)")
 STALE: Final = "STALE_BROKER_EPOCH"
 KEPT: Final = 40

@@ -22,6 +22,7 @@ AT = "[2026-03-01 21:04:{:02},123] "
 MANAGER = "INFO [AssignmentsManager id=1] "
 SENDING = MANAGER + "maybeSendAssignments: sending 6 assignments; invalidated 0 assignments prior to sending."
 REFUSED = MANAGER + "handleResponse: 6 assignments failed; global error: Response-level error: {}. Retrying."
+TIMEOUT = MANAGER + "handleResponse: 6 assignments failed; global error: Timeout. Retrying."
 AGAIN = tuple(AT.format(second) + REFUSED.format("STALE_BROKER_EPOCH") for second in range(5))
 
 
@@ -118,6 +119,8 @@ def test_a_request_without_an_answer_is_told_with_its_time() -> None:
         ),
         ((line(3, REFUSED.format("UNSUPPORTED_VERSION")),), "answer with UNSUPPORTED_VERSION"),
         ((SENDING,), "it sent 6 and has no answer"),
+        ((line(4, TIMEOUT),), "answer with Timeout (1 times Timeout, the last at 2026-03-01 21:04:04)"),
+        ((line(4, TIMEOUT), line(4, SENDING)), "it sent 6 at 2026-03-01 21:04:04 and has no answer, after 1 times"),
     ],
 )
 def test_each_end_of_the_log_has_its_cause(log: tuple[str, ...], says: str) -> None:
