@@ -1,7 +1,7 @@
 """Disks die in the middle of a migration: the run stops at the right place, and goes on after the mend that is printed.
 
-One lab, six failures: under a broker that is being restarted (both rolls), under one that was rolled before (the first),
-between the stop and the start of a killed run, and between the comparison and finalize.  All of it is `long`.
+One lab, six failures: under a broker that is being restarted (both rolls), under one that was rolled before (the first
+roll), between the stop and the start of a killed run, and between the comparison and finalize.  All of it is `long`.
 That a disk dies under the first KRaft broker in the second roll is `tests/lab/test_directory_hole.py`.
 """
 
