@@ -141,7 +141,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         with (
             parking,
             nullcontext() if alone else readiness_noted(observer, journal, clock),
-            last_words_told(journal, sources.services, clock),
+            last_words_told(journal, sources.services, clock, [node.id for node in sources.inventory.brokers]),
         ):
             engine.run()
     except KeyboardInterrupt:

@@ -6,14 +6,15 @@ A broker that dies at its start says why in its log; whoever reads the stop shou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from typing import Final
 
 from migrate.errors import MigrateError, NoProgress, PlanStopped
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.ports import Clock, ServiceControl
+from migrate.run import dead_channels
 from migrate.run.journal import Journal
 
 LINES: Final = 2000  # of the end of a log: services read no more than its last 64 KiB
@@ -35,10 +36,14 @@ def started(events: Sequence[Event]) -> tuple[str, tuple[NodeId, ...]]:
     return step, tuple(nodes)
 
 
+def latest_life(lines: Sequence[str]) -> Sequence[str]:
+    """The lines since the last start, as far as they were read (pure)."""
+    return lines[max((number for number, line in enumerate(lines) if BEGIN.search(line)), default=0) :]
+
+
 def told(lines: Sequence[str]) -> tuple[str, ...]:
     """What tells something of the last start's lines: its errors, or where there are none, its end (pure)."""
-    begin = max((number for number, line in enumerate(lines) if BEGIN.search(line)), default=0)
-    latest = [line.rstrip() for line in lines[begin:] if line.strip() and not STACK.match(line)]
+    latest = [line.rstrip() for line in latest_life(lines) if line.strip() and not STACK.match(line)]
     chosen = [line for line in latest if TELLING.search(line)] or latest
     return tuple(_shown(line) for line in dict.fromkeys(chosen))[-SHOWN:]
 
@@ -49,11 +54,18 @@ def _shown(line: str) -> str:
 
 
 @contextmanager
-def last_words_told(journal: Journal, services: ServiceControl, clock: Clock) -> Iterator[None]:
-    """A stop behind a started process says that process's own last lines: in the error, and in the journal."""
+def last_words_told(
+    journal: Journal, services: ServiceControl, clock: Clock, brokers: Iterable[NodeId] = ()
+) -> Iterator[None]:
+    """A stop behind a started process says that process's own last lines: in the error, and in the journal.
+
+    A wait that stood still also says which of these brokers can no longer speak to the controller, by their logs.
+    """
     try:
         yield
     except (PlanStopped, NoProgress) as error:
+        if isinstance(error, NoProgress):
+            _dead_channels_told(error, services, brokers)
         step, nodes = started(journal.events)
         if step and error.where == f"step {step}":
             said = {int(node): _asked(services, node) for node in nodes}
@@ -62,6 +74,15 @@ def last_words_told(journal: Journal, services: ServiceControl, clock: Clock) ->
             text = "\n".join(f"node {node} said: {line}" for node, lines in said.items() for line in lines)
             error.why = "\n         ".join(part for part in (error.why, *text.splitlines()) if part)
         raise
+
+
+def _dead_channels_told(error: NoProgress, services: ServiceControl, brokers: Iterable[NodeId]) -> None:
+    found: dict[int, tuple[str, ...]] = {}
+    for node in brokers:
+        with suppress(MigrateError, OSError):  # an unread log adds nothing: the stop is told all the same
+            found[int(node)] = dead_channels.dead(latest_life(services.last_words(node, LINES)))
+    error.why = "\n         ".join(part for part in (error.why, *dead_channels.why(found)) if part)
+    error.next_step = dead_channels.next_step(found) or error.next_step
 
 
 def _asked(services: ServiceControl, node: NodeId) -> tuple[str, ...]:

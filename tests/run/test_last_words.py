@@ -23,6 +23,10 @@ CAUSE = (
     "org.apache.kafka.common.KafkaException: Socket server failed to bind to 127.0.0.1:9092: Address already in use."
 )
 AFTER = "[2026-11-21 22:00:02,001] INFO [KafkaServer id=1] shut down completed (kafka.server.KafkaServer)"
+DEAD = (
+    "[2026-11-21 22:00:03,001] ERROR [zk-broker-1-to-controller-alter-partition-channel-manager]: Error due to "
+    "(kafka.server.NodeToControllerRequestThread)"
+)
 LOG = (OLD, START, "[x] INFO starting", FATAL, CAUSE, "\tat kafka.network.Acceptor.openServerSocket(A.scala:1)", AFTER)
 
 
@@ -52,9 +56,10 @@ def begun(folder: Path, step: str, *nodes: int) -> Journal:
     return journal
 
 
-def stopped(journal: Journal, services: Services, error: Exception) -> Exception:
+def stopped(journal: Journal, services: Services, error: Exception, *brokers: int) -> Exception:
     """The error as it comes out."""
-    with pytest.raises(type(error)) as caught, last_words_told(journal, services, FakeClock()):  # type: ignore[arg-type]
+    told_by = last_words_told(journal, services, FakeClock(), map(NodeId, brokers))  # type: ignore[arg-type]
+    with pytest.raises(type(error)) as caught, told_by:
         raise error
     journal.close()
     return caught.value
@@ -128,3 +133,30 @@ def test_the_last_step_that_acted_and_what_it_started(tmp_path: Path) -> None:
     assert started(journal.events) == ("controllers/start", ())
     journal.close()
     assert started(()) == ("", ())
+
+
+def test_a_wait_that_stood_still_names_the_broker_that_cannot_speak_to_the_controller(tmp_path: Path) -> None:
+    """It is another one than the step's own; one whose log cannot be read hides nothing."""
+    services = Services({0: (START,), 1: (START, DEAD)})
+    error = NoProgress("no progress", where="step migration-mode/back-0", why="x", next_step="nothing")
+    found = stopped(begun(tmp_path, "migration-mode/back-0", 0), services, error, 0, 1, 2)
+    assert isinstance(found, NoProgress)
+    assert "broker 1: its thread of channel alter-partition has died" in found.why
+    assert "broker 0: its thread" not in found.why
+    assert found.next_step == "restart broker 1 with the file that lies there, then give the same command again"
+
+
+@pytest.mark.parametrize("log", [(START, AFTER), (START, DEAD, START, AFTER)])
+def test_a_thread_that_died_in_an_earlier_life_is_no_reason(log: Sequence[str], tmp_path: Path) -> None:
+    """A restart makes it anew."""
+    error = NoProgress("no progress", where="step migration-mode/back-0", why="x", next_step="look")
+    found = stopped(begun(tmp_path, "migration-mode/back-0"), Services({1: log}), error, 1)
+    assert isinstance(found, NoProgress)
+    assert (found.why, found.next_step) == ("x", "look")
+
+
+def test_a_refusal_asks_no_broker_for_its_channels(tmp_path: Path) -> None:
+    """It has a reason of its own."""
+    services = Services({1: (START, DEAD)})
+    stopped(begun(tmp_path, "migration-mode/1"), services, PlanStopped("a gate", where="step migration-mode/1"), 1)
+    assert services.asked == []
