@@ -23,6 +23,7 @@ from migrate.model.world import World
 FETCHED: Final = "it fetches its replicas there anew, those without another replica are lost"
 ELECT: Final = "what stays without a leader: `directories rescue`"
 NEW_ID: Final = f"it gives the directory another id, and reports its replicas anew; {ELECT}"
+AN_OLDER_ONE: Final = "is it an older disk? Take it out again: the copies on the others are the newer ones"
 KEPT: Final = (
     "the old disk's copies stay and catch up; the others lie aside, with what partitions without another replica took "
     "since"
@@ -92,8 +93,9 @@ def _mend(sick: Sick, cluster: str) -> tuple[tuple[str, ...], str]:
             return (f"`{command}`: the same ids as version 0; then {after}",), command
         case Wrong.TWICE:
             command = _one_copy(sick)
-            stop = f"Stop broker {sick.broker} first: " if not isinstance(sick.state, Stopped) else ""
-            return (f"{stop}`{command}`, then start broker {sick.broker}: {KEPT}",), command
+            stop = f"stop broker {sick.broker} first: " if not isinstance(sick.state, Stopped) else ""
+            back = f"is it the disk that failed, and the others' copies are of since then? Then {stop}`{command}`"
+            return (f"{back}, then start broker {sick.broker}: {KEPT}", AN_OLDER_ONE), command
         case Wrong.OTHER_DISK:
             return (_back_in_place(sick), f"with the new one, {start}: it registers it, and {FETCHED}; {ELECT}"), ""
         case Wrong.OFFLINE:

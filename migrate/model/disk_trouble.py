@@ -94,7 +94,10 @@ def sick_directories(world: World) -> Iterator[Sick]:
             if found is not None:
                 twice = _twice(disks, directory) if found[0] in (Wrong.OTHER_DISK, Wrong.BAD_IDENTITY) else ()
                 if twice and found[0] is Wrong.OTHER_DISK:
-                    found = Wrong.TWICE, f"its replicas were made anew in {', '.join(twice)} while it was away"
+                    found = (
+                        Wrong.TWICE,
+                        f"its replicas lie in {', '.join(twice)} as well, and the broker did not register it",
+                    )
                 holds = mode is not BrokerMode.ZOOKEEPER and _holds_metadata(file, disks, directory)
                 torn = found[0] is Wrong.BAD_IDENTITY and directory is not disks.metadata_directory
                 lost = _lost_id(world, node.id, disks, directory, registered) if torn else ""

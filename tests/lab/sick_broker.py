@@ -130,7 +130,7 @@ class SickBroker:
     # -- mending, by the words -----------------------------------------------------------------------------------
     def follow(self, trouble: dict[str, Any], way: str) -> None:
         """Do what `do` says, for the "old" disk, or for a "new" one: a hand at the rack, a shell, a process."""
-        (sentence,) = [words for words in trouble["do"] if ("with a new disk" in words) is (way == "new")]
+        sentence = next(words for words in trouble["do"] if ("with a new disk" in words) is (way == "new"))
         command = trouble["command"] if f"`{trouble['command']}`" in sentence else ""
         verbs = re.findall(r"\b(stop|restart|start) broker \d+", sentence.lower())
         if verbs[:1] == ["stop"]:
