@@ -23,6 +23,7 @@ STYLES: Final = {
 BACK_AT: Final = {  # a plan of the way back, by its end
     "assess": "rolled back: the cluster is in ZooKeeper mode, as before the migration",
     "copy": "the copy was made again, with a fresh quorum",
+    "directories": "taken away again: every broker is without the playbook's log directories",
 }
 
 

@@ -110,7 +110,7 @@ def test_killed_between_the_file_and_its_formats_the_same_command_goes_on(story:
 
 def test_the_killed_step_stopped_and_started_its_broker_once(story: Story) -> None:
     """By the journal: nothing was done twice."""
-    saved = sorted(Path(story.lab.inventory.runs).glob("*/plan.json"), key=lambda path: path.stat().st_mtime)
+    saved = sorted(Path(story.lab.inventory.runs).glob("*/journal.jsonl"), key=lambda path: path.stat().st_mtime)
     events = story.events(str(saved[0]))
     assert [event.data["resumed"] for event in events if event.name == "session"] == [False, True]
     acts = [(e.data["effect"], e.data["node"]) for e in events if e.name == "effected"]
