@@ -8,10 +8,12 @@ from typing import Final
 from migrate.checks import (  # noqa: F401 - importing an area registers its checks
     availability,
     config,
+    config_words,
     directories,
     malformed,
     migration,
     network,
+    parity,
     quorum,
     releases,
     replicas,

@@ -124,6 +124,7 @@ class Playbook:
     wait_for_moves: bool = False  # before a roll: for moves between directories to end, instead of refusing
     assignments_per_request: int = 2250  # policy drive: replicas in one AssignReplicasToDirs
     new_directories: Mapping[NodeId, tuple[str, ...]] = field(default_factory=dict)  # of a DirectoryPlaybook, absolute
+    controller_overrides: Mapping[NodeId, Mapping[str, str]] = field(default_factory=dict)  # keys of rendered files
 
     @property
     def of_directories(self) -> bool:

@@ -53,6 +53,8 @@ class PlanSummary:
     schedule: tuple[Mapping[str, str], ...] = ()  # one row a stage: steps, p50, p90, window, when it would end
     parks: tuple[str, ...] = ()  # where it would stop by itself, and why
     approvals: tuple[Mapping[str, str], ...] = ()  # one row a stage that asks for them
+    parity: tuple[Mapping[str, str], ...] = ()  # one row a key: the brokers' value, and how each controller's compares
+    parity_unset: int = 0  # keys that controllers would take and that stand in no file
 
 
 @dataclass(frozen=True, slots=True)

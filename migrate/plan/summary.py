@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from migrate.checks.parity import table_rows, unset
 from migrate.model import availability
 from migrate.model.detect import Detected
 from migrate.model.inventory import Playbook
@@ -12,6 +13,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.plan import PlanSummary
 from migrate.model.views import BrokerDisks, MetaProperties
 from migrate.model.world import World
+from migrate.plan.parity import rows_of
 
 ROLLBACK: Final = (
     ("prepare", "nothing to undo", "0", "none"),
@@ -26,6 +28,7 @@ ROLLBACK: Final = (
 
 def summarize(world: World, playbook: Playbook, here: Detected) -> PlanSummary:
     """The summary of one observation."""
+    rows = rows_of(world)
     return PlanSummary(
         detected=f"{here.stage.label} ({here.how})",
         inventory=_inventory(world),
@@ -36,6 +39,8 @@ def summarize(world: World, playbook: Playbook, here: Detected) -> PlanSummary:
             {"stage": stage, "procedure": procedure, "rolls": rolls, "controller_gap": gap}
             for stage, procedure, rolls, gap in ROLLBACK
         ),
+        parity=tuple(table_rows(rows)),
+        parity_unset=unset(rows) if rows else 0,
     )
 
 

@@ -19,6 +19,7 @@ from migrate.playbook.directories import DirectoryPlaybook, directory_approvals,
 from migrate.playbook.document import Document, Mapping, Scalar, position_of, read_document
 from migrate.playbook.fields import Section
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
+from migrate.playbook.overrides import override_faults, overrides_by_controller
 from migrate.playbook.problems import Fault, refuse, validate
 from migrate.playbook.schema import STAGE_KEYS, AcceptedDifferences, MigrationPlaybook, Spec, StageSection, budget_of
 
@@ -181,6 +182,7 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
         health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
         budget=_budget(spec, near),
         pace=Pace(spec.policy.rollout.node_estimate, spec.policy.hybrid_max_age),
+        controller_overrides=overrides_by_controller(spec.controllers),
     )
 
 
@@ -195,6 +197,7 @@ def _faults(spec: Spec) -> Iterator[Fault]:
     for index, (before, section) in enumerate(zip([None, *spec.stages], spec.stages, strict=False)):
         yield from _stage_faults(index, before, section)
     yield from acting_faults(spec)
+    yield from override_faults(spec.controllers)
     brokers = spec.policy.directories.brokers
     for text in brokers:
         if not text.isascii() or not text.isdigit() or (text[0] == "0" and text != "0") or int(text[:11]) >= 2**31:

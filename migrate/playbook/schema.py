@@ -104,6 +104,8 @@ class Controllers(Section):
     later: ClassVar[Mapping[str, str]] = {"metadata_log_dir": INVENTORY_HAS_IT}
     ids: Annotated[list[NodeNumber], Field(min_length=1)]
     quorum: Literal["static"] = "static"
+    overrides: dict[Text, Text] = Field(default_factory=dict)  # keys of every controller's rendered file
+    overrides_of: dict[Text, dict[Text, Text]] = Field(default_factory=dict)  # of one controller's, by its id
 
 
 class Directories(Section):

@@ -113,6 +113,14 @@ def znodes(plan: Plan) -> list[tuple[PlannedStep, Action]]:
     return [(step, action) for step, action in actions(plan) if action.znode]
 
 
+def parity_words(plan: Plan) -> str:
+    """What the matrix does not show."""
+    return (
+        f"{plural(plan.summary.parity_unset, 'further key')} that controllers would take in no file: "
+        "Kafka's default holds on every node alike"
+    )
+
+
 def next_command(plan: Plan, path: str) -> str:
     """What applies the plan; one with the point of no return in it must be confirmed by its fingerprint."""
     confirm = f" --confirm {plan.fingerprint}" if plan.needs_confirmation else ""

@@ -110,7 +110,8 @@ def _finding_of(raw: Mapping[str, Any]) -> Finding:
 
 
 def _summary_of(raw: Mapping[str, Any]) -> PlanSummary:
-    raw = {"fit": "", "schedule": [], "parks": [], "approvals": [], **raw}  # plans of before there were windows
+    older = {"fit": "", "schedule": [], "parks": [], "approvals": [], "parity": [], "parity_unset": 0}
+    raw = {**older, **raw}  # plans of before there were windows, or the matrix
     _exactly(raw, PlanSummary)
     return PlanSummary(
         detected=_text(raw["detected"]),
@@ -123,6 +124,8 @@ def _summary_of(raw: Mapping[str, Any]) -> PlanSummary:
         schedule=tuple(_texts_by_name(row) for row in _list(raw["schedule"])),
         parks=tuple(map(_text, _list(raw["parks"]))),
         approvals=tuple(_texts_by_name(row) for row in _list(raw["approvals"])),
+        parity=tuple(_texts_by_name(row) for row in _list(raw["parity"])),
+        parity_unset=_integer(raw["parity_unset"]),
     )
 
 

@@ -13,6 +13,7 @@ from migrate.report.change_summary import (
     inventory_words,
     name_asked,
     next_command,
+    parity_words,
     restarts,
     stage_words,
     summarize,
@@ -124,6 +125,10 @@ def _tables(page: Page, plan: Plan) -> None:
     if plan.summary.disks:
         page.heading("Disks")
         page.table(plan.summary.disks)
+    if plan.summary.parity:
+        page.heading("Parity of the controllers' files with the brokers'")
+        page.table(plan.summary.parity)
+        page.add(parity_words(plan), Tone.DIM, 2)
     if plan.summary.inventory:
         page.heading(inventory_words(plan))
         page.table([{kind: f"{number:,}" for kind, number in plan.summary.inventory.items()}])

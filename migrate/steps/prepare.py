@@ -137,7 +137,10 @@ class RenderController(BaseStep):
         """The file's content, from the first broker's file as it is now (before any roll)."""
         first = world.inventory.brokers[0].id
         raw = facts.predicted_config(world, before, first)
-        return None if raw is None else configuration.controller(parse(raw), world.inventory, self.node(world))
+        if raw is None or isinstance(world.playbook, Unknown):
+            return None
+        overrides = world.playbook.controller_overrides.get(NodeId(self.controller), {})
+        return configuration.controller(parse(raw), world.inventory, self.node(world), overrides)
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
         """The new file, line by line."""
@@ -170,6 +173,8 @@ class RenderController(BaseStep):
         here, content = facts.config(world, self.controller), self.target(world, Predicted())
         if isinstance(here, Unknown):
             return here
+        if isinstance(world.playbook, Unknown):
+            return world.playbook
         if content is None:
             return Unknown(f"the file of broker {int(world.inventory.brokers[0].id)} cannot be read")
         if isinstance(here, NoFile):

@@ -11,6 +11,7 @@ from migrate.model.inventory import AcceptedDifference
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
+    ConfigFile,
     Directory,
     MetadataAnswer,
     MetaMissing,
@@ -46,6 +47,24 @@ def pending(**work: tuple[str, ...]) -> Bend:
 def values(node: int, **changed: str | None) -> Bend:
     """Keys of a node's file (`__` for a dot)."""
     return lambda world: with_values(world, node, **changed)
+
+
+def written_twice(node: int, key: str) -> Bend:
+    """A second line of a key that stands in the node's file already, with the same value."""
+
+    def bend(world: World) -> World:
+        assert not isinstance(world.configs, Unknown)
+        file = world.configs[NodeId(node)]
+        assert isinstance(file, ConfigFile)
+        raw = file.raw + f"{key}={file.values[key]}\n".encode()
+        return replace(world, configs={**world.configs, NodeId(node): worlds.config_file(file.node, file.path, raw)})
+
+    return bend
+
+
+def entity(kind: str, key: str, name: str, value: str) -> Bend:
+    """One more row of ZooKeeper's entities."""
+    return lambda world: worlds.with_entity(world, kind, key, name, value)
 
 
 def directory(node: int, index: int, **changed: object) -> Bend:

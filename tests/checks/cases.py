@@ -41,6 +41,7 @@ from tests.checks.bends import (
     column,
     directory,
     endpoints,
+    entity,
     malformed,
     metadata,
     metadata_apart,
@@ -51,6 +52,7 @@ from tests.checks.bends import (
     values,
     volatile,
     waiting_for_moves,
+    written_twice,
 )
 from tests.testing import worlds
 from tests.testing.clusters import CLUSTER_ID, directory_id, topic_id, uuid
@@ -133,6 +135,17 @@ CONFIG = (
         lambda w: with_zk(w, brokers={**worlds.zk(w).brokers, NodeId(9): worlds.zk(w).brokers[NodeId(0)]}),
         "stranger",
     ),
+    Case("W-CFG-16", PREPARED, "controller 3001", values(3001, min__insync__replicas="1")),
+    Case("W-CFG-16", PREPARED, "controller 3002", values(3002, min__insync__replicas=None), "missing"),
+    Case("W-CFG-17", ZK, "the brokers' files", values(1, super__users="User:ANONYMOUS")),
+    Case("W-CFG-17", ZK, "the brokers' files", values(2, num__partitions="3"), "one alone"),
+    Case("B-CFG-18", ZK, "node 1", written_twice(1, "zookeeper.connect")),
+    Case("B-CFG-18", PREPARED, "node 3000", written_twice(3000, "zookeeper.metadata.migration.enable"), "controller"),
+    Case("I-CFG-19", ZK, "/config/brokers/1", entity("broker-config", "1", "log.cleaner.threads", "2")),
+    Case("I-CFG-19", ZK, "/config/brokers/<default>", entity("broker-config", "<default>", "a", "2"), "default"),
+    Case("W-CFG-20", ZK, "/config/brokers/1", entity("broker-config", "1", "advertised.listeners", "A://b:1")),
+    Case("B-CFG-21", ZK, "node 0", values(0, log__dirs="${file:/etc/kafka/dirs:log.dirs}")),
+    Case("W-CFG-22", ZK, "broker 2", values(2, ssl__key__password="${env:KEY_PASSWORD}")),
     Case("W-CFG-09", ZK, "brokers [1]", values(1, alter__config__policy__class__name="a.B")),
     Case("B-CFG-10", HALF, "broker 0", values(0, controller__quorum__voters=None)),
     Case("B-CFG-10", HALF, "broker 0", values(0, controller__listener__names=None), "listener"),
