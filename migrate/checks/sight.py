@@ -13,6 +13,7 @@ from migrate.checks.phase import no_quorum_yet
 from migrate.model.difference import DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
+from migrate.model.launch import Launch
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
@@ -173,6 +174,15 @@ def node_configs(world: World) -> Sight[dict[NodeId, ConfigFile]]:
     """All files of brokers and controllers that can be seen."""
     one, two = broker_configs(world), controller_configs(world)
     return Sight({**(one.value or {}), **(two.value or {})} or None, (*one.missing, *two.missing))
+
+
+def broker_launches(world: World) -> Sight[dict[NodeId, Launch]]:
+    """How each broker's process was started; of one that does not run, nothing can be seen."""
+    return _by_node(
+        world.launches,
+        [node.id for node in world.inventory.brokers],
+        ("how broker {} was started", "how the brokers were started"),
+    )
 
 
 def ledger(world: World) -> Sight[Ledger]:

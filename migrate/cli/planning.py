@@ -35,6 +35,7 @@ PLANNED_ON: Final = frozenset(
         Need.SERVICES,
         Need.LEDGER,
         Need.METADATA_LOGS,
+        Need.LAUNCHES,
     }
 )
 

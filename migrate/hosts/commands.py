@@ -29,6 +29,8 @@ UNIT_PROPERTIES: Final = (
     "User",
     "FragmentPath",
     "DropInPaths",
+    "EnvironmentFiles",
+    "NeedDaemonReload",
 )
 
 

@@ -170,6 +170,10 @@ class SystemdServices:
             raise OSError(f"{command[0]}: {done.says}")
         return done.output.decode(errors="replace")
 
+    def properties(self, node: NodeId) -> Mapping[str, str]:
+        """What systemd says of the unit; raises HostCommandUnknown, HostCommandRefused or UnitNotUsable."""
+        return self._unit(self._services[node]).properties
+
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
         """The end of the unit's journal."""
         service = self._services[node]

@@ -9,6 +9,7 @@ from enum import StrEnum
 from migrate.model.difference import DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
+from migrate.model.launch import Launch
 from migrate.model.ledger import Ledger
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.new_directories import NewDirectory
@@ -41,6 +42,7 @@ class Need(StrEnum):
     SESSIONS = "sessions"  # who else uses ZooKeeper: its servers are asked, as part of that view
     METADATA_LOGS = "metadata-logs"  # stopped controllers' logs on disk
     NEW_DIRECTORIES = "new-directories"  # those that a DirectoryPlaybook names, before and after they are log.dirs
+    LAUNCHES = "launches"  # command lines and environments of running nodes
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 
@@ -64,5 +66,6 @@ class World:
     backups: Mapping[NodeId, KeptFiles | Unknown] | Unknown = NOT_ASKED
     metadata_logs: MetadataLogs | Unknown = NOT_ASKED  # Unknown while a controller runs: it writes on
     new_directories: Mapping[NodeId, tuple[NewDirectory, ...] | Unknown] | Unknown = NOT_ASKED
+    launches: Mapping[NodeId, Launch | Unknown] | Unknown = NOT_ASKED
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

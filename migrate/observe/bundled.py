@@ -10,6 +10,7 @@ from typing import Final, TypeVar
 from migrate.errors import MigrateError, NotVisible
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
+from migrate.model.launch import Launch
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
@@ -93,6 +94,10 @@ class BundledSources(Sources):
     def service_states(self) -> Mapping[NodeId, ServiceState]:
         """The processes as they were."""
         return self._of_nodes(self._kept.services)
+
+    def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
+        """Command lines may hold secrets: a bundle has none."""
+        return dict.fromkeys(states, Unknown("a bundle has no command lines"))
 
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:  # noqa: ARG002 - looked at by then
         """The directories as they were."""

@@ -17,11 +17,13 @@ from migrate.hosts.collected import Collected
 from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
 from migrate.hosts.directories import LocalDisks
 from migrate.hosts.executors import executor_of
+from migrate.hosts.launches import launches
 from migrate.kafka import live
 from migrate.kafka.secret_files import read_secret
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, Playbook
+from migrate.model.launch import Launch
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
@@ -210,6 +212,10 @@ class Sources:
             return self.services.state(node)
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
+
+    def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
+        """How each running node's process was started."""
+        return launches(self._executor, states)
 
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:
         """Brokers' log directories, and controllers' metadata directories as their only one."""

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Final, TypeVar
 
 from migrate.model.ids import NodeId
+from migrate.model.launch import Launch
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
@@ -23,6 +24,7 @@ LEDGERS: Final = frozenset({Need.LEDGER, Need.SPARK_LEDGER})
 SLOW: Final = frozenset({Need.DIFF, Need.SPARK_LEDGER})
 PROOF_SAMPLES: Final = 20  # a broker that believes in KRaft names a random one: N^-20 is the chance of a false pass
 FROM_FILES: Final = frozenset({Need.DISKS, Need.BACKUPS, Need.NEW_DIRECTORIES})  # they are named in the files
+FROM_SERVICES: Final = frozenset({Need.METADATA_LOGS, Need.LAUNCHES})  # of running or stopped processes
 FOR_LEDGER: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS})
 
 
@@ -45,7 +47,7 @@ class ClusterObserver:
         asked = bool(wanted & {Need.LIVE, Need.CONTROLLER_NAMES})
         live = self._start(asked and not late, look)
         disks = self._start(Need.DISKS in wanted, lambda: self._disks(configs))
-        wanted = wanted | ({Need.SERVICES} if Need.METADATA_LOGS in wanted else frozenset())
+        wanted = wanted | ({Need.SERVICES} if wanted & FROM_SERVICES else frozenset())
         services = self.sources.service_states() if Need.SERVICES in wanted else NOT_ASKED
         world = World(
             inventory=self.sources.inventory,
@@ -59,6 +61,7 @@ class ClusterObserver:
             backups=self._backups(configs) if Need.BACKUPS in wanted else NOT_ASKED,
             new_directories=self._new_directories(configs) if Need.NEW_DIRECTORIES in wanted else NOT_ASKED,
             metadata_logs=self._metadata_logs(services) if Need.METADATA_LOGS in wanted else NOT_ASKED,
+            launches=self._launches(services) if Need.LAUNCHES in wanted else NOT_ASKED,
             today=datetime.now(UTC).date().isoformat(),
             facts=facts,
         )
@@ -80,6 +83,11 @@ class ClusterObserver:
         self, configs: Configs | Unknown
     ) -> Mapping[NodeId, tuple[NewDirectory, ...] | Unknown] | Unknown:
         return configs if isinstance(configs, Unknown) else self.sources.new_directories(configs)
+
+    def _launches(
+        self, services: Mapping[NodeId, ServiceState] | Unknown
+    ) -> Mapping[NodeId, Launch | Unknown] | Unknown:
+        return services if isinstance(services, Unknown) else self.sources.launches(services)
 
     def _metadata_logs(self, services: Mapping[NodeId, ServiceState] | Unknown) -> MetadataLogs | Unknown:
         """A log that is still written says nothing of its end, and is too long to be read with every look."""

@@ -27,7 +27,7 @@ class BackUpZookeeper(BaseStep):
     stage_is: ClassVar[Stage] = Stage.PREPARE
     title: ClassVar[str] = "back up the ZooKeeper tree"
     needs: ClassVar[frozenset[Need]] = frozenset(
-        {Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS, Need.DISKS, Need.LIVE, Need.SERVICES}
+        {Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS, Need.DISKS, Need.LIVE, Need.SERVICES, Need.LAUNCHES}
     )
     proof: ClassVar[str] = "the backup's SHA-256 is in the journal"
 

@@ -8,6 +8,7 @@ from dataclasses import replace
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import AcceptedDifference
+from migrate.model.launch import Launch
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
@@ -58,6 +59,18 @@ def written_twice(node: int, key: str) -> Bend:
         assert isinstance(file, ConfigFile)
         raw = file.raw + f"{key}={file.values[key]}\n".encode()
         return replace(world, configs={**world.configs, NodeId(node): worlds.config_file(file.node, file.path, raw)})
+
+    return bend
+
+
+def launched(node: int, **changed: object) -> Bend:
+    """Fields of how a broker was started."""
+
+    def bend(world: World) -> World:
+        assert not isinstance(world.launches, Unknown)
+        found = world.launches[NodeId(node)]
+        assert isinstance(found, Launch)
+        return replace(world, launches={**world.launches, NodeId(node): replace(found, **changed)})  # type: ignore[arg-type]
 
     return bend
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from migrate.model.difference import DiffReport
 from migrate.model.ids import DirectoryId, NodeId
+from migrate.model.launch import UnitNotes
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import (
@@ -42,6 +43,7 @@ from tests.checks.bends import (
     directory,
     endpoints,
     entity,
+    launched,
     malformed,
     metadata,
     metadata_apart,
@@ -145,6 +147,15 @@ CONFIG = (
     Case("I-CFG-19", ZK, "/config/brokers/<default>", entity("broker-config", "<default>", "a", "2"), "default"),
     Case("W-CFG-20", ZK, "/config/brokers/1", entity("broker-config", "1", "advertised.listeners", "A://b:1")),
     Case("B-CFG-21", ZK, "node 0", values(0, log__dirs="${file:/etc/kafka/dirs:log.dirs}")),
+    Case("B-CFG-23", ZK, "broker 1", launched(1, overrides={"log.dirs": "/x"})),
+    Case("W-CFG-24", ZK, "broker 1", launched(1, overrides={"num.io.threads": "9"})),
+    Case("W-CFG-25", ZK, "broker 2", launched(2, zookeeper_properties=("zookeeper.client.secure",))),
+    Case("W-CFG-25", ZK, "broker 2", launched(2, jaas_file="/etc/kafka/jaas.conf"), "JAAS"),
+    Case("B-CFG-26", ZK, "broker 0", launched(0, environment=("KAFKA_CFG_LOG_DIRS",))),
+    Case("B-CFG-27", ZK, "broker 0", launched(0, config="/opt/kafka/config/server.properties")),
+    Case("B-CFG-27", ZK, "broker 0", launched(0, config=None), "none"),
+    Case("I-CFG-28", ZK, "broker 0", launched(0, unit=UnitNotes(("/etc/default/kafka",), (), reload_needed=False))),
+    Case("B-CFG-29", ZK, "broker 0", launched(0, unit=UnitNotes((), (), reload_needed=True))),
     Case("W-CFG-22", ZK, "broker 2", values(2, ssl__key__password="${env:KEY_PASSWORD}")),
     Case("W-CFG-09", ZK, "brokers [1]", values(1, alter__config__policy__class__name="a.B")),
     Case("B-CFG-10", HALF, "broker 0", values(0, controller__quorum__voters=None)),

@@ -13,6 +13,7 @@ from dataclasses import replace
 from migrate.hosts.properties import parse
 from migrate.model.ids import MIGRATING, DirectoryId, NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, Playbook
+from migrate.model.launch import Launch, UnitNotes
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.stage import MIGRATION, DirectoryPolicy, Stage, ZkMigrationState
@@ -121,6 +122,7 @@ def world_at(stage: Stage) -> World:
         configs=_configs(stage, known),
         services=_services(stage, _configs(stage, known)),
         metadata_logs=MetadataLogs(),
+        launches=_launches(known),
     )
 
 
@@ -248,6 +250,12 @@ def _services(stage: Stage, configs: Mapping[NodeId, ConfigFile | NoFile | Unkno
 
 
 # -- bending -----------------------------------------------------------------------------------------------------
+def _launches(known: Inventory) -> dict[NodeId, Launch | Unknown]:
+    """Each broker as a unit without anything odd."""
+    unit = UnitNotes((), (), reload_needed=False)
+    return {node.id: Launch(node.config, main_class="kafka.Kafka", environment=(), unit=unit) for node in known.brokers}
+
+
 def zk(world: World) -> ZookeeperView:
     """Its ZooKeeper view, known to be there."""
     assert not isinstance(world.zookeeper, Unknown)

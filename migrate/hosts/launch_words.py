@@ -1,0 +1,85 @@
+"""Command lines, environments and units of Kafka processes, read for what decides the configuration (pure).
+
+Source: `kafka.Kafka` takes one properties file and `--override key=value` words behind it; `KafkaConfig` reads
+ZooKeeper's client settings from -Dzookeeper.* too; container images write the file anew from variables at each start.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from migrate.hosts.properties import is_secret
+from migrate.model.launch import Launch, UnitNotes
+from migrate.model.outcome import Unknown
+
+MAIN_CLASSES: Final = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
+OVERRIDE: Final = "--override"
+JAAS_FILE: Final = "-Djava.security.auth.login.config="
+ZOOKEEPER: Final = "-Dzookeeper."
+# variables of which images make server.properties: Bitnami KAFKA_CFG_x, Confluent and Apache KAFKA_x with the key's
+# dots as underscores; those of Kafka's own scripts (KAFKA_OPTS, KAFKA_HEAP_OPTS, ...) are none
+GENERATING: Final = re.compile(
+    r"KAFKA_(?:CFG_[A-Z0-9_]+"
+    r"|(?:ZOOKEEPER|BROKER|NODE|PROCESS|LISTENERS?|ADVERTISED|INTER_BROKER|CONTROLLER|LOG_DIRS|AUTHORIZER|SUPER|SASL|SSL"
+    r"|METADATA)(?:_[A-Z0-9_]+)?)"
+)
+SHELL_OWN: Final = frozenset({"KAFKA_CONTROLLER_OPTS", "KAFKA_BROKER_OPTS", "KAFKA_ZOOKEEPER_OPTS"})
+UNIT_FILE: Final = re.compile(r"(\S.*?) \(ignore_errors=(?:yes|no)\)")
+
+
+def words_of(raw: bytes) -> list[str]:
+    """The words of /proc/PID/cmdline."""
+    return [word.decode(errors="replace") for word in raw.rstrip(b"\0").split(b"\0")] if raw else []
+
+
+def of_command_line(raw: bytes) -> Launch:
+    """What a process's command line says; the environment and the unit stay unknown."""
+    words = words_of(raw)
+    at = next((place for place, word in enumerate(words) if word in MAIN_CLASSES), None)
+    before, after = (words, []) if at is None else (words[:at], words[at + 1 :])
+    jaas = [word.removeprefix(JAAS_FILE) for word in before if word.startswith(JAAS_FILE)]
+    names = (word.removeprefix("-D").partition("=")[0] for word in before if word.startswith(ZOOKEEPER))
+    return Launch(
+        config=_config(after),
+        overrides=_overrides(after),
+        zookeeper_properties=tuple(sorted(set(names))),
+        jaas_file=jaas[-1] if jaas else None,  # java takes the last of equal properties
+        main_class=None if at is None else words[at],
+    )
+
+
+def _config(words: list[str]) -> str | None:
+    """Kafka.getPropsFromArgs: the first word is the file."""
+    return words[0] if words and not words[0].startswith("--") else None
+
+
+def _overrides(words: list[str]) -> dict[str, str]:
+    """`--override a=b` and `--override=a=b`, the last of one key wins (CommandLineUtils.parseKeyValueArgs)."""
+    found: dict[str, str] = {}
+    texts = [after for word, after in itertools.pairwise(words) if word == OVERRIDE]
+    texts += [word.removeprefix(OVERRIDE + "=") for word in words if word.startswith(OVERRIDE + "=")]
+    for text in texts:
+        key, _, value = text.partition("=")
+        if key.strip():
+            found[key.strip()] = "(sensitive)" if is_secret(key.strip()) else value
+    return found
+
+
+def generating(raw: bytes) -> tuple[str, ...]:
+    """Of /proc/PID/environ the names of variables that container images make configuration of; no value is kept."""
+    names = (entry.partition(b"=")[0].decode(errors="replace") for entry in raw.split(b"\0"))
+    return tuple(sorted({name for name in names if GENERATING.fullmatch(name) and name not in SHELL_OWN}))
+
+
+def of_unit(properties: Mapping[str, str]) -> UnitNotes:
+    """What `systemctl show` says of it; a property that was not asked for is unknown, or none."""
+    said = properties.get("NeedDaemonReload")
+    unknown = Unknown("systemd was not asked whether the unit changed on disk")
+    return UnitNotes(
+        environment_files=tuple(UNIT_FILE.findall(properties.get("EnvironmentFiles", ""))),
+        drop_ins=tuple(properties.get("DropInPaths", "").split()),
+        reload_needed=unknown if said is None else said == "yes",
+    )

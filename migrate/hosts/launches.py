@@ -1,0 +1,63 @@
+"""How each node's process was started: its words in /proc here, or on its host; its unit, where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Final
+
+from migrate.errors import MigrateError
+from migrate.hosts import commands
+from migrate.hosts.executors import Executor
+from migrate.hosts.files import read_no_follow
+from migrate.hosts.launch_words import generating, of_command_line, of_unit
+from migrate.hosts.systemd import SystemdServices
+from migrate.model.ids import NodeId
+from migrate.model.launch import Launch, UnitNotes
+from migrate.model.outcome import Unknown
+from migrate.model.views import Running, ServiceState
+
+NOT_RUNNING: Final = "it does not run: how it would be started cannot be seen"
+FAR: Final = Unknown("the environment of a process is not read through commands: it may hold secrets")
+
+
+def launches(executor: Executor, states: Mapping[NodeId, ServiceState]) -> dict[NodeId, Launch | Unknown]:
+    """Each node's launch; Unknown where it does not run, or may not be looked at."""
+    return {node: _launch(executor, node, state) for node, state in states.items()}
+
+
+def _launch(executor: Executor, node: NodeId, state: ServiceState) -> Launch | Unknown:
+    if isinstance(state, Unknown):
+        return state
+    if not isinstance(state, Running):
+        return Unknown(NOT_RUNNING)
+    try:
+        found = of_command_line(_words(executor, node, state.pid))
+        environment = FAR if node in executor.runners else _environment(state.pid)
+        return replace(found, environment=environment, unit=_unit(executor, node))
+    except MigrateError as error:
+        return Unknown(f"{error.id} {error}")
+    except OSError as error:
+        return Unknown(f"the command line of process {state.pid} cannot be read: {error.strerror or error}")
+
+
+def _words(executor: Executor, node: NodeId, pid: int) -> bytes:
+    runner = executor.runners.get(node)
+    if runner is None:
+        return read_no_follow(f"/proc/{int(pid)}/cmdline")
+    done = runner.run(commands.process_words(pid))
+    if done.code:
+        raise OSError(f"{runner.host}: {done.says}")
+    return done.output
+
+
+def _environment(pid: int) -> tuple[str, ...] | Unknown:
+    try:
+        return generating(read_no_follow(f"/proc/{int(pid)}/environ"))
+    except OSError as error:
+        return Unknown(f"the environment of process {pid} cannot be read: {error.strerror or error}")
+
+
+def _unit(executor: Executor, node: NodeId) -> UnitNotes | None:
+    services = executor.services
+    return of_unit(services.properties(node)) if isinstance(services, SystemdServices) else None

@@ -1,0 +1,37 @@
+"""How a node's process was started, as far as it decides the configuration: what stands over or beside its file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from migrate.model.outcome import Unknown
+
+NOT_LOOKED: Final = Unknown("the environment was not looked at")
+
+
+@dataclass(frozen=True, slots=True)
+class UnitNotes:
+    """What systemd says of the unit: files read into its environment, drop-ins, and whether it has read all."""
+
+    environment_files: tuple[str, ...]
+    drop_ins: tuple[str, ...]
+    reload_needed: bool | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """A running node's command line and environment; no value of a secret is in it.
+
+    `config` is the properties file in the command line, as it is spelled there; None where there is none.
+    `environment` holds the names of variables that make configuration, never their values.
+    """
+
+    config: str | None
+    overrides: Mapping[str, str] = field(default_factory=dict)  # `--override key=value`; passwords "(sensitive)"
+    zookeeper_properties: tuple[str, ...] = ()  # names of -Dzookeeper.* words
+    jaas_file: str | None = None  # -Djava.security.auth.login.config
+    main_class: str | None = None  # None: no class of Kafka's is in the command line
+    environment: tuple[str, ...] | Unknown = NOT_LOOKED
+    unit: UnitNotes | None = None  # None: no unit of systemd's

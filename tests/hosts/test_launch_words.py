@@ -1,0 +1,145 @@
+"""Command lines, environments and units of Kafka processes: read for what decides the configuration, no secret kept."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.hosts.launch_words import generating, of_command_line, of_unit, words_of
+from migrate.model.launch import UnitNotes
+from migrate.model.outcome import Unknown
+
+FILE = "/etc/kafka/server.properties"
+
+
+def line(*words: str) -> bytes:
+    """As /proc/PID/cmdline has it."""
+    return "".join(word + "\0" for word in words).encode()
+
+
+JAVA = ("/usr/bin/java", "-Xmx1g", "-Dkafka.logs.dir=/var/log", "-cp", "/opt/kafka/libs/*")
+
+
+def test_a_plain_start_names_its_class_and_its_file() -> None:
+    """As kafka-server-start.sh makes it."""
+    found = of_command_line(line(*JAVA, "kafka.Kafka", FILE))
+    assert (found.main_class, found.config, found.overrides) == ("kafka.Kafka", FILE, {})
+    assert (found.zookeeper_properties, found.jaas_file) == ((), None)
+    assert isinstance(found.environment, Unknown)
+    assert found.unit is None
+
+
+@pytest.mark.parametrize(
+    ("words", "overrides"),
+    [
+        (["--override", "log.dirs=/a,/b"], {"log.dirs": "/a,/b"}),
+        (["--override=log.dirs=/a"], {"log.dirs": "/a"}),
+        (["--override", "a=1", "--override", "b=2", "--override", "a=3"], {"a": "3", "b": "2"}),
+        (["--override", "empty="], {"empty": ""}),
+        (["--override", "a=b=c"], {"a": "b=c"}),
+        (["--override", "none"], {"none": ""}),
+        (["--override"], {}),
+        (["--overrides", "a=1"], {}),
+    ],
+)
+def test_override_words_are_read_as_kafka_reads_them(words: list[str], overrides: dict[str, str]) -> None:
+    """Behind the file, the last of a key wins."""
+    found = of_command_line(line(*JAVA, "kafka.Kafka", FILE, *words))
+    assert (found.config, found.overrides) == (FILE, overrides)
+
+
+def test_a_secret_on_the_command_line_is_told_by_name_alone() -> None:
+    """It is there for every user of the host to read already; we do not carry it further."""
+    words = ("--override", "ssl.key.password=canary", "--override=listener.name.a.plain.sasl.jaas.config=canary")
+    found = of_command_line(line(*JAVA, "kafka.Kafka", FILE, *words))
+    assert set(found.overrides) == {"ssl.key.password", "listener.name.a.plain.sasl.jaas.config"}
+    assert "canary" not in repr(found)
+    secret = of_command_line(line("java", "-Dzookeeper.ssl.keyStore.password=canary", "kafka.Kafka", FILE))
+    assert secret.zookeeper_properties == ("zookeeper.ssl.keyStore.password",)
+    assert "canary" not in repr(secret)
+
+
+def test_zookeepers_properties_and_the_jaas_file_are_those_of_the_jvm_alone() -> None:
+    """What stands behind the class is Kafka's, not Java's."""
+    jaas = "-Djava.security.auth.login.config="
+    words = (
+        "-Dzookeeper.client.secure=true",
+        jaas + "/old",
+        jaas + "/etc/jaas.conf",
+        "-Dzookeeper.client.secure=false",
+    )
+    found = of_command_line(line("java", *words, "kafka.Kafka", FILE, "-Dzookeeper.no=1"))
+    assert found.zookeeper_properties == ("zookeeper.client.secure",)
+    assert found.jaas_file == "/etc/jaas.conf"
+
+
+@pytest.mark.parametrize("raw", [b"", line("sleep", "60"), line("java", "-jar", "own-launcher.jar", FILE)])
+def test_a_process_without_kafkas_class_says_nothing_of_a_file(raw: bytes) -> None:
+    """Never guessed from a word that ends in .properties."""
+    found = of_command_line(raw)
+    assert (found.main_class, found.config, found.overrides) == (None, None, {})
+
+
+def test_no_file_is_none() -> None:
+    """An option in its place is not one."""
+    assert of_command_line(line("java", "kafka.Kafka")).config is None
+    assert of_command_line(line("java", "kafka.Kafka", "--override", "a=b")).config is None
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30), max_size=12))
+def test_any_command_line_is_read(words: list[str]) -> None:
+    """Empty words, control characters, any script."""
+    raw = line(*words)
+    found = of_command_line(raw)
+    assert found.main_class in (None, "kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
+    if words and words[-1]:
+        assert words_of(raw) == words
+
+
+@given(st.binary(max_size=200))
+def test_any_bytes_are_read(raw: bytes) -> None:
+    """The kernel promises no encoding."""
+    of_command_line(raw)
+    generating(raw)
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["KAFKA_CFG_LOG_DIRS", "PATH"], ("KAFKA_CFG_LOG_DIRS",)),
+        (["KAFKA_ZOOKEEPER_CONNECT", "KAFKA_BROKER_ID"], ("KAFKA_BROKER_ID", "KAFKA_ZOOKEEPER_CONNECT")),
+        (["KAFKA_LISTENERS", "KAFKA_ADVERTISED_LISTENERS"], ("KAFKA_ADVERTISED_LISTENERS", "KAFKA_LISTENERS")),
+        (["KAFKA_OPTS", "KAFKA_HEAP_OPTS", "KAFKA_JVM_PERFORMANCE_OPTS", "KAFKA_LOG4J_OPTS", "KAFKA_HOME"], ()),
+        (["KAFKA_JMX_OPTS", "KAFKA_GC_LOG_OPTS", "JMX_PORT", "LOG_DIR", "KAFKA_CLUSTERS_0_NAME"], ()),
+        (["KAFKA_BROKER_OPTS", "KAFKA_CONTROLLER_OPTS"], ()),
+        (["XKAFKA_CFG_A", "KAFKA_CFG_"], ()),
+    ],
+)
+def test_variables_that_images_make_files_of_are_told_from_those_of_kafkas_scripts(
+    names: list[str], found: tuple[str, ...]
+) -> None:
+    """By name; no value is looked at, for any may be a secret."""
+    raw = b"\0".join(f"{name}=canary".encode() for name in names)
+    assert generating(raw) == found
+    assert "canary" not in repr(generating(raw))
+
+
+def test_a_units_files_and_drop_ins_are_read() -> None:
+    """As `systemctl show` prints them."""
+    found = of_unit(
+        {
+            "EnvironmentFiles": "/etc/default/kafka (ignore_errors=yes) /etc/kafka/my env (ignore_errors=no)",
+            "DropInPaths": "/etc/systemd/system/kafka.service.d/10-opts.conf /run/systemd/system/k.service.d/x.conf",
+            "NeedDaemonReload": "no",
+        }
+    )
+    assert found.environment_files == ("/etc/default/kafka", "/etc/kafka/my env")
+    assert [path.rpartition("/")[2] for path in found.drop_ins] == ["10-opts.conf", "x.conf"]
+    assert found.reload_needed is False
+    assert of_unit({"NeedDaemonReload": "yes"}) == UnitNotes((), (), reload_needed=True)
+
+
+def test_what_systemd_did_not_say_is_unknown() -> None:
+    """An old systemd, or a stand-in."""
+    assert isinstance(of_unit({}).reload_needed, Unknown)
