@@ -15,6 +15,7 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     migration,
     network,
     parity,
+    ports,
     quorum,
     releases,
     replicas,

@@ -16,6 +16,7 @@ from migrate.model.inventory import Inventory, Playbook
 from migrate.model.launch import Launch
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
+from migrate.model.ports_seen import Listening
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -182,6 +183,15 @@ def broker_launches(world: World) -> Sight[dict[NodeId, Launch]]:
         world.launches,
         [node.id for node in world.inventory.brokers],
         ("how broker {} was started", "how the brokers were started"),
+    )
+
+
+def controller_ports(world: World) -> Sight[dict[NodeId, tuple[Listening, ...]]]:
+    """What listens on each controller's host."""
+    return _by_node(
+        world.ports,
+        [node.id for node in world.inventory.controllers],
+        ("the ports of controller {}'s host", "the ports of the controllers' hosts"),
     )
 
 

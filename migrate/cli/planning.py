@@ -36,6 +36,7 @@ PLANNED_ON: Final = frozenset(
         Need.LEDGER,
         Need.METADATA_LOGS,
         Need.LAUNCHES,
+        Need.PORTS,
     }
 )
 

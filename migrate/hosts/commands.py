@@ -145,6 +145,11 @@ def uptime() -> Words:
     return ("cat", "/proc/uptime")
 
 
+def sockets(table: str) -> Words:
+    """The sockets of a host, as the kernel lists them; `table` is /proc/net/tcp or tcp6."""
+    return ("cat", path(table))
+
+
 def now() -> Words:
     """Seconds since 1970, with nine digits behind the point."""
     return ("date", "+%s.%N")

@@ -52,6 +52,7 @@ class ControllerNode:
     config: str
     metadata_directory: str
     unit: str = ""
+    jmx: str | None = None  # host:port that its JMX will have; planned, so that no other port is the same
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,7 @@ from migrate.model.ledger import Ledger
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
+from migrate.model.ports_seen import Listening
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -43,6 +44,7 @@ class Need(StrEnum):
     METADATA_LOGS = "metadata-logs"  # stopped controllers' logs on disk
     NEW_DIRECTORIES = "new-directories"  # those that a DirectoryPlaybook names, before and after they are log.dirs
     LAUNCHES = "launches"  # command lines and environments of running nodes
+    PORTS = "ports"  # what listens on the controllers' hosts
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 
@@ -67,5 +69,6 @@ class World:
     metadata_logs: MetadataLogs | Unknown = NOT_ASKED  # Unknown while a controller runs: it writes on
     new_directories: Mapping[NodeId, tuple[NewDirectory, ...] | Unknown] | Unknown = NOT_ASKED
     launches: Mapping[NodeId, Launch | Unknown] | Unknown = NOT_ASKED
+    ports: Mapping[NodeId, tuple[Listening, ...] | Unknown] | Unknown = NOT_ASKED  # on controllers' hosts
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

@@ -13,6 +13,7 @@ from migrate.model.inventory import Inventory, Playbook
 from migrate.model.launch import Launch
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
+from migrate.model.ports_seen import Listening
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     BrokerDisks,
@@ -98,6 +99,10 @@ class BundledSources(Sources):
     def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
         """Command lines may hold secrets: a bundle has none."""
         return dict.fromkeys(states, Unknown("a bundle has no command lines"))
+
+    def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:
+        """Not in a bundle."""
+        return self._of_nodes(Unknown("a bundle has no ports of hosts"))
 
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:  # noqa: ARG002 - looked at by then
         """The directories as they were."""

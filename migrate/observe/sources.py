@@ -18,6 +18,7 @@ from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
 from migrate.hosts.directories import LocalDisks
 from migrate.hosts.executors import executor_of
 from migrate.hosts.launches import launches
+from migrate.hosts.ports import listening
 from migrate.kafka import live
 from migrate.kafka.secret_files import read_secret
 from migrate.kraft.fetch import MetadataReader
@@ -27,6 +28,7 @@ from migrate.model.launch import Launch
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
+from migrate.model.ports_seen import Listening
 from migrate.model.secrets import Digester
 from migrate.model.views import (
     BrokerDisks,
@@ -216,6 +218,10 @@ class Sources:
     def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
         """How each running node's process was started."""
         return launches(self._executor, states)
+
+    def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:
+        """What listens on each controller's host."""
+        return listening(self._executor, [node.id for node in self.inventory.controllers])
 
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:
         """Brokers' log directories, and controllers' metadata directories as their only one."""

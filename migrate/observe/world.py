@@ -62,6 +62,7 @@ class ClusterObserver:
             new_directories=self._new_directories(configs) if Need.NEW_DIRECTORIES in wanted else NOT_ASKED,
             metadata_logs=self._metadata_logs(services) if Need.METADATA_LOGS in wanted else NOT_ASKED,
             launches=self._launches(services) if Need.LAUNCHES in wanted else NOT_ASKED,
+            ports=self.sources.ports() if Need.PORTS in wanted else NOT_ASKED,
             today=datetime.now(UTC).date().isoformat(),
             facts=facts,
         )

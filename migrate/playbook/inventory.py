@@ -68,6 +68,7 @@ class ControllerSection(Section):
     config: FilePath
     metadata_directory: FilePath
     unit: UnitName | None = None
+    jmx: Address | None = None  # the port that it will have: no other one of the host may be the same
 
 
 class BrokersSection(Section):
@@ -253,6 +254,7 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
                 beside(node.config),
                 beside(node.metadata_directory),
                 node.unit or "",
+                node.jmx,
             )
             for node in spec.controllers.nodes
         ),
@@ -330,6 +332,7 @@ def dump_inventory(inventory: Inventory) -> str:
                 "config": of_node(node.config),
                 "metadata_directory": of_node(node.metadata_directory),
                 **({"unit": node.unit} if node.unit else {}),
+                **({"jmx": node.jmx} if node.jmx else {}),
             }
             for node in inventory.controllers
         ],

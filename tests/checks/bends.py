@@ -11,12 +11,14 @@ from migrate.model.inventory import AcceptedDifference
 from migrate.model.launch import Launch
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import Unknown
+from migrate.model.ports_seen import Listening
 from migrate.model.views import (
     ConfigFile,
     Directory,
     MetadataAnswer,
     MetaMissing,
     PendingWork,
+    Stopped,
     whole_or_unknown,
 )
 from migrate.model.world import World
@@ -71,6 +73,28 @@ def launched(node: int, **changed: object) -> Bend:
         found = world.launches[NodeId(node)]
         assert isinstance(found, Launch)
         return replace(world, launches={**world.launches, NodeId(node): replace(found, **changed)})  # type: ignore[arg-type]
+
+    return bend
+
+
+def placed(node: int, **changed: str) -> Bend:
+    """Where a controller is planned."""
+
+    def bend(world: World) -> World:
+        nodes = tuple(replace(at, **changed) if at.id == node else at for at in world.inventory.controllers)  # type: ignore[arg-type]
+        return replace(world, inventory=replace(world.inventory, controllers=nodes))
+
+    return bend
+
+
+def bound(node: int, address: str, port: int) -> Bend:
+    """A socket that listens on the host of a controller that does not run, where nothing else is known of it."""
+
+    def bend(world: World) -> World:
+        assert not isinstance(world.ports, Unknown)
+        assert not isinstance(world.services, Unknown)
+        services = {NodeId(node): Stopped(), **world.services}
+        return replace(world, ports={**world.ports, NodeId(node): (Listening(address, port),)}, services=services)
 
     return bend
 

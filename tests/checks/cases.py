@@ -336,6 +336,10 @@ SECURITY = (
     ),
 )
 NETWORK = (
+    Case("B-NET-03", ZK, "controller 3001", placed(3001, host="b1", address="b1:9092")),
+    Case("B-NET-03", ZK, "controller 3000", placed(3001, host="c3000", jmx="c3000:9090"), "JMX"),
+    Case("B-NET-03", ZK, "controller 3002", placed(3002, host="zk1", address="zk1:2181"), "ZooKeeper"),
+    Case("B-NET-04", PREPARED, "controller 3000", bound(3000, "0.0.0.0", 9090)),
     Case("B-NET-01", PRE, "broker 1", metadata(brokers=(0, 1))),
     Case(
         "B-NET-02",

@@ -123,6 +123,7 @@ def world_at(stage: Stage) -> World:
         services=_services(stage, _configs(stage, known)),
         metadata_logs=MetadataLogs(),
         launches=_launches(known),
+        ports=dict.fromkeys(CONTROLLERS, ()),
     )
 
 

@@ -1,0 +1,121 @@
+"""Ports of controllers to come: planned apart, free before the start; what was not seen is said."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from migrate import checks
+from migrate.checks import NEVER
+from migrate.checks.ports import port_of
+from migrate.model.findings import Finding, Severity
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.views import Running
+from migrate.model.world import World
+from tests.checks.bends import bound, placed, then, values
+from tests.testing.worlds import world_at
+
+PLAIN = world_at(Stage.PREPARE)
+
+
+def of(world: World, code: str) -> list[Finding]:
+    """The findings of one code."""
+    return [finding for finding in checks.run(world, target=Stage.CONTROLLERS) if finding.code == code]
+
+
+@pytest.mark.parametrize(
+    ("address", "port"),
+    [
+        ("b1:9092", 9092),
+        ("[::1]:9092", 9092),
+        (":9092", 9092),
+        ("b1:0", None),
+        ("b1", None),
+        ("b1:99999", None),
+        ("b:x", None),
+    ],
+)
+def test_the_port_of_an_address(address: str, port: int | None) -> None:
+    """As listeners are written; nothing is made up."""
+    assert port_of(address) == port
+
+
+@pytest.mark.parametrize(
+    ("host", "address", "says"),
+    [
+        ("b1", "b1:9092", "the listener INTERNAL of broker 1"),
+        ("b1", "b1:9093", "the listener CLIENT of broker 1"),
+        ("B1", "b1:9092", "the listener INTERNAL of broker 1"),
+        ("zk1", "zk1:2181", "the client port of ZooKeeper server zk1:2181"),
+        ("c3000", "c3000:9090", "the controller listener of controller 3001"),
+    ],
+)
+def test_who_has_the_port_already_is_named(host: str, address: str, says: str) -> None:
+    """Brokers by their files, ZooKeeper by its address, each other."""
+    (found,) = of(placed(3001, host=host, address=address)(PLAIN), "B-NET-03")
+    assert says in found.message
+
+
+@pytest.mark.parametrize(("host", "address"), [("b1", "b1:9094"), ("b9", "b9:9092"), ("zk1", "zk1:2182")])
+def test_another_port_or_another_host_is_fine(host: str, address: str) -> None:
+    """A controller beside a broker is usual."""
+    assert of(placed(3001, host=host, address=address)(PLAIN), "B-NET-03") == []
+
+
+def test_jmx_ports_are_planned_too() -> None:
+    """Of two controllers on one host, and against their listeners."""
+    two = then(placed(3000, host="h", jmx="h:7000"), placed(3001, host="h", address="h:9091", jmx="h:7000"))
+    (found,) = of(two(PLAIN), "B-NET-03")
+    assert found.message == ("port 7000 of h is the JMX port of controller 3000 and the JMX port of controller 3001")
+
+
+def test_a_broker_without_listeners_in_its_file_has_the_inventorys_port() -> None:
+    """Kafka's default listener is not guessed; the address that answers is known."""
+    world = then(values(1, listeners=None), placed(3001, host="b1", address="b1:9092"))(PLAIN)
+    assert "the listener of broker 1" in of(world, "B-NET-03")[0].message
+
+
+def test_a_file_that_was_not_read_is_a_blind_spot_where_a_controller_is_beside() -> None:
+    """And none elsewhere."""
+    assert not isinstance(PLAIN.configs, Unknown)
+    dark = replace(PLAIN, configs={**PLAIN.configs, NodeId(1): Unknown("denied")})
+    assert of(dark, "B-NET-03") == []
+    (found,) = of(placed(3001, host="b1", address="b1:9099")(dark), "B-NET-03")
+    assert found.severity is Severity.BLIND_SPOT
+
+
+@pytest.mark.parametrize(
+    ("address", "listens", "hit"),
+    [
+        ("c3000:9090", "0.0.0.0", True),
+        ("c3000:9090", "::", True),
+        ("c3000:9090", "10.0.0.7", True),
+        ("c3000:9090", "127.0.0.1", False),
+        ("127.0.0.1:9090", "127.0.0.1", True),
+        ("localhost:9090", "::1", True),
+        ("[::1]:9090", "::1", True),
+    ],
+)
+def test_a_socket_bars_the_controller_where_both_would_bind_the_same(address: str, listens: str, hit: bool) -> None:
+    """One on loopback leaves other addresses free."""
+    world = then(placed(3000, address=address), bound(3000, listens, 9090))(PLAIN)
+    assert bool(of(world, "B-NET-04")) is hit
+
+
+def test_a_controllers_own_socket_is_no_stranger() -> None:
+    """It runs: the port is its own."""
+    assert not isinstance(PLAIN.services, Unknown)
+    running = replace(PLAIN, services={**PLAIN.services, NodeId(3000): Running(1, 0.0, None)})
+    assert of(bound(3000, "0.0.0.0", 9090)(running), "B-NET-04") == []
+
+
+def test_hosts_that_were_not_asked_are_told_and_bar_nothing() -> None:
+    """Nor is a process that nobody saw taken for stopped."""
+    assert not isinstance(PLAIN.services, Unknown)
+    bend = bound(3000, "0.0.0.0", 9090)
+    unseen = of(replace(PLAIN, ports=Unknown("not asked")), "B-NET-04")
+    hidden = of(bend(replace(PLAIN, services={**PLAIN.services, NodeId(3000): Unknown("dark")})), "B-NET-04")
+    assert [(found.severity, found.blocks_from) for found in (*unseen, *hidden)] == [(Severity.BLIND_SPOT, NEVER)] * 2
