@@ -130,12 +130,11 @@ def ports_are_free(seen: dict[NodeId, tuple[Listening, ...]], world: World) -> R
         state = _state(world, node.id)
         if node.id not in seen or not isinstance(state, Stopped | Unknown):
             continue
-        if isinstance(state, Unknown):
-            yield Blind(f"the process of controller {int(node.id)}", state.reason)
-            continue
         for port in ports_of_controller(node):
             bound = sorted({entry.address for entry in seen[node.id] if _bars(entry, port, node.address)})
-            if bound:
+            if bound and isinstance(state, Unknown):
+                yield Blind(f"whose port {port.number} of {port.host} is, controller {int(node.id)}'s own?", state.reason)
+            elif bound:
                 yield Hit(port.owner, f"port {port.number} of {port.host}, {port.words}, is in use", ", ".join(bound))
 
 
