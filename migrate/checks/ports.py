@@ -133,7 +133,9 @@ def ports_are_free(seen: dict[NodeId, tuple[Listening, ...]], world: World) -> R
         for port in ports_of_controller(node):
             bound = sorted({entry.address for entry in seen[node.id] if _bars(entry, port, node.address)})
             if bound and isinstance(state, Unknown):
-                yield Blind(f"whose port {port.number} of {port.host} is, controller {int(node.id)}'s own?", state.reason)
+                yield Blind(
+                    f"whose port {port.number} of {port.host} is, controller {int(node.id)}'s own?", state.reason
+                )
             elif bound:
                 yield Hit(port.owner, f"port {port.number} of {port.host}, {port.words}, is in use", ", ".join(bound))
 
@@ -144,12 +146,14 @@ def _state(world: World, node: NodeId) -> ServiceState:
 
 
 def _bars(entry: Listening, port: Port, address: str) -> bool:
-    """Does that socket keep the controller from binding?  One on loopback does only where it binds there, too."""
-    return entry.port == port.number and (not _loopback(entry.address) or _loopback(address.rpartition(":")[0]))
+    """Does that socket keep the controller from binding?  A wildcard always does, one address where it is its own.
 
-
-def _loopback(host: str) -> bool:
+    A name may stand for any address of the host but a loopback one, unless it is localhost.
+    """
+    if entry.port != port.number:
+        return False
+    bound, host = ipaddress.ip_address(entry.address), address.rpartition(":")[0].strip("[]").lower()
     try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
+        return bound.is_unspecified or bound == ipaddress.ip_address(host)
     except ValueError:
-        return host.lower() == "localhost"
+        return bound.is_loopback is (host == "localhost")
