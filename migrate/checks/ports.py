@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from migrate.checks.registry import Blind, Hit, Result, check
 from migrate.checks.sight import controller_ports, inventory
@@ -16,6 +17,9 @@ from migrate.model.ports_seen import Listening
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, ServiceState, Stopped
 from migrate.model.world import World
+
+
+LOCALHOST: Final = ("127.0.0.1", "::1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +152,7 @@ def _state(world: World, node: NodeId) -> ServiceState:
 def _bars(entry: Listening, port: Port, address: str) -> bool:
     """Does that socket keep the controller from binding?  A wildcard always does, one address where it is its own.
 
-    A name may stand for any address of the host but a loopback one, unless it is localhost.
+    A name may stand for any address of the host but a loopback one; localhost is two of those.
     """
     if entry.port != port.number:
         return False
@@ -156,4 +160,4 @@ def _bars(entry: Listening, port: Port, address: str) -> bool:
     try:
         return bound.is_unspecified or bound == ipaddress.ip_address(host)
     except ValueError:
-        return bound.is_loopback is (host == "localhost")
+        return str(bound) in LOCALHOST if host == "localhost" else not bound.is_loopback

@@ -97,6 +97,8 @@ def test_a_file_that_was_not_read_is_a_blind_spot_where_a_controller_is_beside()
         ("127.0.0.1:9090", "127.0.0.1", True),
         ("localhost:9090", "::1", True),
         ("localhost:9090", "10.0.0.7", False),
+        ("localhost:9090", "127.0.1.1", False),
+        ("localhost:9090", "127.0.0.1", True),
         ("127.0.0.1:9090", "127.0.0.2", False),
         ("127.0.0.1:9090", "0.0.0.0", True),
         ("10.0.0.7:9090", "10.0.0.7", True),
