@@ -18,7 +18,6 @@ from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, ServiceState, Stopped
 from migrate.model.world import World
 
-
 LOCALHOST: Final = ("127.0.0.1", "::1")
 
 

@@ -9,8 +9,10 @@ from typing import Any
 from migrate.errors import MigrateError
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
+from migrate.model.launch import Launch
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
+from migrate.model.ports_seen import Listening
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, MigrationZnode, ServiceState, ZookeeperView
 from migrate.model.world import World
 from migrate.observe.sources import Configs
@@ -100,6 +102,14 @@ class KeptSources:
         return (
             dict.fromkeys((node.id for node in self.inventory.brokers), found) if isinstance(found, Unknown) else found
         )
+
+    def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
+        """Nothing was looked at."""
+        return dict.fromkeys(states, Unknown("kept worlds have no command lines"))
+
+    def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:
+        """Nothing was looked at."""
+        return {}
 
     def service_states(self) -> Mapping[NodeId, ServiceState]:
         """The world's."""
