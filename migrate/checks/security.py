@@ -243,14 +243,19 @@ def _not_let_in(about: str, allowed: frozenset[str], callers: list[tuple[str, st
     blocks_from=Stage.MIGRATION_MODE,
 )
 def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
-    """The controllers' principal on the inter-broker listener."""
+    """The controllers' principal on the inter-broker listener.
+
+    The first restart adds a principal that has a name: before it only ANONYMOUS is missed, which a person must add.
+    """
     brokers, controllers = seen
     for node, file in brokers.items():
         if authorizer(file.values):
+            at_first = mode_of(file.values) is Mode.ZOOKEEPER
             callers = [
                 (f"controller {other}", principal)
                 for other, entry in controllers.items()
                 for principal in controller_principals(entry, file)
+                if not at_first or principal == ANONYMOUS or isinstance(principal, Blind)
             ]
             yield from _not_let_in(f"broker {node}: {file.path}", super_users(file.values), callers)
 
