@@ -9,6 +9,7 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     availability,
     config,
     directories,
+    logins,
     malformed,
     migration,
     network,

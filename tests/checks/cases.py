@@ -25,6 +25,7 @@ from migrate.model.views import (
 )
 from migrate.model.znodes import ZnodeAcl, ZnodePart, ZookeeperSession
 from tests.checks.bends import (
+    CALLED_BACK,
     DIFF,
     FLAG,
     IDLE,
@@ -38,9 +39,11 @@ from tests.checks.bends import (
     accepting,
     acls,
     answers,
+    called_back,
     column,
     directory,
     endpoints,
+    login,
     malformed,
     metadata,
     metadata_apart,
@@ -250,6 +253,7 @@ DIRECTORIES = (
     Case("W-DIR-14", ZK, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "stray"))),
     Case("W-DIR-18", ZK, "/data/b0/d0", directory(0, 0, oddities=("link, not followed: x",))),
 )
+CALLED_BACK_WRONGLY = then(CALLED_BACK, called_back(3000, "mistyped"))
 SECURITY = (
     Case("B-SEC-01", PREPARED, "controller 3001", values(3001, authorizer__class__name=None)),
     Case(
@@ -310,6 +314,11 @@ SECURITY = (
             sasl__mechanism__inter__broker__protocol="PLAIN",
         ),
     ),
+    Case("B-SEC-16", PREPARED, "broker 1", then(SECURED, values(1, sasl__mechanism__controller__protocol=None))),
+    Case("B-SEC-17", PREPARED, "controller 3000", then(SECURED, login(1, "broker", "mistyped")), "broker's password"),
+    Case("B-SEC-17", PREPARED, "controller 3001", then(SECURED, login(2, "stranger", "x")), "unknown broker"),
+    Case("B-SEC-17", PREPARED, "broker 2", CALLED_BACK_WRONGLY, "controller's password"),
+    Case("W-SEC-18", ZK, "ZooKeeper's ACLs", acls({"/config": (OPEN_READ, ZnodeAcl(31, "sasl", "kafka"))})),
 )
 NETWORK = (
     Case("B-NET-01", PRE, "broker 1", metadata(brokers=(0, 1))),
