@@ -10,15 +10,14 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.config import Configs, inter_broker_listener, protocols
-from migrate.checks.phase import Mode, mode_of
 from migrate.checks.registry import ALWAYS, UNTIL_FINALIZED, Blind, Hit, Result, check
-from migrate.checks.security import EXTERNAL, JAAS, controller_listener
+from migrate.checks.security import EXTERNAL, JAAS, after_first_restart, controller_listener
 from migrate.checks.sight import both, broker_configs, controller_configs, readable_zookeeper
 from migrate.checks.zookeeper_access import closed
 from migrate.model.findings import CodeDoc
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import ConfigFile, ZookeeperView
+from migrate.model.views import ZookeeperView
 from migrate.model.world import World
 
 CONTROLLER_MECHANISM: Final = "sasl.mechanism.controller.protocol"
@@ -34,14 +33,6 @@ def options(jaas: str) -> dict[str, str]:
         found["name"]: next(text for text in (found["double"], found["single"], found["bare"]) if text is not None)
         for found in OPTION.finditer(jaas)
     }
-
-
-def after_first_restart(file: ConfigFile, world: World) -> Mapping[str, str]:
-    """A broker's values once it was restarted: what the inventory adds is in them."""
-    added = world.inventory.broker_properties
-    if added is None or mode_of(file.values) is not Mode.ZOOKEEPER:
-        return file.values
-    return {**file.values, **added.values}
 
 
 def jaas_key(listener: str, mechanism: str) -> str:

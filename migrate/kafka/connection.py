@@ -37,6 +37,7 @@ from migrate.protocol.messages import API_VERSIONS, Api, decode_response, encode
 
 CLIENT_ID: Final = "kraft-migrate"
 SOFTWARE_VERSION: Final = "0.1.0"  # Kafka accepts letters, digits, dots and dashes (ApiVersionsRequest)
+TLS_ALERT: Final = 0x1503  # how an alert of a TLS listener begins
 _PART: Final = 1 << 20
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _NO_RIGHT: Final = (Code.CLUSTER_AUTHORIZATION_FAILED, Code.TOPIC_AUTHORIZATION_FAILED)
@@ -161,7 +162,8 @@ class Connection:
     def _receive(self, api: Api, deadline: float) -> bytes:
         size = int.from_bytes(self._exactly(4, api, deadline), "big", signed=True)
         if not 4 <= size <= self._limits.answer_bytes:
-            raise AnswerBroken(f"the answer to {api.name} says it has {size} bytes", where=self.address)
+            why = "it speaks TLS, and was asked in clear" if size >> 16 == TLS_ALERT else ""
+            raise AnswerBroken(f"the answer to {api.name} says it has {size} bytes", where=self.address, why=why)
         return bytes(self._exactly(size, api, deadline))
 
     def _exactly(self, size: int, api: Api, deadline: float) -> bytearray:

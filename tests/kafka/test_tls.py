@@ -9,7 +9,15 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import AccessRefused, ConnectionClosed, MigrateError, Retryable, StoreUnreadable, TlsRefused
+from migrate.errors import (
+    AccessRefused,
+    AnswerBroken,
+    ConnectionClosed,
+    MigrateError,
+    Retryable,
+    StoreUnreadable,
+    TlsRefused,
+)
 from migrate.kafka.connection import Connection, Limits
 from migrate.kafka.tls import tls_context
 from migrate.model.inventory import Access, Store
@@ -98,6 +106,24 @@ def test_a_listener_in_clear_is_told(pki: Pki, said: bytes) -> None:
         thread.join()
     assert "does not speak TLS" in f"{caught.value} {caught.value.why}"
     assert isinstance(caught.value, TlsRefused if said else ConnectionClosed)
+
+
+def test_a_listener_with_tls_that_is_asked_in_clear_is_told() -> None:
+    """Java answers with an alert, whose first bytes look like a size."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            client, _ = server.accept()
+            with client:
+                client.recv(10_000)
+                client.sendall(bytes.fromhex("15030300020250"))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(AnswerBroken) as caught:
+            ask(f"127.0.0.1:{server.getsockname()[1]}", Access())
+        thread.join()
+    assert caught.value.why == "it speaks TLS, and was asked in clear"
 
 
 def refused(address: str, access: Access) -> str:
