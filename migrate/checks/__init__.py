@@ -11,6 +11,7 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     config_words,
     directories,
     launch,
+    logins,
     malformed,
     migration,
     network,

@@ -62,11 +62,19 @@ def caller(values: Mapping[str, str], listener: str, protocol: str, mechanism_ke
     return "User:" + next(part for part in found.groups() if part is not None)
 
 
-def broker_principal(broker: ConfigFile, controller: ConfigFile) -> str | Blind:
-    """As whom a broker calls the controllers."""
+def after_first_restart(file: ConfigFile, world: World) -> Mapping[str, str]:
+    """A broker's values once it was restarted: what the inventory adds is in them."""
+    added = world.inventory.broker_properties
+    if added is None or mode_of(file.values) is not Mode.ZOOKEEPER:
+        return file.values
+    return {**file.values, **added.values}
+
+
+def principal_to(controller: ConfigFile, values: Mapping[str, str]) -> str | Blind:
+    """As whom a node with these values calls that controller."""
     listener = controller_listener(controller.values)
     protocol = protocols(controller.values).get(listener.upper(), "PLAINTEXT")
-    return caller(broker.values, listener, protocol, "sasl.mechanism.controller.protocol")
+    return caller(values, listener, protocol, "sasl.mechanism.controller.protocol")
 
 
 def controller_principals(controller: ConfigFile, broker: ConfigFile) -> Iterator[str | Blind]:
@@ -213,8 +221,9 @@ def controllers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
         if not authorizer(file.values):
             continue
         about = f"controller {node}: {file.path}"
-        callers = [(f"broker {other}", broker_principal(entry, file)) for other, entry in brokers.items()]
-        callers += [(f"controller {other}", broker_principal(entry, file)) for other, entry in controllers.items()]
+        late = {other: after_first_restart(entry, world) for other, entry in brokers.items()}
+        callers = [(f"broker {other}", principal_to(file, values)) for other, values in late.items()]
+        callers += [(f"controller {other}", principal_to(file, entry.values)) for other, entry in controllers.items()]
         yield from _not_let_in(about, super_users(file.values), callers)
 
 
@@ -243,14 +252,19 @@ def _not_let_in(about: str, allowed: frozenset[str], callers: list[tuple[str, st
     blocks_from=Stage.MIGRATION_MODE,
 )
 def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
-    """The controllers' principal on the inter-broker listener."""
+    """The controllers' principal on the inter-broker listener.
+
+    The first restart adds a principal that has a name: before it only ANONYMOUS is missed, which a person must add.
+    """
     brokers, controllers = seen
     for node, file in brokers.items():
         if authorizer(file.values):
+            at_first = mode_of(file.values) is Mode.ZOOKEEPER
             callers = [
                 (f"controller {other}", principal)
                 for other, entry in controllers.items()
                 for principal in controller_principals(entry, file)
+                if not at_first or principal == ANONYMOUS or isinstance(principal, Blind)
             ]
             yield from _not_let_in(f"broker {node}: {file.path}", super_users(file.values), callers)
 

@@ -51,6 +51,7 @@ class DemoOptions:
     keep: bool
     load: bool
     executor: str = "supervisor"
+    secured: bool = False
 
 
 class Demo:
@@ -61,7 +62,7 @@ class Demo:
     def __init__(self, options: DemoOptions, lines: ProgressLines) -> None:
         self._options = options
         self._lines = lines
-        shape = replace(self.shape, ssh=options.executor == "ssh")
+        shape = replace(self.shape, ssh=options.executor == "ssh", secured=options.secured)
         self._lab = Lab.create(options.directory, shape, kafka_home=options.kafka_home, progress=lines.say)
         require_executor(self._lab, options.executor)
         self._folder = pathlib.Path(self._lab.topology.directory)

@@ -21,6 +21,28 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+def secured_option(command: F) -> F:
+    """`--secured`."""
+    return click.option(
+        "--secured",
+        is_flag=True,
+        help="SASL_SSL on every listener, a principal each for brokers, controllers and this tool, ZooKeeper with SASL "
+        "and ACLs; a lab has it from the start.",
+    )(command)
+
+
+def require_secured(found: Lab, wanted: bool) -> None:
+    """Refuse to take a lab that was made in clear for a secured one."""
+    from migrate.errors import FaultRefused
+
+    if wanted and not found.topology.secured:
+        raise FaultRefused(
+            "this lab was made without --secured",
+            where=found.topology.directory,
+            next_step="make another in an empty folder",
+        )
+
+
 def kafka_home_option(command: F) -> F:
     """`--kafka-home DIR`."""
     return click.option(
@@ -85,7 +107,8 @@ for group in (break_, mend):
     help="Put a proxy between the brokers and the controllers, for `lab break link`; a lab has it from the start.",
 )
 @executor_option
-def up(directory: pathlib.Path, kafka_home: str | None, proxy: bool, executor: str) -> int:
+@secured_option
+def up(directory: pathlib.Path, kafka_home: str | None, proxy: bool, executor: str, secured: bool) -> int:
     """Make the lab, or start what of it does not run.
 
     What runs is adopted.  Interrupted, the same command goes on.
@@ -96,12 +119,13 @@ def up(directory: pathlib.Path, kafka_home: str | None, proxy: bool, executor: s
     from migrate.lab.topology import Shape
 
     lines = ProgressLines()
-    found = Lab.create(directory, Shape(proxied=proxy, ssh=executor == "ssh"), kafka_home, lines.say)
+    found = Lab.create(directory, Shape(proxied=proxy, ssh=executor == "ssh", secured=secured), kafka_home, lines.say)
     if proxy and not found.topology.proxied:
         raise FaultRefused(
             "this lab was made without a proxy", where=str(directory), next_step="make another in an empty folder"
         )
     require_executor(found, executor)
+    require_secured(found, secured)
     with no_run_goes_on(found):
         found.up(lines.say)
     click.echo(f"inventory: {found.inventory_path}")
@@ -181,6 +205,7 @@ def down(directory: pathlib.Path) -> int:
     help="Another story: a KRaft cluster with one log directory a broker gets three each, one broker at a time.",
 )
 @executor_option
+@secured_option
 @click.option("--keep", is_flag=True, help="Leave the cluster running at the end.")
 @click.option("--load/--no-load", default=True, help="Write and read all the time.", show_default=True)
 def demo(
@@ -190,6 +215,7 @@ def demo(
     rollback_from: str | None,
     directories: bool,
     executor: str,
+    secured: bool,
     keep: bool,
     load: bool,
 ) -> int:
@@ -207,6 +233,8 @@ def demo(
     if directories:
         if until != Stage.CLEANUP.label or rollback_from is not None:
             raise UsageWrong("--directories is a story of its own: it takes neither --until nor --rollback-from")
+        if secured:
+            raise UsageWrong("--secured is about a migration: --directories begins with a KRaft cluster")
         from migrate.cli.directory_demo import story as directory_story
 
         options = DemoOptions(directory, kafka_home, Stage.DIRECTORIES, keep, load, executor)
@@ -214,7 +242,7 @@ def demo(
     stage = next((one for one in MIGRATION if one.label == until), None)
     if stage is None:
         raise UsageWrong(f"there is no stage {until!r}: {', '.join(one.label for one in MIGRATION)}")
-    options = DemoOptions(directory, kafka_home, stage, keep, load, executor)
+    options = DemoOptions(directory, kafka_home, stage, keep, load, executor, secured)
     if rollback_from is not None:
         from migrate.cli.rollback_demo import story
 
@@ -228,7 +256,7 @@ def as_text(status: LabStatus) -> str:
         f"lab in {status.directory}",
         f"  inventory  {status.inventory}",
         f"  zookeeper  {status.zookeeper or 'none: KRaft from its first start'}",
-        f"  clients    {status.bootstrap} (SASL_PLAINTEXT, PLAIN, user admin)",
+        f"  clients    {status.bootstrap} ({status.protocol}, PLAIN, user admin)",
         "",
         f"  {'process':<18}{'state':<10}{'pid':>8}{'MB':>6}  {'ports':<14}mode",
     ]

@@ -69,6 +69,8 @@ from migrate.errors.kafka import (
     NotLeader,
     OtherCluster,
     StaleBrokerEpoch,
+    StoreUnreadable,
+    TlsRefused,
 )
 from migrate.errors.lab import (
     FaultRefused,
@@ -262,6 +264,8 @@ __all__ = [
     "SparkGone",
     "StaleBrokerEpoch",
     "StorageNotFormatted",
+    "StoreUnreadable",
+    "TlsRefused",
     "TransactionsMissing",
     "TreeDigestDiffers",
     "UnknownCode",

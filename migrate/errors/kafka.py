@@ -44,7 +44,7 @@ class AccessUnsupported(InputError):
     """A security protocol or mechanism that this release does not speak."""
 
     id = "E-KAFKA-06"
-    hint = "give a listener with PLAINTEXT or SASL_PLAINTEXT and mechanism PLAIN"
+    hint = "give a listener with PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL; SASL by PLAIN or SCRAM"
 
 
 class NoActiveController(WorldError, Retryable):
@@ -101,3 +101,17 @@ class MetadataBehind(WorldError, Retryable):
 
     id = "E-KAFKA-14"
     hint = "see that a majority of the controllers runs: the active one writes twice a second"
+
+
+class TlsRefused(WorldError):
+    """No TLS session came about: one side does not accept the other's certificate, or one of them speaks no TLS."""
+
+    id = "E-KAFKA-15"
+    hint = "compare truststore, keystore and address of the inventory with the listener's certificate"
+
+
+class StoreUnreadable(InputError):
+    """A truststore or keystore cannot be used: missing, another format or password, no certificate or key in it."""
+
+    id = "E-KAFKA-16"
+    hint = "name the store's path, type (PEM, PKCS12, JKS) and the file of its password as they are"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from migrate.kafka.secret_files import read_secret
+from migrate.kafka.stores import authorities, identity
 from migrate.model.inventory import Access, Inventory
 
 
@@ -12,10 +13,11 @@ def bootstrap_servers(inventory: Inventory) -> str:
 
 
 def client_config(bootstrap: str, access: Access) -> dict[str, str | int | float | bool]:
-    """The settings of librdkafka that reach the listener; the password is in them: never log or show them.
+    """The settings of librdkafka that reach the listener; passwords and keys are in them: never log or show them.
 
     Raises:
         SecretUnreadable: the password's file.
+        StoreUnreadable: truststore or keystore.
     """
     settings: dict[str, str | int | float | bool] = {
         "bootstrap.servers": bootstrap,
@@ -27,4 +29,12 @@ def client_config(bootstrap: str, access: Access) -> dict[str, str | int | float
         settings["sasl.username"] = access.username
         if access.password is not None:
             settings["sasl.password"] = read_secret(access.password)
+    if access.is_tls:
+        settings["ssl.endpoint.identification.algorithm"] = "https"
+        if access.truststore is not None:
+            settings["ssl.ca.pem"] = authorities(access.truststore).decode("ascii")
+        if access.keystore is not None:
+            who = identity(access.keystore)
+            settings["ssl.certificate.pem"] = who.certificates.decode("ascii")
+            settings["ssl.key.pem"] = who.key.decode("ascii")
     return settings

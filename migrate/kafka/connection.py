@@ -6,8 +6,10 @@ nobody waits for any more.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import socket
+import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,18 +24,22 @@ from migrate.errors import (
     ConnectionClosed,
     DecodeError,
     KafkaRefused,
+    MigrateError,
     NodeUnreachable,
 )
 from migrate.kafka import codes
 from migrate.kafka.codes import Code
 from migrate.kafka.sasl import authenticate
+from migrate.kafka.tls import handshake, last_word, tls_context, tls_error
 from migrate.model.inventory import Access
 from migrate.protocol.fields import Values
 from migrate.protocol.messages import API_VERSIONS, Api, decode_response, encode_request
 
 CLIENT_ID: Final = "kraft-migrate"
 SOFTWARE_VERSION: Final = "0.1.0"  # Kafka accepts letters, digits, dots and dashes (ApiVersionsRequest)
+TLS_ALERT: Final = 0x1503  # how an alert of a TLS listener begins
 _PART: Final = 1 << 20
+PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 _NO_RIGHT: Final = (Code.CLUSTER_AUTHORIZATION_FAILED, Code.TOPIC_AUTHORIZATION_FAILED)
 
 
@@ -57,7 +63,7 @@ class Connection:
 
         Raises:
             NodeUnreachable, ConnectionClosed, AnswerTimeout: Retryable.
-            AnswerBroken, AccessRefused, AccessUnsupported, SecretUnreadable: not.
+            AnswerBroken, AccessRefused, AccessUnsupported, TlsRefused, StoreUnreadable, SecretUnreadable: not.
         """
         self.address = address
         self._limits = limits
@@ -151,12 +157,13 @@ class Connection:
         except TimeoutError as error:
             raise AnswerTimeout(f"{api.name} could not be sent in time", where=self.address) from error
         except OSError as error:
-            raise self._closed(api) from error
+            raise self._broken(error, api) from error
 
     def _receive(self, api: Api, deadline: float) -> bytes:
         size = int.from_bytes(self._exactly(4, api, deadline), "big", signed=True)
         if not 4 <= size <= self._limits.answer_bytes:
-            raise AnswerBroken(f"the answer to {api.name} says it has {size} bytes", where=self.address)
+            why = "it speaks TLS, and was asked in clear" if size >> 16 == TLS_ALERT else ""
+            raise AnswerBroken(f"the answer to {api.name} says it has {size} bytes", where=self.address, why=why)
         return bytes(self._exactly(size, api, deadline))
 
     def _exactly(self, size: int, api: Api, deadline: float) -> bytearray:
@@ -171,27 +178,45 @@ class Connection:
             except TimeoutError:
                 continue
             except OSError as error:
-                raise self._closed(api) from error
+                raise self._broken(error, api) from error
             if not part:
                 raise self._closed(api)
             found += part
         return found
 
+    def _broken(self, error: OSError, api: Api) -> MigrateError:
+        """TLS 1.3 tells only with the first answer that a client's certificate is refused: its last word is read."""
+        if isinstance(self._socket, ssl.SSLSocket):
+            if not isinstance(error, ssl.SSLError):
+                with contextlib.suppress(TimeoutError):
+                    error = last_word(self._socket) or error
+            if isinstance(error, ssl.SSLError) and not isinstance(error, ssl.SSLEOFError):
+                return tls_error(error, self.address)
+        return self._closed(api)
+
     def _closed(self, api: Api) -> ConnectionClosed:
-        return ConnectionClosed(f"the connection was closed instead of an answer to {api.name}", where=self.address)
+        text = f"the connection was closed instead of an answer to {api.name}"
+        tls = isinstance(self._socket, ssl.SSLSocket)
+        why = "a listener that wants another certificate of its clients (ssl.client.auth) does so" if tls else ""
+        return ConnectionClosed(text, where=self.address, why=why)
 
 
 def _open(address: str, access: Access, limits: Limits) -> socket.socket:
-    """A connected socket.  TLS will wrap it here: SSL and SASL_SSL differ in nothing else."""
-    if access.protocol not in ("PLAINTEXT", "SASL_PLAINTEXT"):
-        raise AccessUnsupported(f"security protocol {access.protocol!r} is not spoken yet", where=address)
+    """A connected socket, with TLS on it where the protocol says so."""
+    if access.protocol not in PROTOCOLS:
+        raise AccessUnsupported(f"security protocol {access.protocol!r} is not spoken", where=address)
     host, colon, port = address.rpartition(":")
     if not colon or not host or not port.isascii() or not port.isdigit():
         raise AccessUnsupported(f"{address!r} is no host:port", where=address)
+    host = host.strip("[]")
+    context = tls_context(access.truststore, access.keystore) if access.is_tls else None
     try:
-        found = socket.create_connection((host.strip("[]"), int(port)), timeout=limits.connect_seconds)
+        found = socket.create_connection((host, int(port)), timeout=limits.connect_seconds)
         found.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     except (OSError, OverflowError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or str(error)
         raise NodeUnreachable(f"no connection: {reason}", where=address) from error
-    return found
+    if context is None:
+        return found
+    found.settimeout(limits.answer_seconds)
+    return handshake(found, host, address, context)

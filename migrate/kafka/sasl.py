@@ -1,17 +1,19 @@
 """SASL on a fresh connection (KIP-43, KIP-152): handshake, then the mechanism's tokens.
 
-PLAIN is spoken.  A further mechanism is one more entry of `MECHANISMS`: a generator that yields the client's tokens
-and is sent the server's.
+PLAIN and SCRAM are spoken.  A further mechanism is one more entry of `MECHANISMS`: a generator that yields the client's
+tokens and is sent the server's.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from functools import partial
 from typing import Final, Protocol
 
 from migrate.errors import AccessRefused, AccessUnsupported
 from migrate.kafka import codes
 from migrate.kafka.codes import Code
+from migrate.kafka.scram import HASHES, ScramBroken, scram
 from migrate.kafka.secret_files import read_secret
 from migrate.model.inventory import Access
 from migrate.protocol.fields import Values
@@ -29,14 +31,26 @@ class Exchange(Protocol):
         """The answer's body."""
 
 
+def _password(access: Access) -> str:
+    if access.password is None:
+        raise AccessUnsupported(f"{access.mechanism} needs the password's file", where=access.username)
+    return read_secret(access.password)
+
+
 def plain(access: Access) -> Tokens:
     """RFC 4616: no authorization id, user, password."""
-    if access.password is None:
-        raise AccessUnsupported("PLAIN needs the password's file", where=access.username)
-    yield b"\0".join((b"", access.username.encode(), read_secret(access.password).encode()))
+    yield b"\0".join((b"", access.username.encode(), _password(access).encode()))
 
 
-MECHANISMS: Final[Mapping[str, Callable[[Access], Tokens]]] = {"PLAIN": plain}
+def salted(mechanism: str, access: Access) -> Tokens:
+    """RFC 5802: neither side tells the other the password."""
+    yield from scram(mechanism, access.username, _password(access))
+
+
+MECHANISMS: Final[Mapping[str, Callable[[Access], Tokens]]] = {
+    "PLAIN": plain,
+    **{mechanism: partial(salted, mechanism) for mechanism in HASHES},
+}
 
 
 def authenticate(exchange: Exchange, access: Access, where: str) -> None:
@@ -67,3 +81,5 @@ def authenticate(exchange: Exchange, access: Access, where: str) -> None:
             token = tokens.send(answer["authBytes"])
         except StopIteration:
             return
+        except ScramBroken as error:
+            raise AccessRefused(f"{access.mechanism} with the listener failed: {error}", where=where) from None

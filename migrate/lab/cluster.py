@@ -22,7 +22,7 @@ from migrate.java.archive import archive_options
 from migrate.java.cache import Progress, silent
 from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
-from migrate.lab import ready, saved, ssh_access
+from migrate.lab import ready, saved, secured, ssh_access
 from migrate.lab import topology as topologies
 from migrate.lab.configure import LOG4J, TOOL_LOG4J, broker_file, process_specs, zookeeper_file
 from migrate.lab.inventory import inventory_of, make_secrets, write_inventory
@@ -207,6 +207,8 @@ class Lab:
         if kafka_home is not None or not self._is_described():
             self._describe_processes(kafka_home, progress)
         passwords = make_secrets(self.topology)
+        if self.topology.secured:
+            secured.make_stores(self.topology, passwords)
         wanted = {
             "log4j.properties": LOG4J,
             "tool-log4j.properties": TOOL_LOG4J,
@@ -230,6 +232,8 @@ class Lab:
             return kraft_files(self.topology, passwords)
         brokers = self.topology.brokers
         found = {f"{node.name}.properties": broker_file(self.topology, node, passwords) for node in brokers}
+        if self.topology.secured:
+            found |= secured.added_files(self.topology, passwords) | secured.jaas_files(self.topology, passwords)
         return {"zookeeper.properties": zookeeper_file(self.topology), **found}
 
     def _is_described(self) -> bool:

@@ -12,12 +12,12 @@ from migrate.hosts.process_spec import ProcessSpec
 from migrate.java.find import Java
 from migrate.java.jars import KafkaJars
 from migrate.java.run import java_argv
+from migrate.lab.secured import ADMIN, listener_lines, login_option, rights_line
 from migrate.lab.topology import CLIENT, HOST, INTERNAL, ZOOKEEPER, LabBroker, LabController, Topology
 
 ZOOKEEPER_MAIN: Final = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
 KAFKA_MAIN: Final = "kafka.Kafka"
 STORAGE_MAIN: Final = "kafka.tools.StorageTool"
-ADMIN: Final = "admin"
 # principals that hold no right but what the seed's ACLs give them
 USERS: Final = ("alice", "bob", "carol")
 
@@ -41,6 +41,7 @@ log4j.logger.kafka.coordinator=WARN
 log4j.logger.state.change.logger=WARN
 log4j.logger.org.apache.zookeeper=WARN
 """
+ZOOKEEPER_SASL: Final = "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n"
 TOOL_LOG4J: Final = """\
 log4j.rootLogger=WARN, stderr
 log4j.appender.stderr=org.apache.log4j.ConsoleAppender
@@ -62,12 +63,17 @@ maxClientCnxns=0
 preAllocSize=1024
 admin.enableServer=false
 4lw.commands.whitelist=ruok,srvr,stat,mntr
-"""
+{ZOOKEEPER_SASL if topology.secured else ""}"""
 
 
 def broker_file(topology: Topology, broker: LabBroker, passwords: dict[str, str]) -> str:
     """A ZooKeeper-mode broker's server.properties (pure).  `passwords`: `encoder`, `tokens`, one of each user."""
-    users = " ".join(f'user_{name}="{passwords[name]}"' for name in (ADMIN, *USERS))
+    if topology.secured:
+        listeners, admitted = listener_lines(topology, broker, passwords, (ADMIN, *USERS)), rights_line()
+        rights = "brokers and the administrator; the migration adds the controllers"
+    else:
+        listeners, admitted = _listeners(broker, passwords), f"User:ANONYMOUS;User:{ADMIN}"
+        rights = f"whoever comes over {INTERNAL} has no name, and is a broker or a controller"
     return f"""\
 # Broker {broker.id} of the lab, in ZooKeeper mode.
 # The migration edits this file in place; comments, order and unknown keys stay as they are.
@@ -78,16 +84,10 @@ inter.broker.protocol.version=3.9
 zookeeper.connect={topology.zookeeper}
 zookeeper.session.timeout.ms=6000
 
-# -- listeners: brokers among themselves in clear text, clients with a password
-listeners={INTERNAL}://{HOST}:{broker.internal_port},{CLIENT}://{HOST}:{broker.client_port}
-listener.security.protocol.map={INTERNAL}:PLAINTEXT,{CLIENT}:SASL_PLAINTEXT
-inter.broker.listener.name={INTERNAL}
-listener.name.client.sasl.enabled.mechanisms=PLAIN
-listener.name.client.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required {users};
-
-# -- rights: whoever comes over {INTERNAL} has no name, and is a broker or a controller
+{listeners}
+# -- rights: {rights}
 authorizer.class.name=kafka.security.authorizer.AclAuthorizer
-super.users=User:ANONYMOUS;User:{ADMIN}
+super.users={admitted}
 allow.everyone.if.no.acl.found=false
 password.encoder.secret={passwords["encoder"]}
 delegation.token.secret.key={passwords["tokens"]}
@@ -119,6 +119,18 @@ metadata.log.max.record.bytes.between.snapshots=20000
 """
 
 
+def _listeners(broker: LabBroker, passwords: dict[str, str]) -> str:
+    users = " ".join(f'user_{name}="{passwords[name]}"' for name in (ADMIN, *USERS))
+    return f"""\
+# -- listeners: brokers among themselves in clear text, clients with a password
+listeners={INTERNAL}://{HOST}:{broker.internal_port},{CLIENT}://{HOST}:{broker.client_port}
+listener.security.protocol.map={INTERNAL}:PLAINTEXT,{CLIENT}:SASL_PLAINTEXT
+inter.broker.listener.name={INTERNAL}
+listener.name.client.sasl.enabled.mechanisms=PLAIN
+listener.name.client.plain.sasl.jaas.config=org.apache.kafka.common.security.plain.PlainLoginModule required {users};
+"""
+
+
 def jmx_options(port: int) -> tuple[str, ...]:
     """JMX on that loopback port, for whoever is on the host (pure)."""
     name = "com.sun.management.jmxremote"
@@ -138,6 +150,7 @@ def process_specs(
         options = (
             *jmx.get(name, ()),
             *archive_options,
+            *((login_option(topology, name),) if topology.secured else ()),
             *((f"-Djdk.net.hosts.file={topology.hosts_file(name)}",) if topology.proxied else ()),
             f"-Xmx{heap}",
             f"-Dlab.log={topology.log(name)}",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import secrets
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from migrate.hosts.files import replace_file
-from migrate.lab.configure import ADMIN, USERS
+from migrate.lab import secured
+from migrate.lab.configure import USERS
+from migrate.lab.secured import ADMIN
 from migrate.lab.ssh_access import HOST_NAME, options, unit_of
 from migrate.lab.topology import CONTROLLER, HOST, Topology
 from migrate.model.ids import NodeId
@@ -29,7 +32,7 @@ def make_secrets(topology: Topology) -> dict[str, str]:
     """The lab's secrets, made on the first call and kept; files of mode 0600."""
     secret_path(topology, "").mkdir(mode=0o700, parents=True, exist_ok=True)
     found: dict[str, str] = {}
-    for name in SECRETS:
+    for name in (*SECRETS, *(secured.SECRETS if topology.secured else ())):
         path = secret_path(topology, name)
         if not path.exists():
             replace_file(str(path), (secrets.token_urlsafe(18) + "\n").encode())
@@ -37,11 +40,22 @@ def make_secrets(topology: Topology) -> dict[str, str]:
     return found
 
 
+def client_access(topology: Topology) -> Access:
+    """The CLIENT listener, as the administrator."""
+    if topology.secured:
+        return secured.access(topology)
+    return Access("SASL_PLAINTEXT", "PLAIN", ADMIN, SecretFile(str(secret_path(topology, ADMIN))))
+
+
+def inner_access(topology: Topology) -> Access:
+    """The listeners of brokers and controllers among themselves."""
+    return secured.access(topology) if topology.secured else Access()
+
+
 def inventory_of(topology: Topology) -> Inventory:
-    """The lab as any cluster is described (pure)."""
+    """The lab as any cluster is described."""
     on_hosts = topology.ssh_port > 0
-    password = SecretFile(str(secret_path(topology, ADMIN)))
-    return Inventory(
+    inventory = Inventory(
         name="lab",
         path=str(topology.inventory),
         zookeeper=topology.zookeeper,
@@ -68,12 +82,20 @@ def inventory_of(topology: Topology) -> Inventory:
             for controller in topology.controllers
         ),
         controller_listener=CONTROLLER,
-        broker_access=Access("SASL_PLAINTEXT", "PLAIN", ADMIN, password),
-        controller_access=Access(),
+        broker_access=client_access(topology),
+        controller_access=inner_access(topology),
         password_encoder_secret=SecretFile(str(secret_path(topology, ENCODER))),
         executor="ssh" if on_hosts else "supervisor",
         executor_options=options(topology) if on_hosts else {"state": str(topology.processes)},
         runs=str(topology.folder("runs")),
+    )
+    if not topology.secured:
+        return inventory
+    return replace(
+        inventory,
+        zookeeper_login=secured.login(topology),
+        broker_properties=secured.properties(topology, secured.BROKER),
+        controller_properties=secured.properties(topology, secured.CONTROLLERS),
     )
 
 

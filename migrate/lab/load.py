@@ -40,7 +40,7 @@ from migrate.hosts.supervisor import Supervisor
 from migrate.kafka.admin import bootstrap_servers, client_config
 from migrate.lab.load_history import TAG_BYTES, LoadTopic
 from migrate.lab.load_watch import append_lines
-from migrate.model.inventory import Access, Inventory, SecretFile
+from migrate.model.inventory import Access, Inventory, SecretFile, Store
 from migrate.model.outcome import Unknown
 from migrate.model.views import Running, ServiceState, Stopped
 
@@ -66,15 +66,17 @@ class LoadSettings:
     def text(self) -> str:
         """The content of `settings.json`."""
         password = self.access.password.path if self.access.password else None
-        access = [self.access.protocol, self.access.mechanism, self.access.username, password]
+        trusted = None if self.access.truststore is None else [self.access.truststore.path, self.access.truststore.kind]
+        access = [self.access.protocol, self.access.mechanism, self.access.username, password, trusted]
         return json.dumps({"bootstrap": self.bootstrap, "access": access, "topics": self.topics, "rate": self.rate})
 
     @classmethod
     def parse(cls, text: str) -> LoadSettings:
         """The settings in such a file."""
         data = json.loads(text)
-        protocol, mechanism, username, password = data["access"]
-        access = Access(protocol, mechanism, username, SecretFile(password) if password else None)
+        protocol, mechanism, username, password, *rest = data["access"]
+        trusted = Store(*rest[0]) if rest and rest[0] else None
+        access = Access(protocol, mechanism, username, SecretFile(password) if password else None, trusted)
         return cls(data["bootstrap"], access, tuple(data["topics"]), float(data["rate"]))
 
 

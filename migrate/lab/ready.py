@@ -12,15 +12,14 @@ from migrate.errors import LabNotReady, MigrateError
 from migrate.hosts.supervisor import Supervisor
 from migrate.kafka.broker import metadata
 from migrate.kafka.connection import Connection
+from migrate.lab.inventory import inner_access
 from migrate.lab.topology import HOST, LabBroker, Topology
-from migrate.model.inventory import Access
 from migrate.model.views import MetadataAnswer, Stopped
 
 POLL_SECONDS: Final = 0.1
 PATIENCE_SECONDS: Final = 120.0
 LOOKED_AT: Final = 200
 LAST_LINES: Final = 5
-PLAIN: Final = Access()
 _never: Final = threading.Event()
 
 
@@ -65,10 +64,10 @@ def port_answers(port: int) -> str:
         return f"nothing listens on port {port}"
 
 
-def ask(broker: LabBroker) -> MetadataAnswer | str:
+def ask(topology: Topology, broker: LabBroker) -> MetadataAnswer | str:
     """One broker's Metadata answer on its INTERNAL listener, or why there is none."""
     try:
-        with Connection(f"{HOST}:{broker.internal_port}", PLAIN) as connection:
+        with Connection(f"{HOST}:{broker.internal_port}", inner_access(topology)) as connection:
             return metadata(connection)
     except MigrateError as error:
         return f"{broker.name}: {error.what}"
@@ -78,7 +77,7 @@ def brokers_agree(topology: Topology) -> str:
     """Does every broker see all brokers, and every partition whole?  "" if so, else what is missing."""
     expected = tuple(broker.id for broker in topology.brokers)
     for broker in topology.brokers:
-        answer = ask(broker)
+        answer = ask(topology, broker)
         if isinstance(answer, str):
             return answer
         if answer.brokers != expected:

@@ -37,8 +37,8 @@ from migrate.kafka.admin import bootstrap_servers, client_config
 from migrate.kafka.connection import Connection
 from migrate.kafka.secret_files import read_secret
 from migrate.lab import seed_data as data
-from migrate.lab.inventory import KEYSTORE, inventory_of, secret_path
-from migrate.lab.ready import PLAIN, brokers_agree, wait_until
+from migrate.lab.inventory import KEYSTORE, inner_access, inventory_of, secret_path
+from migrate.lab.ready import brokers_agree, wait_until
 from migrate.lab.tokens import create_tokens
 from migrate.lab.topology import HOST, Topology
 from migrate.model.inventory import SecretFile
@@ -162,11 +162,11 @@ def alter_configs(
         }
         asked = ports.get(name if kind == "broker" else "", port or topology.brokers[0].internal_port)
         what = f"configuration {', '.join(values)} of {kind} {name!r}"
-        wait_until(f"setting {what}", partial(_set_config, asked, resource, what), watched, names)
+        wait_until(f"setting {what}", partial(_set_config, topology, asked, resource, what), watched, names)
 
 
-def _set_config(port: int, resource: Mapping[str, Any], what: str) -> str:
-    with Connection(f"{HOST}:{port}", PLAIN) as connection:
+def _set_config(topology: Topology, port: int, resource: Mapping[str, Any], what: str) -> str:
+    with Connection(f"{HOST}:{port}", inner_access(topology)) as connection:
         body = {"resources": [resource], "validateOnly": False}
         answer = connection.call(INCREMENTAL_ALTER_CONFIGS, body, seconds=CALL_SECONDS)
     return not_yet(answer["responses"], what)
@@ -195,7 +195,7 @@ def alter_quotas(topology: Topology, quotas: Iterable[data.SeedQuota] = data.QUO
         }
         for quota in quotas
     ]
-    with Connection(f"{HOST}:{port or topology.brokers[0].internal_port}", PLAIN) as connection:
+    with Connection(f"{HOST}:{port or topology.brokers[0].internal_port}", inner_access(topology)) as connection:
         answer = connection.call(ALTER_CLIENT_QUOTAS, {"entries": entries, "validateOnly": False}, seconds=CALL_SECONDS)
     for entry in answer["entries"]:
         if entry["errorCode"]:

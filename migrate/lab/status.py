@@ -44,6 +44,7 @@ class LabStatus:
     partitions: int | None
     not_whole: int | None
     seeded: bool
+    protocol: str = "SASL_PLAINTEXT"  # of the clients' listener
 
 
 def look(topology: Topology, supervisor: Supervisor) -> LabStatus:
@@ -51,7 +52,7 @@ def look(topology: Topology, supervisor: Supervisor) -> LabStatus:
     described = supervisor.specs()
     first = [] if topology.kraft else [ZOOKEEPER]
     names = [*first, LINKS, SSH, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
-    answers = (ready.ask(broker) for broker in topology.brokers)
+    answers = (ready.ask(topology, broker) for broker in topology.brokers)
     answer = next((found for found in answers if isinstance(found, MetadataAnswer)), None)
     return LabStatus(
         directory=topology.directory,
@@ -63,6 +64,7 @@ def look(topology: Topology, supervisor: Supervisor) -> LabStatus:
         partitions=None if answer is None else answer.partitions,
         not_whole=None if answer is None else len(answer.unhealthy),
         seeded=seeded(topology) is not None,
+        protocol="SASL_SSL" if topology.secured else "SASL_PLAINTEXT",
     )
 
 

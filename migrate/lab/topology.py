@@ -76,6 +76,7 @@ class Shape:
     jmx: bool = False
     kraft: bool = False
     ssh: bool = False
+    secured: bool = False
 
 
 DEFAULT_SHAPE: Final = Shape()
@@ -88,6 +89,7 @@ class Topology:
     `proxied`: brokers reach the controllers through a proxy that can hold back requests (see links).
     `kraft`: it is KRaft from its first start, and has no ZooKeeper.
     `ssh_port`: its nodes are systemd units of hosts that SSH reaches there (see ssh_access); 0: they are processes.
+    `secured`: everybody is encrypted and has a name (see secured).
     """
 
     directory: str
@@ -98,6 +100,7 @@ class Topology:
     proxied: bool = False
     kraft: bool = False
     ssh_port: int = 0
+    secured: bool = False
 
     # -- names and addresses -------------------------------------------------------------------------------------
     @property
@@ -179,6 +182,7 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
         proxied=shape.proxied,
         kraft=shape.kraft,
         ssh_port=next(ports) if shape.ssh else 0,
+        secured=shape.secured,
     )
 
 
@@ -266,6 +270,7 @@ def _decode(data: dict[str, Any]) -> Topology:
         bool(data.get("proxied", False)),
         bool(data.get("kraft", False)),
         int(data.get("ssh_port", 0)),
+        bool(data.get("secured", False)),
     )
 
 

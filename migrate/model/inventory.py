@@ -20,13 +20,51 @@ class SecretFile:
 
 
 @dataclass(frozen=True, slots=True)
+class Store:
+    """A file with certificates, or with a key and its certificates: `kind` is PEM, PKCS12 or JKS."""
+
+    path: str
+    kind: str = "PEM"
+    password: SecretFile | None = None  # PEM: of the private key in it
+
+
+@dataclass(frozen=True, slots=True)
 class Access:
-    """How to speak to a listener: Kafka's security.protocol and, for SASL, mechanism and user."""
+    """How to speak to a listener: Kafka's security.protocol; for SASL mechanism and user; for TLS the stores.
+
+    Without a truststore the authorities of this host are trusted.  Host names are always verified.
+    """
 
     protocol: str = "PLAINTEXT"
     mechanism: str = ""
     username: str = ""
     password: SecretFile | None = None
+    truststore: Store | None = None
+    keystore: Store | None = None
+
+    @property
+    def is_tls(self) -> bool:
+        """Is the connection a TLS one?"""
+        return self.protocol in ("SSL", "SASL_SSL")
+
+
+@dataclass(frozen=True, slots=True)
+class ZookeeperLogin:
+    """How ZooKeeper lets us in: a SASL identity (DIGEST-MD5), TLS, both or neither."""
+
+    username: str = ""
+    password: SecretFile | None = None
+    tls: bool = False
+    truststore: Store | None = None
+    keystore: Store | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AddedProperties:
+    """Kafka properties of a file that is merged into nodes' own: its values may be secrets, and are never shown."""
+
+    path: str
+    values: Mapping[str, str] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +112,9 @@ class Inventory:
     runs: str = "runs"
     zookeeper_rate: int | None = None  # operations a second that we may ask of ZooKeeper; None: no limit
     password_encoder_old_secret: SecretFile | None = None  # while the brokers' secret is being replaced
+    zookeeper_login: ZookeeperLogin = field(default_factory=ZookeeperLogin)
+    broker_properties: AddedProperties | None = None  # what brokers get at their first restart, beyond our own keys
+    controller_properties: AddedProperties | None = None  # what rendered controllers get beyond what brokers have
 
     @property
     def voters(self) -> str:

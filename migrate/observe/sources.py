@@ -46,6 +46,7 @@ from migrate.model.views import (
 from migrate.observe.metadata_logs import metadata_logs
 from migrate.zookeeper.again import Rereader
 from migrate.zookeeper.client import ZookeeperClient, connect
+from migrate.zookeeper.login import access_of
 from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles, open_files, view_of_files
 from migrate.zookeeper.pace import Pace
 from migrate.zookeeper.password_encoder import EncoderSecrets
@@ -110,7 +111,9 @@ class Sources:
         """The session with ZooKeeper; raises what `connect` raises."""
         with self._lock:
             if self._zookeeper is None:
-                self._zookeeper = connect(self.inventory.zookeeper, pace=self.pace)
+                self._zookeeper = connect(
+                    self.inventory.zookeeper, access=access_of(self.inventory.zookeeper_login), pace=self.pace
+                )
             return self._zookeeper
 
     def forget_zookeeper(self) -> None:

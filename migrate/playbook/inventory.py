@@ -6,13 +6,25 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal
+from typing import Annotated, Any, Final, Literal
 
 import yaml
 from pydantic import Field
 
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, SecretFile
+from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, SecretFile, ZookeeperLogin
+from migrate.playbook.access import (
+    AccessSection,
+    ZookeeperAccessSection,
+    access_faults,
+    access_of,
+    added,
+    dumped_access,
+    dumped_added,
+    dumped_login,
+    login_of,
+    zookeeper_faults,
+)
 from migrate.playbook.document import Document
 from migrate.playbook.fields import (
     API_VERSION,
@@ -35,16 +47,6 @@ from migrate.playbook.gaps import refuse_gaps
 from migrate.playbook.problems import Fault, refuse, validate
 
 HEADER: Final = "# Where the cluster is.  Relative paths are relative to this file; secrets are files of mode 0600.\n"
-
-
-class AccessSection(Section):
-    """How to speak to a listener."""
-
-    later: ClassVar[Mapping[str, str]] = {"truststore": "give a listener without TLS", "keystore": "see truststore"}
-    protocol: Literal["PLAINTEXT", "SASL_PLAINTEXT"] = "PLAINTEXT"
-    mechanism: Literal["PLAIN"] | None = None
-    username: Text | None = None
-    password: SecretReference | None = None
 
 
 class BrokerSection(Section):
@@ -75,6 +77,7 @@ class BrokersSection(Section):
     """All brokers; `address` of each is the listener that `access` opens."""
 
     access: AccessSection = AccessSection()
+    properties: FilePath | None = None  # a file of Kafka properties that each gets at its first restart
     nodes: Annotated[list[BrokerSection], Field(min_length=1)]
 
 
@@ -82,6 +85,7 @@ class ControllersSection(Section):
     """All controllers; `address` of each is its controller listener."""
 
     access: AccessSection = AccessSection()
+    properties: FilePath | None = None  # a file of Kafka properties that each gets beyond what brokers have
     nodes: Annotated[list[ControllerSection], Field(min_length=1)]
 
 
@@ -121,6 +125,7 @@ class InventorySpec(Section):
 
     zookeeper: ZookeeperConnect | None = None  # a KRaft cluster that never had one names none
     zookeeper_rate: Rate | None = None  # operations a second that we may ask of it
+    zookeeper_access: ZookeeperAccessSection | None = None
     controller_listener: ListenerName
     executor: ExecutorSection
     password_encoder_secret: SecretReference | None = None
@@ -177,8 +182,9 @@ def faults_of(spec: InventorySpec) -> Iterator[Fault]:
             "password_encoder_old_secret without password_encoder_secret",
             "the old secret is tried where the present one does not open a password",
         )
-    yield from _access_faults(spec.brokers.access, ("spec", "brokers", "access"))
-    yield from _access_faults(spec.controllers.access, ("spec", "controllers", "access"))
+    yield from access_faults(spec.brokers.access, ("spec", "brokers", "access"))
+    yield from access_faults(spec.controllers.access, ("spec", "controllers", "access"))
+    yield from zookeeper_faults(spec.zookeeper_access, ("spec", "zookeeper_access"))
 
 
 def _executor_faults(executor: ExecutorSection) -> Iterator[Fault]:
@@ -212,26 +218,12 @@ def _host_faults(kind: str, node: BrokerSection | ControllerSection, at: tuple[s
             yield Fault((*at, name), f"{name} is no absolute path", "it is a path on that node's host")
 
 
-def _access_faults(access: AccessSection, at: tuple[str, ...]) -> Iterator[Fault]:
-    given = {name for name in ("mechanism", "username", "password") if getattr(access, name) is not None}
-    if access.protocol == "SASL_PLAINTEXT":
-        for name in ("mechanism", "username", "password"):
-            if name not in given:
-                yield Fault(at, f"{'.'.join(at)}.{name} is missing", "SASL needs mechanism, username and password")
-    elif given:
-        name = min(given)
-        yield Fault((*at, name), f"{name} without SASL", f"protocol {access.protocol} asks for no user")
-
-
 def _value(parsed: InventoryDocument, path: Path) -> Inventory:
     spec = parsed.spec
     near = path.absolute().parent
 
     def beside(text: str) -> str:
         return os.path.normpath(near / text)
-
-    def access(section: AccessSection) -> Access:
-        return Access(section.protocol, section.mechanism or "", section.username or "", file_of(section.password))
 
     def file_of(reference: SecretReference | None) -> SecretFile | None:
         return None if reference is None else SecretFile(beside(reference.file))
@@ -259,8 +251,8 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
             for node in spec.controllers.nodes
         ),
         controller_listener=spec.controller_listener,
-        broker_access=access(spec.brokers.access),
-        controller_access=access(spec.controllers.access),
+        broker_access=access_of(spec.brokers.access, beside),
+        controller_access=access_of(spec.controllers.access, beside),
         password_encoder_secret=file_of(spec.password_encoder_secret),
         executor=spec.executor.kind,
         executor_options=_options(spec.executor, beside),
@@ -268,6 +260,9 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
         runs=beside(spec.runs),
         zookeeper_rate=spec.zookeeper_rate,
         password_encoder_old_secret=file_of(spec.password_encoder_old_secret),
+        zookeeper_login=login_of(spec.zookeeper_access, beside),
+        broker_properties=added(spec.brokers.properties, beside),
+        controller_properties=added(spec.controllers.properties, beside),
     )
 
 
@@ -296,14 +291,6 @@ def dump_inventory(inventory: Inventory) -> str:
     def secret(reference: SecretFile) -> dict[str, str]:
         return {"file": relative(reference.path)}
 
-    def access(value: Access) -> dict[str, Any]:
-        found: dict[str, Any] = {"protocol": value.protocol}
-        if value.mechanism:
-            found |= {"mechanism": value.mechanism, "username": value.username}
-        if value.password:
-            found["password"] = secret(value.password)
-        return found
-
     spec: dict[str, Any] = {
         **({"zookeeper": inventory.zookeeper} if inventory.zookeeper else {}),
         "controller_listener": inventory.controller_listener,
@@ -318,12 +305,16 @@ def dump_inventory(inventory: Inventory) -> str:
         spec["password_encoder_secret"] = secret(inventory.password_encoder_secret)
     if inventory.password_encoder_old_secret:
         spec["password_encoder_old_secret"] = secret(inventory.password_encoder_old_secret)
+    if inventory.zookeeper_login != ZookeeperLogin():
+        spec["zookeeper_access"] = dumped_login(inventory.zookeeper_login, relative)
     spec["brokers"] = {
-        "access": access(inventory.broker_access),
+        "access": dumped_access(inventory.broker_access, relative),
+        **dumped_added(inventory.broker_properties, relative),
         "nodes": [_broker(node, of_node(node.config)) for node in inventory.brokers],
     }
     spec["controllers"] = {
-        "access": access(inventory.controller_access),
+        "access": dumped_access(inventory.controller_access, relative),
+        **dumped_added(inventory.controller_properties, relative),
         "nodes": [
             {
                 "id": int(node.id),

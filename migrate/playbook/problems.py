@@ -91,7 +91,8 @@ def _problem(document: Document, schema: type[Section], error: Any) -> DocumentI
             return DocumentInvalid(f"{path} is {_shown(error['input'])}: {error['ctx']['error']}", where=where)
         case other:
             message = MESSAGES.get(other, error["msg"][0].lower() + error["msg"][1:])
-            return DocumentInvalid(f"{path} is {_shown(error['input'])}: {message}", where=where)
+            shown = "a value of its own" if _may_be_secret(location) else _shown(error["input"])
+            return DocumentInvalid(f"{path} is {shown}: {message}", where=where)
 
 
 def _unknown_key(schema: type[Section], location: Location, where: str) -> DocumentInvalid:
@@ -128,6 +129,11 @@ def _without_none(annotation: Any) -> Any:
     if type(None) in arguments:
         return next(found for found in arguments if found is not type(None))
     return annotation
+
+
+def _may_be_secret(location: Location) -> bool:
+    """Did somebody write a password where only the place of one may stand?"""
+    return any(word in str(step) for step in location for word in ("password", "secret"))
 
 
 def _near(error: Any, expected: str) -> str:

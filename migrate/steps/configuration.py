@@ -7,16 +7,18 @@ order and untouched bytes of a broker's file are kept; a controller's file is re
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from migrate.checks.config import inter_broker_listener
+from migrate.checks import security
+from migrate.checks.config import inter_broker_listener, protocols
 from migrate.checks.phase import FLAG
+from migrate.checks.registry import Blind
 from migrate.hosts.config import DEFAULT_LOG_DIR, log_dirs
 from migrate.hosts.properties import edit, parse
 from migrate.model import config_keys
 from migrate.model.config_keys import Fate, Moment
-from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
+from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory
 
 ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
@@ -24,6 +26,37 @@ DEFAULT_PROTOCOL_MAP: Final = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_P
 LOG_DIRS: Final = "log.dirs"
 PROTOCOL_MAP: Final = "listener.security.protocol.map"
 LISTENER: Final = "listener.name."
+
+
+def _with_super_users(values: dict[str, str], principals: Iterable[str | Blind]) -> None:
+    """Add who calls this node and must be let in, where there is an authorizer.
+
+    Never ANONYMOUS: that would let in everybody, and is for a person to decide (B-SEC-06 and B-SEC-07 say it is due).
+    """
+    if not security.authorizer(values):
+        return
+    known = security.super_users(values)
+    wanted = dict.fromkeys(one for one in principals if isinstance(one, str) and one != security.ANONYMOUS)
+    if missing := [one for one in wanted if one not in known]:
+        given = values.get("super.users", "").strip().rstrip(";")
+        values["super.users"] = ";".join([given, *missing] if given else missing)
+
+
+def _added(values: AddedProperties | None) -> Mapping[str, str]:
+    return {} if values is None else values.values
+
+
+def _brokers_own(values: Mapping[str, str], inventory: Inventory) -> dict[str, str]:
+    """What a broker of these values is to have from its first restart on, beyond our own keys."""
+    found = dict(_added(inventory.broker_properties))
+    after = {**values, **found}
+    controllers = {**after, **_added(inventory.controller_properties), PROTOCOL_MAP: _protocol_map(values, inventory)}
+    listener = inter_broker_listener(values)
+    protocol = protocols(controllers).get(listener.upper(), listener.upper())
+    _with_super_users(after, [security.caller(controllers, listener, protocol, "sasl.mechanism.inter.broker.protocol")])
+    if after.get("super.users") != values.get("super.users"):
+        found["super.users"] = after["super.users"]
+    return found
 
 
 def _protocol_map(values: Mapping[str, str], inventory: Inventory) -> str:
@@ -44,7 +77,7 @@ def migration_mode(raw: bytes, inventory: Inventory) -> bytes:
         "controller.listener.names": inventory.controller_listener,
         PROTOCOL_MAP: _protocol_map(values, inventory),
     }
-    return _edited(raw, values, changes, Moment.FIRST_ROLL)
+    return _edited(raw, values, changes, Moment.FIRST_ROLL, _brokers_own(values, inventory))
 
 
 def kraft_mode(raw: bytes, inventory: Inventory, broker: BrokerNode) -> bytes:
@@ -59,7 +92,7 @@ def kraft_mode(raw: bytes, inventory: Inventory, broker: BrokerNode) -> bytes:
     }
     if values.get("authorizer.class.name") == ACL_AUTHORIZER:
         changes["authorizer.class.name"] = STANDARD_AUTHORIZER
-    return _edited(raw, values, changes, Moment.SECOND_ROLL)
+    return _edited(raw, values, changes, Moment.SECOND_ROLL, _brokers_own(values, inventory))
 
 
 def controller(
@@ -91,6 +124,16 @@ def controller(
     listeners = _own_listeners(broker, inventory)
     values |= {key: broker[key] for key in config_keys.taken(broker) if _is_for(key, listeners)}
     values |= {key: value for key, value in (overrides or {}).items() if config_keys.override_fault(key) is None}
+    values.update(_added(inventory.controller_properties))
+    if "super.users" in values:  # those of the brokers' file stay let in
+        _with_super_users(values, sorted(security.super_users(broker) - security.super_users(values)))
+    listener = inventory.controller_listener
+    protocol = protocols(values).get(listener.upper(), inventory.controller_access.protocol)
+    callers = ({**broker, **_added(inventory.broker_properties)}, values)
+    _with_super_users(
+        values,
+        [security.caller(one, listener, protocol, "sasl.mechanism.controller.protocol") for one in callers],
+    )
     header = b"# KRaft controller, rendered by kraft-migrate from a broker's file.\n"
     return edit(header, values, ())
 
@@ -100,8 +143,12 @@ def finalized_controller(raw: bytes) -> bytes:
     return edit(raw, {}, config_keys.removed(parse(raw), Moment.FINALIZE))
 
 
-def _edited(raw: bytes, values: Mapping[str, str], changes: dict[str, str], moment: Moment) -> bytes:
-    changed = {key: value for key, value in _of_table(changes, moment).items() if values.get(key) != value}
+def _edited(
+    raw: bytes, values: Mapping[str, str], changes: dict[str, str], moment: Moment, own: Mapping[str, str]
+) -> bytes:
+    """`own`: what this cluster's operators add, beside the table's keys."""
+    wanted = {**own, **_of_table(changes, moment)}
+    changed = {key: value for key, value in wanted.items() if values.get(key) != value}
     return edit(raw, changed, config_keys.removed(values, moment))
 
 

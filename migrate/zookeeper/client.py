@@ -13,7 +13,6 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from itertools import chain
 from struct import error as StructError  # noqa: N812 - it is a class
 from typing import Any, Final, Self, TypeVar, cast
@@ -34,6 +33,7 @@ from migrate.errors import (
     ZookeeperSessionLost,
     ZookeeperUnreachable,
 )
+from migrate.zookeeper.login import TlsHandler, ZookeeperAccess
 from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, MAX_OPERATIONS, Answer, MultiRead, chunks, znode_of
 from migrate.zookeeper.pace import Pace
 from migrate.zookeeper.znode import Absent, Znode
@@ -59,39 +59,6 @@ LOST: Final = (
     kazoo_errors.OperationTimeoutError,
     KazooTimeoutError,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class ZookeeperAccess:
-    """How to be let in: digest or SASL (DIGEST-MD5) identity, and TLS files in PEM.  Empty: neither."""
-
-    sasl_username: str = ""
-    sasl_password: str = field(default="", repr=False)
-    digest: str = field(default="", repr=False)  # user:password
-    tls: bool = False
-    ca_file: str = ""
-    cert_file: str = ""
-    key_file: str = ""
-    key_password: str = field(default="", repr=False)
-
-    def options(self) -> dict[str, Any]:
-        """Kazoo's arguments."""
-        options: dict[str, Any] = {}
-        if self.sasl_username:
-            options["sasl_options"] = {
-                "mechanism": "DIGEST-MD5",
-                "username": self.sasl_username,
-                "password": self.sasl_password,
-            }
-        if self.digest:
-            options["auth_data"] = [("digest", self.digest)]
-        if self.tls:
-            options |= {"use_ssl": True, "verify_certs": True, "check_hostname": True}
-            names = {"ca": self.ca_file, "certfile": self.cert_file, "keyfile": self.key_file}
-            options |= {name: value for name, value in names.items() if value}
-            if self.key_password:
-                options["keyfile_password"] = self.key_password
-        return options
 
 
 def _quiet() -> logging.Logger:
@@ -337,23 +304,31 @@ def connect(
     """
     hosts, chroot = parse_connect_string(connect_string)
     quiet = _quiet()
+    access = access or ZookeeperAccess()
+    handler = TlsHandler(access.context) if access.context is not None else None
     kazoo = KazooClient(
+        handler=handler,
         hosts=_patient_hosts(hosts) + chroot,
         timeout=session_timeout,
         logger=quiet,
         connection_retry=KazooRetry(max_tries=-1, delay=0.1, max_delay=1.0),
-        **(access or ZookeeperAccess()).options(),
+        **access.options(),
     )
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # kazoo warns of a missing chroot; here it is an error
             kazoo.start(timeout)
     except KazooTimeoutError as error:
+        _give_up(kazoo)
+        if handler is not None and handler.last_error is not None:
+            raise handler.last_error from error
         raise ZookeeperUnreachable(f"no session within {timeout:g} s", where=hosts) from error
     except kazoo_errors.AuthFailedError as error:
-        kazoo.stop()
-        kazoo.close()
-        raise ZookeeperDenied("authentication failed", where=hosts) from error
+        _give_up(kazoo)
+        raise ZookeeperDenied(
+            f"authentication failed{f' for SASL user {access.sasl_username}' if access.sasl_username else ''}",
+            where=hosts,
+        ) from error
     client = ZookeeperClient(kazoo, connect_string.strip(), float(session_timeout), pace)
     try:
         _require_chroot(client, hosts, chroot)
@@ -361,6 +336,11 @@ def connect(
         client.close()
         raise
     return client
+
+
+def _give_up(kazoo: KazooClient) -> None:
+    kazoo.stop()
+    kazoo.close()
 
 
 def _patient_hosts(hosts: str) -> str:

@@ -226,10 +226,32 @@ def metadata(**changed: object) -> Bend:
     return answers("metadata", 1, replace(MetadataAnswer((0,), (0, 1, 2), 6, ()), **changed))  # type: ignore[arg-type]
 
 
+PLAIN = "org.apache.kafka.common.security.plain.PlainLoginModule required"
+KNOWN = ' user_broker="p" user_controller="p"'
+
+
+def login(node: int, user: str, password: str) -> Bend:
+    """As whom a node calls the controllers."""
+    return values(
+        node, listener__name__ctl__plain__sasl__jaas__config=f'{PLAIN} username="{user}" password="{password}";'
+    )
+
+
+def called_back(node: int, password: str) -> Bend:
+    """SASL/PLAIN on the brokers' listener, with the password that this node uses there."""
+    user = "controller" if node >= 3000 else "broker"
+    return values(
+        node,
+        listener__security__protocol__map="INTERNAL:SASL_PLAINTEXT,CLIENT:SASL_PLAINTEXT,CTL:SASL_PLAINTEXT",
+        sasl__mechanism__inter__broker__protocol="PLAIN",
+        listener__name__internal__plain__sasl__jaas__config=f'{PLAIN} username="{user}" password="{password}"{KNOWN};',
+    )
+
+
 def secured(node: int, *, controller: bool) -> Bend:
     """SASL/PLAIN on the controller listener: brokers call it as User:broker, controllers as User:controller."""
     user = "controller" if controller else "broker"
-    login = f'org.apache.kafka.common.security.plain.PlainLoginModule required username="{user}" password="p";'
+    login = f'{PLAIN} username="{user}" password="p"{KNOWN if controller else ""};'
     changed = {
         "listener__security__protocol__map": "INTERNAL:PLAINTEXT,CLIENT:SASL_PLAINTEXT,CTL:SASL_PLAINTEXT",
         "sasl__mechanism__controller__protocol": "PLAIN",
@@ -242,6 +264,7 @@ SECURED = then(
     *(secured(node, controller=False) for node in (0, 1, 2)),
     *(secured(node, controller=True) for node in (3000, 3001, 3002)),
 )
+CALLED_BACK = then(SECURED, *(called_back(node, "p") for node in (0, 1, 2, 3000, 3001, 3002)))
 FLAG = "zookeeper__metadata__migration__enable"
 LEDGER = Ledger((LedgerRow("t0", topic_id(0), 0, 1, ReplicaState.MIGRATING, "d", "m"),), 400, "pure")
 DIFF = DiffReport(400, 0, {}, (Difference("topic-config", "t0", "retention.ms", DifferenceClass.DIFFERS, "1", "2"),))

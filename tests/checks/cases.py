@@ -26,6 +26,7 @@ from migrate.model.views import (
 )
 from migrate.model.znodes import ZnodeAcl, ZnodePart, ZookeeperSession
 from tests.checks.bends import (
+    CALLED_BACK,
     DIFF,
     FLAG,
     IDLE,
@@ -40,11 +41,13 @@ from tests.checks.bends import (
     acls,
     answers,
     bound,
+    called_back,
     column,
     directory,
     endpoints,
     entity,
     launched,
+    login,
     malformed,
     metadata,
     metadata_apart,
@@ -276,6 +279,7 @@ DIRECTORIES = (
     Case("W-DIR-14", ZK, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "stray"))),
     Case("W-DIR-18", ZK, "/data/b0/d0", directory(0, 0, oddities=("link, not followed: x",))),
 )
+CALLED_BACK_WRONGLY = then(CALLED_BACK, called_back(3000, "mistyped"))
 SECURITY = (
     Case("B-SEC-01", PREPARED, "controller 3001", values(3001, authorizer__class__name=None)),
     Case(
@@ -336,6 +340,11 @@ SECURITY = (
             sasl__mechanism__inter__broker__protocol="PLAIN",
         ),
     ),
+    Case("B-SEC-16", PREPARED, "broker 1", then(SECURED, values(1, sasl__mechanism__controller__protocol=None))),
+    Case("B-SEC-17", PREPARED, "controller 3000", then(SECURED, login(1, "broker", "mistyped")), "broker's password"),
+    Case("B-SEC-17", PREPARED, "controller 3001", then(SECURED, login(2, "stranger", "x")), "unknown broker"),
+    Case("B-SEC-17", PREPARED, "broker 2", CALLED_BACK_WRONGLY, "controller's password"),
+    Case("W-SEC-18", ZK, "ZooKeeper's ACLs", acls({"/config": (OPEN_READ, ZnodeAcl(31, "sasl", "kafka"))})),
 )
 NETWORK = (
     Case("B-NET-03", ZK, "controller 3001", placed(3001, host="b1", address="b1:9092")),

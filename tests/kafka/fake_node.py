@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -58,6 +59,7 @@ class FakeNode:
     scripts: dict[str, Script] = field(default_factory=dict)
     seen: list[tuple[str, int, Values]] = field(default_factory=list)
     connections: int = 0
+    tls: ssl.SSLContext | None = None
 
     def __post_init__(self) -> None:
         self.scripts.setdefault("ApiVersions", served())
@@ -93,6 +95,9 @@ class FakeNode:
                 thread.start()
 
     def _serve(self, client: socket.socket) -> None:
+        with contextlib.suppress(OSError):
+            if self.tls is not None:
+                client = self.tls.wrap_socket(client, server_side=True)
         with contextlib.suppress(OSError), client:
             for request in requests(client):
                 api = API_BY_KEY[int.from_bytes(request[:2], "big")]

@@ -151,10 +151,10 @@ def test_an_address_that_is_none_is_refused(address: str) -> None:
         Connection(address, PLAIN, QUICK)
 
 
-@pytest.mark.parametrize("protocol", ["SSL", "SASL_SSL", "plaintext", ""])
+@pytest.mark.parametrize("protocol", ["TLS", "ssl", "plaintext", ""])
 def test_a_protocol_that_is_not_spoken_is_refused_before_connecting(node: FakeNode, protocol: str) -> None:
     """Never in clear where TLS was asked for."""
-    with pytest.raises(AccessUnsupported, match="not spoken yet"):
+    with pytest.raises(AccessUnsupported, match="is not spoken"):
         Connection(node.address, Access(protocol=protocol), QUICK)
     assert node.connections == 0
 
@@ -218,8 +218,8 @@ def test_a_mechanism_that_is_not_offered_or_not_spoken_is_told(node: FakeNode, t
     node.scripts["SaslHandshake"] = lambda _version, _body: {"errorCode": 33, "mechanisms": ["SCRAM-SHA-256", "GSSAPI"]}
     with pytest.raises(AccessRefused, match="offers SCRAM-SHA-256, GSSAPI, not PLAIN"):
         Connection(node.address, sasl(secret(tmp_path)), QUICK)
-    with pytest.raises(AccessUnsupported, match="'SCRAM-SHA-256' is not spoken yet"):
-        Connection(node.address, sasl(secret(tmp_path), "SCRAM-SHA-256"), QUICK)
+    with pytest.raises(AccessUnsupported, match="'OAUTHBEARER' is not spoken yet"):
+        Connection(node.address, sasl(secret(tmp_path), "OAUTHBEARER"), QUICK)
     with pytest.raises(AccessUnsupported, match="needs the password's file"):
         Connection(node.address, sasl(None), QUICK)
 

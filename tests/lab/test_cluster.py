@@ -26,7 +26,7 @@ from confluent_kafka.admin import (
 
 from migrate.errors import LabNotReady, LabRuns, PortTaken
 from migrate.kafka.connection import Connection
-from migrate.lab import ready, saved
+from migrate.lab import saved
 from migrate.lab import seed_data as data
 from migrate.lab.cluster import Lab
 from migrate.lab.inventory import KEYSTORE, TOKENS, secret_path
@@ -34,6 +34,7 @@ from migrate.lab.seed import Seeded, settings_for
 from migrate.lab.status import LabStatus
 from migrate.lab.tokens import compared
 from migrate.lab.topology import HOST
+from migrate.model.inventory import Access
 from migrate.model.views import Running, Stopped
 from migrate.protocol.messages import DESCRIBE_CLIENT_QUOTAS
 
@@ -122,7 +123,7 @@ def look(lab: Lab) -> dict[str, Any]:
         for resource in resources  # librdkafka takes one broker a call
     }
     users = admin.describe_user_scram_credentials()
-    with Connection(f"{HOST}:{lab.topology.brokers[0].internal_port}", ready.PLAIN) as connection:
+    with Connection(f"{HOST}:{lab.topology.brokers[0].internal_port}", Access()) as connection:
         quotas = connection.call(DESCRIBE_CLIENT_QUOTAS, {"components": [], "strict": False})
     return {
         "topics": topics,

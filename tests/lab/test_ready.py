@@ -97,5 +97,5 @@ def test_nobody_who_listens_is_told() -> None:
 def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
     """The first of them is enough to wait on."""
     topology = plan_topology(tmp_path)
-    assert str(ask(topology.brokers[1])).startswith("broker-1: ")
+    assert str(ask(topology, topology.brokers[1])).startswith("broker-1: ")
     assert brokers_agree(topology).startswith("broker-0: ")

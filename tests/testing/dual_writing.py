@@ -23,9 +23,9 @@ from migrate.hosts.files import LocalFiles
 from migrate.kafka.admin import bootstrap_servers, client_config
 from migrate.kafka.connection import Connection
 from migrate.lab.cluster import Lab
-from migrate.lab.ready import PLAIN
 from migrate.lab.topology import HOST
 from migrate.model.ids import NodeId
+from migrate.model.inventory import Access
 from migrate.model.views import ConfigFile
 from migrate.protocol.fields import INT16, INT32, STRING, Array, message, struct
 from migrate.protocol.fields import field as wire
@@ -107,7 +107,7 @@ class Churn:
         try:
             inventory = self.lab.inventory
             admin = AdminClient(client_config(bootstrap_servers(inventory), inventory.broker_access))
-            with Connection(f"{HOST}:{self.lab.topology.brokers[0].internal_port}", PLAIN) as connection:
+            with Connection(f"{HOST}:{self.lab.topology.brokers[0].internal_port}", Access()) as connection:
                 while not self.stop.is_set():
                     self.once(admin, connection)
                     self.rounds += 1

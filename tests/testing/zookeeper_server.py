@@ -7,7 +7,7 @@ import os
 import signal
 import socket
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.znode import Znode
 
 MAIN_CLASS = "org.apache.zookeeper.server.ZooKeeperServerMain"
-JARS = ("zookeeper-3*", "zookeeper-jute-*", "slf4j-api-*", "metrics-core-*", "snappy-java-*")
+JARS = ("zookeeper-3*", "zookeeper-jute-*", "slf4j-api-*", "metrics-core-*", "snappy-java-*", "netty-*")
 TICK_MS = 200  # the shortest session is two ticks
 START_SECONDS = 60.0
 
@@ -44,8 +44,9 @@ def free_port() -> int:
 class ZookeeperServer:
     """One server process; `address` is host:port.  It can be stopped, started again, paused and resumed."""
 
-    def __init__(self, folder: Path, extra: str = "") -> None:
+    def __init__(self, folder: Path, extra: str = "", options: Sequence[str] = ()) -> None:
         self.folder = folder
+        self.options = options
         self.port = free_port()
         self.address = f"127.0.0.1:{self.port}"
         self._process: subprocess.Popen[bytes] | None = None
@@ -57,7 +58,7 @@ class ZookeeperServer:
 
     def start(self) -> None:
         """Start, and return when the server gives sessions."""
-        options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no"]
+        options = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dzookeeper.forceSync=no", *self.options]
         with (self.folder / "server.log").open("ab") as log:
             self._process = subprocess.Popen(
                 [find_java().path, *options, "-cp", classpath(), MAIN_CLASS, str(self.folder / "zoo.cfg")],
@@ -86,9 +87,9 @@ class ZookeeperServer:
 
 
 @contextmanager
-def running_server(folder: Path, extra: str = "") -> Iterator[ZookeeperServer]:
+def running_server(folder: Path, extra: str = "", options: Sequence[str] = ()) -> Iterator[ZookeeperServer]:
     """A server that runs while the block does."""
-    server = ZookeeperServer(folder, extra)
+    server = ZookeeperServer(folder, extra, options)
     try:
         server.start()
         yield server

@@ -60,17 +60,9 @@ def test_nobody_there_is_said_soon() -> None:
 
 def test_passwords_of_an_access_are_not_shown() -> None:
     """Neither in repr nor in str."""
-    access = ZookeeperAccess(sasl_username="u", sasl_password="hunter2", digest="a:hunter2", key_password="hunter2")
+    access = ZookeeperAccess(sasl_username="u", sasl_password="hunter2", digest="a:hunter2")
     assert "hunter2" not in f"{access!r}{access}"
     assert access.options()["sasl_options"]["mechanism"] == "DIGEST-MD5"
-
-
-def test_tls_checks_certificates_and_host_names() -> None:
-    """Kazoo's own default does not check the host name."""
-    options = ZookeeperAccess(tls=True, ca_file="ca.pem", cert_file="c.pem", key_file="k.pem").options()
-    assert (options["use_ssl"], options["verify_certs"], options["check_hostname"]) == (True, True, True)
-    assert (options["ca"], options["certfile"], options["keyfile"]) == ("ca.pem", "c.pem", "k.pem")
-    assert ZookeeperAccess().options() == {}
 
 
 @pytest.mark.zookeeper

@@ -1,0 +1,157 @@
+"""SEC: logins of brokers, controllers and of this tool: does each side know the other, before it is started?
+
+Passwords are compared here, and never stand in a finding.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+from migrate.checks.config import Configs, inter_broker_listener, protocols
+from migrate.checks.registry import ALWAYS, UNTIL_FINALIZED, Blind, Hit, Result, check
+from migrate.checks.security import EXTERNAL, JAAS, after_first_restart, controller_listener
+from migrate.checks.sight import both, broker_configs, controller_configs, readable_zookeeper
+from migrate.checks.zookeeper_access import closed
+from migrate.model.findings import CodeDoc
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.views import ZookeeperView
+from migrate.model.world import World
+
+CONTROLLER_MECHANISM: Final = "sasl.mechanism.controller.protocol"
+BROKER_MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
+OPTION: Final = re.compile(
+    r"\b(?P<name>[\w.-]+)\s*=\s*(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<bare>[^\s;]+))"
+)
+
+
+def options(jaas: str) -> dict[str, str]:
+    """The options of a sasl.jaas.config."""
+    return {
+        found["name"]: next(text for text in (found["double"], found["single"], found["bare"]) if text is not None)
+        for found in OPTION.finditer(jaas)
+    }
+
+
+def jaas_key(listener: str, mechanism: str) -> str:
+    """`listener.name.ctl.plain.sasl.jaas.config`."""
+    return f"listener.name.{listener.lower()}.{mechanism.lower()}.{JAAS}"
+
+
+@check(
+    CodeDoc(
+        "B-SEC-16",
+        "a broker has no login for the controllers' listener",
+        "The broker does not start again after its first restart: \"Could not find a 'KafkaServer' or 'ctl.KafkaServer'"
+        ' entry", whichever of the two is missing.',
+        "sasl.mechanism.controller.protocol, or the login of that listener, is not in the broker's file.",
+        "Name a file in the inventory's brokers.properties with sasl.mechanism.controller.protocol and"
+        " listener.name.L.MECHANISM.sasl.jaas.config (L: the controller listener): each broker gets it at its first"
+        " restart.",
+        "seen on 3.9.2",
+    ),
+    sees=both(broker_configs, controller_configs),
+    blocks_from=Stage.MIGRATION_MODE,
+)
+def brokers_can_call(seen: tuple[Configs, Configs], world: World) -> Result:
+    """Iff the controller listener is SASL; as the files will be after the first restart."""
+    brokers, controllers = seen
+    listeners = {
+        controller_listener(file.values)
+        for file in controllers.values()
+        if protocols(file.values).get(controller_listener(file.values).upper(), "").startswith("SASL")
+    }
+    for node, file in brokers.items():
+        about, values = f"broker {node}: {file.path}", after_first_restart(file, world)
+        for listener in sorted(listeners):
+            mechanism = values.get(CONTROLLER_MECHANISM, "").strip()
+            if not mechanism:
+                yield Hit(about, f"{CONTROLLER_MECHANISM} is missing, listener {listener} asks for a login")
+            elif not values.get(jaas_key(listener, mechanism), "").strip():
+                yield Blind(about, f"no {jaas_key(listener, mechanism)}; a JAAS file of the process may have it")
+
+
+@check(
+    CodeDoc(
+        "B-SEC-17",
+        "a login is not known, or has another password, on the other side",
+        "A broker that is refused by the controllers says 'started' and never registers; a controller that is refused"
+        " by the brokers leaves the migration in KRAFT_CONTROLLER_TO_BROKER_COMM for ever. Both retry without an end.",
+        "A password was mistyped, or changed on one side only.",
+        "Give the login of the one side the password that user_NAME has on the other, in the files that are named.",
+        "PlainLoginModule; seen on 3.9.2: 'Invalid username or password', retried for ever",
+    ),
+    sees=both(broker_configs, controller_configs),
+    blocks_from=Stage.CONTROLLERS,
+    when=ALWAYS,
+)
+def passwords_agree(seen: tuple[Configs, Configs], world: World) -> Result:
+    """PLAIN, whose passwords stand on both sides: brokers and controllers to controllers, controllers to brokers."""
+    brokers, controllers = seen
+    late = {node: after_first_restart(file, world) for node, file in brokers.items()}
+    for node, file in controllers.items():
+        listener, about = controller_listener(file.values), f"controller {node}: {file.path}"
+        callers = [(f"broker {other}", values) for other, values in late.items()]
+        callers += [(f"controller {other}", entry.values) for other, entry in controllers.items()]
+        yield from _known(about, file.values, listener, CONTROLLER_MECHANISM, callers)
+    for node, values in late.items():
+        callers = [(f"controller {other}", entry.values) for other, entry in controllers.items()]
+        about = f"broker {node}: {brokers[node].path}"
+        yield from _known(about, values, inter_broker_listener(values), BROKER_MECHANISM, callers)
+
+
+def _known(
+    about: str,
+    values: Mapping[str, str],
+    listener: str,
+    mechanism_key: str,
+    callers: list[tuple[str, Mapping[str, str]]],
+) -> Iterator[Hit | Blind]:
+    """Does the side with these values know each caller's user and password?"""
+    key = jaas_key(listener, "PLAIN")
+    known = options(values.get(key, ""))
+    if not any(name.startswith("user_") for name in known):
+        return  # a handler of its own, a JAAS file, or no PLAIN: nothing that could be compared stands here
+    for who, other in callers:
+        mine = options(other.get(key, ""))
+        if other.get(mechanism_key, "").strip() != "PLAIN" or "username" not in mine:
+            continue
+        user, given, wanted = mine["username"], mine.get("password", ""), known.get(f"user_{mine['username']}")
+        if EXTERNAL in given or EXTERNAL in (wanted or ""):
+            yield Blind(about, f"a password of user {user} is resolved by a configuration provider on the node")
+        elif wanted is None:
+            yield Hit(about, f"listener {listener} knows no user {user}, as which {who} calls it")
+        elif wanted != given:
+            yield Hit(about, f"listener {listener} has another password for user {user} than {who} uses")
+
+
+@check(
+    CodeDoc(
+        "W-SEC-18",
+        "our own ZooKeeper identity may not write what a rollback must",
+        "With it the lock inside the chroot cannot be taken, and /controller and /migration cannot be deleted for a"
+        " rollback (NoAuth).",
+        "zookeeper.set.acl=true on the brokers, and the inventory gives this tool another identity, or none.",
+        "Give the inventory's zookeeper_access the brokers' identity (their JAAS section Client, or their certificate),"
+        " or have that identity at hand for the rollback night and make the playbook's lock path beforehand.",
+        "zookeeper.set.acl; ZkData.defaultAcls; seen on 3.9.2",
+    ),
+    sees=readable_zookeeper,
+    when=UNTIL_FINALIZED,
+)
+def own_identity(view: ZookeeperView, world: World) -> Result:
+    """The inventory's login against the writers of the closed znodes."""
+    if isinstance(view.acls, Unknown):
+        yield Blind("the ACLs of ZooKeeper's znodes", view.acls.reason)
+        return
+    found, login = closed(view.acls), world.inventory.zookeeper_login
+    if not found:
+        return
+    common = frozenset.intersection(*found.values())
+    if any(who.startswith("x509:") for who in common) and login.keystore is not None:
+        yield Blind("our identity in ZooKeeper", "it comes from a TLS certificate")
+    elif f"sasl:{login.username}" not in common:
+        mine = f"sasl:{login.username}" if login.username else "nobody (no login)"
+        yield Hit("ZooKeeper's ACLs", f"we come as {mine}; {', '.join(sorted(common)) or 'nobody'} may write")

@@ -1,0 +1,150 @@
+"""A secured lab: SASL_SSL on every listener, ZooKeeper with SASL and ACLs, and a principal of its own for each part.
+
+Brokers, controllers and the tool each have a name: `broker`, `controller`, `admin`. The brokers' files do not name the
+controllers; what both sides need is added by the migration, as in any cluster.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Final
+
+from migrate.hosts.files import replace_file
+from migrate.lab.certificates import Authority
+from migrate.lab.topology import CLIENT, CONTROLLER, HOST, INTERNAL, ZOOKEEPER, LabBroker, Topology
+from migrate.model.inventory import Access, AddedProperties, SecretFile, Store, ZookeeperLogin
+from migrate.playbook.access import added
+
+BROKER: Final = "broker"
+CONTROLLERS: Final = "controller"
+ADMIN: Final = "admin"
+ZOOKEEPER_USER: Final = "kafka"
+KEYSTORE: Final = "keystore"  # the password of the key stores, which the seed sets as a dynamic configuration too
+PRINCIPALS: Final = (BROKER, CONTROLLERS, ADMIN)
+SECRETS: Final = (BROKER, CONTROLLERS, ZOOKEEPER_USER)
+AUTHORITY: Final = "ca.pem"
+PLAIN_MODULE: Final = "org.apache.kafka.common.security.plain.PlainLoginModule"
+SCRAM_MODULE: Final = "org.apache.kafka.common.security.scram.ScramLoginModule"
+DIGEST_MODULE: Final = "org.apache.zookeeper.server.auth.DigestLoginModule"
+SCRAM: Final = "SCRAM-SHA-512"
+
+
+def store_path(topology: Topology, name: str) -> Path:
+    """`ca.pem`, or the key store of brokers or controllers."""
+    return topology.folder("secrets", name)
+
+
+def added_path(topology: Topology, who: str) -> Path:
+    """The properties that the migration adds to brokers, or to controllers."""
+    return topology.folder("conf", f"added-to-{who}s.properties")
+
+
+def jaas_path(topology: Topology, process: str) -> Path:
+    """The login configuration of ZooKeeper, or of every Kafka process."""
+    return topology.folder("conf", "zookeeper.jaas" if process == ZOOKEEPER else "kafka.jaas")
+
+
+def login_option(topology: Topology, process: str) -> str:
+    """The JVM's option that names it."""
+    return f"-Djava.security.auth.login.config={jaas_path(topology, process)}"
+
+
+# -- files -------------------------------------------------------------------------------------------------------
+def plain(user: str, passwords: dict[str, str], known: tuple[str, ...] = ()) -> str:
+    """sasl.jaas.config of PLAIN: who we are, and whom we know (pure)."""
+    users = "".join(f' user_{name}="{passwords[name]}"' for name in known)
+    return f'{PLAIN_MODULE} required username="{user}" password="{passwords[user]}"{users};'
+
+
+def listener_lines(topology: Topology, broker: LabBroker, passwords: dict[str, str], users: tuple[str, ...]) -> str:
+    """The part of a broker's file about listeners (pure)."""
+    known = "".join(f' user_{name}="{passwords[name]}"' for name in users)
+    return f"""\
+# -- listeners: everybody encrypted and with a name
+listeners={INTERNAL}://{HOST}:{broker.internal_port},{CLIENT}://{HOST}:{broker.client_port}
+listener.security.protocol.map={INTERNAL}:SASL_SSL,{CLIENT}:SASL_SSL
+inter.broker.listener.name={INTERNAL}
+sasl.mechanism.inter.broker.protocol=PLAIN
+listener.name.internal.sasl.enabled.mechanisms=PLAIN
+listener.name.internal.plain.sasl.jaas.config={plain(BROKER, passwords, PRINCIPALS)}
+listener.name.client.sasl.enabled.mechanisms=PLAIN,{SCRAM}
+listener.name.client.plain.sasl.jaas.config={PLAIN_MODULE} required{known};
+listener.name.client.{SCRAM.lower()}.sasl.jaas.config={SCRAM_MODULE} required;
+{_store_lines(topology, BROKER, passwords)}ssl.truststore.type=PEM
+ssl.truststore.location={store_path(topology, AUTHORITY)}
+zookeeper.set.acl=true
+"""
+
+
+def rights_line() -> str:
+    """super.users of a broker's file: the controllers are not known yet (pure)."""
+    return f"User:{BROKER};User:{ADMIN}"
+
+
+def _store_lines(topology: Topology, who: str, passwords: dict[str, str]) -> str:
+    return (
+        f"ssl.keystore.type=PKCS12\nssl.keystore.location={store_path(topology, f'{who}.p12')}\n"
+        f"ssl.keystore.password={passwords[KEYSTORE]}\n"
+    )
+
+
+def added_files(topology: Topology, passwords: dict[str, str]) -> dict[str, str]:
+    """File name -> what operators add for the controller listener, to brokers and to controllers (pure)."""
+    listener = f"listener.name.{CONTROLLER.lower()}"
+    return {
+        added_path(topology, BROKER).name: (
+            "# How brokers log in at the controllers: merged into each broker's file at its first restart.\n"
+            "sasl.mechanism.controller.protocol=PLAIN\n"
+            f"{listener}.plain.sasl.jaas.config={plain(BROKER, passwords)}\n"
+        ),
+        added_path(topology, CONTROLLERS).name: (
+            "# Who controllers are, and whom they know: merged into each rendered controller's file.\n"
+            "sasl.mechanism.controller.protocol=PLAIN\n"
+            f"{listener}.sasl.enabled.mechanisms=PLAIN\n"
+            f"{listener}.plain.sasl.jaas.config={plain(CONTROLLERS, passwords, PRINCIPALS)}\n"
+            f"listener.name.internal.plain.sasl.jaas.config={plain(CONTROLLERS, passwords)}\n"
+            f"{_store_lines(topology, CONTROLLERS, passwords)}"
+        ),
+    }
+
+
+def jaas_files(topology: Topology, passwords: dict[str, str]) -> dict[str, str]:
+    """File name -> login configuration: the identity with which brokers and controllers write ZooKeeper (pure)."""
+    word = passwords[ZOOKEEPER_USER]
+    return {
+        jaas_path(topology, ZOOKEEPER).name: (
+            f'Server {{\n  {DIGEST_MODULE} required\n  user_{ZOOKEEPER_USER}="{word}";\n}};\n'
+        ),
+        jaas_path(topology, BROKER).name: (
+            f'Client {{\n  {DIGEST_MODULE} required\n  username="{ZOOKEEPER_USER}"\n  password="{word}";\n}};\n'
+        ),
+    }
+
+
+def make_stores(topology: Topology, passwords: dict[str, str]) -> None:
+    """An authority and a key store each for brokers and controllers, made once; the authority's key is not kept."""
+    wanted = {who: store_path(topology, f"{who}.p12") for who in (BROKER, CONTROLLERS)}
+    if store_path(topology, AUTHORITY).exists() and all(path.exists() for path in wanted.values()):
+        return
+    authority = Authority.make("kraft-migrate lab")
+    for who, path in wanted.items():
+        replace_file(str(path), authority.issue(who, ("localhost", HOST)).pkcs12(passwords[KEYSTORE]))
+    replace_file(str(store_path(topology, AUTHORITY)), authority.pem)
+
+
+# -- how to speak to it ------------------------------------------------------------------------------------------
+def access(topology: Topology) -> Access:
+    """Any of the listeners, as the administrator."""
+    password = SecretFile(str(topology.folder("secrets", ADMIN)))
+    return Access("SASL_SSL", "PLAIN", ADMIN, password, Store(str(store_path(topology, AUTHORITY)), "PEM"))
+
+
+def login(topology: Topology) -> ZookeeperLogin:
+    """ZooKeeper, as the brokers: nobody else may lock or roll back."""
+    return ZookeeperLogin(ZOOKEEPER_USER, SecretFile(str(topology.folder("secrets", ZOOKEEPER_USER))))
+
+
+def properties(topology: Topology, who: str) -> AddedProperties | None:
+    """What is added to brokers or controllers; None as long as the lab is not laid out."""
+    path = added_path(topology, who)
+    return added(str(path), str) if path.exists() else None

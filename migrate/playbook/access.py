@@ -1,0 +1,197 @@
+"""How an inventory says what opens a listener and ZooKeeper: protocols, users, stores; secrets by reference alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, Literal
+
+import javaproperties
+
+from migrate.errors import DocumentUnreadable
+from migrate.kafka.secret_files import read_secret
+from migrate.model.inventory import Access, AddedProperties, SecretFile, Store, ZookeeperLogin
+from migrate.playbook.fields import FilePath, SecretReference, Section, Text
+from migrate.playbook.problems import Fault
+
+At = tuple[str, ...]
+Place = Callable[[str], str]
+SASL: Final = ("mechanism", "username", "password")
+OURS: Final = (  # keys that the tool sets itself, from the inventory
+    "process.roles",
+    "node.id",
+    "broker.id",
+    "controller.quorum.voters",
+    "controller.listener.names",
+    "listeners",
+    "log.dirs",
+    "metadata.log.dir",
+    "zookeeper.connect",
+    "zookeeper.metadata.migration.enable",
+)
+
+
+class StoreSection(Section):
+    """A file with certificates, or with a key and its certificates."""
+
+    path: FilePath
+    type: Literal["PEM", "PKCS12", "JKS"]
+    password: SecretReference | None = None  # PEM: of the private key in it
+
+
+class AccessSection(Section):
+    """How to speak to a listener.  Host names are always verified; without a truststore the host's authorities hold."""
+
+    protocol: Literal["PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL"] = "PLAINTEXT"
+    mechanism: Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None = None
+    username: Text | None = None
+    password: SecretReference | None = None
+    truststore: StoreSection | None = None
+    keystore: StoreSection | None = None
+
+
+class SaslSection(Section):
+    """A SASL identity of ZooKeeper: DIGEST-MD5, what DigestLoginModule checks."""
+
+    username: Text
+    password: SecretReference
+
+
+class TlsSection(Section):
+    """TLS to ZooKeeper."""
+
+    truststore: StoreSection | None = None
+    keystore: StoreSection | None = None
+
+
+class ZookeeperAccessSection(Section):
+    """How ZooKeeper lets us in."""
+
+    sasl: SaslSection | None = None
+    tls: TlsSection | None = None
+
+
+# -- rules -------------------------------------------------------------------------------------------------------
+def access_faults(access: AccessSection, at: At) -> Iterator[Fault]:
+    """SASL has its user, and nothing else has one; TLS alone has stores."""
+    given = {name for name in SASL if getattr(access, name) is not None}
+    if access.protocol.startswith("SASL_"):
+        for name in SASL:
+            if name not in given:
+                yield Fault(at, f"{'.'.join(at)}.{name} is missing", "SASL needs mechanism, username and password")
+    elif given:
+        name = min(given)
+        yield Fault((*at, name), f"{name} without SASL", f"protocol {access.protocol} asks for no user")
+    if not access.protocol.endswith("SSL"):
+        for name in ("truststore", "keystore"):
+            if getattr(access, name) is not None:
+                yield Fault((*at, name), f"{name} without TLS", f"protocol {access.protocol} is not encrypted")
+    yield from store_faults({"truststore": access.truststore, "keystore": access.keystore}, at)
+
+
+def zookeeper_faults(access: ZookeeperAccessSection | None, at: At) -> Iterator[Fault]:
+    """The stores' own rules."""
+    if access is not None and access.tls is not None:
+        stores = {"truststore": access.tls.truststore, "keystore": access.tls.keystore}
+        yield from store_faults(stores, (*at, "tls"))
+
+
+def store_faults(stores: Mapping[str, StoreSection | None], at: At) -> Iterator[Fault]:
+    """Only PEM goes without a password."""
+    for name, store in stores.items():
+        if store is not None and store.type != "PEM" and store.password is None:
+            yield Fault((*at, name), f"{name}.password is missing", f"a {store.type} store is opened by its password")
+
+
+# -- values ------------------------------------------------------------------------------------------------------
+def access_of(section: AccessSection, beside: Place) -> Access:
+    """The value; `beside` places a path."""
+    return Access(
+        section.protocol,
+        section.mechanism or "",
+        section.username or "",
+        _secret(section.password, beside),
+        _store(section.truststore, beside),
+        _store(section.keystore, beside),
+    )
+
+
+def login_of(section: ZookeeperAccessSection | None, beside: Place) -> ZookeeperLogin:
+    """The value; an empty one where nothing is said."""
+    if section is None:
+        return ZookeeperLogin()
+    sasl, tls = section.sasl, section.tls
+    return ZookeeperLogin(
+        "" if sasl is None else sasl.username,
+        None if sasl is None else _secret(sasl.password, beside),
+        tls is not None,
+        None if tls is None else _store(tls.truststore, beside),
+        None if tls is None else _store(tls.keystore, beside),
+    )
+
+
+def _store(section: StoreSection | None, beside: Place) -> Store | None:
+    return None if section is None else Store(beside(section.path), section.type, _secret(section.password, beside))
+
+
+def _secret(reference: SecretReference | None, beside: Place) -> SecretFile | None:
+    return None if reference is None else SecretFile(beside(reference.file))
+
+
+def added(path: str | None, beside: Place) -> AddedProperties | None:
+    """The properties of that file, which may hold passwords: mode 0600.
+
+    Raises:
+        SecretUnreadable: missing, or open to others.
+        DocumentUnreadable: no properties, or keys that are not the operator's to add.
+    """
+    if path is None:
+        return None
+    place = beside(path)
+    try:
+        values = dict(javaproperties.loads(read_secret(SecretFile(place))))
+    except ValueError as error:
+        raise DocumentUnreadable("the file holds no properties as Java reads them", where=place) from error
+    if ours := sorted(set(values) & set(OURS)):
+        raise DocumentUnreadable(
+            f"{', '.join(ours)} cannot be added",
+            where=place,
+            why="these keys follow from the inventory",
+            next_step="take them out of the file",
+        )
+    return AddedProperties(place, values)
+
+
+# -- and back ----------------------------------------------------------------------------------------------------
+def dumped_access(value: Access, relative: Place) -> dict[str, Any]:
+    """As an inventory spells it."""
+    found: dict[str, Any] = {"protocol": value.protocol}
+    if value.mechanism:
+        found |= {"mechanism": value.mechanism, "username": value.username}
+    if value.password:
+        found["password"] = {"file": relative(value.password.path)}
+    return found | _stores(value.truststore, value.keystore, relative)
+
+
+def dumped_login(value: ZookeeperLogin, relative: Place) -> dict[str, Any]:
+    """As an inventory spells it."""
+    found: dict[str, Any] = {}
+    if value.username and value.password:
+        found["sasl"] = {"username": value.username, "password": {"file": relative(value.password.path)}}
+    if value.tls:
+        found["tls"] = _stores(value.truststore, value.keystore, relative)
+    return found
+
+
+def dumped_added(value: AddedProperties | None, relative: Place) -> dict[str, str]:
+    """The path alone."""
+    return {} if value is None else {"properties": relative(value.path)}
+
+
+def _stores(truststore: Store | None, keystore: Store | None, relative: Place) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for name, store in (("truststore", truststore), ("keystore", keystore)):
+        if store is not None:
+            found[name] = {"path": relative(store.path), "type": store.kind}
+            if store.password is not None:
+                found[name]["password"] = {"file": relative(store.password.path)}
+    return found

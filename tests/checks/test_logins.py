@@ -1,0 +1,87 @@
+"""Logins of both sides: what is the same passes, what differs is named without a password."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from migrate import checks
+from migrate.checks.logins import options
+from migrate.model.findings import Finding, Severity
+from migrate.model.inventory import AddedProperties, SecretFile, ZookeeperLogin
+from migrate.model.stage import Stage
+from migrate.model.world import World
+from migrate.model.znodes import ZnodeAcl
+from tests.checks.bends import CALLED_BACK, OPEN_READ, SECURED, acls, called_back, login, then, values
+from tests.testing.worlds import world_at
+
+PREPARED = Stage.CONTROLLERS
+
+
+def of(world: World, code: str) -> list[Finding]:
+    """The findings of one code."""
+    return [entry for entry in checks.run(world, target=Stage.CLEANUP) if entry.code == code]
+
+
+def test_a_secured_cluster_whose_sides_agree_has_no_finding() -> None:
+    """Nothing is cried at what is right."""
+    for bend in (SECURED, CALLED_BACK):
+        found = bend(world_at(PREPARED))
+        assert of(found, "B-SEC-16") == of(found, "B-SEC-17") == of(found, "B-SEC-07") == []
+
+
+def test_the_inventorys_additions_count_before_the_first_restart() -> None:
+    """A broker's file lacks the login until the migration adds it."""
+    bare = then(
+        SECURED,
+        values(1, sasl__mechanism__controller__protocol=None, listener__name__ctl__plain__sasl__jaas__config=None),
+    )(world_at(PREPARED))
+    assert [entry.severity for entry in of(bare, "B-SEC-16")] == [Severity.BLOCKER]
+    jaas = 'X required username="broker" password="p";'
+    added = {"sasl.mechanism.controller.protocol": "PLAIN", "listener.name.ctl.plain.sasl.jaas.config": jaas}
+    known = replace(bare.inventory, broker_properties=AddedProperties("/b", added))
+    assert of(replace(bare, inventory=known), "B-SEC-16") == []
+    wrong = {**added, "listener.name.ctl.plain.sasl.jaas.config": jaas.replace('"p"', '"q"')}
+    known = replace(bare.inventory, broker_properties=AddedProperties("/b", wrong))
+    assert {entry.about for entry in of(replace(bare, inventory=known), "B-SEC-17")} == {
+        f"controller {node}: /conf/c{node}.properties" for node in (3000, 3001, 3002)
+    }
+
+
+def test_a_login_outside_the_file_is_a_blind_spot() -> None:
+    """A JAAS file of the process may have it: unknown, and not fine."""
+    bare = then(SECURED, values(1, listener__name__ctl__plain__sasl__jaas__config=None))(world_at(PREPARED))
+    (found,) = of(bare, "B-SEC-16")
+    assert found.severity is Severity.BLIND_SPOT
+
+
+@pytest.mark.parametrize("bend", [login(1, "broker", "canary"), called_back(3000, "canary"), called_back(0, "canary")])
+def test_no_password_stands_in_a_finding(bend: object) -> None:
+    """Neither the wrong one nor the right one."""
+    assert callable(bend)
+    found = checks.run(then(CALLED_BACK, bend)(world_at(PREPARED)), target=Stage.CLEANUP)
+    assert not [entry for entry in found if "canary" in repr(entry) or '"p"' in repr(entry)]
+
+
+def test_a_password_of_a_configuration_provider_is_not_compared() -> None:
+    """Only the node can resolve it."""
+    found = of(then(SECURED, login(1, "broker", "${file:/x:y}"))(world_at(PREPARED)), "B-SEC-17")
+    assert {entry.severity for entry in found} == {Severity.BLIND_SPOT}
+
+
+def test_our_identity_in_zookeeper_is_held_against_the_znodes() -> None:
+    """The brokers' is silent, another or none is told before the night."""
+    closed = acls({"/config": (OPEN_READ, ZnodeAcl(31, "sasl", "kafka"))})(world_at(Stage.ASSESS))
+    for user, expected in (("kafka", 0), ("other", 1), ("", 1)):
+        password = SecretFile("/pw") if user else None
+        known = replace(closed.inventory, zookeeper_login=ZookeeperLogin(user, password))
+        assert len(of(replace(closed, inventory=known), "W-SEC-18")) == expected
+    certificates = acls({"/config": (OPEN_READ, ZnodeAcl(31, "x509", "CN=k"))})(world_at(Stage.ASSESS))
+    assert [entry.severity for entry in of(certificates, "W-SEC-18")] == [Severity.WARNING]
+
+
+def test_options_of_a_login_are_read_as_java_reads_them() -> None:
+    """Double, single or no quotes."""
+    found = options("""org.X required username="a b" password='c=d' user_e=f serviceName=kafka;""")
+    assert found == {"username": "a b", "password": "c=d", "user_e": "f", "serviceName": "kafka"}

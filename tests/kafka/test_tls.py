@@ -1,0 +1,203 @@
+"""TLS of our connections on real sockets: the right certificate is let in, and every wrong one is refused by name."""
+
+from __future__ import annotations
+
+import gc
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import (
+    AccessRefused,
+    AnswerBroken,
+    ConnectionClosed,
+    MigrateError,
+    Retryable,
+    StoreUnreadable,
+    TlsRefused,
+)
+from migrate.kafka.connection import Connection, Limits
+from migrate.kafka.tls import tls_context
+from migrate.model.inventory import Access, Store
+from migrate.protocol.messages import DESCRIBE_CLUSTER
+from tests.kafka.fake_node import FakeNode
+from tests.testing.certificates import HOSTS, PASSWORD, Pki, secret, stored
+
+LIMITS = Limits(connect_seconds=5, answer_seconds=5)
+CLUSTER = {"errorCode": 0, "clusterId": "c", "controllerId": 1, "brokers": [], "throttleTimeMs": 0}
+
+
+@pytest.fixture(scope="module")
+def pki(tmp_path_factory: pytest.TempPathFactory) -> Pki:
+    """One authority for all tests here."""
+    return Pki(tmp_path_factory.mktemp("pki"))
+
+
+def node(tls: object = None) -> FakeNode:
+    """A node that answers DescribeCluster."""
+    return FakeNode({"DescribeCluster": lambda _version, _body: dict(CLUSTER)}, tls=tls)  # type: ignore[arg-type]
+
+
+def ask(address: str, access: Access) -> str:
+    """One connection, one question."""
+    with Connection(address, access, LIMITS) as connection:
+        found: str = connection.call(DESCRIBE_CLUSTER, {"endpointType": 2})["clusterId"]
+        return found
+
+
+def test_a_listener_with_a_certificate_of_the_authority_is_spoken_to(pki: Pki) -> None:
+    """By its address and by its name: both stand in the certificate."""
+    with node(pki.server()) as found:
+        access = Access("SSL", truststore=pki.truststore)
+        assert ask(found.address, access) == "c"
+        assert ask(found.address.replace("127.0.0.1", "localhost"), access) == "c"
+
+
+@pytest.mark.parametrize(
+    ("how", "message"),
+    [
+        ("wrong authority", "unable to get local issuer certificate"),
+        ("expired", "certificate has expired"),
+        ("wrong name", "IP address mismatch"),
+    ],
+)
+def test_a_wrong_certificate_is_refused_by_name(pki: Pki, how: str, message: str) -> None:
+    """Nothing was sent, no retry helps, and the reason is told with the address."""
+    with node(pki.server(how)) as found:
+        with pytest.raises(TlsRefused, match=message) as caught:
+            ask(found.address, Access("SSL", truststore=pki.truststore))
+        assert caught.value.where == found.address
+        assert not isinstance(caught.value, Retryable)
+        assert not found.seen
+
+
+def test_a_wrong_certificate_gets_no_password(pki: Pki, tmp_path: Path) -> None:
+    """Over SASL_SSL the certificate comes first."""
+    access = Access("SASL_SSL", "PLAIN", "admin", secret(tmp_path), pki.truststore)
+    with node(pki.server("wrong authority")) as found:
+        with pytest.raises(TlsRefused):
+            ask(found.address, access)
+        assert not found.seen
+
+
+def test_without_a_truststore_only_the_hosts_authorities_hold(pki: Pki) -> None:
+    """An authority of the operator's own is not among them."""
+    with node(pki.server()) as found, pytest.raises(TlsRefused, match="local issuer"):
+        ask(found.address, Access("SSL"))
+
+
+@pytest.mark.parametrize("said", [b"HTTP/1.1 400 Bad Request\r\n\r\n", b""])
+def test_a_listener_in_clear_is_told(pki: Pki, said: bytes) -> None:
+    """TLS was asked for: it is never given up.  Kafka closes the connection, others answer in clear."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            client, _ = server.accept()
+            with client:
+                client.recv(10_000)
+                client.sendall(said)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(MigrateError) as caught:
+            ask(f"127.0.0.1:{server.getsockname()[1]}", Access("SSL", truststore=pki.truststore))
+        thread.join()
+    assert "does not speak TLS" in f"{caught.value} {caught.value.why}"
+    assert isinstance(caught.value, TlsRefused if said else ConnectionClosed)
+
+
+def test_a_listener_with_tls_that_is_asked_in_clear_is_told() -> None:
+    """Java answers with an alert, whose first bytes look like a size."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            client, _ = server.accept()
+            with client:
+                client.recv(10_000)
+                client.sendall(bytes.fromhex("15030300020250"))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with pytest.raises(AnswerBroken) as caught:
+            ask(f"127.0.0.1:{server.getsockname()[1]}", Access())
+        thread.join()
+    assert caught.value.why == "it speaks TLS, and was asked in clear"
+
+
+def refused(address: str, access: Access) -> str:
+    """What a listener that wants a client's certificate answers: its alert, or a reset that overtook the alert."""
+    with pytest.raises((TlsRefused, ConnectionClosed)) as caught:
+        ask(address, access)
+    return f"{caught.value} {caught.value.why}"
+
+
+def test_a_client_without_a_certificate_is_told_that_one_is_wanted(pki: Pki) -> None:
+    """TLS 1.3 tells so only with the first answer."""
+    with node(pki.server(clients=True)) as found:
+        said = refused(found.address, Access("SSL", truststore=pki.truststore))
+    assert "certificate required" in said or "ssl.client.auth" in said
+    assert not found.seen
+
+
+@pytest.mark.parametrize("kind", ["PEM", "PKCS12"])
+def test_a_client_with_its_certificate_is_let_in(pki: Pki, tmp_path: Path, kind: str) -> None:
+    """Mutual TLS, from either format."""
+    issued = pki.authority.issue("tool", HOSTS)
+    content = issued.pem if kind == "PEM" else issued.pkcs12(PASSWORD)
+    keystore = stored(tmp_path, "tool", content, kind, None if kind == "PEM" else secret(tmp_path))
+    with node(pki.server(clients=True)) as found:
+        assert ask(found.address, Access("SSL", truststore=pki.truststore, keystore=keystore)) == "c"
+
+
+def test_a_client_certificate_of_another_authority_is_refused(pki: Pki, tmp_path: Path) -> None:
+    """The listener's own word is told."""
+    keystore = stored(tmp_path, "tool.pem", pki.other.issue("tool", HOSTS).pem)
+    with node(pki.server(clients=True)) as found:
+        said = refused(found.address, Access("SSL", truststore=pki.truststore, keystore=keystore))
+    assert "refuses us" in said or "ssl.client.auth" in said
+    assert not found.seen
+
+
+def test_a_store_that_cannot_be_used_is_told_before_connecting(pki: Pki, tmp_path: Path) -> None:
+    """The inventory is wrong, not the world."""
+    with node(pki.server()) as found:
+        with pytest.raises(StoreUnreadable, match="No such file"):
+            ask(found.address, Access("SSL", truststore=Store(str(tmp_path / "none"))))
+        assert found.connections == 0
+
+
+def test_a_store_that_changes_is_read_again(pki: Pki, tmp_path: Path) -> None:
+    """What was read is kept only as long as the file is the same."""
+    store = stored(tmp_path, "trust.pem", pki.other.pem)
+    with node(pki.server()) as found:
+        with pytest.raises(TlsRefused):
+            ask(found.address, Access("SSL", truststore=store))
+        Path(store.path).write_bytes(pki.authority.pem + pki.other.pem)
+        assert ask(found.address, Access("SSL", truststore=store)) == "c"
+    assert tls_context(store, None) is tls_context(store, None)
+
+
+def test_no_key_is_left_on_the_disk(pki: Pki, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python's ssl reads it from a file, which is gone when the context is made."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    keystore = stored(tmp_path, "tool.pem", pki.authority.issue("tool", HOSTS).pem)
+    tls_context(pki.truststore, keystore)
+    gc.collect()
+    assert not list((tmp_path / "temporary").rglob("*"))
+
+
+def test_a_password_that_is_refused_over_tls_is_told(pki: Pki, tmp_path: Path) -> None:
+    """The same errors as in clear."""
+    with node(pki.server()) as found:
+        found.scripts["SaslHandshake"] = lambda _version, _body: {"errorCode": 0, "mechanisms": ["PLAIN"]}
+        found.scripts["SaslAuthenticate"] = lambda _version, _body: {
+            "errorCode": 58,
+            "errorMessage": "no",
+            "authBytes": b"",
+            "sessionLifetimeMs": 0,
+        }
+        with pytest.raises(AccessRefused, match="user admin was refused"):
+            ask(found.address, Access("SASL_SSL", "PLAIN", "admin", secret(tmp_path), pki.truststore))

@@ -1,0 +1,156 @@
+"""A secured cluster on real Kafka: migrated into hybrid, or the logins that are right and wrong; the commit picks one.
+
+SASL_SSL on every listener, brokers, controllers and the tool each with a name of its own, ZooKeeper with SASL and ACLs.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechanism, UserScramCredentialUpsertion
+
+from migrate.errors import AccessRefused, MigrateError, TlsRefused, ZookeeperDenied
+from migrate.hosts.properties import parse
+from migrate.kafka.broker import metadata
+from migrate.kafka.connection import Connection
+from migrate.kafka.secret_files import read_secret
+from migrate.lab.cluster import Lab
+from migrate.lab.seed import settings_for
+from migrate.lab.topology import Shape
+from migrate.model.inventory import Access, SecretFile, ZookeeperLogin
+from migrate.zookeeper.client import connect
+from migrate.zookeeper.login import access_of
+from migrate.zookeeper.znode import Absent
+from tests.lab.commands import kraft_migrate
+from tests.testing.certificates import secret
+from tests.testing.rotating import rotated
+
+pytestmark = [pytest.mark.kafka, pytest.mark.spark]
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Iterator[Path]:
+    """A lab's folder; whatever lives in it at the end is stopped."""
+    yield tmp_path / "lab"
+    if (tmp_path / "lab" / "lab.json").exists():
+        kraft_migrate("lab", "down", "--dir", str(tmp_path / "lab"))
+
+
+def migrated(directory: Path, *until: str) -> str:
+    """The demo gets there, and none of the lab's secrets stands in what it says and writes; what it said."""
+    ended = kraft_migrate("lab", "demo", "--secured", "--dir", str(directory), *until)
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    lab = Lab.open(directory)
+    for broker in lab.topology.brokers:
+        values = parse(lab.topology.config(broker.name).read_bytes())
+        assert "User:controller" in values["super.users"].split(";")
+    for controller in lab.topology.controllers:
+        values = parse(lab.topology.config(controller.name).read_bytes())
+        assert set(values["super.users"].split(";")) == {"User:broker", "User:controller", "User:admin"}
+    secrets = {path.read_text().strip() for path in (directory / "secrets").iterdir() if "." not in path.name}
+    said = [(ended.stdout + ended.stderr).encode()]
+    for folder in ("runs", "load", "spark", "logs"):
+        said += [path.read_bytes() for path in (directory / folder).rglob("*") if told(path)]
+    assert not [one for one in secrets for text in said if one.encode() in text]
+    return ended.stdout + ended.stderr
+
+
+def into_hybrid(directory: Path) -> None:
+    """Controllers run, every broker was restarted, the copy is made and compared."""
+    assert "parked after stage hybrid" in migrated(directory, "--until", "hybrid")
+
+
+def told(path: Path) -> bool:
+    """Reports, journals, plans and logs; the kept copies of the operators' own files hold what those hold."""
+    return path.is_file() and "backup" not in path.parts
+
+
+def asked(lab: Lab, access: Access) -> int:
+    """How many brokers a broker tells of."""
+    with Connection(lab.inventory.brokers[0].address, access) as connection:
+        return len(metadata(connection).brokers)
+
+
+def patiently(question: Callable[[], int]) -> int:
+    """A credential reaches each broker through ZooKeeper, a moment after it was written."""
+    deadline = time.monotonic() + 30
+    while True:
+        try:
+            return question()
+        except AccessRefused:
+            if time.monotonic() > deadline:
+                raise
+
+
+def logins(directory: Path) -> None:
+    """Each right login is let in; each wrong one is an error that names it, and a wrong file is blocked."""
+    lab = Lab.create(directory, Shape(secured=True))
+    lab.up()
+    right = lab.inventory.broker_access
+    assert right.password is not None
+    assert asked(lab, right) == 3
+    wrong = secret(directory, "canary-wrong", "wrong")
+    admin, word = AdminClient(settings_for(lab.topology)), read_secret(right.password)
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    credential = UserScramCredentialUpsertion("admin", info, word.encode())
+    for future in admin.alter_user_scram_credentials([credential]).values():
+        future.result(30)
+    scram = replace(right, mechanism="SCRAM-SHA-512")
+    assert patiently(lambda: asked(lab, scram)) == 3
+    refused: list[tuple[Access, type[MigrateError], str]] = [
+        (replace(right, password=wrong), AccessRefused, "user admin was refused"),
+        (replace(scram, password=wrong), AccessRefused, "user admin was refused"),
+        (replace(right, mechanism="SCRAM-SHA-256"), AccessRefused, "the listener offers"),
+        (replace(right, truststore=None), TlsRefused, "is not accepted"),
+    ]
+    for access, kind, message in refused:
+        with pytest.raises(kind, match=message) as caught:
+            asked(lab, access)
+        assert "canary" not in f"{caught.value!r}{vars(caught.value)}"
+    zookeeper(lab, wrong)
+    blocked(lab)
+
+
+def zookeeper(lab: Lab, wrong: SecretFile) -> None:
+    """Users are closed to all but the brokers' identity; a wrong password is told as such."""
+    with connect(lab.inventory.zookeeper, access=access_of(lab.inventory.zookeeper_login)) as client:
+        assert client.data(["/config/users"])[0] is not Absent.DENIED
+    with connect(lab.inventory.zookeeper) as client:
+        assert client.data(["/config/users"]) == [Absent.DENIED]
+    with (
+        pytest.raises(ZookeeperDenied),
+        connect(lab.inventory.zookeeper, access=access_of(ZookeeperLogin("kafka", wrong))) as client,
+    ):
+        client.data(["/config/users"])
+
+
+def blocked(lab: Lab) -> None:
+    """A mistyped password of the brokers is found before a controller starts: the files are compared."""
+    added = lab.topology.folder("conf", "added-to-brokers.properties")
+    added.write_text(added.read_text().replace('password="', 'password="mistyped'))
+    ended = kraft_migrate("lab", "demo", "--dir", lab.topology.directory, "--no-load", "--until", "migration-mode")
+    assert ended.returncode != 0
+    assert "B-SEC-17" in ended.stdout + ended.stderr
+    assert "mistyped" not in ended.stdout + ended.stderr
+    for controller in lab.topology.controllers:
+        assert controller.name in lab.supervisor.specs()
+        assert not Path(lab.topology.log(controller.name)).exists(), "no controller was ever started"
+
+
+PARTS: dict[str, Callable[[Path], None]] = {"into-hybrid": into_hybrid, "logins": logins}
+
+
+@pytest.mark.parametrize("part", rotated("secured", tuple(PARTS)))
+def test_a_secured_cluster(part: str, directory: Path) -> None:
+    """The part's own words say what holds."""
+    PARTS[part](directory)
+
+
+@pytest.mark.long
+def test_a_secured_cluster_is_migrated_to_its_end(directory: Path) -> None:
+    """Proven, as the one in clear is."""
+    assert "PROVEN" in migrated(directory)

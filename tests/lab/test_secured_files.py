@@ -1,0 +1,124 @@
+"""The files of a secured lab: nobody without a name, each part with its own, no password where it does not belong."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+
+from migrate.hosts.properties import parse
+from migrate.kafka.stores import identity
+from migrate.kafka.tls import tls_context
+from migrate.lab import secured
+from migrate.lab.configure import broker_file, zookeeper_file
+from migrate.lab.inventory import client_access, inner_access, inventory_of, make_secrets, secret_path, write_inventory
+from migrate.lab.load import LoadSettings
+from migrate.lab.topology import Shape, Topology, load_topology, plan_topology, save_topology
+from migrate.model.inventory import SecretFile, Store
+from migrate.playbook.load import load_inventory
+
+
+@pytest.fixture
+def topology(tmp_path: Path) -> Topology:
+    """A secured lab, laid out as far as its secrets, stores and added properties."""
+    found = plan_topology(tmp_path / "lab", Shape(secured=True))
+    found.folder("conf").mkdir(parents=True)
+    passwords = make_secrets(found)
+    secured.make_stores(found, passwords)
+    for name, text in {**secured.added_files(found, passwords), **secured.jaas_files(found, passwords)}.items():
+        path = found.folder("conf", name)
+        path.touch(mode=0o600)
+        path.write_text(text)
+    return found
+
+
+def test_it_is_remembered_that_a_lab_is_secured(topology: Topology) -> None:
+    """Another call finds the same lab; one made before this was known is in clear."""
+    save_topology(topology)
+    assert load_topology(Path(topology.directory)) == topology
+    plain = plan_topology(Path(topology.directory))
+    assert not plain.secured
+    assert client_access(plain).protocol == "SASL_PLAINTEXT"
+    assert inner_access(plain).protocol == "PLAINTEXT"
+
+
+def test_a_brokers_file_lets_nobody_in_without_a_name(topology: Topology) -> None:
+    """Every listener is SASL_SSL, and the controllers are not known yet: the migration adds them."""
+    passwords = make_secrets(topology)
+    found = parse(broker_file(topology, topology.brokers[0], passwords).encode())
+    assert found["listener.security.protocol.map"] == "INTERNAL:SASL_SSL,CLIENT:SASL_SSL"
+    assert found["super.users"] == "User:broker;User:admin"
+    assert found["zookeeper.set.acl"] == "true"
+    assert not [key for key in found if ".ctl." in key]
+    assert "SASLAuthenticationProvider" in zookeeper_file(topology)
+
+
+def test_a_lab_in_clear_has_none_of_it(tmp_path: Path) -> None:
+    """Its files stay as they were."""
+    plain = plan_topology(tmp_path / "lab")
+    found = parse(broker_file(plain, plain.brokers[0], make_secrets(plain)).encode())
+    assert found["super.users"] == "User:ANONYMOUS;User:admin"
+    assert not [key for key in found if key.startswith(("ssl.", "zookeeper.set.acl"))]
+    assert "authProvider" not in zookeeper_file(plain)
+    assert sorted(path.name for path in secret_path(plain, "").iterdir()) == [
+        "admin",
+        "alice",
+        "bob",
+        "carol",
+        "encoder",
+        "keystore",
+        "tokens",
+    ]
+
+
+def test_every_file_with_a_secret_is_closed(topology: Topology) -> None:
+    """Mode 0600, stores among them."""
+    files = [*topology.folder("secrets").iterdir(), *topology.folder("conf").iterdir()]
+    assert {stat.S_IMODE(path.stat().st_mode) for path in files} == {0o600}
+
+
+def test_the_stores_open_and_name_this_host(topology: Topology) -> None:
+    """Brokers and controllers have a key each, of one authority, for both spellings of loopback."""
+    password = SecretFile(str(secret_path(topology, secured.KEYSTORE)))
+    names = set()
+    for who in (secured.BROKER, secured.CONTROLLERS):
+        store = Store(str(secured.store_path(topology, f"{who}.p12")), "PKCS12", password)
+        own, issuer = x509.load_pem_x509_certificates(identity(store).certificates)
+        own.verify_directly_issued_by(issuer)
+        names.add(own.subject.rfc4514_string())
+        hosts = own.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+        assert hosts.get_values_for_type(x509.DNSName) == ["localhost"]
+        assert [str(address) for address in hosts.get_values_for_type(x509.IPAddress)] == ["127.0.0.1"]
+        tls_context(inner_access(topology).truststore, store)
+    assert names == {"CN=broker", "CN=controller"}
+
+
+def test_stores_are_made_once(topology: Topology) -> None:
+    """A second `lab up` must not replace what running processes hold."""
+    path = secured.store_path(topology, secured.AUTHORITY)
+    before = path.read_bytes()
+    secured.make_stores(topology, make_secrets(topology))
+    assert path.read_bytes() == before
+
+
+def test_the_inventory_of_a_secured_lab_is_read_as_it_was_meant(topology: Topology) -> None:
+    """Written, read, equal; the text names files, and holds no secret."""
+    write_inventory(topology)
+    found = load_inventory(topology.inventory)
+    assert found == inventory_of(topology)
+    assert found.broker_access.protocol == found.controller_access.protocol == "SASL_SSL"
+    assert found.zookeeper_login.username == "kafka"
+    assert found.controller_properties is not None
+    assert 'username="controller"' in found.controller_properties.values["listener.name.ctl.plain.sasl.jaas.config"]
+    text = topology.inventory.read_text()
+    assert not [word for word in make_secrets(topology).values() if word in text]
+
+
+def test_the_load_is_told_where_the_truststore_is(topology: Topology) -> None:
+    """In a file that is read by another process; one written before there was any is read, too."""
+    settings = LoadSettings("b:1", client_access(topology), ("t",), 10.0)
+    assert LoadSettings.parse(settings.text()) == settings
+    old = '{"bootstrap": "b:1", "access": ["SASL_PLAINTEXT", "PLAIN", "admin", "/pw"], "topics": ["t"], "rate": 10.0}'
+    assert LoadSettings.parse(old).access.truststore is None

@@ -1,0 +1,127 @@
+"""What an inventory may say of access: protocols, mechanisms, stores; every secret by reference."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import DocumentInvalid, DocumentUnreadable, MigrateError, SecretUnreadable
+from migrate.model.inventory import Access, SecretFile, Store, ZookeeperLogin
+from migrate.playbook.load import dump_inventory, load_inventory
+
+INVENTORY = """\
+apiVersion: kraft-migrate/v1
+kind: Inventory
+metadata: {name: c}
+spec:
+  zookeeper: zk:2181/kafka
+  controller_listener: CTL
+  executor: {kind: supervisor, state: processes}
+%(zookeeper)s
+  brokers:
+    access: %(access)s
+%(properties)s
+    nodes: [{id: 1, host: b1, address: "b1:9093", config: b1.properties}]
+  controllers:
+    access: {protocol: SSL, keystore: {path: tool.pem, type: PEM}}
+    nodes: [{id: 3000, host: c0, address: "c0:9094", config: c0.properties, metadata_directory: meta}]
+"""
+SCRAM = """{protocol: SASL_SSL, mechanism: SCRAM-SHA-512, username: admin, password: {file: pw},
+      truststore: {path: trust.jks, type: JKS, password: {file: store}}, keystore: {path: k.pem, type: PEM}}"""
+
+
+def written(folder: Path, access: str = SCRAM, zookeeper: str = "", properties: str = "") -> Path:
+    """An inventory on disk."""
+    path = folder / "inventory.yaml"
+    path.write_text(INVENTORY % {"access": access, "zookeeper": zookeeper, "properties": properties})
+    return path
+
+
+def test_tls_sasl_and_stores_become_values_with_places(tmp_path: Path) -> None:
+    """Relative to the inventory, and only referred to: none of the files is there."""
+    found = load_inventory(written(tmp_path))
+    near = str(tmp_path)
+    assert found.broker_access == Access(
+        "SASL_SSL",
+        "SCRAM-SHA-512",
+        "admin",
+        SecretFile(f"{near}/pw"),
+        Store(f"{near}/trust.jks", "JKS", SecretFile(f"{near}/store")),
+        Store(f"{near}/k.pem", "PEM"),
+    )
+    assert found.controller_access == Access("SSL", keystore=Store(f"{near}/tool.pem", "PEM"))
+    assert found.zookeeper_login == ZookeeperLogin()
+
+
+def test_zookeepers_login_and_added_properties_are_read(tmp_path: Path) -> None:
+    """The properties' file is read here: a plan shows and binds what is in it."""
+    added = tmp_path / "added.properties"
+    added.write_text("# ours\nssl.keystore.location=/etc/c.p12\n")
+    added.chmod(0o600)
+    text = (
+        "  zookeeper_access: {sasl: {username: kafka, password: {file: zk}}, tls: {truststore: {path: a, type: PEM}}}"
+    )
+    found = load_inventory(written(tmp_path, SCRAM, text, "    properties: added.properties"))
+    near = str(tmp_path)
+    login = ZookeeperLogin("kafka", SecretFile(f"{near}/zk"), tls=True, truststore=Store(f"{near}/a"))
+    assert found.zookeeper_login == login
+    assert found.broker_properties is not None
+    assert found.broker_properties.values == {"ssl.keystore.location": "/etc/c.p12"}
+    assert found.controller_properties is None
+
+
+def test_what_was_read_can_be_written_and_read_again(tmp_path: Path) -> None:
+    """Equal values, paths relative, and nothing of a secret in the text."""
+    added = tmp_path / "added.properties"
+    added.write_text("sasl.jaas.config=canary\n")
+    added.chmod(0o600)
+    text = "  zookeeper_access: {sasl: {username: kafka, password: {file: zk}}, tls: {keystore: {path: a, type: PEM}}}"
+    path = written(tmp_path, SCRAM, text, "    properties: added.properties")
+    found = load_inventory(path)
+    dumped = dump_inventory(found)
+    assert "canary" not in dumped
+    assert str(tmp_path) not in dumped
+    path.write_text(dumped)
+    assert load_inventory(path) == found
+
+
+@pytest.mark.parametrize(
+    ("access", "message"),
+    [
+        ("{protocol: SASL_SSL, mechanism: PLAIN, username: a}", "password is missing"),
+        ("{protocol: SSL, mechanism: PLAIN}", "mechanism without SASL"),
+        ("{protocol: PLAINTEXT, truststore: {path: a, type: PEM}}", "truststore without TLS"),
+        ("{protocol: SSL, truststore: {path: a, type: JKS}}", "truststore.password is missing"),
+        ("{protocol: SSL, keystore: {path: a, type: BKS}}", "BKS"),
+        ("{protocol: SSL, keystore: {path: a, type: PKCS12, password: hunter2}}", "password"),
+        ("{protocol: SSL, verify_host: false}", "verify_host"),
+        ("{protocol: SASL_SSL, mechanism: OAUTHBEARER, username: a, password: {file: p}}", "OAUTHBEARER|mechanism"),
+    ],
+)
+def test_what_cannot_be_is_refused_with_its_place(tmp_path: Path, access: str, message: str) -> None:
+    """And there is no key that turns the check of host names off."""
+    with pytest.raises(MigrateError, match=message) as caught:
+        load_inventory(written(tmp_path, access))
+    assert "hunter2" not in str(caught.value)
+    assert isinstance(caught.value, DocumentInvalid) or "NotSupported" in type(caught.value).__name__
+
+
+@pytest.mark.parametrize(
+    ("content", "mode", "kind", "message"),
+    [
+        ("node.id=7\na=b\n", 0o600, DocumentUnreadable, "node.id cannot be added"),
+        ("a=\\u00zz\n", 0o600, DocumentUnreadable, "no properties"),
+        ("a=b\n", 0o640, SecretUnreadable, "mode 0640"),
+    ],
+)
+def test_properties_that_may_not_be_added_are_refused(
+    tmp_path: Path, content: str, mode: int, kind: type[MigrateError], message: str
+) -> None:
+    """Our own keys follow from the inventory; passwords lie in files that nobody else reads."""
+    added = tmp_path / "added.properties"
+    added.write_text(content)
+    added.chmod(mode)
+    with pytest.raises(kind, match=message) as caught:
+        load_inventory(written(tmp_path, SCRAM, "", "    properties: added.properties"))
+    assert caught.value.where == str(added)
