@@ -25,7 +25,7 @@ from migrate.errors.control import (
     WindowClosed,
     WindowNeverOpens,
 )
-from migrate.errors.directories import DirectoriesRefused, DirectoryInUse
+from migrate.errors.directories import DirectoriesRefused, DirectoryInUse, DirectoryLost
 from migrate.errors.hosts import (
     BadProperties,
     ConfigUnreadable,
@@ -181,6 +181,7 @@ __all__ = [
     "DecodeError",
     "DirectoriesRefused",
     "DirectoryInUse",
+    "DirectoryLost",
     "DocumentInvalid",
     "DocumentUnreadable",
     "DriveStopped",

@@ -5,6 +5,14 @@ from __future__ import annotations
 from migrate.errors.base import WorldError
 
 
+class DirectoryLost(WorldError):
+    """A log directory of a stopped broker is not what it was when the step looked: the broker is not started."""
+
+    id = "E-DIR-10"
+    exit_code = 3
+    hint = "`kraft-migrate status` says what is wrong with it and which command mends it; then the same command goes on"
+
+
 class DirectoryInUse(WorldError):
     """A directory that was to be taken out of a broker's configuration got a replica at the last moment."""
 

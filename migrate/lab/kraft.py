@@ -18,9 +18,7 @@ from migrate.lab.topology import LabBroker, LabController, Topology
 from migrate.steps import configuration
 
 RELEASE: Final = "3.9"
-SOON: Final = {
-    "log.segment.delete.delay.ms": "1000"
-}  # of deleted topics, from the disks too
+SOON: Final = {"log.segment.delete.delay.ms": "1000"}  # of deleted topics, from the disks too
 AT_ONCE: Final = 2  # Java processes: a lab's host is small
 
 

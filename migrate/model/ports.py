@@ -7,7 +7,7 @@ from typing import Protocol
 
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, ServiceState
+from migrate.model.views import BrokerDisks, MetaProperties, ServiceState
 from migrate.model.world import Need, World
 
 
@@ -154,6 +154,9 @@ class Effects(Protocol):
 
     def require_empty(self, node: NodeId, path: str) -> None:
         """Look into a stopped broker's log directory; DirectoryInUse with a replica in it."""
+
+    def require_same(self, node: NodeId, metas: Mapping[str, MetaProperties]) -> None:
+        """Read the meta.properties of a stopped broker's directories; DirectoryLost where one is another than given."""
 
     def set_aside(self, node: NodeId, path: str) -> None:
         """Give a file or folder of a stopped node another name beside its old one; nothing is deleted."""

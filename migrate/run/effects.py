@@ -9,12 +9,13 @@ from __future__ import annotations
 import hashlib
 import pathlib
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from migrate.errors import DirectoryInUse, NotSetAside, PlanIsStale, ProcessNotStopped
+from migrate.errors import DirectoryInUse, DirectoryLost, NotSetAside, PlanIsStale, ProcessNotStopped
+from migrate.hosts import meta_properties
 from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX, backup_path
 from migrate.hosts.files import replace_file
 from migrate.hosts.folders import decode_folder
@@ -22,7 +23,7 @@ from migrate.hosts.properties import diff
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites
-from migrate.model.views import Stopped
+from migrate.model.views import MetaProperties, Stopped
 from migrate.run import measured
 from migrate.run.crash import CrashPoints
 from migrate.run.journal import Journal
@@ -207,6 +208,28 @@ class JournaledEffects:
         replicas = [name for name in self._hands.files.names(node, path) if decode_folder(name) is not None]
         if replicas:
             raise DirectoryInUse(f"replicas lie in it: {', '.join(replicas[:5])}", where=path)
+
+    def require_same(self, node: NodeId, metas: Mapping[str, MetaProperties]) -> None:
+        """Looked at in the last moment before a start.
+
+        A broker in migration mode that is started without a disk makes the replicas of that disk anew on the others.
+        """
+        for path, expected in metas.items():
+            try:
+                found = meta_properties.decode(
+                    self._hands.files.read(node, f"{path}/{meta_properties.META_PROPERTIES}")
+                )
+            except OSError as error:
+                raise self._lost(
+                    node, path, f"its {meta_properties.META_PROPERTIES} cannot be read: {error.strerror or error}"
+                ) from error
+            if found != expected:
+                raise self._lost(node, path, f"its {meta_properties.META_PROPERTIES} is another than before the stop")
+
+    def _lost(self, node: NodeId, path: str, what: str) -> DirectoryLost:
+        return DirectoryLost(
+            what, where=path, why=f"broker {int(node)} is stopped and stays so: started now, it would go on without it"
+        )
 
     def stop(self, node: NodeId) -> None:
         """Stop a node's process, and wait until it is gone."""

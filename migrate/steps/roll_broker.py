@@ -20,7 +20,7 @@ from migrate.model.ports import Effects
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.verdict import No, can_unfence, may_restart
-from migrate.model.views import ConfigFile, NoFile, Running, Stopped
+from migrate.model.views import BrokerDisks, ConfigFile, MetaProperties, NoFile, Running, Stopped
 from migrate.model.words import registered_as
 from migrate.model.world import Need, World
 from migrate.steps import configuration, directory_order, facts, gates, moves
@@ -142,7 +142,12 @@ class RollStep(BaseStep):
         """What a step does to a stopped broker before its file is written."""
 
     def before_start(self, world: World, effects: Effects) -> None:
-        """What a step does to a stopped broker whose file is written."""
+        """What a step does to a stopped broker whose file is written: here its disks are looked at once more."""
+        disks = Unknown("not looked at") if isinstance(world.disks, Unknown) else world.disks.get(NodeId(self.broker))
+        if isinstance(disks, BrokerDisks):
+            entries = [*disks.directories, *([disks.metadata_directory] if disks.metadata_directory else [])]
+            metas = {entry.path: entry.meta for entry in entries if isinstance(entry.meta, MetaProperties)}
+            effects.require_same(NodeId(self.broker), metas)
 
     def process_lives(self, world: World) -> Readiness:
         """The process runs with the file that was written."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -11,7 +11,7 @@ from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import AlreadyDone, NotYet, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage
-from migrate.model.views import PartitionHealth, Running, ServiceState
+from migrate.model.views import MetaProperties, PartitionHealth, Running, ServiceState
 from migrate.model.world import World
 from migrate.observe.ledgers import pure_ledger
 from tests.testing import worlds
@@ -157,6 +157,7 @@ class Remembered:
 
     done: list[str] = field(default_factory=list)
     written: dict[int, bytes] = field(default_factory=dict)
+    asked: dict[int, tuple[str, ...]] = field(default_factory=dict)  # directories looked at before the start
 
     def write_config(self, node: NodeId, path: str, content: bytes, expect_sha256: str | None) -> None:
         """Remember the file."""
@@ -186,6 +187,10 @@ class Remembered:
     def require_empty(self, node: NodeId, path: str) -> None:
         """Remember it."""
         self.done.append(f"look into {int(node)} {path}")
+
+    def require_same(self, node: NodeId, metas: Mapping[str, MetaProperties]) -> None:
+        """Remember which directories were asked for."""
+        self.asked[int(node)] = tuple(metas)
 
     def stop(self, node: NodeId) -> None:
         """Remember it."""

@@ -6,12 +6,15 @@ directories that a KRaft broker reports, finalization by the election of a contr
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Self
 
 from migrate.hosts.backups import BACKUP_SUFFIX
+from migrate.hosts.meta_properties import META_PROPERTIES, decode
 from migrate.hosts.properties import parse
 from migrate.model.difference import DiffReport
 from migrate.model.ids import MIGRATING, NodeId
@@ -37,7 +40,7 @@ from migrate.model.world import Need, World
 from migrate.observe.ledgers import pure_ledger
 from migrate.steps.facts import mode_of, sha256
 from tests.testing import worlds
-from tests.testing.worlds import BROKERS, CONTROLLERS, kraft, live, zk
+from tests.testing.worlds import BROKERS, CONTROLLERS, kraft, live, meta_file, zk
 
 world_at = cache(worlds.world_at)  # values: one of each is enough for the hundreds of looks of a run
 config_file = cache(worlds.config_file)
@@ -119,10 +122,24 @@ class SimulatedCluster:
 
     # -- Files -------------------------------------------------------------------------------------------------------
     def read(self, node: NodeId, path: str) -> bytes:
-        """A file's bytes."""
+        """A file's bytes; a meta.properties that nobody wrote is as its directory says."""
+        if path.endswith(f"/{META_PROPERTIES}"):
+            return self._meta(node, path.removesuffix(f"/{META_PROPERTIES}"))
         if (int(node), path) not in self.files:
             raise FileNotFoundError(path)
         return self.files[int(node), path]
+
+    def _meta(self, node: NodeId, directory: str) -> bytes:
+        disks = self._disks(world_at(Stage.COPY).disks).get(node)
+        found = (
+            [entry for entry in disks.directories if entry.path == directory] if isinstance(disks, BrokerDisks) else []
+        )
+        raw = self.files.get((int(node), f"{directory}/{META_PROPERTIES}"))
+        if raw is not None and not found:
+            return raw
+        if not found or found[0].problem or isinstance(found[0].meta, MetaMissing):
+            raise OSError(errno.EIO, os.strerror(errno.EIO), directory)
+        return raw if raw is not None and decode(raw) == found[0].meta else meta_file(found[0].meta)
 
     def write(self, node: NodeId, path: str, content: bytes) -> None:
         """Replace a file."""

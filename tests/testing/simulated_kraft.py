@@ -195,6 +195,9 @@ class KraftCluster(SimulatedCluster):
     def _disks_of(self, node: int) -> BrokerDisks:
         return BrokerDisks(NodeId(node), tuple(self._directory(node, path) for path in self.paths(node)))
 
+    def _meta(self, node: NodeId, directory: str) -> bytes:
+        return worlds.meta_file(self._directory(int(node), directory).meta)
+
     def _directory(self, node: int, path: str) -> Directory:
         first = _first(NodeId(node))
         raw = self.files.get((node, f"{path}/{META}"))

@@ -196,6 +196,15 @@ def _disks(stage: Stage) -> dict[NodeId, BrokerDisks | Unknown]:
     return found
 
 
+def meta_file(meta: object) -> bytes:
+    """The file that a meta.properties is read from."""
+    assert isinstance(meta, MetaProperties)
+    lines = [f"version={meta.version}", f"cluster.id={meta.cluster_id}"]
+    lines.append(f"{'node.id' if meta.version else 'broker.id'}={meta.node_id}")
+    lines += [f"directory.id={meta.directory_id}"] if meta.directory_id is not None else []
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
 def found_directory(disks: Mapping[NodeId, BrokerDisks | Unknown], node: NodeId, index: int) -> Directory:
     """One directory of one node."""
     entry = disks[node]

@@ -141,6 +141,7 @@ class AddDirectories(DirectoryRoll):
     def before_start(self, world: World, effects: Effects) -> None:
         """Kafka's own tool gives each its ids; what is formatted already stays as it is."""
         assert not isinstance(world.kraft, Unknown)
+        RollStep.before_start(self, world, effects)
         if directory_gates.formatted(world, self.broker, self.paths) is not True:
             effects.format_directories(NodeId(self.broker), world.kraft.cluster_id, self.release)
 

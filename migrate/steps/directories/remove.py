@@ -71,8 +71,9 @@ class RemoveDirectories(DirectoryRoll):
             effects.start(NodeId(self.broker))
             raise
 
-    def before_start(self, world: World, effects: Effects) -> None:  # noqa: ARG002 - the protocol's signature
+    def before_start(self, world: World, effects: Effects) -> None:
         """After the file: a broker that is started before us does not miss the name that its file still asks for."""
+        DirectoryRoll.before_start(self, world, effects)
         for path in self.paths:
             effects.set_aside(NodeId(self.broker), f"{path}/{META}")
 
