@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from migrate.checks.phase import Phase
+from migrate.checks.phase import Phase, lost_at_the_end
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, Hit, Result, check
 from migrate.checks.sight import both, controller_answers, diff, kraft, zookeeper
 from migrate.model.difference import DiffReport
@@ -121,9 +121,10 @@ def brokers_left(view: KraftView, world: World) -> Result:
     when=ALWAYS,
 )
 def fenced_broker(view: KraftView, world: World) -> Result:
-    """Registrations that are fenced."""
+    """Registrations that are fenced, but for those that their own roll forward makes anew."""
+    lost = lost_at_the_end(world)
     for node, entry in view.brokers.items():
-        if entry.fenced:
+        if entry.fenced and int(node) not in lost:
             yield Hit(f"broker {node}", "it is fenced in the metadata")
 
 

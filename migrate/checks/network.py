@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from migrate.checks.phase import lost_at_the_end
 from migrate.checks.quorum import voters_of
 from migrate.checks.registry import ALWAYS, Hit, Result, check
 from migrate.checks.sight import inventory, metadata_answers
@@ -33,10 +34,11 @@ ANY: Final = ("0.0.0.0", "[::]", "::")  # noqa: S104 - compared, never bound
 )
 def sees_every_broker(answers: dict[NodeId, MetadataAnswer], world: World) -> Result:
     """The brokers of each Metadata answer against the inventory."""
-    wanted = {int(node.id) for node in world.inventory.brokers}
+    lost = lost_at_the_end(world)
+    wanted = {int(node.id) for node in world.inventory.brokers} - lost
     for node, answer in answers.items():
         hidden = sorted(wanted - set(answer.brokers))
-        if hidden:
+        if hidden and int(node) not in lost:
             yield Hit(f"broker {node}", f"it does not see brokers {hidden}", f"it sees {sorted(answer.brokers)}")
 
 

@@ -79,3 +79,14 @@ def mode_of(values: Mapping[str, str]) -> Mode:
     if roles_of(values):
         return Mode.KRAFT
     return Mode.MIGRATION if truth(values, FLAG) else Mode.ZOOKEEPER
+
+
+def lost_at_the_end(world: World) -> frozenset[int]:
+    """Brokers outside KRaft mode that went away after a finalize that came too early: their own roll makes them whole.
+
+    The controllers take no registration of theirs any more (BROKER_ID_NOT_REGISTERED), so the old one stays, fenced,
+    and they see nobody: what forbids to go on elsewhere is here what going on mends (seen).
+    """
+    if isinstance(world.kraft, Unknown) or world.kraft.migration_state is not ZkMigrationState.POST_MIGRATION:
+        return frozenset()
+    return frozenset(int(node) for node, entry in world.kraft.brokers.items() if entry.migrating and entry.fenced)

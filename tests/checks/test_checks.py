@@ -17,7 +17,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, NoFile
 from migrate.model.world import World
-from tests.checks.bends import SECURED
+from tests.checks.bends import SECURED, metadata, registration
 from tests.checks.cases import CASES, Case
 from tests.testing import worlds
 from tests.testing.worlds import with_values, with_zk, world_at
@@ -220,3 +220,12 @@ def test_every_code_is_well_formed_and_documented(code: str) -> None:
     assert all((doc.title, doc.why, doc.cause, doc.fix, doc.source))
     assert not doc.title[0].isupper() or doc.title.split()[0] in ("AclAuthorizer", "ZooKeeper")
     assert not doc.title.endswith(".")
+
+
+def test_a_broker_that_was_lost_after_an_early_finalize_does_not_bar_its_own_roll_forward() -> None:
+    """It is fenced and sees nobody until then; another broker that is fenced, or sees too few, still blocks."""
+    world = metadata(brokers=())(world_at(Stage.FINALIZE))
+    for changed, bars in (({"migrating": True, "fenced": True}, False), ({"fenced": True}, True)):
+        bent = registration(1, **changed)(world)
+        assert bool(of(bent, "B-NET-01")) is bool(of(bent, "B-MIG-05")) is bars
+        assert bool(of(bent, "W-MIG-03")) is not bars

@@ -1,0 +1,73 @@
+"""A broker whose thread for ISR changes dies as control is handed back: Kafka's own fault, made to come every time.
+
+Two channels of a broker that are remade at once may leave metrics of one of them without their sensor; a Java agent
+(`OrphanedMetrics.java`) leaves exactly that behind.  The thread then dies by itself when `/controller` changes hands.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from migrate.lab import made
+from migrate.lab.cluster import Lab
+from migrate.model.views import Running
+from tests.lab.commands import kraft_migrate
+from tests.lab.rollbacks import against, demo
+
+if TYPE_CHECKING:
+    from tests.lab.odd_entries import Story
+
+AGENT: Final = Path(__file__).with_name("OrphanedMetrics.java")
+CHANNEL: Final = "alter-partition"
+PATIENCE: Final = "no_progress_timeout: 45s"
+
+
+def orphan_metrics(lab: Lab, name: str) -> None:
+    """Load the agent into that broker; its own count says that it met the metrics."""
+    built = Path(lab.topology.folder("agent"))
+    built.mkdir()
+    seen = built / "orphans"
+    manifest = built / "manifest"
+    manifest.write_text(f"Agent-Class: {AGENT.stem}\n")
+    run("javac", "--release", "11", "-d", str(built), str(AGENT))
+    run("jar", "cfm", str(built / "agent.jar"), str(manifest), "-C", str(built), f"{AGENT.stem}.class")
+    state = lab.supervisor.state(name)
+    assert isinstance(state, Running)
+    said = run("jcmd", str(state.pid), "JVMTI.agent_load", str(built / "agent.jar"), f'"{CHANNEL}={seen}"')
+    assert seen.exists(), said
+    assert int(seen.read_text()) > 0, said
+
+
+def run(*words: str) -> str:
+    """A tool of the JDK."""
+    ended = subprocess.run(words, capture_output=True, text=True, check=False, timeout=120)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    return ended.stdout
+
+
+def dead_channel(story: Story) -> None:
+    """The rollback stops at the next broker by name; the named broker's restart, and the same command, end it."""
+    lab = story.lab
+    demo("hybrid", Path(lab.topology.directory))
+    made.make(lab, "hybrid")
+    orphan_metrics(lab, "broker-1")
+    text = lab.playbook_path.read_text()
+    lab.playbook_path.write_text(text.replace("no_progress_timeout: 3m", PATIENCE))
+    path, saved = story.planned("rollback", "plan")
+    words = ("rollback", "apply", str(path), "--confirm", saved["fingerprint"])
+    ended = kraft_migrate(*words)
+    assert ended.returncode == 5, f"{ended.returncode} {ended.stderr[-4000:]}"
+    said = " ".join(ended.stderr.split())
+    assert "E-RUN-06" in said
+    assert f"broker 1: its thread of channel {CHANNEL} has died" in said
+    assert "restart broker 1 with the file that lies there" in said
+    story.restart("broker-1")
+    story.whole(*(broker.name for broker in lab.topology.brokers))
+    began = time.monotonic()
+    ended = kraft_migrate(*words)
+    assert ended.returncode == 0, f"{ended.returncode} {ended.stderr[-4000:]}"
+    story.seconds["rollback plan"] = time.monotonic() - began
+    assert against(lab, "hybrid", story.before, path.parent) == ()
