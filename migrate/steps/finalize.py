@@ -189,7 +189,7 @@ def _no_broker_needs_zookeeper(world: World) -> Readiness:
 
 def _crossed(world: World) -> bool:
     """Has a controller run without the flag?  Its registration in the metadata says so, also when it is down again."""
-    done = _finalized(world)
+    done = _flagless(world)
     if isinstance(done, Unknown) or isinstance(world.kraft, Unknown):
         return False
     registered = any(not entry.migration_ready for entry in world.kraft.controllers.values())
@@ -210,6 +210,22 @@ def choose(world: World) -> int | None:
 
 
 def _finalized(world: World) -> set[int] | Unknown:
+    """Those that run without the flag with a file that has nothing of ZooKeeper left.
+
+    Another hand that took the flag out may have left the rest: that controller is restarted once more.
+    """
+    found = _flagless(world)
+    if isinstance(found, Unknown):
+        return found
+    files = {node: facts.config(world, node) for node in found}
+    return {node for node, file in files.items() if isinstance(file, ConfigFile) and _is_clean(file)}
+
+
+def _is_clean(file: ConfigFile) -> bool:
+    return configuration.finalized_controller(file.raw) == file.raw
+
+
+def _flagless(world: World) -> set[int] | Unknown:
     """Controllers whose process was started with the file that lies there, and that file has no flag."""
     if isinstance(world.services, Unknown):
         return world.services

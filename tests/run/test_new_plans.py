@@ -13,7 +13,7 @@ from migrate.model.difference import DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
-from migrate.model.stage import Stage
+from migrate.model.stage import MIGRATION, Stage
 from migrate.model.world import World
 from migrate.plan.build import build
 from migrate.run.proven import by_journals
@@ -42,7 +42,7 @@ def reference(tmp_path_factory: pytest.TempPathFactory) -> SimulatedCluster:
 def test_stage_by_stage_it_ends_as_in_one_go(reference: SimulatedCluster, tmp_path: Path) -> None:
     """Each stage planned when the one before it is complete, and carried out with a journal of its own."""
     cluster = SimulatedCluster.in_zookeeper_mode()
-    for stage in Stage:
+    for stage in MIGRATION:
         folder = tmp_path / stage.label
         folder.mkdir()
         plan = stage_plan(cluster, stage)
