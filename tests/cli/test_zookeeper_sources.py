@@ -97,7 +97,7 @@ def files_of(stage: str, folder: Path, acls: dict[str, int] | None = None, later
     """A dataDir that holds a captured cluster's tree; `acls` maps paths to 1 (one identity) or 2 (another one)."""
     tree = golden(stage)
     znodes = {
-        path: Kept(znode.data, zxid=1, acl=(acls or {}).get(path, -1))
+        path: Kept(znode.data, zxid=1, owner=znode.ephemeral_owner, acl=(acls or {}).get(path, -1))
         for path, znode in sorted(tree.znodes.items(), key=lambda entry: (entry[0].count("/"), entry[0]))
         if path != "/" and isinstance(znode, Znode)
     }
