@@ -14,6 +14,7 @@ from migrate.model.stage import Stage
 from migrate.plan.build import build
 from tests.cli.commands import kraft_migrate
 from tests.steps.looks import whole
+from tests.testing import worlds
 from tests.testing.worlds import playbook
 
 
@@ -70,7 +71,9 @@ def test_a_folder_keeps_its_story(
     """Another one is refused before a process is started."""
 
     class Lab:
-        """A lab of which nothing is used."""
+        """A lab of which only its executor is asked."""
+
+        inventory = worlds.inventory()
 
         class topology:  # noqa: N801 - as Lab has it
             """Its folder."""
