@@ -33,6 +33,8 @@ from migrate.zookeeper.client import ZookeeperClient
 
 T = TypeVar("T")
 LOOKED_AT: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
+NO_LAUNCHES: Final = Unknown("a bundle has no command lines")
+NO_PORTS: Final = Unknown("a bundle has no ports of hosts")
 NOT_IN_IT: Final = Unknown("the bundle does not have that node")
 
 
@@ -98,11 +100,11 @@ class BundledSources(Sources):
 
     def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
         """Command lines may hold secrets: a bundle has none."""
-        return dict.fromkeys(states, Unknown("a bundle has no command lines"))
+        return dict.fromkeys(states, NO_LAUNCHES)
 
     def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:
         """Not in a bundle."""
-        return self._of_nodes(Unknown("a bundle has no ports of hosts"))
+        return self._of_nodes(NO_PORTS)
 
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:  # noqa: ARG002 - looked at by then
         """The directories as they were."""
