@@ -28,9 +28,20 @@ from migrate.observe.codec import NotDecodable, decode, encode
 from migrate.observe.handed_on import without_secrets
 
 FORMAT: Final = "kraft-migrate-bundle"
-VERSION: Final = 1
+VERSION: Final = 2  # 2: command lines and ports of hosts
 MANIFEST: Final = "manifest.json"
-PARTS: Final = ("inventory", "playbook", "zookeeper", "kraft", "disks", "live", "configs", "services")
+PARTS: Final = (
+    "inventory",
+    "playbook",
+    "zookeeper",
+    "kraft",
+    "disks",
+    "live",
+    "configs",
+    "services",
+    "launches",
+    "ports",
+)
 SIZE_LIMIT: Final = 512 * 2**20  # bytes of the archive
 UNPACKED_LIMIT: Final = 2**30  # bytes of what is in it: 400,000 partitions take about a quarter of it
 

@@ -32,9 +32,18 @@ from migrate.observe.world import ClusterObserver
 from migrate.zookeeper.client import ZookeeperClient
 
 T = TypeVar("T")
-LOOKED_AT: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
-NO_LAUNCHES: Final = Unknown("a bundle has no command lines")
-NO_PORTS: Final = Unknown("a bundle has no ports of hosts")
+LOOKED_AT: Final = frozenset(
+    {
+        Need.ZOOKEEPER,
+        Need.KRAFT,
+        Need.DISKS,
+        Need.LIVE,
+        Need.CONFIGS,
+        Need.SERVICES,
+        Need.LAUNCHES,
+        Need.PORTS,
+    }
+)
 NOT_IN_IT: Final = Unknown("the bundle does not have that node")
 
 
@@ -98,13 +107,13 @@ class BundledSources(Sources):
         """The processes as they were."""
         return self._of_nodes(self._kept.services)
 
-    def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
-        """Command lines may hold secrets: a bundle has none."""
-        return dict.fromkeys(states, NO_LAUNCHES)
+    def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:  # noqa: ARG002 - then
+        """How the processes were started; no value of a secret is in it."""
+        return self._of_nodes(self._kept.launches)
 
     def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:
-        """Not in a bundle."""
-        return self._of_nodes(NO_PORTS)
+        """What listened."""
+        return self._of_nodes(self._kept.ports)
 
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:  # noqa: ARG002 - looked at by then
         """The directories as they were."""

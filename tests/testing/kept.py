@@ -15,7 +15,6 @@ from migrate.model.outcome import Unknown
 from migrate.model.ports_seen import Listening
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, MigrationZnode, ServiceState, ZookeeperView
 from migrate.model.world import World
-from migrate.observe.bundled import NO_LAUNCHES, NO_PORTS
 from migrate.observe.sources import Configs
 from migrate.zookeeper.pace import Pace
 
@@ -105,12 +104,15 @@ class KeptSources:
         )
 
     def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
-        """Nothing was looked at: as unknown as in a bundle, so that both can be compared word by word."""
-        return dict.fromkeys(states, NO_LAUNCHES)
+        """The world's; where it has none, each is unknown for that reason."""
+        found = self.world.launches
+        return dict.fromkeys(states, found) if isinstance(found, Unknown) else found
 
     def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:
-        """Nothing was looked at either."""
-        return dict.fromkeys((node.id for node in self.inventory.nodes), NO_PORTS)
+        """The world's, alike."""
+        found = self.world.ports
+        nodes = (node.id for node in self.inventory.nodes)
+        return dict.fromkeys(nodes, found) if isinstance(found, Unknown) else found
 
     def service_states(self) -> Mapping[NodeId, ServiceState]:
         """The world's."""
