@@ -22,11 +22,12 @@ from migrate.lab.spread import TOPIC
 from migrate.model.history import Event
 from migrate.run import journal as journals
 from tests.lab.commands import kraft_migrate
-from tests.testing.rotating import DISKS, rotated
+from tests.testing.rotating import DISKS, in_turn, rotated
 
 PART = "directory-playbook"
 pytestmark = [
     pytest.mark.kafka,
+    in_turn("disks"),
     pytest.mark.skipif(PART not in rotated("disks", DISKS), reason="another part of this rotation is run"),
 ]
 CHANGES, BLOCKED, NOT_CONFIRMED = 2, 3, 4  # exit codes

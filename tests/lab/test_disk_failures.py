@@ -26,7 +26,7 @@ from migrate.lab.topology import Shape
 from migrate.model.disk_trouble import TIMEOUT
 from tests.lab.commands import kraft_migrate
 from tests.lab.sick_broker import BLOCKED, CHANGES, ROOT, STOP, SickBroker
-from tests.testing.rotating import DISKS, rotated, rotation
+from tests.testing.rotating import DISKS, in_turn, rotated, rotation
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -191,6 +191,7 @@ def ward(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 
 
 # -- tests -------------------------------------------------------------------------------------------------------
+@in_turn("disks")
 @pytest.mark.parametrize("part", [part for part in rotated("disks", DISKS) if part.endswith(f"-{DiskFault.GONE}")])
 def test_a_disk_is_gone_the_next_stage_waits_and_mended_it_goes_on(part: str, tmp_path: Path) -> None:
     """By `status`, by the plan's exit code, by the cluster's own state."""

@@ -29,7 +29,7 @@ from migrate.zookeeper import layout
 from migrate.zookeeper.client import connect
 from migrate.zookeeper.lock import acquire
 from tests.lab.commands import environment, kraft_migrate
-from tests.testing.rotating import rotated
+from tests.testing.rotating import in_turn, rotated
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 WAIT = 120.0
@@ -43,6 +43,7 @@ def directory(tmp_path: Path) -> Iterator[Path]:
         kraft_migrate("lab", "down", "--dir", str(tmp_path / "lab"))
 
 
+@in_turn("hands")
 @pytest.mark.parametrize("part", rotated("hands", ("broker-start", "in-hybrid")))
 def test_a_roll_stops_by_name_and_goes_on_when_it_is_mended(part: str, directory: Path) -> None:
     """Nothing else is stopped meanwhile."""

@@ -27,7 +27,7 @@ from migrate.zookeeper.login import access_of
 from migrate.zookeeper.znode import Absent
 from tests.lab.commands import kraft_migrate
 from tests.testing.certificates import secret
-from tests.testing.rotating import rotated
+from tests.testing.rotating import in_turn, rotated
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -144,6 +144,7 @@ def blocked(lab: Lab) -> None:
 PARTS: dict[str, Callable[[Path], None]] = {"into-hybrid": into_hybrid, "logins": logins}
 
 
+@in_turn("secured")
 @pytest.mark.parametrize("part", rotated("secured", tuple(PARTS)))
 def test_a_secured_cluster(part: str, directory: Path) -> None:
     """The part's own words say what holds."""

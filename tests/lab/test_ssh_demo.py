@@ -11,7 +11,7 @@ import pytest
 from migrate.playbook.load import load_inventory
 from migrate.run import journal as journals
 from tests.lab.commands import kraft_migrate
-from tests.testing.rotating import rotated
+from tests.testing.rotating import in_turn, rotated
 
 pytestmark = [
     pytest.mark.kafka,
@@ -28,6 +28,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         kraft_migrate("lab", "down", "--dir", str(tmp_path / "lab"))
 
 
+@in_turn("ssh")
 @pytest.mark.parametrize("until", rotated("ssh", ["migration-mode"]))
 def test_over_ssh_a_killed_run_goes_on_and_every_step_is_proven(folder: Path, until: str) -> None:
     """Files, formats, starts and stops by commands; the process killed before a broker's start, and begun again."""

@@ -28,7 +28,7 @@ from migrate.lab.topology import HOST
 from migrate.model.ids import NodeId
 from migrate.steps import configuration
 from tests.lab.commands import kraft_migrate
-from tests.testing.rotating import rotated
+from tests.testing.rotating import in_turn, rotated
 
 pytestmark = pytest.mark.kafka
 
@@ -145,6 +145,7 @@ def bend_and_judge(part: str, cluster: Cluster, stack: ExitStack) -> None:
     {"port": wrong_port, "dead-id": dead_id, "topic-id": no_topic_id, "flag": no_flag}[part](cluster, stack)
 
 
+@in_turn("stuck")
 @pytest.mark.parametrize("part", PARTS)
 def test_a_migration_that_stands_still_is_explained_and_goes_on_when_mended(part: str, cluster: Cluster) -> None:
     """Before the first roll it says who has not been rolled; then the fault, and nothing else; mended, the copy."""

@@ -278,7 +278,8 @@ def test_a_part_or_manifest_that_was_edited_is_damage_and_a_newer_one_is_said_to
     with pytest.raises(BundleOtherVersion, match=r"9\.9"):
         read_bundle(archive(tmp_path / "odd", {**good, MANIFEST: json.dumps(newer).encode()}))
     with pytest.raises(BundleDamaged, match="SHA-256 of its manifest"):
-        read_bundle(archive(tmp_path / "odd", {**good, MANIFEST: json.dumps({**newer, "version": bundles.VERSION}).encode()}))
+        same = json.dumps({**newer, "version": bundles.VERSION})
+        read_bundle(archive(tmp_path / "odd", {**good, MANIFEST: same.encode()}))
 
 
 def test_a_well_hashed_part_of_another_shape_is_damage(whole: str, tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Rotating parts of dear tests: every commit runs one of several equal ones, so that in time all of them run.
 
+Some rotations are so dear that they take turns besides (`TURNS`): a commit runs half of them.
 The commit's hash picks, so a commit always runs the same part and two runs of it can be compared. The environment
 variable `KRAFT_MIGRATE_ROTATE` overrides: `all` for every part, a part's name for that part, or `rotation=part` where
 two rotations have parts of the same name; several stand with commas between. Without git (an unpacked archive) the
@@ -14,8 +15,12 @@ import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
+import pytest
+
 VARIABLE = "KRAFT_MIGRATE_ROTATE"
 DISKS = ("zookeeper-gone", "migration-gone", "kraft-gone", "directory-playbook")  # of two files: one costs as much
+TURNS = ("disks", "hands", "killed", "secured", "ssh", "stale-migration", "stuck")
+SEATS = 4  # of the dear rotations above run for one commit: all of them take longer than a run of the tests may
 PICKED: list[str] = []  # a line a rotation, in the order asked
 
 
@@ -67,6 +72,29 @@ def rotated(name: str, choices: Sequence[str]) -> tuple[str, ...]:
     parts = asked(name, choices, os.environ.get(VARIABLE, "")) or (picked(name, choices, commit()),)
     told(name, parts, choices)
     return parts
+
+
+def seated(commit_hash: str | None) -> frozenset[str]:
+    """The dear rotations that a commit runs at all; the others have their turn at other commits."""
+    names = sorted(TURNS, key=lambda name: hashlib.sha256(f"turn:{name}:{commit_hash}".encode()).digest())
+    return frozenset(names[:SEATS])
+
+
+def has_turn(name: str) -> bool:
+    """Does that dear rotation run now?  Whoever sets the variable gets every one."""
+    if name not in TURNS:
+        msg = f"{name} is not among the rotations that take turns"
+        raise ValueError(msg)
+    found = bool(os.environ.get(VARIABLE)) or name in seated(commit())
+    line = f"turn of {name}: {'this commit' if found else 'other commits'}"
+    if line not in PICKED:
+        PICKED.append(line)
+    return found
+
+
+def in_turn(name: str) -> pytest.MarkDecorator:
+    """The mark of tests that run when their rotation has its turn."""
+    return pytest.mark.skipif(not has_turn(name), reason=f"{name}: other commits' turn ({VARIABLE}={name}=all runs it)")
 
 
 def rotation(name: str, choices: Sequence[str]) -> str:

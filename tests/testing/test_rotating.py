@@ -41,6 +41,25 @@ def test_two_rotations_do_not_move_in_step() -> None:
     assert len(pairs) == len(PARTS) ** 2
 
 
+def test_dear_rotations_take_turns_and_each_has_its_own() -> None:
+    """Half of them for a commit; in fifty commits each has been on, and no two always go together."""
+    seats = [rotating.seated(f"{number:040x}") for number in range(50)]
+    assert {len(found) for found in seats} == {rotating.SEATS}
+    assert frozenset().union(*seats) == set(rotating.TURNS)
+    assert len(set(seats)) > 20
+    assert rotating.seated("a" * 40) == rotating.seated("a" * 40)
+
+
+def test_whoever_asks_for_a_part_gets_every_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a rotation that takes no turns cannot be asked for one."""
+    monkeypatch.setattr(rotating, "commit", lambda: "b" * 40)
+    assert sum(map(rotating.has_turn, rotating.TURNS)) == rotating.SEATS
+    monkeypatch.setenv(VARIABLE, "all")
+    assert all(map(rotating.has_turn, rotating.TURNS))
+    with pytest.raises(ValueError, match="rollback"):
+        rotating.has_turn("rollback")
+
+
 def test_without_git_the_first_part_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     """An unpacked archive has no commit, and still runs something that is known."""
     monkeypatch.setattr(rotating, "commit", lambda: None)
