@@ -277,8 +277,8 @@ def test_a_part_or_manifest_that_was_edited_is_damage_and_a_newer_one_is_said_to
     newer = {**manifest, "version": bundles.VERSION + 1, "body": {**manifest["body"], "tool": "9.9"}}
     with pytest.raises(BundleOtherVersion, match=r"9\.9"):
         read_bundle(archive(tmp_path / "odd", {**good, MANIFEST: json.dumps(newer).encode()}))
+    same = json.dumps({**newer, "version": bundles.VERSION})
     with pytest.raises(BundleDamaged, match="SHA-256 of its manifest"):
-        same = json.dumps({**newer, "version": bundles.VERSION})
         read_bundle(archive(tmp_path / "odd", {**good, MANIFEST: same.encode()}))
 
 
