@@ -79,6 +79,17 @@ def throttled(admin: AdminClient, broker: int, value: str | None) -> None:
     resource = ConfigResource(ResourceType.BROKER, str(broker), incremental_configs=[entry])
     for future in admin.incremental_alter_configs([resource]).values():
         future.result(30)
+    deadline = time.monotonic() + 30
+    while value is not None and told_by(admin, broker) != value:  # a move that begins before has no throttle
+        assert time.monotonic() < deadline, "the broker does not take the throttle"
+
+
+def told_by(admin: AdminClient, broker: int) -> str | None:
+    """The throttle as the broker itself has it now."""
+    for future in admin.describe_configs([ConfigResource(ResourceType.BROKER, str(broker))]).values():
+        entry = future.result(30).get(THROTTLE)
+        return None if entry is None else str(entry.value)
+    return None
 
 
 def filled(lab: Lab, admin: AdminClient, topic: str) -> None:
