@@ -19,10 +19,11 @@ from migrate.kraft.files import find
 from migrate.lab import ready
 from migrate.lab.cluster import Lab
 from migrate.lab.topology import Topology
-from migrate.model.ids import MIGRATING
+from migrate.model.ids import MIGRATING, UNASSIGNED
 from migrate.model.inventory import Inventory
 
 RECORDS: Final = 50
+UNTOLD: Final = (str(MIGRATING), str(UNASSIGNED))
 SECONDS: Final = 60.0
 
 
@@ -34,7 +35,7 @@ class SeededBefore:
     registered_at: int  # offset of its first KRaft registration, -1 for none
     replicas: int
     assigned_before: int  # to a directory that this very registration lists
-    elsewhere: int = 0  # neither MIGRATING nor one of those: UNASSIGNED, LOST, or another's
+    elsewhere: int = 0  # LOST, or another's; topics made in hybrid are UNASSIGNED until the broker reports (KIP-858)
 
 
 def strays(topology: Topology) -> list[str]:
@@ -94,7 +95,7 @@ def _count(
     broker, own = registration["brokerId"], set(registration.get("logDirs", ()))
     mine = [directories[replicas.index(broker)] for replicas, directories in partitions.values() if broker in replicas]
     assigned = sum(entry in own for entry in mine)
-    elsewhere = sum(entry not in own and entry != str(MIGRATING) for entry in mine)
+    elsewhere = sum(entry not in own and entry not in UNTOLD for entry in mine)
     return SeededBefore(broker, offset, len(mine), assigned, elsewhere)
 
 
