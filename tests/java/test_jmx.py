@@ -13,7 +13,8 @@ from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
 from migrate.java.run import java_argv
 from migrate.lab.configure import jmx_options
-from migrate.lab.topology import free_ports, is_free
+from migrate.lab.ready import port_answers
+from migrate.lab.topology import free_ports
 from migrate.model.outcome import Unknown
 
 THREADS = "java.lang:type=Threading"
@@ -69,7 +70,7 @@ def offered(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     argv = java_argv(find_java(), kafka_jars().classpath, main, words, (*jmx_options(port), "-Xmx64m"))
     with subprocess.Popen(argv, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
         deadline = time.monotonic() + 60
-        while is_free(port) or is_free(client):
+        while port_answers(port) or port_answers(client):  # never bound by us: it would be taken from the process
             assert process.poll() is None
             assert time.monotonic() < deadline
         yield f"127.0.0.1:{port}"
