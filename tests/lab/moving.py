@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from confluent_kafka import Producer
@@ -104,20 +106,34 @@ def filled(lab: Lab, admin: AdminClient, topic: str) -> None:
 
 
 def home_of(lab: Lab, topic: str) -> tuple[int, Path, Path]:
-    """A broker with the replica, the directory it lies in, and another one; once both replicas lie somewhere."""
+    """The lowest broker with a replica, the directory it lies in, and another one; once both replicas lie somewhere."""
     deadline = time.monotonic() + 30
     while True:
-        for broker in lab.topology.brokers:
-            for path in map(Path, broker.log_dirs):
-                if (path / f"{topic}-0").is_dir():
-                    other = next(Path(entry) for entry in broker.log_dirs if Path(entry) != path)
-                    return broker.id, path, other
+        homes = [
+            (broker, path)
+            for broker in lab.topology.brokers
+            for path in map(Path, broker.log_dirs)
+            if (path / f"{topic}-0").is_dir()
+        ]
+        if len(homes) == 2:
+            broker, path = min(homes, key=lambda home: home[0].id)
+            return broker.id, path, next(Path(entry) for entry in broker.log_dirs if Path(entry) != path)
         assert time.monotonic() < deadline
 
 
+@dataclass(frozen=True, slots=True)
+class Move:
+    """A replica on its way from `source` to `target`, and what takes its throttle away."""
+
+    broker: int
+    source: Path
+    target: Path
+    let_go: Callable[[], None]
+
+
 @contextmanager
-def a_slow_move(lab: Lab, topic: str) -> Iterator[tuple[int, Path, Path]]:
-    """A replica on its way from one directory to another, for minutes; let go at the end, unless somebody did."""
+def a_slow_move(lab: Lab, topic: str) -> Iterator[Move]:
+    """A replica on its way from one directory to another, for minutes: until it is let go, which can be done once."""
     admin = AdminClient({**settings_for(lab.topology), "log_level": 3})
     filled(lab, admin, topic)
     broker, source, target = home_of(lab, topic)
@@ -130,7 +146,8 @@ def a_slow_move(lab: Lab, topic: str) -> Iterator[tuple[int, Path, Path]]:
     deadline = time.monotonic() + 30
     while not list(target.glob(f"{topic}-0.*-future")):
         assert time.monotonic() < deadline, "no future copy"
+    let_go = cache(lambda: throttled(admin, broker, None))
     try:
-        yield broker, source, target
+        yield Move(broker, source, target, let_go)
     finally:
-        throttled(admin, broker, None)
+        let_go()

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient
 from kazoo.client import KazooClient
 
 from migrate.java.find import find_java
@@ -30,14 +29,13 @@ from migrate.java.run import run_tool
 from migrate.kafka.connection import Connection
 from migrate.lab.cluster import Lab
 from migrate.lab.load import find_load
-from migrate.lab.seed import settings_for
 from migrate.lab.seed_data import TOKENS
 from migrate.model.ids import MIGRATING
 from migrate.model.views import Running, Stopped
 from migrate.protocol.messages import DESCRIBE_DELEGATION_TOKEN
 from tests.kraft.logs import rewritten
 from tests.lab.commands import SECONDS, environment, kraft_migrate
-from tests.lab.moving import a_slow_move, throttled
+from tests.lab.moving import a_slow_move
 from tests.testing.explorer.follow import Follower
 from tests.testing.explorer.record import record as record_trace
 
@@ -272,14 +270,13 @@ def said_until(words: tuple[str, ...], crash: str, at: str, then: Callable[[], N
 
 def moved_and_killed(lab: Lab, words: tuple[str, ...]) -> Moving:
     """A move holds the second roll; when it has ended, the run dies behind the first request of policy drive."""
-    with a_slow_move(lab, MOVED) as (broker, source, target):
+    with a_slow_move(lab, MOVED) as move:
         refused = kraft_migrate("plan", str(lab.playbook_path), "--stage", "kraft-mode")
         text = lab.playbook_path.read_text()
         wishes = f"moves: wait\n      assignments_per_request: {AT_ONCE}\n      accept_volatile:"
         lab.playbook_path.write_text(text.replace("accept_volatile:", wishes, 1))
-        admin = AdminClient({**settings_for(lab.topology), "log_level": 3})
-        waited, code = said_until(words, "sent:2:1", "between directories", lambda: throttled(admin, broker, None))
-    return Moving(broker, source, target, refused, waited, code)
+        waited, code = said_until(words, "sent:2:1", "between directories", move.let_go)
+    return Moving(move.broker, move.source, move.target, refused, waited, code)
 
 
 @pytest.fixture(scope="module")
