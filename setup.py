@@ -11,6 +11,7 @@ RUNTIME = [
     "pandas>=2.2,<3",
     "pyarrow>=18",
     "numpy>=1.26",
+    "numba>=0.60",  # loads for large clusters only
     "kazoo[sasl]>=2.10,<3",
     "confluent-kafka>=2.6",
     "click>=8.1",

@@ -83,8 +83,9 @@ def _say_exit_codes(command: click.Command) -> None:
 )
 @click.version_option(__version__, prog_name="kraft-migrate")
 @click.option("--verbose", "-v", is_flag=True, help="Say more while working, and show tracebacks of errors.")
+@click.option("--no-kernels", is_flag=True, help="Plain Python only, no compiled loops (KRAFT_MIGRATE_KERNELS=off).")
 @click.pass_context
-def cli(ctx: click.Context, verbose: bool) -> None:
+def cli(ctx: click.Context, verbose: bool, no_kernels: bool) -> None:
     """Take a ZooKeeper-mode Apache Kafka 3.9 cluster with several log directories a broker to KRaft, in place.
 
     A plan before, a proof after every step, a way back until the last one.
@@ -92,6 +93,10 @@ def cli(ctx: click.Context, verbose: bool) -> None:
     ctx.obj = {"verbose": verbose}
     if verbose:
         _say_more()
+    if no_kernels:
+        from migrate.kernels.choice import use_references
+
+        use_references()
 
 
 def _say_more() -> None:

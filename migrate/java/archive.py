@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import MigrateError
-from migrate.java.cache import Progress, cache_directory, locked, silent
+from migrate.java.cache import Progress, locked, silent
 from migrate.java.find import Java
 from migrate.java.jars import KAFKA_VERSION, KafkaJars
 from migrate.java.run import child_environment
+from migrate.model.user_cache import cache_directory
 
 LOG: Final = logging.getLogger("migrate.java")
 DUMP_SECONDS: Final = 300.0

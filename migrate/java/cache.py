@@ -26,13 +26,6 @@ def silent(_line: str) -> None:
     """Progress that nobody watches."""
 
 
-def cache_directory() -> Path:
-    """XDG_CACHE_HOME/kraft-migrate, or ~/.cache/kraft-migrate; not made here."""
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    root = Path(base) if base.startswith("/") else Path.home() / ".cache"  # the XDG rule: relative ones are ignored
-    return root / "kraft-migrate"
-
-
 @contextmanager
 def locked(path: Path, progress: Progress, *, seconds: float = LOCK_SECONDS) -> Iterator[int]:
     """Hold the lock file; yields its descriptor.

@@ -14,7 +14,19 @@ from migrate import __version__
 from migrate.cli.main import COMMANDS, EXIT_CODES, cli
 from tests.cli.commands import kraft_migrate, process
 
-HEAVY = ("pyspark", "pyarrow", "pandas", "numpy", "kazoo", "confluent_kafka", "cryptography", "py4j", "jinja2", "yaml")
+HEAVY = (
+    "pyspark",
+    "pyarrow",
+    "pandas",
+    "numpy",
+    "numba",
+    "kazoo",
+    "confluent_kafka",
+    "cryptography",
+    "py4j",
+    "jinja2",
+    "yaml",
+)
 
 
 def commands(group: click.Group, *words: str) -> list[tuple[str, ...]]:

@@ -199,7 +199,7 @@ try:
     main()
 except SystemExit as ended:
     assert ended.code == 0
-heavy = ("pyspark", "pyarrow", "pandas", "numpy", "py4j", "migrate.diff")
+heavy = ("pyspark", "pyarrow", "pandas", "numpy", "numba", "py4j", "migrate.diff")
 print(json.dumps([name for name in sys.modules if name.startswith(heavy)]), file=sys.stderr)
 """
     with dead_port() as port:

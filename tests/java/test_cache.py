@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import JarsUnavailable
-from migrate.java.cache import cache_directory, locked, silent, staged
+from migrate.java.cache import locked, silent, staged
 
 HOLDER = """
 import os, sys
@@ -31,16 +31,6 @@ def hold(path: Path, how: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(path), how], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
-
-
-def test_the_cache_is_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """XDG_CACHE_HOME where it is absolute, else ~/.cache (XDG base directories)."""
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
-    assert cache_directory() == tmp_path / "kraft-migrate"
-    monkeypatch.setenv("HOME", "/home/somebody")
-    for ignored in ("", "relative/path"):
-        monkeypatch.setenv("XDG_CACHE_HOME", ignored)
-        assert cache_directory() == Path("/home/somebody/.cache/kraft-migrate")
 
 
 def test_a_lock_that_another_run_holds_is_waited_for_and_told(tmp_path: Path) -> None:

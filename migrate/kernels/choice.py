@@ -1,0 +1,67 @@
+"""Kernel or reference: the kernel where the input is large, numba is here and nobody has said otherwise.
+
+Importing numba takes half a second and compiling a kernel for the first time ever some seconds more; what is small is
+done by its reference long before that.  So a kernel's module is imported here only, when it pays.
+"""
+
+from __future__ import annotations
+
+import importlib
+import logging
+import os
+import sys
+import time
+from typing import Final
+
+LOG: Final = logging.getLogger("migrate.kernels")
+VARIABLE: Final = "KRAFT_MIGRATE_KERNELS"
+OFF: Final = ("off", "no", "0", "false")
+
+_told: set[str] = set()
+_failed: dict[str, str] = {}
+
+
+def use_references() -> None:
+    """From now on, in this process and in those that it starts, references do all the work."""
+    os.environ[VARIABLE] = OFF[0]
+
+
+def ready(name: str, size: int, least: int) -> bool:
+    """May `migrate.kernels.<name>` be imported and used for an input of `size` (rows, bytes) now?
+
+    False where the input is smaller than `least`, where `KRAFT_MIGRATE_KERNELS=off` (or `--no-kernels`) asks for the
+    references, and where numba or the kernel cannot be loaded: the latter two are logged, once each.
+    """
+    if size < least:
+        return False
+    if os.environ.get(VARIABLE, "").strip().lower() in OFF:
+        return _tell(f"{name}: the reference is used, as {VARIABLE}=off asks")
+    if name not in _failed:
+        _load(name)
+    if reason := _failed[name]:
+        return _tell(f"{name}: the reference is used, for the kernel cannot be loaded: {reason}")
+    return True
+
+
+def _load(name: str) -> None:
+    """Import it, which compiles it or takes it from the cache; a failure is kept, and never raised."""
+    module = f"{__package__}.{name}"
+    if module in sys.modules:
+        _failed[name] = ""
+        return
+    start = time.monotonic()
+    try:
+        importlib.import_module(module)
+    except Exception as error:  # noqa: BLE001 - numba raises anything; the reference does the same work
+        _failed[name] = f"{type(error).__name__}: {error}"
+        return
+    _failed[name] = ""
+    LOG.debug("%s: loaded in %.1f s", name, time.monotonic() - start)
+
+
+def _tell(line: str) -> bool:
+    """Log it, once; False."""
+    if line not in _told:
+        _told.add(line)
+        LOG.info(line)
+    return False
