@@ -6,6 +6,7 @@ import getpass
 import pathlib
 import shlex
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +15,17 @@ from migrate.cli.errors import EXIT_OK
 from migrate.errors import LockHeld, RunLocked, UsageWrong
 
 if TYPE_CHECKING:
+    from migrate.cli.event_lines import EventLines
+    from migrate.cli.progress import ProgressLines
+    from migrate.model.history import Event
     from migrate.model.plan import Plan
+
+
+JSON_LINES = click.option(
+    "--json-lines",
+    is_flag=True,
+    help="Each event as a line of JSON on stdout, with the journal's numbers; a person's lines stay on stderr.",
+)
 
 
 @click.command()
@@ -23,8 +34,12 @@ if TYPE_CHECKING:
 @click.option(
     "--confirm-cluster", default="", metavar="NAME", help="The cluster's name, on top; asked for on a terminal."
 )
-def apply(plan_file: pathlib.Path, confirm: str, confirm_cluster: str) -> int:
+@JSON_LINES
+def apply(plan_file: pathlib.Path, confirm: str, confirm_cluster: str, json_lines: bool) -> int:
     """Carry out a saved plan, with a proof after every step.
+
+    On a terminal a live board stands below the lines: nodes by stages, what is waited for, since when, who owns it,
+    what comes next. Without one there are plain lines.
 
     Killed or stopped, the same command goes on.  It never stops the cluster.  Ctrl-C parks at the next safe point; a
     second one stops at once and says what is half done.  `control` reaches it from another terminal.
@@ -42,7 +57,7 @@ def apply(plan_file: pathlib.Path, confirm: str, confirm_cluster: str) -> int:
         )
     if plan.irreversible and confirm == plan.fingerprint and not confirm_cluster:
         confirm_cluster = typed_name(plan)
-    return carry_out_saved(plan, confirm, confirm_cluster)
+    return carry_out_saved(plan, confirm, confirm_cluster, json_lines=json_lines)
 
 
 def typed_name(plan: Plan) -> str:
@@ -63,8 +78,9 @@ def after_way_back(plan: Plan) -> str:
     return f"kraft-migrate plan {shlex.quote(plan.playbook)}{again}{said}"
 
 
-def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "") -> int:
+def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "", *, json_lines: bool = False) -> int:
     """Carry it out with lines of progress, and write its report however it ends."""
+    from migrate.cli.event_lines import EventLines
     from migrate.cli.progress import ProgressLines
     from migrate.cli.run_report import write_reports
     from migrate.observe.sources import Sources
@@ -76,16 +92,18 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "") -> int:
     folder = folder_of(inventory, plan)
     sources = Sources(inventory, playbook, folder.path / "spark")
     lines = ProgressLines()
+    events = EventLines(plan, folder.journal, sys.stdout) if json_lines else None
     ours = True  # a run that was refused because another one acts leaves that one's report as it is
     options = Options(
         confirm=confirm,
         owner=getpass.getuser(),
-        listen=lines,
+        listen=lines if events is None else both(lines, events),
         confirm_cluster=confirm_cluster,
         say=lambda text: lines.say(text, "bold yellow"),
     )
     try:
-        carry_out(plan, sources, options)
+        with lines.following(plan, folder.journal):
+            carry_out(plan, sources, options)
         if plan.back:
             lines.say(f"next: {after_way_back(plan)}", "bold")
     except (LockHeld, RunLocked):
@@ -93,7 +111,19 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "") -> int:
         raise
     finally:
         sources.close()
+        if events is not None:
+            events.close()
         if ours and folder.journal.exists():
             paths = write_reports(plan, folder)
             click.echo(f"report: {paths[0]}", err=True)
     return EXIT_OK
+
+
+def both(lines: ProgressLines, events: EventLines) -> Callable[[Event], None]:
+    """Tell each event to both."""
+
+    def tell(event: Event) -> None:
+        events(event)
+        lines(event)
+
+    return tell

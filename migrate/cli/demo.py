@@ -121,7 +121,8 @@ class Demo:
             folder = folder_of(self._lab.inventory, plan)
             if not ended(folder):
                 try:
-                    folder = carry_out(plan, sources, options)
+                    with self._lines.following(plan, folder.journal):
+                        folder = carry_out(plan, sources, options)
                 except PlanIsStale:
                     self._remember(plan=None)  # the same command plans anew
                     raise

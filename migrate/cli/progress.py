@@ -1,16 +1,22 @@
-"""A run's events as lines for a person: what happens, what is waited for, how it ended."""
+"""A run's events as lines for a person, and a live board below them where there is a terminal."""
 
 from __future__ import annotations
 
+import pathlib
 import sys
 import time
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
 
 from rich.console import Console
 from rich.text import Text
 
 from migrate.model.history import Event
+
+if TYPE_CHECKING:
+    from migrate.cli.live_board import LiveBoard
+    from migrate.model.plan import Plan
 
 STYLES: Final = {
     "stage": "bold cyan",
@@ -34,13 +40,31 @@ class ProgressLines:
         self._console = Console(file=sys.stderr, highlight=False, soft_wrap=True)
         self._began = time.monotonic()
         self._last = ""
+        self._board: LiveBoard | None = None
 
     def __call__(self, event: Event) -> None:
-        """Print one event, if a person wants to know."""
+        """Print one event, if a person wants to know; the board hears of each."""
+        if self._board is not None:
+            self._board.hear(event)
         text = line_of(event.name, event.data)
         if text and text != self._last:
             self._last = text
             self.say(text, STYLES.get(event.name, ""))
+
+    @contextmanager
+    def following(self, plan: Plan, journal: pathlib.Path) -> Iterator[None]:
+        """While this run goes on, its board stands below the lines; without a terminal there are only the lines."""
+        if not self._console.is_terminal:
+            yield
+            return
+        from migrate.cli.live_board import LiveBoard, live_region
+
+        self._board = LiveBoard(plan, journal)
+        try:
+            with live_region(self._console, self._board):
+                yield
+        finally:
+            self._board = None
 
     def say(self, text: str, style: str = "") -> None:
         """One line with the time since the start."""

@@ -7,6 +7,7 @@ import time
 
 import click
 
+from migrate.cli.apply import JSON_LINES
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import output_option
 from migrate.errors import UsageWrong
@@ -61,7 +62,8 @@ def plan_back(
 @rollback.command("apply", short_help="Carry out a saved rollback plan, with a proof after every step.")
 @click.argument("plan_file", metavar="PLAN", type=click.Path(path_type=pathlib.Path))
 @click.option("--confirm", default="", metavar="FINGERPRINT", help="The plan's whole fingerprint: always needed.")
-def apply_back(plan_file: pathlib.Path, confirm: str) -> int:
+@JSON_LINES
+def apply_back(plan_file: pathlib.Path, confirm: str, json_lines: bool) -> int:
     """Carry out a saved rollback plan, with a proof after every step.
 
     Killed or stopped, the same command goes on.  Afterwards the cluster can be migrated again.
@@ -75,4 +77,4 @@ def apply_back(plan_file: pathlib.Path, confirm: str) -> int:
     plan = load_plan(plan_file)
     if not plan.back:
         raise UsageWrong("this plan goes forward: `kraft-migrate apply` carries it out", where=str(plan_file))
-    return carry_out_saved(plan, confirm)
+    return carry_out_saved(plan, confirm, json_lines=json_lines)

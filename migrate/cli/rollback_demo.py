@@ -297,7 +297,8 @@ class RollbackDemo(Demo):
 
     def _carry_out(self, plan: Plan, sources: Sources, options: Options, key: str) -> None:
         try:
-            carry_out(plan, sources, options)
+            with self._lines.following(plan, folder_of(sources.inventory, plan).journal):
+                carry_out(plan, sources, options)
         except PlanIsStale:
             self._remember(**{key: None})  # the same command plans anew
             raise

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 import click
 from rich.console import Console, Group
 from rich.live import Live
-from rich.table import Table
 from rich.text import Text
 
+from migrate.cli.board_table import board_table
 from migrate.errors import JournalDamaged, MigrateError
-from migrate.report.run_board import Board, Cell, board, lines
+from migrate.report.run_board import Board, board, lines
 from migrate.report.wording import printable
 from migrate.run import journal as journals
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 TICK: Final = 1.0  # seconds between two looks at the journal's size
 LOOK: Final = 30.0  # seconds between two looks at the cluster
-STYLES: Final = {Cell.DONE: "green", Cell.NOW: "bold yellow", Cell.STOPPED: "bold red", Cell.TO_DO: "dim"}
+FRAME: Final = 8  # lines of the screen that are neither the cluster's, nor the run's, nor rows of the table
 MOVING: Final = ("time",)  # keys of an answer that change without anything having happened
 
 
@@ -73,7 +73,7 @@ def watch(
     if output == "text" and console.is_terminal:
         with Live(console=console, refresh_per_second=1, auto_refresh=False) as live:
             for answer, found in _turns(look, run, clock, turns):
-                live.update(page(answer, as_text, found, time.time()), refresh=True)
+                live.update(page(answer, as_text, found, time.time(), console.size), refresh=True)
         return
     last: object = None
     for answer, found in _turns(look, run, clock, turns):
@@ -104,18 +104,19 @@ def _turns(look: Callable[[], Mapping[str, Any]], run: RunFile, clock: Clock, tu
 
 
 def page(
-    answer: Mapping[str, Any], as_text: Callable[[Mapping[str, Any]], str], found: Board | None, now: float
+    answer: Mapping[str, Any],
+    as_text: Callable[[Mapping[str, Any]], str],
+    found: Board | None,
+    now: float,
+    size: tuple[int, int],
 ) -> Group:
-    """The whole screen: the cluster, the run's table, what it does and waits for."""
-    parts: list[Any] = [Text(printable_lines(as_text(answer)))]
+    """The whole screen, `size` characters wide and high: the cluster, the run's table, what it does and waits for."""
+    text = printable_lines(as_text(answer))
+    parts: list[Any] = [Text(text)]
     if found is not None:
-        table = Table(title=f"run {found.plan}", title_justify="left")
-        table.add_column("node", justify="right")
-        for column in found.columns:
-            table.add_column(column, justify="center")
-        for node, cells in found.rows:
-            table.add_row(node, *(Text(cell.value, style=STYLES.get(cell, "")) for cell in cells))
-        parts += [Text(""), table, *(Text(printable(line)) for line in lines(found, now))]
+        said = lines(found, now)
+        table = board_table(found, width=size[0], rows=size[1] - text.count("\n") - len(said) - FRAME)
+        parts += [Text(""), table, *(Text(printable(line)) for line in said)]
     parts.append(Text("Ctrl-C ends the watching, not the run", style="dim"))
     return Group(*parts)
 

@@ -29,7 +29,10 @@ class Cell(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Board:
-    """`rows`: node and one cell a column; `waiting`: what, owner and next step of the present wait, since when."""
+    """`rows`: node and one cell a column; `waiting`: what, owner and next step of the present wait, since when.
+
+    `doing` is one word for what happens on the node whose cell is NOW: the effect under way, `waits`, `paused` or "".
+    """
 
     plan: str
     target: str
@@ -42,6 +45,7 @@ class Board:
     coming: tuple[str, ...]
     done: int
     steps: int
+    doing: str = ""
 
 
 def board(plan: Plan, events: Sequence[Event]) -> Board:
@@ -70,7 +74,25 @@ def board(plan: Plan, events: Sequence[Event]) -> Board:
         coming=tuple(step.title for step in left[:COMING]),
         done=len(done),
         steps=len(plan.steps),
+        doing=_doing(events) if current and not stopped else "",
     )
+
+
+def _doing(events: Sequence[Event]) -> str:
+    """One word for what happens right now, by the last event that says it."""
+    for event in reversed(events):
+        match event.name:
+            case "effect":
+                return str(event.data["effect"])
+            case "waiting":
+                return "waits"
+            case "paused":
+                return "paused"
+            case "effected" | "intend" | "resumed" | "session":
+                return ""
+            case _:
+                continue
+    return ""
 
 
 def _present(events: Iterable[Event]) -> tuple[str, str, float | None, tuple[str, str, str] | None]:

@@ -114,7 +114,7 @@ def test_the_table_of_a_terminal_shows_nodes_by_stages(parked: Gated) -> None:
     """And how to end it."""
     found = RunFile(parked.folder.parent).read()
     console = Console(file=io.StringIO(), width=160, force_terminal=False)
-    console.print(page({"stage": "x"}, lambda _: "cluster lab", found, 0.0))
+    console.print(page({"stage": "x"}, lambda _: "cluster lab", found, 0.0, (160, 60)))
     assert isinstance(console.file, io.StringIO)
     text = console.file.getvalue()
     for part in ("cluster lab", "migration-mode", "3002", "done", "Ctrl-C ends the watching, not the run"):

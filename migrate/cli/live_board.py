@@ -1,0 +1,81 @@
+"""The live region of a run on a terminal: what it does and waits for, and the board, below the lines of progress."""
+
+from __future__ import annotations
+
+import logging
+import pathlib
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Final, TextIO
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from migrate.cli.board_table import board_table
+from migrate.errors import MigrateError
+from migrate.model.history import Event
+from migrate.model.plan import Plan
+from migrate.report.run_board import Board, board, lines
+from migrate.report.wording import printable
+from migrate.run import journal as journals
+
+FRAME: Final = 6  # lines of the table's own: title, borders, heads, caption
+SPOKEN: Final = ("migrate", "migrate.manual")  # loggers whose handlers write to stderr
+
+
+class LiveBoard:
+    """What a `rich.live.Live` shows.  `hear` is called in the run's thread, `page` in Live's own."""
+
+    def __init__(self, plan: Plan, journal: pathlib.Path, now: Callable[[], float] = time.time) -> None:
+        self._plan, self._journal, self._now = plan, journal, now
+        self._events: list[Event] = []
+        self._board: Board | None = None
+
+    def hear(self, event: Event) -> None:
+        """One event of this run; the first one of a session brings those that stand before it in the journal."""
+        if event.number > len(self._events):
+            self._events = [known for known in self._before() if known.number < event.number]
+        self._events.append(event)
+        self._board = board(self._plan, self._events)
+
+    def page(self, console: Console) -> Group:
+        """Lines and table, cut to the terminal's size."""
+        found = self._board
+        if found is None:
+            return Group()
+        said = [Text(printable(line)) for line in lines(found, self._now())]
+        taken = sum(max(1, -(-line.cell_len // max(console.width, 1))) for line in said)
+        table = board_table(found, width=console.width, rows=console.height - taken - FRAME)
+        return Group(table, *said)
+
+    def _before(self) -> tuple[Event, ...]:
+        try:
+            return journals.read(self._journal).events
+        except (OSError, MigrateError):
+            return ()
+
+
+@contextmanager
+def live_region(console: Console, shown: LiveBoard) -> Iterator[None]:
+    """The region stands below everything that is printed meanwhile, logged lines too; its last state is left there."""
+    before = sys.stderr
+    live = Live(
+        console=console, refresh_per_second=1, get_renderable=lambda: shown.page(console), redirect_stdout=False
+    )
+    with live:
+        console.show_cursor()  # a run that is killed must not leave a terminal without one
+        _log_to(before, sys.stderr)
+        try:
+            yield
+        finally:
+            _log_to(sys.stderr, before)
+
+
+def _log_to(old: TextIO, new: TextIO) -> None:
+    for name in SPOKEN:
+        for handler in logging.getLogger(name).handlers:
+            if isinstance(handler, logging.StreamHandler) and handler.stream is old:
+                handler.setStream(new)
