@@ -14,6 +14,7 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     logins,
     malformed,
     migration,
+    mounts,
     network,
     parity,
     ports,

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from migrate.model.columns import ReplicaColumns
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import AcceptedDifference
 from migrate.model.launch import Launch
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
+from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.ports_seen import Listening
 from migrate.model.views import (
@@ -111,6 +113,13 @@ def directory(node: int, index: int, **changed: object) -> Bend:
         return replace(entry, **changed)  # type: ignore[arg-type]
 
     return lambda world: with_directory(world, node, index, bend)
+
+
+def new_directory(node: int, **changed: object) -> Bend:
+    """A directory that a DirectoryPlaybook gives that broker, empty and healthy but for these fields."""
+    bare = Directory(f"/new/b{node}", "", MetaMissing(), ReplicaColumns(), False)
+    entry = NewDirectory(replace(bare, **changed), bare.path, ())  # type: ignore[arg-type]
+    return lambda world: replace(world, new_directories={NodeId(node): (entry,)})
 
 
 def metadata_apart(meta: MetaMissing) -> Bend:

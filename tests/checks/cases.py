@@ -51,6 +51,7 @@ from tests.checks.bends import (
     malformed,
     metadata,
     metadata_apart,
+    new_directory,
     pending,
     placed,
     registration,
@@ -278,6 +279,8 @@ DIRECTORIES = (
     ),
     Case("W-DIR-14", ZK, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "stray"))),
     Case("W-DIR-18", ZK, "/data/b0/d0", directory(0, 0, oddities=("link, not followed: x",))),
+    Case("W-DIR-25", ZK, "broker 1", then(directory(1, 0, mount="/d"), directory(1, 2, mount="/d"))),
+    Case("W-DIR-25", KRAFT, "broker 1", then(directory(1, 0, mount="/d"), new_directory(1, mount="/d")), "new"),
 )
 CALLED_BACK_WRONGLY = then(CALLED_BACK, called_back(3000, "mistyped"))
 SECURITY = (
