@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     "--pages",
     type=click.Path(path_type=pathlib.Path, file_okay=False, exists=True),
     metavar="DIR",
-    help="Write errors.md, findings.md, stuck.md (every code) and configuration.md (every key) into DIR.",
+    help="Write the pages that are made from code into DIR: every code, command, event and key.",
 )
 @output_option
 def explain(codes: tuple[str, ...], every: bool, pages: pathlib.Path | None, output: str) -> int:
@@ -35,9 +35,10 @@ def explain(codes: tuple[str, ...], every: bool, pages: pathlib.Path | None, out
     from migrate import checks
     from migrate.checks import pages as texts
     from migrate.checks import stuck
+    from migrate.cli.command_page import pages as more_pages
 
     if pages is not None:
-        for name, text in texts.pages().items():
+        for name, text in {**texts.pages(), **more_pages()}.items():
             (pages / name).write_text(text, encoding="utf-8")
             click.echo(pages / name)
         return EXIT_OK

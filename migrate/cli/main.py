@@ -11,6 +11,7 @@ import click
 
 from migrate import __version__
 from migrate.cli.errors import EXIT_USAGE, error_handler
+from migrate.cli.manual import epilog
 
 # name -> (module, attribute, one line of help): nothing is imported until a command runs, so that --help is quick
 COMMANDS: Final = {
@@ -39,6 +40,7 @@ COMMANDS: Final = {
     "report": ("migrate.cli.report", "report", "The report of a run, its evidence, and the check of it: verify."),
     "playbook": ("migrate.cli.playbook", "playbook", "Playbooks: lint, schema, show."),
     "explain": ("migrate.cli.explain", "explain", "What a code means, and what to do about it."),
+    "completion": ("migrate.cli.completion", "completion", "The script by which a shell completes all of this."),
     "unlock": ("migrate.cli.unlock", "unlock", "Show who holds the lock; remove a dead owner's by its id."),
     "doctor": ("migrate.cli.doctor", "doctor", "What is here, what is missing, what to do."),
 }
@@ -60,7 +62,7 @@ class LazyGroup(click.Group):
         module, attribute, _ = COMMANDS[cmd_name]
         command = getattr(importlib.import_module(module), attribute)
         assert isinstance(command, click.Command)
-        _say_exit_codes(command)
+        _dress(command, cmd_name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
@@ -69,13 +71,13 @@ class LazyGroup(click.Group):
             formatter.write_dl([(name, text) for name, (_, _, text) in COMMANDS.items()])
 
 
-def _say_exit_codes(command: click.Command) -> None:
-    """End each help text with the exit codes that all commands share, its own stand in its text; -h asks for it."""
+def _dress(command: click.Command, path: str) -> None:
+    """End each help text with examples, files and the exit codes that all commands share; -h asks for it, too."""
     command.context_settings.setdefault("help_option_names", HELP_NAMES)
-    command.epilog = command.epilog or EXIT_CODES
+    command.epilog = epilog(path, EXIT_CODES)
     if isinstance(command, click.Group):
-        for inner in command.commands.values():
-            _say_exit_codes(inner)
+        for name, inner in command.commands.items():
+            _dress(inner, f"{path} {name}")
 
 
 @click.group(

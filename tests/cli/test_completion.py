@@ -1,0 +1,70 @@
+"""Completion: the script that a shell sources, and what it gets when it asks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.cli.commands import kraft_migrate
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_gets_its_script(shell: str) -> None:
+    """It names the program and asks it by click's variable."""
+    answer = kraft_migrate("completion", shell)
+    assert (answer.code, answer.err) == (0, "")
+    assert f"_KRAFT_MIGRATE_COMPLETE={shell}_complete" in answer.out
+    assert "kraft-migrate" in answer.out
+
+
+def test_another_shell_is_refused() -> None:
+    """With those that there are."""
+    answer = kraft_migrate("completion", "tcsh")
+    assert answer.code == 64
+    assert "'bash', 'fish', 'zsh'" in answer.err
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
+@pytest.mark.parametrize(
+    ("line", "wanted", "unwanted"),
+    [
+        ("kraft-migrate app", {"apply", "approve"}, {"plan"}),
+        ("kraft-migrate rollback ", {"plan", "apply"}, {"status"}),
+        ("kraft-migrate apply --conf", {"--confirm", "--confirm-cluster"}, {"--json-lines"}),
+        ("kraft-migrate status --output ", {"text", "json"}, set()),
+    ],
+)
+def test_bash_completes_with_it(line: str, wanted: set[str], unwanted: set[str], tmp_path: Path) -> None:
+    """The script is sourced by a real bash, which asks the real program."""
+    script = tmp_path / "completion"
+    script.write_text(kraft_migrate("completion", "bash").out)
+    program = tmp_path / "kraft-migrate"
+    program.write_text(f"#!{sys.executable}\nfrom migrate.cli.main import main\nmain()\n")
+    program.chmod(0o755)
+    words = line.split(" ")
+    quoted = " ".join(f"'{word}'" for word in words)
+    asked = f"""
+    complete() {{ :; }}
+    compopt() {{ :; }}
+    source {script}
+    COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}
+    _kraft_migrate_completion kraft-migrate
+    printf '%s\\n' "${{COMPREPLY[@]}}"
+    """
+    ended = subprocess.run(
+        ["bash", "-c", asked],
+        capture_output=True,
+        text=True,
+        check=True,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}", "PYTHONPATH": str(ROOT)},
+    )
+    found = set(ended.stdout.split())
+    assert wanted <= found
+    assert not unwanted & found
