@@ -167,11 +167,16 @@ class Playbook:
     assignments_per_request: int = 2250  # policy drive: replicas in one AssignReplicasToDirs
     new_directories: Mapping[NodeId, tuple[str, ...]] = field(default_factory=dict)  # of a DirectoryPlaybook, absolute
     controller_overrides: Mapping[NodeId, Mapping[str, str]] = field(default_factory=dict)  # keys of rendered files
+    stage_patience: Mapping[Stage, float] = field(default_factory=dict)  # stages that name a no_progress_timeout
 
     @property
     def of_directories(self) -> bool:
         """Is it a DirectoryPlaybook's: a KRaft cluster gets more log directories?"""
         return Stage.DIRECTORIES in self.stages
+
+    def patience(self, stage: Stage) -> float:
+        """Seconds without progress after which a wait of that stage ends: its own, else the policy's."""
+        return self.stage_patience.get(stage, self.no_progress_seconds)
 
     def policy(self, broker: int) -> DirectoryPolicy:
         """The directory policy of a broker."""

@@ -148,7 +148,7 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
     refuse(document, _faults(spec))
     near = document.path.absolute().parent
     stages = {section.stage: section for section in spec.stages}
-    copy, hybrid, soak, cleanup = (stages.get(stage) for stage in (Stage.COPY, Stage.HYBRID, Stage.SOAK, Stage.CLEANUP))
+    hybrid, soak, cleanup = (stages.get(stage) for stage in (Stage.HYBRID, Stage.SOAK, Stage.CLEANUP))
     accepted = hybrid.diff.accept if hybrid and hybrid.diff else None
     expect = spec.cluster.expect
     return Playbook(
@@ -168,7 +168,12 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
         assignments_per_request=spec.policy.directories.assignments_per_request,
         accept_unavailable=tuple(spec.policy.availability.accept_unavailable),
         accepted_differences=load_accepted(near / accepted) if accepted else (),
-        no_progress_seconds=(copy and copy.no_progress_timeout) or spec.policy.no_progress_timeout,
+        no_progress_seconds=spec.policy.no_progress_timeout,
+        stage_patience={
+            section.stage: section.no_progress_timeout
+            for section in spec.stages
+            if section.no_progress_timeout is not None
+        },
         soak_seconds=DEFAULT_SOAK if soak is None or soak.duration is None else soak.duration,
         keep_zookeeper=(cleanup and cleanup.keep_zookeeper) or DEFAULT_KEEP,
         lock_path=spec.policy.lock.path,

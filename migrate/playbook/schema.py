@@ -192,7 +192,7 @@ class Diff(Section):
 
 
 class StageSection(Section):
-    """One stage.  Which keys a stage takes is in `STAGE_KEYS`."""
+    """One stage.  Which keys only one stage takes is in `STAGE_KEYS`."""
 
     later: ClassVar[Mapping[str, str]] = {
         "on_failure": "the first failure always stops the run",
@@ -221,7 +221,6 @@ class StageSection(Section):
 
 STAGE_KEYS: Final[Mapping[str, Stage]] = {
     "fail_on": Stage.ASSESS,
-    "no_progress_timeout": Stage.COPY,
     "diff": Stage.HYBRID,
     "duration": Stage.SOAK,
     "keep_zookeeper": Stage.CLEANUP,

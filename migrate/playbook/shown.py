@@ -107,6 +107,10 @@ def seconds_text(value: float) -> str:
     return f"{value:g}s"
 
 
+def _patience(seconds: float) -> str:
+    return f"{seconds_text(seconds)} without progress"
+
+
 def _followed(playbook: Playbook) -> Iterator[Shown]:
     """What follows from several keys: paths, the window and the approvals of each stage, waits of stages."""
     yield Shown("inventory", playbook.inventory, "beside the playbook")
@@ -126,8 +130,9 @@ def _followed(playbook: Playbook) -> Iterator[Shown]:
         yield Shown("stage soak: duration", seconds_text(playbook.soak_seconds), "the stage's duration, else 7d")
     if Stage.CLEANUP in playbook.stages:
         yield Shown("stage cleanup: keep_zookeeper", playbook.keep_zookeeper, "the stage's keep_zookeeper, else 14d")
-    timeout = seconds_text(playbook.no_progress_seconds)
-    yield Shown("a wait ends after", f"{timeout} without progress", "stage copy's no_progress_timeout, else policy's")
+    yield Shown("a wait ends after", _patience(playbook.no_progress_seconds), "policy's no_progress_timeout")
+    for stage, seconds in playbook.stage_patience.items():
+        yield Shown(f"stage {stage.label}: a wait ends after", _patience(seconds), "the stage's no_progress_timeout")
     rollback = playbook.windows.get(playbook.rollback_window)
     yield Shown(
         "rollback: window", label(rollback) if rollback else "at any time", "rollback.window; none unless it is named"

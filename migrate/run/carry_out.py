@@ -22,6 +22,7 @@ from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.ports import DirectoryAssigner
+from migrate.model.stage import Stage
 from migrate.observe.sources import Sources
 from migrate.observe.world import SLOW, ClusterObserver
 from migrate.run import journal as journals
@@ -134,9 +135,10 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         )
         journal.between = sources.files.between = crash.reach
         effects = JournaledEffects(hands, journal, lock, clock, folder.path, crash)
-        patience = NO_PROGRESS if isinstance(sources.playbook, Unknown) else sources.playbook.no_progress_seconds
         gate = RunGate(plan, sources.playbook, folder.path, journal, clock, observer, options.listen, request)
-        engine = Engine(plan, Machinery(observer, effects, journal, lock, clock, patience, options.listen, gate))
+        engine = Engine(
+            plan, Machinery(observer, effects, journal, lock, clock, _patience(sources), options.listen, gate)
+        )
         parking = nullcontext() if options.say is None else parking_on_interrupt(request, options.say)
         with (
             parking,
@@ -153,6 +155,10 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             journal.close()
         _give_back(lock)
     return folder
+
+
+def _patience(sources: Sources) -> Callable[[Stage], float]:
+    return (lambda _: NO_PROGRESS) if isinstance(sources.playbook, Unknown) else sources.playbook.patience
 
 
 def _noted(journal: Journal, clock: SystemClock) -> Callable[[NodeId, str], None]:

@@ -17,6 +17,7 @@ from migrate.model.history import Event
 from migrate.model.outcome import AlreadyDone, Failed, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Effects, Lock, Observer
+from migrate.model.stage import Stage
 from migrate.model.step import HalfDone, NotBegun, Predicted, Progress, Step
 from migrate.model.world import World
 from migrate.run import guards, snapshots, staleness
@@ -45,7 +46,7 @@ class Machinery:
     journal: Journal
     lock: Lock
     clock: Clock
-    no_progress_seconds: float
+    patience: Callable[[Stage], float]  # seconds without progress that end a wait of that stage
     listen: Callable[[Event], None]
     gatekeeper: Gatekeeper = field(default_factory=OpenGate)
 
@@ -146,7 +147,7 @@ class Engine:
         self._done.add(planned.id)
 
     def _wait(self, planned: PlannedStep) -> Wait:
-        return Wait(planned.id, self._with.clock, self._with.no_progress_seconds, self._write)
+        return Wait(planned.id, self._with.clock, self._with.patience(planned.stage), self._write)
 
     def _stop(self, planned: PlannedStep, outcome: Outcome | Readiness) -> NoReturn:
         reason = _reason(outcome)

@@ -235,7 +235,7 @@ class RunGate:
         """So many good looks in a row, less the one that the step's own gate takes; did that take time?"""
         policy = HealthPolicy(1) if isinstance(self.playbook, Unknown) else self.playbook.health
         budget = None if isinstance(self.playbook, Unknown) else self.playbook.budget
-        patience = 600.0 if isinstance(self.playbook, Unknown) else self.playbook.no_progress_seconds
+        patience = 600.0 if isinstance(self.playbook, Unknown) else self.playbook.patience(planned.stage)
         wait, good = Wait(planned.id, self.clock, patience, self._write), 0
         took, fewest = False, 10**9
         while good < policy.samples - 1 or budget is not None:

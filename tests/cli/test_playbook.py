@@ -79,7 +79,7 @@ def test_show_writes_every_default_out_and_where_each_value_comes_from(tmp_path:
     text = SPEC + (
         "  policy:\n    health: {samples: 12}\n"
         "  windows:\n    default: {timezone: Europe/Berlin, allow: [Mon-Thu 21:00-05:00]}\n"
-        "  stages: [{name: assess}, {name: prepare}]\n"
+        "  stages: [{name: assess}, {name: prepare, no_progress_timeout: 90s}]\n"
     )
     path = write(tmp_path, "p.yaml", text)
     lines = {tuple(part.strip() for part in line.split("  ") if part) for line in run("show", path).output.splitlines()}
@@ -91,7 +91,8 @@ def test_show_writes_every_default_out_and_where_each_value_comes_from(tmp_path:
         ("spec.windows.default.reserve", "45m", "(default)"),
         ("spec.stages[1].name", "prepare", "(line 10)"),
         ("stage assess: window", "at any time", "(no window binds it)"),
-        ("a wait ends after", "10m without progress", "(stage copy's no_progress_timeout, else policy's)"),
+        ("a wait ends after", "10m without progress", "(policy's no_progress_timeout)"),
+        ("stage prepare: a wait ends after", "90s without progress", "(the stage's no_progress_timeout)"),
     ):
         assert wanted in lines
     bound = next(line for line in lines if line[0] == "stage prepare: window")

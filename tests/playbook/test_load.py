@@ -109,7 +109,7 @@ def test_a_full_playbook_becomes_its_values(tmp_path: Path) -> None:
   stages:
     - {name: copy, no_progress_timeout: 1h}
     - {name: hybrid, needs: [copy], diff: {accept: accepted.yaml, fail_on: [ONLY_ZK, ONLY_KRAFT, DIFFERS]}}
-    - {name: kraft-mode}
+    - {name: kraft-mode, no_progress_timeout: 3m}
     - {name: soak, duration: 0s}
     - name: finalize
     - {name: cleanup, keep_zookeeper: 2d}
@@ -122,7 +122,8 @@ def test_a_full_playbook_becomes_its_values(tmp_path: Path) -> None:
     assert found.inventory == str(tmp_path / "sub/inventory.yaml")
     assert [found.policy(broker) for broker in (0, 1)] == [DirectoryPolicy.OBSERVE, DirectoryPolicy.DRIVE]
     assert found.accept_unavailable == ("scratch-.*", "audit")
-    assert (found.no_progress_seconds, found.soak_seconds, found.keep_zookeeper) == (3600.0, 0.0, "2d")
+    assert [found.patience(stage) for stage in (Stage.COPY, Stage.HYBRID, Stage.KRAFT_MODE)] == [3600.0, 120.0, 180.0]
+    assert (found.no_progress_seconds, found.soak_seconds, found.keep_zookeeper) == (120.0, 0.0, "2d")
     assert (found.lock_path, found.expect_cluster_id) == ("/ops/lock", "REh233dFSJKhrlnVHSnalQ")
     assert found.expect_brokers == (2, 0, 1)
     (accepted,) = found.accepted_differences

@@ -87,7 +87,9 @@ class Gated:
         hands = Hands(self.cluster, _Slow(self), lambda: self.cluster, self.cluster.drive)
         effects = JournaledEffects(hands, begun, NoLock(), self.clock, self.folder, KillAt())  # type: ignore[arg-type] # counts points as the real one does
         gate = RunGate(plan, self.playbook, self.folder, begun, self.clock, self, self.said.append, self.request)
-        machinery = Machinery(self, effects, begun, NoLock(), self.clock, 60.0, self.said.append, gate)
+        machinery = Machinery(
+            self, effects, begun, NoLock(), self.clock, self.playbook.patience, self.said.append, gate
+        )
         try:
             Engine(plan, machinery).run()
         finally:

@@ -89,7 +89,7 @@ def test_a_whole_migration_under_a_clock_that_jumps_ends_as_any(tmp_path: Path) 
     hands = Hands(cluster, cluster, lambda: cluster, cluster.drive)
     crash = KillAt()
     effects = JournaledEffects(hands, journal, NoLock(), clock, tmp_path, crash)  # type: ignore[arg-type]
-    Engine(plan, Machinery(cluster, effects, journal, NoLock(), clock, 60.0, lambda _: None)).run()
+    Engine(plan, Machinery(cluster, effects, journal, NoLock(), clock, lambda _: 60.0, lambda _: None)).run()
     journal.close()
     assert cluster.finalized
     assert clock.time - 1_000_000 == pytest.approx(1.0, abs=0.5), "one second of soak was asked for, and waited"

@@ -60,7 +60,7 @@ def run(
     hands = Hands(cluster, cluster, lambda: cluster, cluster.drive)
     crash: Any = kill or KillAt()
     effects = JournaledEffects(hands, journal, held, clock, folder, crash)
-    machinery = Machinery(cluster, effects, journal, held, clock, 60.0, lambda _: None)
+    machinery = Machinery(cluster, effects, journal, held, clock, lambda _: 60.0, lambda _: None)
     try:
         Engine(plan, machinery).run()
     finally:
@@ -221,7 +221,7 @@ def test_without_spark_the_second_roll_does_not_begin(tmp_path: Path) -> None:
     hands = Hands(cluster, cluster, lambda: cluster, cluster.drive)
     effects = JournaledEffects(hands, journal, NoLock(), clock, folder, crash)  # type: ignore[arg-type]
     with pytest.raises(PlanStopped, match="no Spark here"):
-        Engine(plan, Machinery(Blind(), effects, journal, NoLock(), clock, 60.0, lambda _: None)).run()
+        Engine(plan, Machinery(Blind(), effects, journal, NoLock(), clock, lambda _: 60.0, lambda _: None)).run()
     assert "kraft" not in cluster.registered.values()
     journal.close()
 

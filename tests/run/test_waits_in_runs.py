@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -10,8 +12,11 @@ import pytest
 from migrate.errors import NoProgress, PlanStopped
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.views import PartitionHealth
 from migrate.model.world import World
 from migrate.run import journal as journals
+from tests.run.gated import Gated
 from tests.run.test_engine import plan_for, run
 from tests.testing import worlds
 from tests.testing.simulated import SimulatedCluster
@@ -75,3 +80,36 @@ def test_one_broker_that_does_not_answer_once_is_waited_for_before_the_next_stop
     cluster.bend = once
     run(cluster, plan, tmp_path)
     assert cluster.finalized
+
+
+def never_copied(cluster: SimulatedCluster, world: World) -> World:
+    """The controllers wait for brokers, however many have come."""
+    if isinstance(world.kraft, Unknown) or cluster.registered.get(2) != "migration":
+        return world
+    return worlds.with_kraft(world, migration_state=ZkMigrationState.PRE_MIGRATION)
+
+
+def never_well(cluster: SimulatedCluster, world: World) -> World:
+    """A partition stays without broker 0 once that was restarted."""
+    if cluster.registered.get(0) != "migration" or isinstance(world.live, Unknown):
+        return world
+    answer, lacking = live(world).metadata[NodeId(1)], PartitionHealth("orders", 0, 1, (1, 2), (0, 1, 2))
+    assert not isinstance(answer, Unknown)
+    seen = {**live(world).metadata, NodeId(1): replace(answer, unhealthy=(lacking,))}
+    return worlds.with_live(world, metadata=seen)
+
+
+@pytest.mark.parametrize(
+    ("bend", "at", "patience"), [(never_copied, "copy/", 3600.0), (never_well, "migration-mode/0", 60.0)]
+)
+def test_each_stage_has_a_patience_of_its_own(
+    bend: Callable[[SimulatedCluster, World], World], at: str, patience: float, tmp_path: Path
+) -> None:
+    """A copy may stand still for an hour; a broker of the roll before it is given up after a minute."""
+    run = Gated(tmp_path, replace(worlds.playbook(), stage_patience={Stage.COPY: 3600.0}), target=Stage.COPY)
+    run.cluster.bend = partial(bend, run.cluster)
+    with pytest.raises(NoProgress) as caught:
+        run.session()
+    assert caught.value.where.startswith(f"step {at}")
+    last = run.named("waiting")[-1]
+    assert patience < run.events[-1].time - last.time < patience + 2.0

@@ -134,7 +134,7 @@ def carry_out(cluster: SimulatedCluster, plan: Plan, path: Path, crash: Any) -> 
     hands = Hands(cluster, cluster, lambda: cluster, cluster.drive)
     effects = JournaledEffects(hands, journal, Free(), clock, path.parent, crash)
     try:
-        Engine(plan, Machinery(cluster, effects, journal, Free(), clock, 60.0, lambda _: None)).run()
+        Engine(plan, Machinery(cluster, effects, journal, Free(), clock, lambda _: 60.0, lambda _: None)).run()
     finally:
         journal.close()
     return journal
