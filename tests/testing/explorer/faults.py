@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from enum import Enum
 
 from migrate.model.machine import Flag, Metadata, Mode, Views, Znode
-from tests.testing.explorer.cluster import STALE, B, C, Cluster, G, with_broker, with_common, with_controller
-from tests.testing.explorer.kafka import each, without_broker, without_controller
+from tests.testing.explorer.cluster import STALE, B, C, Cluster, G, leader, with_broker, with_common, with_controller
+from tests.testing.explorer.kafka import each, resigned, without_broker, without_controller
 
 
 class Fault(Enum):
@@ -15,6 +15,7 @@ class Fault(Enum):
 
     BROKER = "a broker is killed"
     CONTROLLER = "a controller is killed"
+    RESIGNED = "the active controller steps down, and its process lives on"
     DISK = "a log directory fails"
     FLAGLESS = "another hand starts a controller without the flag"
     FLAG_FILE = "another hand takes the flag out of a controller's file"
@@ -45,6 +46,8 @@ def befall(cluster: Cluster) -> Iterator[tuple[Fault, str, Cluster]]:
             yield Fault.FLAG_FILE, Fault.FLAG_FILE.value, edited
             restarted = without_controller(cluster, number, (C.FILE, Flag.OFF), (C.PROCESS, Flag.OFF), (C.CRASHED, 0))
             yield Fault.FLAGLESS, Fault.FLAGLESS.value, restarted
+    if leader(cluster) is not None:
+        yield Fault.RESIGNED, Fault.RESIGNED.value, resigned(cluster)
     if common[G.META] == Metadata.MIGRATION and common[G.VIEWS] != Views.DIFFER:
         yield Fault.ZOOKEEPER, Fault.ZOOKEEPER.value, with_common(cluster, (G.VIEWS, Views.DIFFER))
     if common[G.FINALIZING]:

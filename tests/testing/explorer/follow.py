@@ -29,11 +29,12 @@ from tests.testing.explorer.cluster import (
     with_common,
     with_controller,
 )
-from tests.testing.explorer.record import Event
+from tests.testing.explorer.record import NO_FLAG, Event
 
 SILENT: Final = (
     "a ZooKeeper-mode broker is whole",
     "a broker in migration mode is whole, without a KRaft controller",
+    kafka.JOINS_AGAIN,
     "a ZooKeeper-mode broker takes /controller",
     "a broker learns who holds /controller",
     "a client makes a topic; ZooKeeper does not have it yet",
@@ -56,6 +57,8 @@ DRIVER: Final[dict[str, tuple[Driver, tuple[str, ...]]]] = {
     "KRAFT_CONTROLLER_TO_BROKER_COMM": (Driver.TELL, ("ZooKeeper is reconciled with the metadata",)),
     "DUAL_WRITE": (Driver.DUAL_WRITE, ("brokers are told of the KRaft controller; dual write begins",)),
 }
+# marks, which no engine needs here: told to stop, and it has not ended yet; said nothing more, and may have ended
+ENDING, LOST = 1, 2
 # by the first words of the step's id: what a written file is for
 WRITES: Final = (
     ("prepare/", Act.RENDER),
@@ -81,6 +84,8 @@ class Follower:
     controllers: tuple[int, ...]
     states: set[Cluster] = field(default_factory=set)
     assigning: set[int] = field(default_factory=set)
+    leading: int = -1
+    succeeded: set[int] = field(default_factory=set)  # led, and their drivers may not know yet that they do no more
     followed: int = 0
 
     def __post_init__(self) -> None:
@@ -102,21 +107,38 @@ class Follower:
                 raise CannotFollow(f"event {number} {event} cannot follow in the model, which stands at\n  {stands}")
             self.states = after
             self.followed = number
+            self._remember(event)
+
+    def _remember(self, event: Event) -> None:
+        """Whose driver may be late to learn that another one leads."""
+        match event:
+            case {"event": "elected", "node": int(node)}:
+                self.succeeded = (self.succeeded | {self.leading}) - {node}
+                self.leading = node
+            case {"event": "driver", "after": "INACTIVE", "node": int(node)}:
+                self.succeeded.discard(node)
 
     def _closed(self) -> set[Cluster]:
         """All states that silent moves reach."""
         seen, left = set(self.states), list(self.states)
         while left:
-            for text, after in kafka.moves(left.pop()):
-                if text in SILENT and after not in seen:
+            state = left.pop()
+            silent = [after for text, after in kafka.moves(state) if text in SILENT]
+            for after in [*silent, *_ended(state, ENDING), *_ended(state, LOST)]:
+                if after not in seen:
                     seen.add(after)
                     left.append(after)
         return seen
 
     def _after(self, state: Cluster, event: Event) -> Iterator[Cluster]:
         match event:
+            case {"event": "effect", "what": "begun"}:
+                yield state  # killed behind the intent: it may have acted, or not
+                yield from self._after(state, {key: value for key, value in event.items() if key != "what"})
             case {"event": "effect", "effect": str(effect)} if effect in BESIDES:
                 yield state
+            case {"event": "effect", "what": "a disk's"}:
+                yield state  # its version is mended (`migrate/steps/rollback`): a disk has none in the model
             case {"event": "effect", "effect": "assign-directories", "node": int(node)}:
                 self.assigning.add(node)
                 yield state
@@ -130,13 +152,16 @@ class Follower:
                     high = with_common(state, (G.EPOCH_LOW, 0))
                     yield from self._effect(high, effect + where, event.get("node", -1), step)
             case {"event": "elected", "node": int(node)}:
-                yield from _moved(state, ELECTED, lambda after: _leads(after, node))
+                for before in {state, kafka.resigned(state)}:  # the one that led may learn of it later than the voters
+                    yield from _moved(before, ELECTED, lambda after: _leads(after, node))
             case {"event": "state", "state": str(name)}:
                 if name == "MIGRATION":
                     yield from _moved(state, ("the copy's transaction is committed",))
                 elif state[2][G.META] == Metadata[name]:
                     yield state
             case {"event": "driver", "before": str(before), "after": str(name), "node": int(node)}:
+                if node in self.succeeded and name != "INACTIVE":
+                    yield state
                 yield from _driver(state, node, before, name)
             case {"event": "registered", "node": int(node), "mode": str(mode)}:
                 yield from _registered(state, node, mode)
@@ -149,6 +174,8 @@ class Follower:
 
     # -- the engine ------------------------------------------------------------------------------------------------
     def _effect(self, state: Cluster, effect: str, node: int, step: str) -> Iterator[Cluster]:
+        if any(True for _ in _ended(state, ENDING)):
+            return  # the engine waits for the end of what it stops before it does anything else
         act = self._act(effect, node, step)
         nodes = state[0] if act.subject == "broker" else state[1] if act.subject == "controller" else ()
         number = next((number for number, entry in enumerate(nodes) if entry[-1] == node), -1)
@@ -158,6 +185,10 @@ class Follower:
             after, breach = effects.act(state, act, number, late=False)
             if not breach:
                 yield plain_ints(after)
+                if act is Act.STOP:
+                    yield with_broker(state, number, (B.MARK, ENDING))
+                elif act is Act.STOP_CONTROLLER:
+                    yield with_controller(state, number, (C.MARK, ENDING))
 
     def _act(self, effect: str, node: int, step: str) -> Act:
         broker = node in self.brokers
@@ -202,6 +233,16 @@ def _moved(
             yield plain_ints(after)
 
 
+def _ended(state: Cluster, mark: int) -> Iterator[Cluster]:
+    """A process with this mark has ended: until then it votes, and what it had begun may still be seen."""
+    for number, entry in enumerate(state[0]):
+        if entry[B.MARK] == mark:
+            yield kafka.without_broker(state, number, (B.MARK, 0))
+    for number, entry in enumerate(state[1]):
+        if entry[C.MARK] == mark:
+            yield kafka.without_controller(state, number, (C.MARK, 0))
+
+
 def _broker(state: Cluster, node: int) -> tuple[int, tuple[int, ...]]:
     return next((number, entry) for number, entry in enumerate(state[0]) if entry[-1] == node)
 
@@ -215,9 +256,9 @@ def _driver(state: Cluster, node: int, before: str, name: str) -> Iterator[Clust
         yield state  # a driver is made: whether its controller leads by then depends on two threads
         return
     if name == "INACTIVE":
-        # a follower's, or one that led until now
-        if not _leads(state, node) or state[2][G.DRIVER] == Driver.INACTIVE:
-            yield state
+        # a follower's, or one that led until now and has stepped down
+        led = _leads(state, node) and state[2][G.DRIVER] != Driver.INACTIVE
+        yield kafka.resigned(state) if led else state
         return
     if not _leads(state, node):
         return
@@ -237,10 +278,12 @@ def _registered(state: Cluster, node: int, mode: str) -> Iterator[Cluster]:
 
 
 def _outside(state: Cluster, node: int, what: str) -> Iterator[Cluster]:
-    """Another hand stops or starts a process with the file that lies there."""
+    """Another hand stops or starts a process with the file that lies there; or a process says nothing any more."""
     for number, entry in enumerate(state[0]):
         if entry[-1] == node and what == "ends" and entry[B.PROCESS]:
             yield plain_ints(kafka.without_broker(state, number))
+        elif entry[-1] == node and what == "is lost":
+            yield with_broker(state, number, (B.MARK, LOST)) if entry[B.PROCESS] else state
         elif entry[-1] == node and what == "starts" and not entry[B.PROCESS]:
             crashed = with_broker(state, number, (B.CRASHED, 2))
             yield from _moved(
@@ -249,6 +292,10 @@ def _outside(state: Cluster, node: int, what: str) -> Iterator[Cluster]:
     for number, entry in enumerate(state[1]):
         if entry[-1] == node and what == "ends" and entry[C.PROCESS]:
             yield plain_ints(kafka.without_controller(state, number))
+        elif entry[-1] == node and what == "is lost":
+            yield with_controller(state, number, (C.MARK, LOST)) if entry[C.PROCESS] else state
+        elif entry[-1] == node and what == NO_FLAG:
+            yield with_controller(state, number, (C.FILE, Flag.OFF), (C.PROCESS, Flag.OFF))
         elif entry[-1] == node and what == "starts" and entry[C.FILE] != Flag.GONE and not entry[C.PROCESS]:
             crashed = with_controller(state, number, (C.CRASHED, 1))
             yield from _moved(crashed, ("a crashed controller is started",), lambda after: _runs(after, node))

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Final
 
 from migrate.model.machine import Flag, Metadata, Mode, Owner, Registered, Views, Znode
 from tests.testing.explorer.cluster import (
@@ -25,6 +26,8 @@ from tests.testing.explorer.cluster import (
 )
 
 Step = tuple[str, Cluster]
+# restarted, or told by a new active controller: the log holds a registration of it already
+JOINS_AGAIN: Final = "a broker in migration mode is whole again"
 
 
 def moves(cluster: Cluster) -> Iterator[Step]:
@@ -189,12 +192,11 @@ def _joins(cluster: Cluster, number: int, node: Node) -> Iterator[Step]:
             registers = flagged and common[G.META] != Metadata.UNKNOWN  # ZK registrations need the leader's flag
             known = node[B.REG] == Registered.MIGRATING
             if registers and not (known and node[B.WHOLE]):
-                changes = [(B.REG, int(Registered.MIGRATING))]
-                if owner == Owner.ZOOKEEPER or common[G.DRIVER] == Driver.DUAL_WRITE:
-                    changes.append((B.WHOLE, 1))
+                told = owner == Owner.ZOOKEEPER or common[G.DRIVER] == Driver.DUAL_WRITE
+                changes = [(B.REG, int(Registered.MIGRATING)), *([(B.WHOLE, 1)] if told else [])]
                 after = with_broker(cluster, number, *changes)
                 if after != cluster:
-                    yield "a broker registers as migrating", after
+                    yield JOINS_AGAIN if known else "a broker registers as migrating", after
             elif owner == Owner.ZOOKEEPER and active is None and not node[B.WHOLE]:
                 yield (
                     "a broker in migration mode is whole, without a KRaft controller",
@@ -268,9 +270,17 @@ def without_controller(cluster: Cluster, number: int, *changes: tuple[int, int])
     if led:
         return with_common(after, (G.DRIVER, Driver.INACTIVE))
     if leader(after) is not None and not majority(after):
-        stepped = [put(entry, (C.LEADS, 0)) for entry in after[1]]
-        return folded(after[0], stepped, put(after[2], (G.DRIVER, Driver.INACTIVE)))
+        return resigned(after)
     return after
+
+
+def resigned(cluster: Cluster) -> Cluster:
+    """The active controller steps down, and no process ends.
+
+    `KafkaRaftClient`: it resigns, too few voters fetch from it, or another voter begins a higher epoch.
+    """
+    stepped = [put(entry, (C.LEADS, 0)) for entry in cluster[1]]
+    return folded(cluster[0], stepped, put(cluster[2], (G.DRIVER, Driver.INACTIVE)))
 
 
 def without_broker(cluster: Cluster, number: int, *changes: tuple[int, int]) -> Cluster:

@@ -1,7 +1,8 @@
 """From a real run's folder to a trace: one line an event, in the order of time, without paths, ids or secrets.
 
-Sources: the journals (effects of the engine), one controller's metadata log (elections, states, registrations,
-directories), the nodes' own logs (starts and ends of processes, states of the migration driver).
+Sources: the journals (effects of the engine), one controller's metadata log (states, registrations, directories), the
+nodes' own logs (starts and ends of processes, elections, states of the migration driver).  An election that nobody
+follows leaves no record in the metadata log: what it wrote is truncated.
 
     python -m tests.testing.explorer.record LAB_DIRECTORY > trace.jsonl
 """
@@ -26,8 +27,11 @@ from migrate.run import journal as journals
 Event = dict[str, Any]  # at (seconds), event, and what it is about
 STAMP: Final = re.compile(r"\[(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d),(\d{3})\] ")
 DRIVER: Final = re.compile(r"KRaftMigrationDriver id=(\d+)\] \d+ transitioning from (\w+) to (\w+) state")
+ELECTED: Final = re.compile(r"RaftManager id=(\d+)\] Completed transition to Leader\(")
 STARTED, ENDED = "Registered signal handlers for", "Terminating process due to signal"
+FLAGLESS: Final = "Completing the ZK migration since this controller was configured with"  # as it is elected
 PAIRED_SECONDS: Final = 60.0  # a JVM on a busy machine: from the effect to the process's first line
+NO_FLAG: Final = "has no flag"
 NOWHERE: Final = frozenset({str(MIGRATING), str(UNASSIGNED)})
 
 
@@ -53,22 +57,31 @@ def _metadata_logs(lab: Lab) -> list[Path]:
 
 
 def effects(runs: Path) -> Iterator[Event]:
-    """Every effect of every journal; only nodes, steps and names of effects are kept."""
+    """Every effect of every journal; only nodes, steps and names of effects are kept.
+
+    The time is the intent's.  An intent without its end was a kill: whether it acted, the journal does not say.
+    """
     for path in sorted(runs.glob("*/journal.jsonl")):
-        for event in journals.read(path).events:
-            if event.name == "effect" and event.data["node"].isdigit():
-                data = event.data
-                yield {"at": event.time, "event": "effect", "effect": data["effect"], "node": int(data["node"])} | {
-                    "step": data["step"]
-                }
-            elif event.name == "effect":
-                where = {"znode": event.data["node"]} if event.data["node"].startswith("/") else {}
-                effect, step = event.data["effect"], event.data["step"]
-                yield {"at": event.time, "event": "effect", "effect": effect, "step": step, **where}
+        written = [event for event in journals.read(path).events if event.name in ("effect", "effected")]
+        for number, event in enumerate(written, 1):
+            if event.name == "effect":
+                whole = any(
+                    after.name == "effected" and after.data == event.data for after in written[number : number + 1]
+                )
+                yield _effect(event) if whole else {**_effect(event), "what": "begun"}
+
+
+def _effect(event: journals.Event) -> Event:
+    data = event.data
+    found = {"at": event.time, "event": "effect", "effect": data["effect"]}
+    if data["node"].isdigit():
+        disk = data["effect"] == "write-config" and data["detail"].endswith("/meta.properties")
+        return {**found, "node": int(data["node"]), "step": data["step"], **({"what": "a disk's"} if disk else {})}
+    return {**found, "step": data["step"], **({"znode": data["node"]} if data["node"].startswith("/") else {})}
 
 
 def metadata(folder: Path) -> Iterator[Event]:
-    """Elections, migration states, registrations, and the moment at which a broker's last directory became known."""
+    """Migration states, registrations, and the moment at which a broker's last directory became known."""
     replicas: dict[tuple[str, int], tuple[list[int], list[str]]] = {}
     known: set[int] = set()
     for segment in find(folder).segments:
@@ -84,8 +97,6 @@ def metadata(folder: Path) -> Iterator[Event]:
 
 def _record(kind: str, data: dict[str, Any], replicas: dict[tuple[str, int], Any]) -> Iterator[Event]:
     match kind:
-        case "LEADER_CHANGE":
-            yield {"event": "elected", "node": data["leaderId"]}
         case "ZK_MIGRATION_STATE_RECORD":
             yield {"event": "state", "state": ZkMigrationState(data["zkMigrationState"]).name}
         case "REGISTER_BROKER_RECORD":
@@ -114,26 +125,50 @@ def _known(replicas: dict[tuple[str, int], tuple[list[int], list[str]]]) -> set[
 
 
 def own_log(node: int, path: Path) -> Iterator[Event]:
-    """Starts, ends and driver states, from a node's own log."""
+    """Starts, ends, elections and driver states, from a node's own log.
+
+    A process ends with its last line, not with its signal: a controller that shuts down resigns, and another one that
+    shuts down as well may still be elected (`KafkaRaftClient.GracefulShutdown` waits for a leader elsewhere).  One that
+    nobody asked to end was killed, or died: at some time between its last line and the next one's first.
+    """
+    begun, signalled, last = 0.0, 0.0, 0.0  # of the process whose lines are read; 0: nobody has asked it to end
+    for at, line in _stamped(path):
+        if (driver := DRIVER.search(line)) is not None:
+            yield {"at": at, "event": "driver", "node": int(driver[1]), "before": driver[2], "after": driver[3]}
+        elif (elected := ELECTED.search(line)) is not None:
+            yield {"at": at, "event": "elected", "node": int(elected[1])}
+        elif STARTED in line:
+            if last:
+                yield _end(node, signalled, last)
+            begun, signalled = at, 0.0
+            yield {"at": at, "event": "process", "node": node, "what": "starts", "asked": at}
+        elif ENDED in line:
+            signalled = signalled or at
+        elif FLAGLESS in line and begun:
+            yield {"at": begun, "event": "process", "node": node, "what": NO_FLAG, "asked": begun}
+        last = at
+    if signalled:
+        yield _end(node, signalled, last)
+
+
+def _end(node: int, signalled: float, last: float) -> Event:
+    what = "ends" if signalled else "is lost"
+    return {"at": last, "event": "process", "node": node, "what": what, "asked": signalled or last}
+
+
+def _stamped(path: Path) -> Iterator[tuple[float, str]]:
+    """The lines that carry a time, in seconds since 1970."""
     with path.open(encoding="utf-8", errors="replace") as lines:
         for line in lines:
             stamp = STAMP.match(line)
-            if stamp is None:
-                continue
-            at = dt.datetime.fromisoformat(stamp[1]).astimezone().timestamp() + int(stamp[2]) / 1000
-            driver = DRIVER.search(line)
-            if driver is not None:
-                yield {"at": at, "event": "driver", "node": int(driver[1]), "before": driver[2], "after": driver[3]}
-            elif STARTED in line:
-                yield {"at": at, "event": "process", "node": node, "what": "starts"}
-            elif ENDED in line:
-                yield {"at": at, "event": "process", "node": node, "what": "ends"}
+            if stamp is not None:
+                yield dt.datetime.fromisoformat(stamp[1]).astimezone().timestamp() + int(stamp[2]) / 1000, line
 
 
 def _outside(events: Iterable[Event]) -> Iterator[Event]:
-    """Starts and ends that no effect of the engine explains are another hand's; a start without an end was a kill."""
+    """Starts and ends that no effect of the engine explains are another hand's, and so are the files of such starts."""
+    theirs: set[int] = set()  # nodes that another hand has started last
     waiting: dict[tuple[int, str], float] = {}
-    alive: set[int] = set()
     provisioned = False
     for event in events:
         if event["event"] == "effect":
@@ -143,10 +178,11 @@ def _outside(events: Iterable[Event]) -> Iterator[Event]:
             yield event
         elif event["event"] == "process":
             node, what = event["node"], event["what"]
-            ours = event["at"] - waiting.pop((node, what), -PAIRED_SECONDS) < PAIRED_SECONDS
-            if what == "starts" and node in alive:
-                yield {"at": event["at"], "event": "outside", "node": node, "what": "ends"}
-            alive = alive | {node} if what == "starts" else alive - {node}
+            ours = event["asked"] - waiting.pop((node, what), -PAIRED_SECONDS) < PAIRED_SECONDS
+            if what == NO_FLAG:
+                ours = node not in theirs
+            elif what == "starts":
+                theirs = theirs - {node} if ours else theirs | {node}
             if not ours and provisioned:  # before the first effect it is the lab that comes up
                 yield {"at": event["at"], "event": "outside", "node": node, "what": what}
         else:
