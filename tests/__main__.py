@@ -1,6 +1,9 @@
 """All tests of the project: `python -m tests`.  Lint, types and import contracts first, then every tier.
 
-`python -m tests fast` runs what needs no process; any other words are handed to pytest.
+`python -m tests fast` runs what needs no process, with the same checks first; any other words are handed to pytest
+(`python -m tests tests/cli -k plan`, `python -m tests -m kafka`).  The first thing that fails ends it, with its exit
+code.  The whole takes about half an hour on two cores; its tiers are markers: `zookeeper`, `spark`, `kafka`, `explorer`
+(part of it) and `long` (not part of it).
 """
 
 import os
@@ -21,6 +24,10 @@ PYTEST = [sys.executable, "-m", "pytest"]
 
 def main(words: list[str]) -> int:
     """Exit code of the first check that fails, else of pytest."""
+    if words in (["-h"], ["--help"]):
+        print((__doc__ or "").strip())
+        print("\npytest's own help: python -m pytest --help")
+        return 0
     os.chdir(ROOT)
     if not words or words == ["fast"]:
         for name, command in CHECKS:

@@ -208,10 +208,10 @@ def confluents_topics(view: ZookeeperView, world: World) -> Result:
 
 
 REFUSALS: Final[Mapping[str, str]] = {
-    "brokers in Kubernetes": "their operator's own migration (B-OPS-01)",
-    "Confluent Platform's own packages": "Confluent's procedure (B-OPS-02)",
-    "brokers of mixed releases, or older than 3.9 with several log directories": "upgrade first (B-VER-05, B-VER-06)",
-    "nodes with both roles": "controllers as processes of their own (B-CFG-02)",
+    "brokers in Kubernetes": "their operator migrates (B-OPS-01)",
+    "Confluent's own packages": "Confluent's procedure (B-OPS-02)",
+    "mixed releases, or older than 3.9 with several directories": "upgrade first (B-VER-05, B-VER-06)",
+    "nodes with both roles": "controllers of their own (B-CFG-02)",
     "GSSAPI on the controller listener": "PLAIN or TLS there (B-SEC-03)",
     "dynamic quorums": "controller.quorum.voters (B-QRM-02)",
 }

@@ -60,7 +60,7 @@ class NotApproved(InputError):
 
 
 class ApprovalRefused(InputError):
-    """An approval in the run's folder is none: unreadable, of another plan, or with a signature that does not fit."""
+    """An approval in the run's folder does not count: unreadable, of another plan, or its signature does not fit."""
 
     id = "E-APPR-02"
     exit_code = 4

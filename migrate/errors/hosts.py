@@ -16,6 +16,7 @@ class BadProperties(InputError):
     """A properties file that Kafka itself would refuse to load."""
 
     id = "E-HOST-02"
+    hint = "mend that line of the file (a node that restarts would not come up either), then run the same command again"
 
 
 class DuplicateProperty(InputError):
@@ -50,6 +51,7 @@ class ProcessNotStarted(WorldError):
     """A process could not be started."""
 
     id = "E-PROC-02"
+    hint = "read the last lines of its log, named above, and mend what they say; the same command starts it again"
 
 
 class ProcessNotStopped(WorldError):

@@ -47,3 +47,4 @@ class JavaToolFailed(WorldError):
     """A Java program of ours or of Kafka's ended with an error, or did not end."""
 
     id = "E-JAVA-06"
+    hint = "read what the program said last, above; `kraft-migrate doctor` checks Java, memory and Kafka's jars"

@@ -40,6 +40,7 @@ class NothingToPlan(InputError):
 
     id = "E-PLAN-04"
     exit_code = 3
+    hint = "`kraft-migrate status` names the stage that comes next: plan that one, or `--to` a later one"
 
 
 class JournalDamaged(InputError):
@@ -61,7 +62,9 @@ class RunLocked(WorldError):
 
     id = "E-RUN-03"
     exit_code = 7
-    hint = "wait for the other process, or stop it; then run the same command again"
+    hint = (
+        "wait for the other process (`kraft-migrate unlock` says which, and whether it lives), or stop it; then again"
+    )
 
 
 class PlanStopped(WorldError):
@@ -76,7 +79,7 @@ class PredictionFailed(WorldError):
     """What happened is not what the step predicted."""
 
     id = "E-RUN-05"
-    hint = "find out what else acts on this cluster before you go on"
+    hint = "find out who else acts on this cluster (people, configuration management), stop that, then plan anew"
 
 
 class NoProgress(WorldError):

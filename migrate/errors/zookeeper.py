@@ -58,7 +58,7 @@ class ZnodeChanged(WorldError):
     """A conditional write was refused: the znode is not as it was when the write was decided."""
 
     id = "E-ZK-08"
-    hint = "something else changed the znode; observe again and make a new plan"
+    hint = "find out who else writes there (a person, another tool), then plan anew; nothing was overwritten"
 
 
 class PasswordUndecodable(InputError):
@@ -88,7 +88,9 @@ class LockHeld(WorldError):
 
     id = "E-LOCK-01"
     exit_code = 7
-    hint = "wait for the other run; a lock whose process is dead is freed by ZooKeeper when its session ends"
+    hint = (
+        "wait for the other run (`kraft-migrate unlock` says whose it is); a dead process's lock goes with its session"
+    )
 
 
 class LockLost(WorldError):

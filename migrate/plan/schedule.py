@@ -97,16 +97,20 @@ def room(window: Window | None, steps: Sequence[PlannedStep], durations: Duratio
             return NoRoom(f"{why}, and it does not open any more", None)
         case Closed(why=why, opens=float(opens)):
             if longest(window, now) < need:
-                return NoRoom(f"{what}, and no opening of window {window.name} is that long", None)
+                return NoRoom(f"{what}, but {_never_open_so_long(window, now)}", None)
             return NoRoom(f"{why}; it opens {local(window, opens)}", opens)
         case Open(until=until) if now + need <= until:
             return Room(until)
         case Open(until=until):
             if longest(window, until) < need:
-                return NoRoom(f"{what}, and no opening of window {window.name} is that long", None)
+                return NoRoom(f"{what}, but {_never_open_so_long(window, now)}", None)
             left = f"window {window.name} is open until {local(window, until)}, {_minutes(until - now)} from now"
             return NoRoom(f"{left}; {what}", _next_long_enough(window, until, need))
     raise AssertionError(found)
+
+
+def _never_open_so_long(window: Window, now: float) -> str:
+    return f"window {window.name} never stays open that long: {_minutes(longest(window, now))} at most"
 
 
 def _next_long_enough(window: Window, since: float, need: float) -> float | None:

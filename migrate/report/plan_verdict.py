@@ -41,9 +41,11 @@ class PlanVerdict:
     unseen: int = 0
 
     def __str__(self) -> str:
+        if not self.unseen:
+            return f"{self.word} ({self.number})" if self.number else str(self.word)
         seen = self.number - self.unseen
-        said = [str(seen)] * bool(seen) + [f"{self.unseen} not seen"] * bool(self.unseen)
-        return f"{self.word} ({', '.join(said)})" if said else str(self.word)
+        said = ([plural(seen, "warning")] if seen else []) + [plural(self.unseen, "blind spot")]
+        return f"{self.word} ({', '.join(said)})"
 
     @property
     def tone(self) -> Tone:

@@ -65,7 +65,7 @@ def test_a_node_that_fits_no_window_is_said() -> None:
     """Before anybody waits for it at night."""
     _, plan = made(pace=Pace(node_estimate=8 * HOUR))
     assert plan.summary.fit == "does not fit"
-    assert "no opening of window default is that long" in " ".join(plan.summary.parks)
+    assert "window default never stays open that long: 480 min at most" in " ".join(plan.summary.parks)
     assert "does not fit" in plan_html(plan)
 
 

@@ -22,8 +22,8 @@ ASKED = ("B-DIR-01", "B-ZKN-03", "I-VER-01", "W-DIR-09")
     ("found", "word", "share"),
     [
         ((BLOCKER, WARNING, BLIND), "BLOCKED (1)", "50% (2 of 4"),
-        ((WARNING, BLIND), "READY WITH WARNINGS (1, 1 not seen)", "75% (3 of 4"),
-        ((BLIND,), "READY WITH WARNINGS (1 not seen)", "75% (3 of 4"),
+        ((WARNING, BLIND), "READY WITH WARNINGS (1 warning, 1 blind spot)", "75% (3 of 4"),
+        ((BLIND,), "READY WITH WARNINGS (1 blind spot)", "75% (3 of 4"),
         ((INFO,), "READY", "100% (4 of 4"),
         ((), "READY", "100% (4 of 4"),
     ],

@@ -60,7 +60,7 @@ def test_a_blind_spot_blocks_only_the_change_that_comes_first() -> None:
     plan = dataclasses.replace(story.plan(), findings=story.BLIND)
     needed = dataclasses.replace(story.BLIND[0], blocks_from=int(Stage.PREPARE))
 
-    assert str(judge(plan)) == "READY WITH WARNINGS (2 not seen)"
+    assert str(judge(plan)) == "READY WITH WARNINGS (2 blind spots)"
     assert str(judge(dataclasses.replace(plan, findings=(needed,)))) == "BLOCKED (1)"
 
 
@@ -82,7 +82,7 @@ def test_ready_is_said_only_where_nothing_is_in_doubt() -> None:
     plan = dataclasses.replace(story.plan(), findings=(story.INFO,), summary=clear)
 
     assert str(judge(plan)) == "READY"
-    assert str(judge(dataclasses.replace(plan, summary=story.plan().summary))) == "READY WITH WARNINGS (1 not seen)"
+    assert str(judge(dataclasses.replace(plan, summary=story.plan().summary))) == "READY WITH WARNINGS (1 blind spot)"
 
 
 def test_a_plan_that_only_looks_says_no_changes_and_still_its_command() -> None:

@@ -87,10 +87,10 @@ def test_a_roll_parks_between_brokers_when_the_next_one_would_not_fit(tmp_path: 
 
 
 def test_before_a_node_was_measured_the_playbooks_estimate_counts(tmp_path: Path) -> None:
-    """Eight hours a node, by the playbook: it never begins, and says that no opening is that long."""
+    """Eight hours a node, by the playbook: it never begins, and says that the window never stays open so long."""
     run = Gated(tmp_path, bound(NIGHTS, pace=Pace(node_estimate=8 * HOUR)))
     error = refused(run, RunParked)
-    assert "no opening of window default is that long" in error.what
+    assert "window default never stays open that long: 480 min at most" in error.what
     assert run.stopped() == []
     assert "correct the window or the estimates" in error.next_step
 
