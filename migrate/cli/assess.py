@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import pathlib
-from typing import TYPE_CHECKING
 
 import click
 
@@ -14,14 +13,10 @@ from migrate.cli.options import (
     cluster_options,
     evidence_options,
     load_target,
-    observing,
     output_option,
     paced,
 )
-from migrate.errors import NotVisible, UsageWrong
-
-if TYPE_CHECKING:
-    from migrate.model.inventory import Inventory
+from migrate.errors import UsageWrong
 
 
 @click.command()
@@ -44,40 +39,26 @@ def assess(
 
     Exit code 0: no blocker; 3: a blocker was found.  What could not be checked never makes it 3 by itself.
     """
-    from migrate import checks
-    from migrate.cli.assessing import write_reports
-    from migrate.cli.planning import PLANNED_ON
+    from migrate.cli.assessing import Subject, judged, nothing_but, write_reports
     from migrate.model.findings import Severity
-    from migrate.model.outcome import Unknown
-    from migrate.model.stage import Stage
-    from migrate.model.views import PartlyRead
-    from migrate.model.world import Need
     from migrate.report.findings_text import findings_json, findings_text
 
     alone = _alone(zookeeper, evidence, named=playbook is not None or inventory is not None)
     if alone is not None:
-        found = paced(_nothing_but(alone))
-        loaded, needs = NO_PLAYBOOK, frozenset({Need.ZOOKEEPER, Need.SESSIONS})
+        subject = Subject(paced(nothing_but(alone)), NO_PLAYBOOK, evidence, alone)
     else:
-        found, loaded = load_target(playbook, inventory, evidence)  # type: ignore[assignment] # a playbook or its absence
-        needs = frozenset({*PLANNED_ON} - {Need.LEDGER})
-    with observing(found, loaded, evidence=evidence) as observer:
-        if zookeeper is not None:
-            observer.sources.zookeeper_client()  # nothing else is looked at: what it raises is the answer
-        world = observer.observe(needs, {})
-        pace = observer.sources.pace
-    if alone is not None and isinstance(world.zookeeper, Unknown) and not isinstance(world.zookeeper, PartlyRead):
-        raise NotVisible(f"the cluster cannot be read: {world.zookeeper.reason}", where=alone)
-    findings = checks.run(world, target=Stage.PREPARE)
-    write_reports(world, findings, html, markdown)
+        subject = Subject(*load_target(playbook, inventory, evidence), evidence)
+    name = subject.inventory.name
+    found = judged(subject)
+    write_reports(found, html, markdown)
     if output == "json":
-        asked = {"operations": pace.operations, "most_a_second": pace.rate}
-        click.echo(findings_json(findings, cluster=found.name, zookeeper_reads=asked))
+        asked = {"operations": found.pace.operations, "most_a_second": found.pace.rate}
+        click.echo(findings_json(found.findings, cluster=name, zookeeper_reads=asked))
     else:
-        click.echo(findings_text(findings, found.name))
+        click.echo(findings_text(found.findings, name))
         if evidence.live:
-            click.echo(f"ZooKeeper was read by {pace.operations:,} operations, {pace}")
-    return EXIT_BLOCKED if any(finding.severity is Severity.BLOCKER for finding in findings) else EXIT_OK
+            click.echo(f"ZooKeeper was read by {found.pace.operations:,} operations, {found.pace}")
+    return EXIT_BLOCKED if any(finding.severity is Severity.BLOCKER for finding in found.findings) else EXIT_OK
 
 
 def _alone(zookeeper: str | None, evidence: Evidence, *, named: bool) -> str | None:
@@ -90,11 +71,3 @@ def _alone(zookeeper: str | None, evidence: Evidence, *, named: bool) -> str | N
             raise UsageWrong("--disks needs an inventory: it says which nodes there are")
         return files.name
     return zookeeper
-
-
-def _nothing_but(zookeeper: str) -> Inventory:
-    """An inventory that names a ZooKeeper and no node."""
-    from migrate.model.inventory import Access, Inventory
-
-    nothing = Access()
-    return Inventory(zookeeper, "", zookeeper, (), (), "", nothing, nothing, None, "none")

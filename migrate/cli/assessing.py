@@ -1,23 +1,78 @@
-"""What `assess` does beside looking and judging: it writes its reports."""
+"""One cluster looked at and judged, for `assess` and for a fleet's; and the reports of it."""
 
 from __future__ import annotations
 
 import pathlib
+from dataclasses import dataclass
 
 from migrate import checks
-from migrate.cli.planning import write_text
-from migrate.errors import UsageWrong
+from migrate.cli.options import Evidence, observing
+from migrate.cli.planning import PLANNED_ON, write_text
+from migrate.errors import NotVisible, UsageWrong
 from migrate.model.findings import Finding
-from migrate.model.world import World
+from migrate.model.inventory import Access, Inventory, Playbook
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.views import PartlyRead
+from migrate.model.world import Need, World
 from migrate.report.assessment import Assessment, assessment_html, assessment_markdown
 from migrate.report.directory_rows import directory_rows
+from migrate.zookeeper.pace import Pace
 
 
-def write_reports(
-    world: World, findings: tuple[Finding, ...], html: pathlib.Path | None, markdown: pathlib.Path | None
-) -> None:
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What is assessed.  `alone` names a cluster of which nothing but its ZooKeeper is known."""
+
+    inventory: Inventory
+    playbook: Playbook | Unknown
+    evidence: Evidence
+    alone: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What was seen, what the checks say of it, and how ZooKeeper was read."""
+
+    world: World
+    findings: tuple[Finding, ...]
+    pace: Pace
+
+
+def nothing_but(zookeeper: str) -> Inventory:
+    """An inventory that names a ZooKeeper and no node."""
+    nothing = Access()
+    return Inventory(zookeeper, "", zookeeper, (), (), "", nothing, nothing, None, "none")
+
+
+def judged(subject: Subject) -> Judged:
+    """Look once and judge; changes nothing.
+
+    Raises:
+        NotVisible: nothing but a ZooKeeper was named, and it cannot be read.
+        MigrateError: what opening that ZooKeeper raises.
+    """
+    alone = subject.alone
+    needs = {Need.ZOOKEEPER, Need.SESSIONS} if alone is not None else {*PLANNED_ON} - {Need.LEDGER}
+    with observing(subject.inventory, subject.playbook, evidence=subject.evidence) as observer:
+        if alone is not None and subject.evidence.live:
+            observer.sources.zookeeper_client()  # nothing else is looked at: what it raises is the answer
+        world = observer.observe(frozenset(needs), {})
+        pace = observer.sources.pace
+    if alone is not None and isinstance(world.zookeeper, Unknown) and not isinstance(world.zookeeper, PartlyRead):
+        raise NotVisible(f"the cluster cannot be read: {world.zookeeper.reason}", where=alone)
+    return Judged(world, checks.run(world, target=Stage.PREPARE), pace)
+
+
+def assessment(judged: Judged) -> Assessment:
+    """What reports show of it."""
+    world = judged.world
+    return Assessment(world.inventory.name, judged.findings, checks.asked(world), directory_rows(world))
+
+
+def write_reports(judged: Judged, html: pathlib.Path | None, markdown: pathlib.Path | None) -> None:
     """The assessment as files, of mode 0600; UsageWrong where one cannot be written."""
-    found = Assessment(world.inventory.name, findings, checks.asked(world), directory_rows(world))
+    found = assessment(judged)
     for path, render in ((html, assessment_html), (markdown, assessment_markdown)):
         if path is not None:
             try:

@@ -8,10 +8,7 @@ import pathlib
 import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, observing, output_option
-from migrate.errors import NotVisible
-
-NOT_LIVE = "ZooKeeper was read from files: they keep up with the metadata only where a running server writes them"
+from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, output_option
 
 
 @click.command()
@@ -32,23 +29,13 @@ def diff(
 
     Exit code 0: equal, but for differences with a rule; 2: there are others, or something never stood still.
     """
-    from migrate.model.outcome import Unknown
-    from migrate.model.world import Need
+    from migrate.cli.comparing import compared
     from migrate.observe.analysis import write_differences
     from migrate.report.diff_report import diff_json, diff_lines
 
     found, loaded = load_target(playbook, inventory, evidence)
-    with observing(found, loaded, spark=True, evidence=evidence) as observer:
-        click.echo("Spark is being started, and both sides are read: half a minute or so", err=True)
-        observer.sources.start_spark()
-        world = observer.observe(frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DIFF}), {})
-    report = world.diff
-    if isinstance(report, Unknown):
-        raise NotVisible(
-            f"the two cannot be compared: {report.reason}",
-            where=found.name,
-            why="" if evidence.zookeeper is None else NOT_LIVE,
-        )
+    click.echo("Spark is being started, and both sides are read: half a minute or so", err=True)
+    report = compared(found, loaded, evidence)
     if parquet is not None:
         write_differences(report, parquet)
     if output == "json":

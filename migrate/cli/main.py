@@ -29,6 +29,7 @@ COMMANDS: Final = {
     "control": ("migrate.cli.control", "control", "Wishes to a run: pause, resume, hold-after, abort, show."),
     "status": ("migrate.cli.status", "status", "Where the migration stands, and what comes next."),
     "diff": ("migrate.cli.diff", "diff", "Compare ZooKeeper with KRaft, field by field."),
+    "fleet": ("migrate.cli.fleet", "fleet", "Many clusters from one file, on one page: assess, diff."),
     "directories": (
         "migrate.cli.directories",
         "directories",

@@ -18,6 +18,7 @@ from migrate.model.outcome import Unknown
 
 if TYPE_CHECKING:
     from migrate.observe.bundle import Bundle
+    from migrate.observe.session import SparkHandle
     from migrate.observe.world import ClusterObserver
     from migrate.zookeeper.offline.reader import ZookeeperFiles
 
@@ -177,9 +178,17 @@ def load_target(
 
 @contextmanager
 def observing(
-    inventory: Inventory, playbook: Playbook | Unknown, *, spark: bool = False, evidence: Evidence = NONE
+    inventory: Inventory,
+    playbook: Playbook | Unknown,
+    *,
+    spark: bool = False,
+    evidence: Evidence = NONE,
+    lent: SparkHandle | None = None,
 ) -> Iterator[ClusterObserver]:
-    """An observer on the real sources, or on what was kept of them; closed at the end."""
+    """An observer on the real sources, or on what was kept of them; closed at the end.
+
+    A session that is `lent` is used instead of one of its own, and left running.
+    """
     from migrate.observe.sources import Sources
     from migrate.observe.world import ClusterObserver
 
@@ -192,6 +201,8 @@ def observing(
             observer = ClusterObserver(BundledSources(inventory, playbook, folder, bundle))
         else:
             observer = ClusterObserver(Sources(inventory, playbook, folder))
+        if lent is not None:
+            observer.sources.use_spark(lent)
         try:
             _use(observer, evidence)
             yield observer

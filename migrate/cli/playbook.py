@@ -56,6 +56,7 @@ def _problems(file: pathlib.Path) -> list[MigrateError]:
         kind_of,
         lint_directory_playbook,
         load_accepted,
+        load_fleet,
         load_inventory,
         load_playbook,
         load_playbook_with_inventory,
@@ -65,6 +66,7 @@ def _problems(file: pathlib.Path) -> list[MigrateError]:
         "Inventory": load_inventory,
         "AcceptedDifferences": load_accepted,
         "DirectoryPlaybook": lint_directory_playbook,
+        "Fleet": load_fleet,
     }
     try:
         kind = kind_of(file)
@@ -84,7 +86,7 @@ def _problems(file: pathlib.Path) -> list[MigrateError]:
 def schema(kind: str) -> int:
     """The JSON Schema of KIND, for editors.
 
-    MigrationPlaybook, DirectoryPlaybook, Inventory or AcceptedDifferences.
+    MigrationPlaybook, DirectoryPlaybook, Inventory, AcceptedDifferences or Fleet.
     """
     from migrate.playbook.load import KINDS, json_schema
 

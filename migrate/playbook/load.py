@@ -18,6 +18,7 @@ from migrate.playbook.acting import acting_faults, approval_policy
 from migrate.playbook.directories import DirectoryPlaybook, directory_approvals, directory_playbook, faults_of
 from migrate.playbook.document import Document, Mapping, Scalar, position_of, read_document
 from migrate.playbook.fields import Section
+from migrate.playbook.fleet import FleetDocument, load_fleet
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
 from migrate.playbook.overrides import override_faults, overrides_by_controller
 from migrate.playbook.problems import Fault, refuse, validate
@@ -30,6 +31,7 @@ __all__ = [
     "kind_of",
     "load_accepted",
     "load_approvals",
+    "load_fleet",
     "load_inventory",
     "load_playbook",
     "load_playbook_with_inventory",
@@ -41,6 +43,7 @@ KINDS: Final[dict[str, type[Section]]] = {
     "DirectoryPlaybook": DirectoryPlaybook,
     "Inventory": InventoryDocument,
     "AcceptedDifferences": AcceptedDifferences,
+    "Fleet": FleetDocument,
 }
 DIRECTORIES: Final = "DirectoryPlaybook"
 DEFAULT_SOAK: Final = 7 * 86400.0

@@ -55,13 +55,16 @@ def findings_text(findings: Sequence[Finding], cluster: str = "") -> str:
 
 def findings_json(findings: Sequence[Finding], **head: Any) -> str:
     """Schema, counts and all fields of every finding; `head` adds facts of the caller (cluster, detected, ...)."""
-    body = {
-        "schema": SCHEMA,
-        **head,
+    body = {"schema": SCHEMA, **head, **findings_body(findings)}
+    return json.dumps(body, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
+
+
+def findings_body(findings: Sequence[Finding]) -> dict[str, Any]:
+    """Counts by severity and all fields of every finding, as JSON has them."""
+    return {
         "counts": {word: sum(entry.severity is key for entry in findings) for key, word in SEVERITY_WORDS.items()},
         "findings": [asdict(entry) for entry in in_order(findings)],
     }
-    return json.dumps(body, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def rows(findings: Sequence[Finding]) -> list[dict[str, str]]:

@@ -109,6 +109,10 @@ def areas(findings: Sequence[Finding]) -> str:
     """How many findings each area has, by the middle of the code: `DIR 2, ZKN 1`."""
     found: dict[str, int] = {}
     for entry in findings:
-        area = entry.code.split("-")[1] if entry.code.count("-") >= 2 else entry.code
-        found[area] = found.get(area, 0) + 1
+        found[area_of(entry)] = found.get(area_of(entry), 0) + 1
     return ", ".join(f"{area} {number}" for area, number in sorted(found.items()))
+
+
+def area_of(finding: Finding) -> str:
+    """The middle of its code: `DIR` of `B-DIR-12`."""
+    return finding.code.split("-")[1] if finding.code.count("-") >= 2 else finding.code

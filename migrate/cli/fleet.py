@@ -1,0 +1,104 @@
+"""`fleet assess|diff`: many clusters from one file in one process, and one page that shows them all."""
+
+from __future__ import annotations
+
+import functools
+import json
+import pathlib
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+
+from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
+from migrate.cli.options import output_option, rate_option
+
+if TYPE_CHECKING:
+    from migrate.model.fleet import Fleet
+    from migrate.report.fleet import Answer
+
+F = TypeVar("F", bound=Callable[..., Any])
+FILE: Final = click.Path(path_type=pathlib.Path)
+OPTIONS: Final = (
+    click.argument("fleet", metavar="FLEET", type=FILE),
+    rate_option,
+    click.option("--only", metavar="NAME", multiple=True, help="That cluster alone; repeatable."),
+    click.option(
+        "--at-once", metavar="N", type=click.IntRange(1, 32), default=4, show_default=True, help="So many side by side."
+    ),
+    click.option("--html", metavar="FILE", type=FILE, help="Write one HTML file with all clusters too."),
+    output_option,
+)
+
+
+def fleet_options(command: F) -> F:
+    """What both commands take."""
+    return functools.reduce(lambda wrapped, option: option(wrapped), reversed(OPTIONS), command)
+
+
+@click.group()
+def fleet() -> None:
+    """Many clusters from one file of kind Fleet: assess, diff.
+
+    Each is named by an inventory, a playbook, a ZooKeeper or a bundle.  `playbook schema Fleet` says what stands in it.
+    """
+
+
+@fleet.command()
+@fleet_options
+def assess(fleet: pathlib.Path, only: tuple[str, ...], at_once: int, html: pathlib.Path | None, output: str) -> int:
+    """Read-only findings about every cluster of FLEET.
+
+    Exit code 3: a blocker was found somewhere; else that of the first cluster that could not be read; else 0.
+    """
+    from migrate.cli.fleet_looks import assess_all
+    from migrate.report.plan_verdict import Word
+
+    found, answers = assess_all(fleet, only, at_once)
+    _show(found, answers, html, output)
+    return _code(answers, str(Word.BLOCKED), EXIT_BLOCKED)
+
+
+@fleet.command()
+@fleet_options
+def diff(fleet: pathlib.Path, only: tuple[str, ...], at_once: int, html: pathlib.Path | None, output: str) -> int:
+    """Compare ZooKeeper with KRaft, field by field, for every cluster of FLEET, in one Spark session.
+
+    Exit code 2: one has differences without a rule; else that of the first one that could not be compared; else 0.
+    """
+    from migrate.cli.fleet_looks import compare_all
+    from migrate.report.fleet import DIFFERENT
+
+    found, answers = compare_all(fleet, only, at_once)
+    _show(found, answers, html, output)
+    return _code(answers, DIFFERENT, EXIT_CHANGES)
+
+
+def _show(found: Fleet, answers: Sequence[Answer], html: pathlib.Path | None, output: str) -> None:
+    from migrate.cli.planning import write_text
+    from migrate.errors import UsageWrong
+    from migrate.report.fleet import fleet_html, fleet_json, fleet_lines
+    from migrate.report.lines import text
+
+    if html is not None:
+        try:
+            write_text(html, fleet_html(found, answers))
+        except OSError as error:
+            raise UsageWrong(f"the page cannot be written: {error.strerror}", where=str(html)) from error
+    if output == "json":
+        click.echo(json.dumps(fleet_json(found, answers), indent=1))
+    else:
+        click.echo(text(fleet_lines(found, answers)), nl=False)
+
+
+def _code(answers: Sequence[Answer], worst: str, code: int) -> int:
+    """The exit code of the worst word; a cluster without an answer never ends in 0."""
+    from migrate.model.fleet import NotRead
+    from migrate.report.fleet import UNSETTLED
+
+    if any(answer.word == worst for answer in answers):
+        return code
+    for answer in answers:
+        if isinstance(answer.found, NotRead):
+            return answer.found.exit_code
+    return EXIT_CHANGES if any(answer.word == UNSETTLED for answer in answers) else EXIT_OK

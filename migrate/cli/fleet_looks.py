@@ -1,0 +1,104 @@
+"""Every cluster of a fleet looked at, some side by side; what one of them raises is its own answer."""
+
+from __future__ import annotations
+
+import functools
+import pathlib
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import click
+
+from migrate.cli.assessing import Subject, assessment, judged, nothing_but
+from migrate.cli.comparing import compared
+from migrate.cli.options import NO_PLAYBOOK, Evidence, load_target, paced
+from migrate.errors import MigrateError, UsageWrong
+from migrate.model.difference import DiffReport
+from migrate.model.fleet import Fleet, Member, NotRead, Target
+from migrate.observe.session import spark_session
+from migrate.playbook.load import load_fleet
+from migrate.report.assessment import Assessment
+from migrate.report.fleet import Answer
+
+if TYPE_CHECKING:
+    from migrate.observe.session import SparkHandle
+
+Found = Assessment | DiffReport
+Look = Callable[[Subject], Found]
+
+
+def assess_all(path: pathlib.Path, only: Sequence[str], at_once: int) -> tuple[Fleet, list[Answer]]:
+    """The findings of every cluster, in the file's order; raises what a file that cannot be read raises."""
+    fleet = _chosen(load_fleet(path), only)
+    return fleet, _answers(fleet, at_once, lambda subject: assessment(judged(subject)))
+
+
+def compare_all(path: pathlib.Path, only: Sequence[str], at_once: int) -> tuple[Fleet, list[Answer]]:
+    """Every cluster's comparison on one Spark session, which starts while the first views are read."""
+    fleet = _chosen(load_fleet(path), only)
+    with spark_session() as handle:
+        return fleet, _answers(fleet, at_once, functools.partial(_compared, handle))
+
+
+def _compared(handle: SparkHandle, subject: Subject) -> DiffReport:
+    if subject.alone is not None:
+        raise UsageWrong(
+            "a ZooKeeper alone has nothing to be compared with",
+            where=subject.alone,
+            next_step="name the cluster by its inventory, its playbook or a bundle",
+        )
+    return compared(subject.inventory, subject.playbook, subject.evidence, handle)
+
+
+def _chosen(fleet: Fleet, only: Sequence[str]) -> Fleet:
+    known = [member.name for member in fleet.members]
+    if unknown := [name for name in only if name not in known]:
+        raise UsageWrong(f"no cluster {unknown[0]!r}: there are {', '.join(known)}", where=fleet.path)
+    return replace(fleet, members=tuple(member for member in fleet.members if not only or member.name in only))
+
+
+def _answers(fleet: Fleet, at_once: int, look: Look) -> list[Answer]:
+    """Each member's answer; a line to stderr as soon as one is there."""
+    members = fleet.members
+    subjects = {member.name: _subject(member) for member in members}  # read here: options live in click's own thread
+    found: dict[str, Answer] = {}
+    with ThreadPoolExecutor(at_once, thread_name_prefix="cluster") as pool:
+        begun = [pool.submit(_answer, member, subjects[member.name], look) for member in members]
+        for done in as_completed(begun):
+            answer = done.result()
+            found[answer.member.name] = answer
+            click.echo(f"[{len(found)}/{len(members)}] {answer.member.name}: {answer.word}", err=True)
+    return [found[member.name] for member in members]
+
+
+def _subject(member: Member) -> Subject | MigrateError:
+    """What a member's own command would be about; the error that it would end with."""
+    path = pathlib.Path(member.where)
+    try:
+        match member.target:
+            case Target.ZOOKEEPER:
+                return Subject(paced(nothing_but(member.where)), NO_PLAYBOOK, Evidence(), member.where)
+            case Target.INVENTORY:
+                return Subject(*load_target(None, path), Evidence())
+            case Target.PLAYBOOK:
+                return Subject(*load_target(path, None), Evidence())
+            case Target.BUNDLE:
+                evidence = Evidence(bundle=path)
+                return Subject(*load_target(None, None, evidence), evidence)
+    except MigrateError as error:
+        return error
+
+
+def _answer(member: Member, subject: Subject | MigrateError, look: Look) -> Answer:
+    began = time.monotonic()
+    found: Found | NotRead
+    try:
+        if isinstance(subject, MigrateError):
+            raise subject
+        found = look(subject)
+    except MigrateError as error:
+        found = NotRead(error.id, error.what, error.where, error.why, error.next_step, error.exit_code)
+    return Answer(member, time.monotonic() - began, found)

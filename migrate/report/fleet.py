@@ -1,0 +1,210 @@
+"""Many clusters on one page: for a terminal, as JSON, and as one HTML file with a map of clusters by area."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+from migrate.model.difference import DiffReport
+from migrate.model.findings import Finding, Severity
+from migrate.model.fleet import Fleet, Member, NotRead
+from migrate.report.assessment import Assessment
+from migrate.report.diff_report import diff_json, diff_lines
+from migrate.report.findings_text import TONES, findings_body, rows
+from migrate.report.lines import Line, Page, Tone
+from migrate.report.plan_verdict import SEVERITY_ORDER, Word, area_of, counts
+from migrate.report.templating import render
+from migrate.report.wording import duration, plural
+
+SCHEMA: Final = "kraft-migrate/fleet/v1"
+NOT_READ: Final = "NOT READ"
+EQUAL: Final = "EQUAL"
+DIFFERENT: Final = "DIFFERENT"
+UNSETTLED: Final = "UNSETTLED"
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What one cluster's look came to; `seconds` from its start to its end."""
+
+    member: Member
+    seconds: float
+    found: Assessment | DiffReport | NotRead
+
+    @property
+    def word(self) -> str:
+        """The verdict in a word or three: what was not read is never a good one."""
+        match self.found:
+            case NotRead():
+                return NOT_READ
+            case Assessment():
+                return str(self.found.verdict.word)
+            case DiffReport():
+                return DIFFERENT if self.found.unexcused else UNSETTLED if self.found.unsettled else EQUAL
+
+    @property
+    def tone(self) -> Tone:
+        """How it should look."""
+        if isinstance(self.found, Assessment):
+            return self.found.verdict.tone
+        return Tone.GOOD if self.word == EQUAL else Tone.BAD
+
+
+def headline(fleet: Fleet, answers: Sequence[Answer]) -> str:
+    """`16 clusters: 1 BLOCKED, 2 NOT READ, 13 READY`: the worst first."""
+    order = [str(Word.BLOCKED), DIFFERENT, NOT_READ, UNSETTLED, str(Word.WARNINGS), str(Word.READY), EQUAL]
+    found = [answer.word for answer in answers]
+    return f"{plural(len(fleet.members), 'cluster')}: " + ", ".join(
+        f"{found.count(word)} {word}" for word in order if word in found
+    )
+
+
+def fleet_lines(fleet: Fleet, answers: Sequence[Answer]) -> tuple[Line, ...]:
+    """The headline, a row a cluster, then each cluster's own worst lines."""
+    page = Page()
+    page.add(f"kraft-migrate fleet  {fleet.name}", Tone.TITLE)
+    page.add(headline(fleet, answers), indent=2)
+    page.add()
+    page.table(_row(answer) for answer in answers)
+    for answer in answers:
+        _worst(page, answer)
+    return tuple(page.lines)
+
+
+def _row(answer: Answer) -> dict[str, str]:
+    row = {"cluster": answer.member.name, "verdict": answer.word}
+    match answer.found:
+        case NotRead():
+            row["found"] = f"{answer.found.id} {answer.found.what}"
+        case Assessment():
+            row |= {"ready": answer.found.readiness.split(" ", 1)[0], "found": counts(answer.found.findings)}
+        case DiffReport():
+            row |= {"offset": f"{answer.found.offset:,}", "found": _differences(answer.found)}
+    return {**row, "took": duration(answer.seconds)}
+
+
+def _differences(report: DiffReport) -> str:
+    kinds = ", ".join(sorted({row.kind for row in report.unexcused}))
+    told = plural(len(report.unexcused), "difference") + (f" in {kinds}" if kinds else "")
+    return told + (f"; {len(report.unsettled)} unsettled" if report.unsettled else "")
+
+
+def _worst(page: Page, answer: Answer) -> None:
+    match answer.found:
+        case NotRead():
+            page.heading(f"{answer.member.name}: not read")
+            page.wrap(f"{answer.found.id} {answer.found.what}", Tone.BAD)
+            for name, value in (
+                ("where", answer.found.where),
+                ("why", answer.found.why),
+                ("next", answer.found.next_step),
+            ):
+                if value:
+                    page.wrap(f"{name:<5} {value}", hang=6)
+        case Assessment():
+            blockers = [entry for entry in answer.found.findings if entry.severity is Severity.BLOCKER]
+            if blockers:
+                page.heading(f"{answer.member.name}: {plural(len(blockers), 'blocker')}")
+            for entry in blockers:
+                page.wrap(f"{entry.code:<9} {entry.about}: {entry.message}", Tone.BAD, hang=10)
+        case DiffReport():
+            if answer.tone is not Tone.GOOD:
+                page.heading(f"{answer.member.name}: {_differences(answer.found)}")
+                for line in diff_lines(answer.found):
+                    page.add(line)
+
+
+def fleet_json(fleet: Fleet, answers: Sequence[Answer]) -> dict[str, Any]:
+    """Everything of every cluster; a cluster that was not read has an `error`, and neither findings nor differences."""
+    return {"schema": SCHEMA, "fleet": fleet.name, "clusters": [_json_row(answer) for answer in answers]}
+
+
+def _json_row(answer: Answer) -> dict[str, Any]:
+    head = {
+        "name": answer.member.name,
+        str(answer.member.target): answer.member.where,
+        "verdict": answer.word,
+        "seconds": round(answer.seconds, 3),
+    }
+    match answer.found:
+        case NotRead():
+            return {**head, "error": asdict(answer.found)}
+        case Assessment():
+            return {**head, "readiness": answer.found.readiness, **findings_body(answer.found.findings)}
+        case DiffReport():
+            return {**head, "diff": diff_json(answer.found)}
+
+
+def fleet_html(fleet: Fleet, answers: Sequence[Answer]) -> str:
+    """One self-contained HTML file: the headline, the map, and every cluster's own part, folded."""
+    tones = {str(answer.tone) for answer in answers}
+    return render(
+        "fleet.html.jinja",
+        fleet=fleet.name,
+        headline=headline(fleet, answers),
+        tone=next(tone for tone in (Tone.BAD, Tone.WARN, Tone.GOOD) if str(tone) in {*tones, str(Tone.GOOD)}),
+        columns=_columns(answers),
+        clusters=[_part(answer, _columns(answers)) for answer in answers],
+    )
+
+
+def _columns(answers: Sequence[Answer]) -> list[str]:
+    """The map's columns: areas of findings, or kinds of what was compared."""
+    found: set[str] = set()
+    for answer in answers:
+        match answer.found:
+            case Assessment():
+                found |= {area_of(entry) for entry in answer.found.findings if entry.severity is not Severity.INFO}
+            case DiffReport():
+                found |= set(answer.found.counts)
+            case NotRead():
+                pass
+    return sorted(found)
+
+
+def _part(answer: Answer, columns: Sequence[str]) -> dict[str, Any]:
+    row = _row(answer)
+    part: dict[str, Any] = {
+        "name": answer.member.name,
+        "where": answer.member.where,
+        "word": answer.word,
+        "tone": str(answer.tone),
+        "told": row["found"],
+        "ready": row.get("ready") or row.get("offset") or "",
+        "took": row["took"],
+        "cells": [("?", "warn")] * len(columns),
+        "findings": [],
+        "lines": [],
+        "error": {},
+    }
+    match answer.found:
+        case NotRead():
+            part["error"] = asdict(answer.found)
+        case Assessment():
+            part["cells"] = [_area_cell(answer.found.findings, area) for area in columns]
+            part["findings"] = rows(answer.found.findings)
+        case DiffReport():
+            part["cells"] = [_kind_cell(answer.found, kind) for kind in columns]
+            part["lines"] = list(diff_lines(answer.found))
+    return part
+
+
+def _area_cell(findings: Sequence[Finding], area: str) -> tuple[str, str]:
+    """How many findings the area has, coloured by its worst one."""
+    found = [entry for entry in findings if area_of(entry) == area and entry.severity is not Severity.INFO]
+    if not found:
+        return "", str(Tone.GOOD)
+    worst = min(found, key=lambda entry: SEVERITY_ORDER.index(entry.severity)).severity
+    return str(len(found)) + ("?" if worst is Severity.BLIND_SPOT else ""), str(TONES[worst])
+
+
+def _kind_cell(report: DiffReport, kind: str) -> tuple[str, str]:
+    """How many rows of the kind differ; an empty cell means none."""
+    if kind not in report.counts:
+        return "?", str(Tone.WARN)
+    bad = sum(row.kind == kind for row in report.unexcused)
+    open_ = sum(row.kind == kind for row in report.unsettled)
+    if bad:
+        return str(bad), str(Tone.BAD)
+    return (f"{open_}?", str(Tone.WARN)) if open_ else ("", str(Tone.GOOD))

@@ -1,0 +1,158 @@
+"""`fleet`: every cluster has its own answer, and one that was not read is never a good one."""
+
+from __future__ import annotations
+
+import json
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.model.difference import DiffReport
+from migrate.model.stage import Stage
+from migrate.model.world import World
+from migrate.observe.bundle import write_bundle
+from tests.cli.commands import Ended, kraft_migrate, process
+from tests.playbook.test_fleet import written
+from tests.steps.looks import WRONG, whole
+from tests.testing import worlds
+
+EQUAL = DiffReport(500, 3, {"topic": {"EQUAL": 6}}, (), ())
+
+
+def kept(folder: Path, name: str, world: World) -> str:
+    """A cluster of a fleet's file, known by its bundle."""
+    write_bundle(str(folder / f"{name}.bundle"), world, 1_700_000_000)
+    return f"{{name: {name}, bundle: {name}.bundle}}"
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> Path:
+    """A healthy cluster, one with a blocker, and one whose bundle is not there."""
+    sick = worlds.with_zk(whole(Stage.ASSESS), topics_without_id=("orders",))
+    return written(
+        tmp_path,
+        kept(tmp_path, "healthy", whole(Stage.ASSESS)),
+        kept(tmp_path, "sick", sick),
+        "{name: gone, bundle: gone.bundle}",
+    )
+
+
+# -- assess ----------------------------------------------------------------------------------------------------------
+def test_every_cluster_has_a_row_and_the_worst_decides_the_code(three: Path) -> None:
+    """Counted, in the file's order, with the blocker's own line and the error's."""
+    answer = kraft_migrate("fleet", "assess", three)
+    assert answer.code == 3
+    lines = answer.out.splitlines()
+    assert lines[1].strip() == "3 clusters: 1 BLOCKED, 1 NOT READ, 1 READY WITH WARNINGS"
+    rows = [line.split()[0] for line in lines[4:7]]
+    assert rows == ["healthy", "sick", "gone"]
+    assert "B-ZKN-03" in answer.out
+    assert "gone: not read" in answer.out
+    assert str(three.parent / "gone.bundle") in answer.out
+    assert sorted(line.split("] ")[1].split(":")[0] for line in answer.err.splitlines()) == ["gone", "healthy", "sick"]
+
+
+def test_only_that_cluster(three: Path) -> None:
+    """A healthy one alone ends in 0; one that cannot be read in the code of its error."""
+    assert kraft_migrate("fleet", "assess", three, "--only", "healthy").code == 0
+    alone = kraft_migrate("fleet", "assess", three, "--only", "gone", "--only", "healthy")
+    assert alone.code == 1
+    assert "sick" not in alone.out
+    unknown = kraft_migrate("fleet", "assess", three, "--only", "helthy")
+    assert unknown.code == 64
+    assert "healthy, sick, gone" in unknown.err
+
+
+def test_the_same_findings_as_the_clusters_own_command(three: Path) -> None:
+    """Field by field, as JSON."""
+    found = json.loads(kraft_migrate("fleet", "assess", three, "--output", "json").out)
+    assert found["schema"] == "kraft-migrate/fleet/v1"
+    healthy, sick, gone = found["clusters"]
+    for row in (healthy, sick):
+        alone = json.loads(kraft_migrate("assess", "--from-bundle", row["bundle"], "--output", "json").out)
+        assert row["findings"] == alone["findings"]
+        assert row["counts"] == alone["counts"]
+    assert gone["verdict"] == "NOT READ"
+    assert gone["error"]["id"].startswith("E-")
+    assert "findings" not in gone
+
+
+def test_one_page_shows_them_all(three: Path, tmp_path: Path) -> None:
+    """A map with a number for each area, and each cluster's findings below; written for its owner alone."""
+    page = tmp_path / "fleet.html"
+    kraft_migrate("fleet", "assess", three, "--html", page)
+    text = page.read_text()
+    assert page.stat().st_mode & 0o777 == 0o600
+    assert 'class="tick bad-cell">2</td>' in text
+    assert text.count("<details") == 3
+    assert text.count(" open>") == 2, "what needs somebody is unfolded"
+    assert "<script" not in text
+    assert "http" not in text.split("</style>")[1]
+
+
+def test_a_zookeeper_that_does_not_answer_is_one_row(tmp_path: Path) -> None:
+    """The others are looked at all the same."""
+    path = written(tmp_path, "{name: far, zookeeper: '127.0.0.1:1'}", kept(tmp_path, "healthy", whole(Stage.ASSESS)))
+    answer = kraft_migrate("fleet", "assess", path)
+    assert answer.code == 1
+    assert "1 NOT READ, 1 READY" in answer.out
+
+
+# -- diff ------------------------------------------------------------------------------------------------------------
+def diffed(path: Path, monkeypatch: pytest.MonkeyPatch, reports: dict[str, DiffReport]) -> Ended:
+    """`fleet diff`, each cluster's comparison ending in that report."""
+    monkeypatch.setattr("migrate.cli.fleet_looks.spark_session", lambda: nullcontext(object()))
+    monkeypatch.setattr(
+        "migrate.observe.analysis.with_diff",
+        lambda sources, world: replace(world, diff=reports[sources.inventory.name]),
+    )
+    return kraft_migrate("fleet", "diff", path)
+
+
+def copied(name: str) -> World:
+    """A copied cluster of that name."""
+    world = whole(Stage.COPY)
+    return replace(world, inventory=replace(world.inventory, name=name))
+
+
+def test_one_different_cluster_is_2_with_its_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others are told to be equal."""
+    path = written(tmp_path, kept(tmp_path, "one", copied("one")), kept(tmp_path, "two", copied("two")))
+    other = replace(EQUAL, counts={"topic-config": {"DIFFERS": 1}}, differences=(WRONG,))
+    answer = diffed(path, monkeypatch, {"one": EQUAL, "two": other})
+    assert answer.code == 2
+    assert "2 clusters: 1 DIFFERENT, 1 EQUAL" in answer.out
+    assert "DIFFERS topic-config orders retention.ms: 1 / 2" in answer.out
+    assert diffed(path, monkeypatch, {"one": EQUAL, "two": EQUAL}).code == 0
+
+
+def test_what_never_stood_still_is_not_equal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """UNSETTLED, and 2."""
+    path = written(tmp_path, kept(tmp_path, "one", copied("one")))
+    answer = diffed(path, monkeypatch, {"one": replace(EQUAL, unsettled=(WRONG,), looks=6)})
+    assert (answer.code, "1 cluster: 1 UNSETTLED" in answer.out) == (2, True)
+
+
+def test_a_zookeeper_alone_has_nothing_to_be_compared_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Said in its row, with what to name instead."""
+    path = written(tmp_path, "{name: far, zookeeper: '127.0.0.1:1'}")
+    answer = diffed(path, monkeypatch, {})
+    assert answer.code == 64
+    assert "name the cluster by its inventory" in answer.out
+
+
+@pytest.mark.spark
+def test_many_clusters_are_compared_in_one_session(tmp_path: Path) -> None:
+    """On real Spark, side by side: four equal ones, and one in which ZooKeeper has another value."""
+    clusters = [kept(tmp_path, f"c{number}", copied(f"c{number}")) for number in range(4)]
+    other = worlds.with_entity(copied("other"), "topic-config", "orders", "segment.ms", "77")
+    answer = process("fleet", "diff", written(tmp_path, *clusters, kept(tmp_path, "other", other)), "--output", "json")
+    found = {row["name"]: row for row in json.loads(answer.out)["clusters"]}
+    assert {name: row["verdict"] for name, row in found.items()} == {
+        **{f"c{number}": "EQUAL" for number in range(4)},
+        "other": "DIFFERENT",
+    }
+    assert [row["field"] for row in found["other"]["diff"]["differences"] if not row["rule"]] == ["segment.ms"]
+    assert answer.code == 2

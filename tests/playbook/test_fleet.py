@@ -1,0 +1,66 @@
+"""A fleet's file names each cluster once, by exactly one thing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import DocumentInvalid
+from migrate.model.fleet import Member, Target
+from migrate.playbook.load import load_fleet
+
+HEAD = "apiVersion: kraft-migrate/v1\nkind: Fleet\nmetadata: {name: all}\nspec:\n  clusters:\n"
+
+
+def written(folder: Path, *clusters: str) -> Path:
+    """A file with those clusters."""
+    path = folder / "fleet.yaml"
+    path.write_text(HEAD + "".join(f"    - {cluster}\n" for cluster in clusters))
+    return path
+
+
+def test_paths_are_beside_the_file_and_a_zookeeper_stays_as_it_is(tmp_path: Path) -> None:
+    """In the file's order."""
+    path = written(
+        tmp_path,
+        "{name: a, inventory: a/inventory.yaml}",
+        "{name: b, playbook: ../b.yaml}",
+        "{name: c, zookeeper: 'zk1:2181,zk2:2181/kafka'}",
+        "{name: d, bundle: /kept/d.bundle}",
+    )
+    fleet = load_fleet(path)
+    assert (fleet.name, fleet.path) == ("all", str(path))
+    assert fleet.members == (
+        Member("a", Target.INVENTORY, str(tmp_path / "a" / "inventory.yaml")),
+        Member("b", Target.PLAYBOOK, str(tmp_path.parent / "b.yaml")),
+        Member("c", Target.ZOOKEEPER, "zk1:2181,zk2:2181/kafka"),
+        Member("d", Target.BUNDLE, "/kept/d.bundle"),
+    )
+
+
+@pytest.mark.parametrize(
+    ("clusters", "line", "said"),
+    [
+        (("{name: a}",), 6, "'a' is named by nothing"),
+        (("{name: a, inventory: i, bundle: b}",), 6, "'a' is named by inventory and bundle"),
+        (("{name: a, bundle: b}", "{name: a, bundle: c}"), 7, "'a' stands twice"),
+        (("{name: a, zookeeper: nowhere}",), 6, "host:port is expected"),
+        (("{bundle: b}",), 6, "name is missing"),
+        (("{name: a, bundel: b}",), 6, "bundel"),
+    ],
+)
+def test_what_is_wrong_is_told_with_its_line(clusters: tuple[str, ...], line: int, said: str, tmp_path: Path) -> None:
+    """And nothing is guessed."""
+    with pytest.raises(DocumentInvalid) as caught:
+        load_fleet(written(tmp_path, *clusters))
+    assert any(said in str(problem) for problem in caught.value.problems), caught.value.problems
+    assert f"fleet.yaml:{line}:" in caught.value.where
+
+
+def test_a_fleet_of_none_is_refused(tmp_path: Path) -> None:
+    """An answer about no cluster would look like a good one."""
+    path = tmp_path / "fleet.yaml"
+    path.write_text(HEAD.rstrip() + " []\n")
+    with pytest.raises(DocumentInvalid):
+        load_fleet(path)
