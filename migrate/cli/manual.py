@@ -29,6 +29,7 @@ RUN_FILES: Final = (
 )
 LAB_FILES: Final = (("DIR/", "the whole cluster: data, logs, inventory.yaml, playbook.yaml, runs/"),)
 PLAYBOOK_READ: Final = (("PLAYBOOK", "read, with the inventory that it names; nothing is written"),)
+FLEET_READ: Final = (("FLEET", "read, with the inventories, playbooks and bundles that it names"),)
 LOOK: Final = PLAYBOOK_READ
 WISH: Final = (("RUNS/PLAN/control.json", "the wish, read by the run before every step"),)
 
@@ -118,6 +119,17 @@ MANUALS: Final[Mapping[str, Manual]] = {
             ("diff playbook.yaml --parquet rows", "with every row as Parquet, for a look of one's own"),
         ),
         (("--parquet FOLDER", "written; nothing else is"), *PLAYBOOK_READ),
+    ),
+    "fleet assess": Manual(
+        (
+            ("fleet assess fleet.yaml --html fleet.html", "every cluster, on one page"),
+            ("fleet assess fleet.yaml --only orders", "one of them"),
+        ),
+        (("--html FILE", "written; nothing else is"), *FLEET_READ),
+    ),
+    "fleet diff": Manual(
+        (("fleet diff fleet.yaml --at-once 2", "two at once, in one Spark session"),),
+        (("--html FILE", "written; nothing else is"), *FLEET_READ),
     ),
     "directories show": Manual((("directories show playbook.yaml", "each one: id, state, replicas"),), LOOK),
     "directories inspect": Manual(
