@@ -20,6 +20,7 @@ from migrate.model.ports import Clock, Effects, Lock, Observer
 from migrate.model.stage import Stage
 from migrate.model.step import HalfDone, NotBegun, Predicted, Progress, Step
 from migrate.model.world import World
+from migrate.observe.world import SLOW
 from migrate.run import guards, snapshots, staleness
 from migrate.run import journal as journals
 from migrate.run.elapsed import reading, since_last_roll
@@ -111,6 +112,11 @@ class Engine:
         waiting, gatekeeper, asked = self._wait(planned), self._with.gatekeeper, not begun
         if asked:
             gatekeeper.before(planned)
+        if needs & SLOW:
+            world = self._observe(guards.alone(now))
+            readiness = guards.hold(now, world)
+            if isinstance(readiness, Refused):
+                return world, NotBegun(), readiness
         while True:
             world = self._observe(needs)
             progress = step.progress(world) if begun else NotBegun()

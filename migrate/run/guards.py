@@ -50,6 +50,11 @@ def needs(planned: PlannedStep) -> frozenset[Need]:
     return frozenset({Need.KRAFT, Need.CONFIGS})
 
 
+def alone(now: Situation) -> frozenset[Need]:
+    """What the guards read of all that is looked at: enough to hear them before Spark or a disk is waited for."""
+    return needs(now.planned) | (now.needs & {Need.LIVE, Need.SERVICES})
+
+
 def processes_seen(now: Situation, world: World) -> Readiness:
     """Where a step asks for processes, each of them is known to run or to be stopped.
 

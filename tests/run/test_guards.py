@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -16,8 +16,8 @@ from migrate.model.outcome import NotYet, Ready, Refused, Unknown
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.model.step import NotBegun
-from migrate.model.views import MetaBroken, MetaMissing, MigrationZnode
-from migrate.model.world import World
+from migrate.model.views import MetaBroken, MetaMissing, MigrationZnode, NodeAnswer
+from migrate.model.world import Need, World
 from migrate.run import journal as journals
 from migrate.run import staleness
 from migrate.steps import gates
@@ -296,3 +296,38 @@ def test_a_broker_stopped_in_migration_mode_is_excused_its_own_znode_and_nothing
     assert isinstance(gates.views_equal(found(topic), down=1), Refused)
     assert "B-MIG-06" not in str(gates.no_blockers(found(gone), Stage.KRAFT_MODE, down=1))
     assert "B-MIG-06" in str(gates.no_blockers(found(gone, other), Stage.KRAFT_MODE, down=1))
+
+
+@dataclass(slots=True)
+class Looks(SimulatedCluster):
+    """A cluster whose looks are kept, by what they asked for."""
+
+    asked: list[frozenset[Need]] = field(default_factory=list)
+
+    def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:
+        """Look, and keep what was asked."""
+        self.asked.append(needs)
+        return SimulatedCluster.observe(self, needs, facts)
+
+
+def test_what_a_guard_forbids_is_said_before_spark_is_waited_for(tmp_path: Path) -> None:
+    """A controller runs without the flag in hybrid: no comparison is asked for, and the refusal is the guard's."""
+    cluster = Looks.in_zookeeper_mode()
+    run(cluster, plan_for(cluster, Stage.HYBRID), tmp_path)
+    plan, folder = plan_for(cluster, Stage.KRAFT_MODE), tmp_path / "second"
+    folder.mkdir()
+    unflagged = NodeAnswer(migration_flag=False, finalized_features={})
+
+    def unflag(world: World) -> World:
+        return worlds.with_live(world, controllers={**live(world).controllers, NodeId(3001): unflagged})
+
+    cluster.bend, cluster.asked = unflag, []
+    kept = [step.id for step in plan.steps if step.stage is Stage.KRAFT_MODE]
+    with pytest.raises(PlanStopped, match="3001 runs without the flag") as caught:
+        run(cluster, replace(plan, steps=tuple(step for step in plan.steps if step.id in kept)), folder)
+    assert caught.value.where == "step kraft-mode/0"
+    assert len(cluster.asked) == 1
+    assert not cluster.asked[0] & {Need.DIFF, Need.DISKS, Need.LEDGER}
+    cluster.bend, cluster.asked = lambda world: world, []
+    run(cluster, plan, folder)
+    assert any(Need.DIFF in needs for needs in cluster.asked), "what no guard forbids is compared as before"
