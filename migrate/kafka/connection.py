@@ -92,8 +92,10 @@ class Connection:
         """Close it; again is nothing."""
         self._socket.close()
 
-    def call(self, api: Api, body: Values, *, seconds: float | None = None) -> Values:
+    def call(self, api: Api, body: Values | bytes, *, seconds: float | None = None) -> Values:
         """Send the request in the highest version that both know; the answer's body, error codes still in it.
+
+        `body` may be encoded already, for an API of one version.
 
         Raises:
             KafkaRefused: this listener does not serve that request.
@@ -110,7 +112,7 @@ class Connection:
             )
         return self.exchange(api, version, body, seconds=seconds)
 
-    def exchange(self, api: Api, version: int, body: Values, *, seconds: float | None = None) -> Values:
+    def exchange(self, api: Api, version: int, body: Values | bytes, *, seconds: float | None = None) -> Values:
         """As `call`, in exactly that version."""
         deadline = time.monotonic() + (self._limits.answer_seconds if seconds is None else seconds)
         correlation_id = next(self._ids)

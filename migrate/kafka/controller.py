@@ -18,18 +18,17 @@ from migrate.errors import (
     Retryable,
     StaleBrokerEpoch,
 )
+from migrate.kafka.assignments import AssignRequest, Replica, requests_of
 from migrate.kafka.codes import Code, name
 from migrate.kafka.connection import DEFAULT_LIMITS, Connection, Limits
-from migrate.model.ids import METADATA_TOPIC, DirectoryId, NodeId
+from migrate.model.ids import METADATA_TOPIC, NodeId
 from migrate.model.inventory import ControllerNode, Inventory
 from migrate.model.views import Quorum, Voter
 from migrate.protocol.fields import Values
 from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS, DESCRIBE_QUORUM, ELECT_LEADERS
 
-MAX_ASSIGNMENTS: Final = 2250  # AssignReplicasToDirsRequest.MAX_ASSIGNMENTS_PER_REQUEST, a rule of senders
 PREFERRED: Final = 0
 _ELECTION_MS: Final = 5000
-Replica = tuple[str, int]
 
 
 # -- the quorum --------------------------------------------------------------------------------------------------
@@ -131,15 +130,18 @@ class ActiveController:
             AccessRefused: CLUSTER_ACTION on Cluster is missing.
             ValueError: a replica in two directories, or a reserved directory id.
         """
-        entries = distinct(assignments)
-        if not entries:
+        requests = requests_of(broker, broker_epoch, assignments)
+        if not requests:
             return {}
         answers: dict[Replica, int] = {}
         connection, _ = self.connect()
         with connection:
-            for start in range(0, len(entries), MAX_ASSIGNMENTS):
-                part = entries[start : start + MAX_ASSIGNMENTS]
-                answers |= _assign(connection, broker, broker_epoch, part)
+            for request in requests:
+                answers |= _assign(connection, request)
+            asked = {replica for replicas in assignments.values() for replica in replicas}
+            if missing := asked - answers.keys():
+                message = f"{len(missing)} of {len(asked)} replicas are not in the answer"
+                raise AnswerBroken(message, where=connection.address)
         return answers
 
     def elect_leaders(self, partitions: Mapping[str, Sequence[int]]) -> Mapping[Replica, int]:
@@ -172,48 +174,8 @@ class ActiveController:
         return sorted(self._inventory.controllers, key=lambda node: node.id != self._last)
 
 
-def distinct(assignments: Mapping[str, Sequence[Replica]]) -> list[tuple[str, Replica]]:
-    """(directory id, replica) pairs, each replica once, sorted (pure).
-
-    Kafka writes a record for each repetition, and of two directories the last wins.
-
-    Raises:
-        ValueError: a replica in two directories, or a directory id that Kafka reserves.
-    """
-    chosen: dict[Replica, str] = {}
-    for directory, replicas in assignments.items():
-        if DirectoryId(directory).reserved:
-            message = f"directory id {directory} is reserved"
-            raise ValueError(message)
-        for replica in replicas:
-            if chosen.setdefault(replica, directory) != directory:
-                message = f"replica {replica} is given two directories"
-                raise ValueError(message)
-    return sorted((directory, replica) for replica, directory in chosen.items())
-
-
-def body_of(broker: NodeId, broker_epoch: int, part: Sequence[tuple[str, Replica]]) -> Values:
-    """One AssignReplicasToDirs for (directory id, replica) pairs, grouped as Kafka wants it (pure)."""
-    tree: dict[str, dict[str, list[int]]] = {}
-    for directory, (topic_id, partition) in part:
-        tree.setdefault(directory, {}).setdefault(topic_id, []).append(partition)
-    directories = [
-        {
-            "id": directory,
-            "topics": [
-                {"topicId": topic_id, "partitions": [{"partitionIndex": number} for number in numbers]}
-                for topic_id, numbers in topics.items()
-            ],
-        }
-        for directory, topics in tree.items()
-    ]
-    return {"brokerId": int(broker), "brokerEpoch": broker_epoch, "directories": directories}
-
-
-def _assign(
-    connection: Connection, broker: NodeId, broker_epoch: int, part: Sequence[tuple[str, Replica]]
-) -> Mapping[Replica, int]:
-    found = connection.call(ASSIGN_REPLICAS_TO_DIRS, body_of(broker, broker_epoch, part))
+def _assign(connection: Connection, request: AssignRequest) -> Mapping[Replica, int]:
+    found = connection.call(ASSIGN_REPLICAS_TO_DIRS, request.body)
     _raise_known(connection, found["errorCode"])
     connection.refuse(ASSIGN_REPLICAS_TO_DIRS, found["errorCode"])
     answers = {
@@ -222,8 +184,9 @@ def _assign(
         for topic in directory["topics"]
         for entry in topic["partitions"]
     }
-    if missing := {replica for _, replica in part} - answers.keys():
-        raise AnswerBroken(f"{len(missing)} of {len(part)} replicas are not in the answer", where=connection.address)
+    if (missing := request.replicas - len(answers)) > 0:
+        message = f"{missing} of {request.replicas} replicas are not in the answer"
+        raise AnswerBroken(message, where=connection.address)
     return answers
 
 

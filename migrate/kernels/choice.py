@@ -26,13 +26,14 @@ def use_references() -> None:
     os.environ[VARIABLE] = OFF[0]
 
 
-def ready(name: str, size: int, least: int) -> bool:
+def ready(name: str, size: int, least: int, warm: int | None = None) -> bool:
     """May `migrate.kernels.<name>` be imported and used for an input of `size` (rows, bytes) now?
 
-    False where the input is smaller than `least`, where `KRAFT_MIGRATE_KERNELS=off` (or `--no-kernels`) asks for the
-    references, and where numba or the kernel cannot be loaded: the latter two are logged, once each.
+    False where the input is smaller than `least` (than `warm`, once the kernel is loaded), where
+    `KRAFT_MIGRATE_KERNELS=off` (or `--no-kernels`) asks for the references, and where numba or
+    the kernel cannot be loaded: the latter two are logged, once each.
     """
-    if size < least:
+    if size < (least if warm is None or _failed.get(name) != "" else warm):
         return False
     if os.environ.get(VARIABLE, "").strip().lower() in OFF:
         return _tell(f"{name}: the reference is used, as {VARIABLE}=off asks")

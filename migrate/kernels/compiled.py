@@ -28,10 +28,13 @@ BYTES: Final = types.Array(types.uint8, 1, "C", readonly=True)
 INTS: Final = types.Array(types.int32, 1, "C", readonly=True)
 LONGS: Final = types.Array(types.int64, 1, "C", readonly=True)
 ROWS: Final = types.Array(types.uint8, 2, "C", readonly=True)  # fixed-size byte strings, an id a row
+PAIRS: Final = types.Array(types.uint64, 2, "C", readonly=True)  # ids of 16 bytes as two numbers a row
 OUT_BYTES: Final = types.Array(types.uint8, 1, "C")
 OUT_INTS: Final = types.Array(types.int32, 1, "C")
 OUT_LONGS: Final = types.Array(types.int64, 1, "C")
 OUT_ROWS: Final = types.Array(types.uint8, 2, "C")
+OUT_KEYS: Final = types.Array(types.uint64, 1, "C")
+OUT_PAIRS: Final = types.Array(types.uint64, 2, "C")
 LONG: Final = types.int64
 NONE: Final = types.void
 

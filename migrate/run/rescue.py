@@ -112,10 +112,11 @@ class Rescuer:
             if isinstance(found, Unknown):
                 raise DriveStopped(f"what is stranded cannot be told: {found.reason}")
             proven = found.to_send(broker)
+            sendable = {directory: frozenset(proven.get(directory, ())) for directory in pending}
             request = {
                 directory: kept
                 for directory, rows in pending.items()
-                if (kept := tuple(row for row in rows if row in set(proven.get(directory, ()))))
+                if (kept := tuple(row for row in rows if row in sendable[directory]))
             }
             if not request:
                 return

@@ -1,56 +1,74 @@
-"""AssignReplicasToDirs for a whole cluster: from rows to encoded requests, against grouping and struct by hand.
+"""AssignReplicasToDirs for a whole cluster: from replicas to encoded requests, against grouping and struct by hand.
 
-Here `size` counts replicas, over ten directories of one broker; both sides are measured in CPU seconds.
+Here `size` counts replicas: factor 3, 50 partitions a topic, 100 brokers with 12 directories each.  Each side is given
+the form that suits it, columns or tuples; both are measured in CPU seconds.
 """
 
 from __future__ import annotations
 
-import base64
-import random  # noqa: TID251 - seeded
 import struct
 import time
-from collections.abc import Iterator
+import zlib
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from migrate.kafka.controller import body_of, distinct
-from migrate.model.ids import NodeId, TopicId
-from migrate.protocol.codec import encode
-from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS
-from migrate.run.drive import MOST, chunks
+import numpy as np
+
+from migrate.kafka.assignment_columns import AssignmentColumns, requests_by_kernel
+from migrate.kafka.assignments import MAX_ASSIGNMENTS
+from migrate.model.ids import NodeId
 from tests.bench.races import Race, Work
 
-DIRECTORIES: Final = 10
-PARTITIONS: Final = 50  # a topic
-BROKER, EPOCH = NodeId(1), 4711
-Rows = dict[str, tuple[tuple[str, int], ...]]
+BROKERS, DIRECTORIES, PARTITIONS, FACTOR = 100, 12, 50, 3
+EPOCHS: Final = {NodeId(broker): 4711 + broker for broker in range(BROKERS)}
+Row = tuple[int, bytes, bytes, int]
 
 
-def uuid_of(number: int) -> str:
-    """An id that is not reserved."""
-    return str(TopicId.from_bytes((number + 500).to_bytes(16, "big")))
+def columns_of_a_cluster(size: int) -> AssignmentColumns:
+    """Each replica's broker, directory, topic and partition: topics in order, as views hold them."""
+    chance = np.random.default_rng(size)
+    number = np.arange(size) // FACTOR
+    first = chance.integers(0, BROKERS, size // FACTOR + 1)
+    step = 1 + chance.integers(0, 30, size // FACTOR + 1)
+    broker = (first[number] + step[number] * (np.arange(size) % FACTOR)) % BROKERS
+    place = broker * DIRECTORIES + chance.integers(0, DIRECTORIES, size)
+    topics = chance.integers(0, 256, (size // FACTOR // PARTITIONS + 1, 16), np.uint8)
+    directories = chance.integers(1, 256, (BROKERS * DIRECTORIES, 16), np.uint8)
+    return AssignmentColumns(
+        broker.astype(np.int32),
+        directories[place],
+        topics[number // PARTITIONS],
+        (number % PARTITIONS).astype(np.int32),
+    )
 
 
-def rows_of(size: int) -> Rows:
-    """Directory id -> (topic id, partition), as the ledger gives them."""
-    chance = random.Random(size)
-    found: dict[str, list[tuple[str, int]]] = {uuid_of(10**9 + index): [] for index in range(DIRECTORIES)}
-    places = list(found.values())
-    for number in range(size):
-        topic, partition = divmod(number, PARTITIONS)
-        chance.choice(places).append((uuid_of(topic), partition))
-    return {directory: tuple(rows) for directory, rows in found.items() if rows}
+def rows_of(columns: AssignmentColumns) -> list[Row]:
+    """The same as tuples; equal ids are one object."""
+    known: dict[bytes, bytes] = {}
+
+    def ids(column: Any) -> list[bytes]:
+        raw = column.tobytes()
+        found = (raw[at : at + 16] for at in range(0, len(raw), 16))
+        return [known.setdefault(one, one) for one in found]
+
+    return list(
+        zip(
+            columns.broker.tolist(),
+            ids(columns.directory),
+            ids(columns.topic),
+            columns.partition.tolist(),
+            strict=True,
+        )
+    )
 
 
-def told(requests: list[bytes]) -> str:
-    """How many, and how many bytes."""
-    return f"{len(requests)} {sum(map(len, requests))}"
-
-
-def planned(rows: Rows) -> list[bytes]:
-    """As policy drive does it."""
-    return [encode(ASSIGN_REPLICAS_TO_DIRS.request, 0, body_of(BROKER, EPOCH, distinct(part))) for part in chunks(rows)]
+def planned(columns: AssignmentColumns) -> list[bytes]:
+    """By the kernel."""
+    found = requests_by_kernel(columns, EPOCHS, MAX_ASSIGNMENTS)
+    assert found is not None
+    return [request.body for request in found]
 
 
 def length(count: int) -> bytes:
@@ -62,13 +80,13 @@ def length(count: int) -> bytes:
     return bytes([*found, value])
 
 
-def written(group: dict[str, dict[str, list[int]]]) -> bytes:
+def written(broker: int, group: dict[bytes, dict[bytes, list[int]]]) -> bytes:
     """One request's body."""
-    out = bytearray(struct.pack(">iq", BROKER, EPOCH)) + length(len(group))
+    out = bytearray(struct.pack(">iq", broker, EPOCHS[NodeId(broker)])) + length(len(group))
     for directory, topics in group.items():
-        out += base64.urlsafe_b64decode(directory + "==") + length(len(topics))
+        out += directory + length(len(topics))
         for topic, partitions in topics.items():
-            out += base64.urlsafe_b64decode(topic + "==") + length(len(partitions))
+            out += topic + length(len(partitions))
             for partition in partitions:
                 out += struct.pack(">ib", partition, 0)
             out.append(0)
@@ -76,17 +94,46 @@ def written(group: dict[str, dict[str, list[int]]]) -> bytes:
     return bytes(out + b"\0")
 
 
-def grouped(rows: Rows) -> list[bytes]:
+def grouped(rows: Sequence[Row]) -> list[bytes]:
     """As a script would: no check of ids, nothing sorted, a replica that stands twice is sent twice."""
-    requests, group, held = [], dict[str, dict[str, list[int]]](), 0
-    for directory, replicas in rows.items():
-        for topic, partition in replicas:
-            group.setdefault(directory, {}).setdefault(topic, []).append(partition)
-            held += 1
-            if held == MOST:
-                requests.append(written(group))
-                group, held = {}, 0
-    return [*requests, written(group)] if held else requests
+    brokers: dict[int, list[tuple[bytes, bytes, int]]] = {}
+    for broker, directory, topic, partition in rows:
+        brokers.setdefault(broker, []).append((directory, topic, partition))
+    requests = []
+    for broker, replicas in brokers.items():
+        for start in range(0, len(replicas), MAX_ASSIGNMENTS):
+            group: dict[bytes, dict[bytes, list[int]]] = {}
+            for directory, topic, partition in replicas[start : start + MAX_ASSIGNMENTS]:
+                group.setdefault(directory, {}).setdefault(topic, []).append(partition)
+            requests.append(written(broker, group))
+    return requests
+
+
+def read_length(body: bytes, at: int) -> tuple[int, int]:
+    """A compact array's length, and where it ends."""
+    value, shift = 0, 0
+    while body[at] > 127:
+        value |= (body[at] & 127) << shift
+        at, shift = at + 1, shift + 7
+    return (value | body[at] << shift) - 1, at + 1
+
+
+def told(requests: Sequence[bytes]) -> str:
+    """How many requests, how many replicas, and a sum over replicas that does not see their order."""
+    replicas, total, crc = 0, 0, zlib.crc32
+    for body in requests:
+        directories, at = read_length(body, 12)
+        for _ in range(directories):
+            directory = crc(body[at : at + 16], crc(body[:12]))
+            topics, at = read_length(body, at + 16)
+            for _ in range(topics):
+                topic = crc(body[at : at + 16], directory)
+                partitions, at = read_length(body, at + 16)
+                total += sum(crc(body[start : start + 4], topic) for start in range(at, at + 5 * partitions, 5))
+                replicas, at = replicas + partitions, at + 5 * partitions + 1
+            at += 1
+        assert at == len(body) - 1
+    return f"{len(requests)} requests, {replicas} replicas, {total:x}"
 
 
 @contextmanager
@@ -97,26 +144,34 @@ def nothing(_folder: Path, _size: int) -> Iterator[None]:
 
 @contextmanager
 def ours(_folder: Path, size: int) -> Iterator[Work]:
-    """Policy drive."""
-    rows = rows_of(size)
-    yield Work(lambda: planned(rows), told, clock=time.process_time)
+    """In columns."""
+    planned(columns_of_a_cluster(100))  # loads the kernel: that is measured elsewhere
+    columns = columns_of_a_cluster(size)
+    yield Work(lambda: planned(columns), told, clock=time.process_time)
 
 
 @contextmanager
 def by_hand(_folder: Path, size: int) -> Iterator[Work]:
     """The script."""
-    rows = rows_of(size)
+    rows = rows_of(columns_of_a_cluster(size))
     yield Work(lambda: grouped(rows), told, clock=time.process_time)
 
 
-RACES: Final = (
-    Race(
-        "assignments",
-        300_000,
-        promise=10.0,
+def a_race(name: str, size: int, promise: float, *, grows: bool) -> Race:
+    """Of that size."""
+    return Race(
+        name,
+        size,
+        promise=promise,
         at_most=False,
         around=nothing,
         sides={"ours": ours, "peer": by_hand},
-        note="replicas; a script that checks and sorts nothing; ours also proves each id and sends no replica twice",
-    ),
+        grows=grows,
+        note="replicas; a script that checks and sorts nothing; ours sorts, and refuses what would harm",
+    )
+
+
+RACES: Final = (
+    a_race("assignments", 300_000, 10.0, grows=True),
+    a_race("assignments of a large cluster", 3_000_000, 18.0, grows=False),
 )

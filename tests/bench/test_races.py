@@ -12,6 +12,7 @@ import pytest
 from migrate.diff.session import SparkHandle
 from migrate.protocol.codec import decode_whole
 from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS
+from migrate.protocol.primitives import uuid_text
 from tests.bench import assigning, comparing, decoding, files, peers
 from tests.bench.races import (
     Race,
@@ -34,6 +35,7 @@ NAMES = (
     "comparison, warm",
     "audit of a host",
     "assignments",
+    "assignments of a large cluster",
 )
 
 
@@ -154,23 +156,25 @@ def test_a_works_own_memory_is_measured() -> None:
 
 
 def test_both_sides_of_the_assignments_send_the_same_replicas() -> None:
-    """Not only as many bytes: each replica once, to its directory, in requests that are full but the last."""
-    rows = assigning.rows_of(5_100)
-    wanted = {(directory, row) for directory, replicas in rows.items() for row in replicas}
-    for requests in (assigning.planned(rows), assigning.grouped(rows)):
+    """Not only as many bytes: each replica once, to its directory, in requests that are full but each broker's last."""
+    columns = assigning.columns_of_a_cluster(9_000)
+    rows = assigning.rows_of(columns)
+    wanted = {(row[0], uuid_text(row[1]), uuid_text(row[2]), row[3]) for row in rows}
+    answers = set()
+    for requests in (assigning.planned(columns), assigning.grouped(rows)):
         bodies = [decode_whole(ASSIGN_REPLICAS_TO_DIRS.request, 0, body, 0) for body in requests]
         sent = [
-            [
-                (entry["id"], (topic["topicId"], partition["partitionIndex"]))
-                for entry in body["directories"]
-                for topic in entry["topics"]
-                for partition in topic["partitions"]
-            ]
+            (body["brokerId"], entry["id"], topic["topicId"], partition["partitionIndex"])
             for body in bodies
+            for entry in body["directories"]
+            for topic in entry["topics"]
+            for partition in topic["partitions"]
         ]
-        assert [len(one) for one in sent] == [2250, 2250, 600]
-        assert {row for one in sent for row in one} == wanted
-        assert {(body["brokerId"], body["brokerEpoch"]) for body in bodies} == {(1, assigning.EPOCH)}
+        assert len(sent) == len(wanted)
+        assert set(sent) == wanted
+        assert all(body["brokerEpoch"] == assigning.EPOCHS[body["brokerId"]] for body in bodies)
+        answers.add(assigning.told(requests))
+    assert len(answers) == 1
 
 
 def test_the_peers_loops_hold_what_the_files_say(tmp_path: Path) -> None:

@@ -19,8 +19,9 @@ from migrate.errors import (
     Retryable,
     StaleBrokerEpoch,
 )
+from migrate.kafka.assignments import MAX_ASSIGNMENTS, distinct
 from migrate.kafka.connection import Connection, Limits
-from migrate.kafka.controller import MAX_ASSIGNMENTS, ActiveController, describe_quorum, distinct
+from migrate.kafka.controller import ActiveController, describe_quorum
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import LOST, NodeId
 from migrate.model.inventory import Access, ControllerNode, Inventory

@@ -55,8 +55,8 @@ class Api:
         return version if version >= max(self.versions.low, low) else None
 
 
-def encode_request(api: Api, version: int, correlation_id: int, client_id: str | None, body: Values) -> bytes:
-    """Header and body of a request, without the size of four bytes before it.
+def encode_request(api: Api, version: int, correlation_id: int, client_id: str | None, body: Values | bytes) -> bytes:
+    """Header and body of a request, without the size of four bytes before it; bytes are a body in that version.
 
     Flexible versions have request header v2, all others v1 (`ApiMessageType.requestHeaderVersion`).
     """
@@ -66,7 +66,7 @@ def encode_request(api: Api, version: int, correlation_id: int, client_id: str |
         "correlationId": correlation_id,
         "clientId": client_id,
     }
-    payload = encode(api.request, version, body)
+    payload = body if isinstance(body, bytes) else encode(api.request, version, body)
     return encode(REQUEST_HEADER, 2 if api.is_flexible(version) else 1, header) + payload
 
 
