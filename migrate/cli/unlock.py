@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import pathlib
 import sys
-from typing import Any
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import cluster_options, load_target, output_option
 from migrate.errors import LockNotDead
+
+if TYPE_CHECKING:
+    from migrate.model.inventory import Inventory
 
 
 @click.command()
@@ -30,7 +34,6 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
     from migrate.model.inventory import Playbook
     from migrate.observe.sources import Sources
     from migrate.run import owners
-    from migrate.run.locks import HOST_SUFFIX
     from migrate.zookeeper import unlock as locks
     from migrate.zookeeper.lock import LOCK_PATH
     from migrate.zookeeper.znode import Absent
@@ -39,7 +42,7 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
     path = loaded.lock_path if isinstance(loaded, Playbook) else LOCK_PATH
     file = pathlib.Path(found.runs) / "lock"
     if not found.zookeeper or (isinstance(loaded, Playbook) and loaded.of_directories):
-        return _on_hosts([file, *(pathlib.Path(node.config + HOST_SUFFIX) for node in found.brokers)], output)
+        return _on_hosts(file, found, output)
     sources = Sources(found, loaded, None)
     try:
         client = sources.zookeeper_client()
@@ -67,16 +70,12 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
         sources.close()
 
 
-def _on_hosts(files: list[pathlib.Path], output: str) -> int:
+def _on_hosts(run: pathlib.Path, inventory: Inventory, output: str) -> int:
     """The locks of a cluster without ZooKeeper: the kernel frees each with its owner's process, so none is removed."""
     from migrate.run import owners
 
-    rows = []
-    for path in files:
-        owner = owners.of_file(path)
-        lives = owner is not None and owner.held
-        state = str(owners.Alive.LIVES if lives else owners.Alive.DEAD) if owner and (owner.text or lives) else "nobody"
-        rows.append({"path": str(path), "owner": "" if owner is None else owner.text, "alive": state})
+    rows = [_row(str(run), *_here(run))]
+    rows += [_row(place, *seen) for place, seen in _beside_the_brokers(inventory)]
     if output == "json":
         click.echo(json.dumps({"schema": 1, "files": rows}, indent=1))
     else:
@@ -85,6 +84,46 @@ def _on_hosts(files: list[pathlib.Path], output: str) -> int:
     if held is not None:
         raise LockNotDead("the owner lives: stop that process instead", where=held["path"])
     return EXIT_OK
+
+
+def _row(place: str, text: str, held: bool | None) -> dict[str, str]:
+    """`held` None: that could not be seen."""
+    from migrate.run import owners
+
+    if held is None:
+        return {"path": place, "owner": text, "alive": str(owners.Alive.UNSEEN)}
+    state = str(owners.Alive.LIVES if held else owners.Alive.DEAD) if text or held else "nobody"
+    return {"path": place, "owner": text, "alive": state}
+
+
+def _here(path: pathlib.Path) -> tuple[str, bool]:
+    from migrate.run import owners
+
+    owner = owners.of_file(path)
+    return ("", False) if owner is None else (owner.text, owner.held)
+
+
+def _beside_the_brokers(inventory: Inventory) -> Iterator[tuple[str, tuple[str, bool | None]]]:
+    """Each broker's lock file, on its host: who holds it, and whether; or why that cannot be seen."""
+    from migrate.errors import MigrateError
+    from migrate.hosts.executors import executor_of
+    from migrate.run.locks import HOST_SUFFIX
+
+    executor = executor_of(inventory)
+    try:
+        for node in inventory.brokers:
+            path = node.config + HOST_SUFFIX
+            if executor.locks is None:
+                yield path, _here(pathlib.Path(path))
+                continue
+            try:
+                yield f"{node.host}:{path}", executor.locks.owner(node.id, path)
+            except MigrateError as error:
+                yield f"{node.host}:{path}", (f"unknown: {error.id} {error}", None)
+            except OSError as error:
+                yield f"{node.host}:{path}", (f"unknown: {error}", None)
+    finally:
+        executor.close()
 
 
 def described(held: Any, file_owner: Any, path: str, file: pathlib.Path) -> dict[str, Any]:

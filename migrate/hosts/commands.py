@@ -1,6 +1,6 @@
 """The closed table of commands that are run on a host: what `sudo` must allow is made of it, and nothing else is run.
 
-GNU coreutils, systemd and OpenSSH's server are what a host must have; Python 3.6 for the look at its disks.
+GNU coreutils, util-linux, systemd and OpenSSH's server are what a host must have; Python 3.6 for the look at its disks.
 Temporary names are the same each time, so that a list of rights can name them.
 """
 
@@ -114,6 +114,20 @@ def archive(folder: str, members: tuple[str, ...]) -> Words:
     return ("tar", "-C", path(folder), "-cf", "-", "--", *members)
 
 
+# -- locks -------------------------------------------------------------------------------------------------------------
+HELD_BY_ANOTHER: Final = 75  # flock's exit code, chosen by us: none that flock or tee end with themselves
+
+
+def hold_lock(file: str) -> Words:
+    """Lock a file and hold it until the command's input ends; what is sent is written into it, and comes back."""
+    return ("flock", "-n", "-E", str(HELD_BY_ANOTHER), path(file), "tee", path(file))
+
+
+def try_lock(file: str) -> Words:
+    """Could it be locked?  It is given back at once."""
+    return ("flock", "-n", "-E", str(HELD_BY_ANOTHER), path(file), "true")
+
+
 # -- services ----------------------------------------------------------------------------------------------------------
 def unit_state(name: str) -> Words:
     """What systemd says of a unit."""
@@ -166,6 +180,11 @@ def collector(config: str | None, directories: tuple[str, ...], node: int) -> Wo
     """The collector, its text on stdin: health by a write and fsync of six bytes in each directory."""
     given = ("--properties", path(config)) if config is not None else ()
     return ("python3", "-", "--probe", "--node", str(int(node)), *given, *map(path, directories))
+
+
+def tell_places(paths: tuple[str, ...]) -> Words:
+    """Where paths lead to and what lies there, the script on stdin."""
+    return ("python3", "-", *map(path, paths))
 
 
 # -- rights ------------------------------------------------------------------------------------------------------------

@@ -15,10 +15,12 @@ from typing import Final, Protocol
 from migrate.hosts.commands import Privilege
 from migrate.hosts.directories import LocalDisks
 from migrate.hosts.files import LocalFiles
+from migrate.hosts.held_command import Holder, LocalHolder
+from migrate.hosts.host_locks import HostLock, is_held, owner_of
 from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.remote_files import HostFiles, RemoteFiles
 from migrate.hosts.remote_metadata import LocalMetadata, MetadataCopies, RemoteMetadata
-from migrate.hosts.runner import LocalRunner, Runner
+from migrate.hosts.runner import Runner
 from migrate.hosts.ssh import SshConnections
 from migrate.hosts.supervisor import Supervisor
 from migrate.hosts.systemd import Service, SystemdServices
@@ -42,6 +44,24 @@ def _nothing() -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class LocksOnHosts:
+    """Lock files of nodes, on the nodes' hosts."""
+
+    holders: Mapping[NodeId, Holder]
+    privilege: Privilege
+
+    def take(self, node: NodeId, path: str, owner: str) -> HostLock:
+        """Lock it; raises what `HostLock` raises."""
+        return HostLock(self.holders[node], self.privilege, path, owner)
+
+    def owner(self, node: NodeId, path: str) -> tuple[str, bool]:
+        """What the file says of its owner, and whether it is held; OSError where that cannot be seen."""
+        holder = self.holders[node]
+        text = owner_of(holder, self.privilege, path)
+        return text, bool(text) and is_held(holder, self.privilege, path)
+
+
+@dataclass(frozen=True, slots=True)
 class Executor:
     """All that acts and looks on hosts; `parallel`: looks at several hosts may overlap."""
 
@@ -52,6 +72,7 @@ class Executor:
     close: Callable[[], None] = field(default=_nothing)
     runners: Mapping[NodeId, Runner] = field(default_factory=dict)  # none where no hosts are worked
     parallel: bool = False
+    locks: LocksOnHosts | None = None  # None: files of this host
 
 
 class _Waits:
@@ -72,18 +93,18 @@ def executor_of(inventory: Inventory) -> Executor:
         services = Supervisor(inventory.executor_options.get("state", ""))
         return Executor(LocalFiles(), LocalDisks(), services, LocalMetadata())
     if inventory.executor == LOCAL:
-        here = LocalRunner()
+        here = LocalHolder()
         return _units(inventory, lambda _host: here, _nothing)
     connections = SshConnections(inventory.executor_options.get("ssh_config"))
-    runners: dict[str, Runner] = {}
+    runners: dict[str, Holder] = {}
 
-    def runner(host: str) -> Runner:
+    def runner(host: str) -> Holder:
         return runners.setdefault(host, connections.runner(host))
 
     return _units(inventory, runner, connections.close)
 
 
-def _units(inventory: Inventory, runner: Callable[[str], Runner], close: Callable[[], None]) -> Executor:
+def _units(inventory: Inventory, runner: Callable[[str], Holder], close: Callable[[], None]) -> Executor:
     options = inventory.executor_options
     files_as, looks_as = Privilege(options.get("files_as", "")), Privilege(options.get("disks_as", ""))
     runners = {node.id: runner(node.host) for node in inventory.nodes}
@@ -109,4 +130,5 @@ def _units(inventory: Inventory, runner: Callable[[str], Runner], close: Callabl
         close=close,
         runners=runners,
         parallel=True,
+        locks=LocksOnHosts(runners, files_as),
     )

@@ -15,6 +15,7 @@ from migrate.errors import MigrateError
 from migrate.hosts import commands
 from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.commands import Privilege, Words
+from migrate.hosts.host_locks import LOCK_SUFFIX
 from migrate.hosts.runner import Runner
 from migrate.hosts.systemd import UNLIMITED, parse_unit, seconds
 from migrate.model.ids import NodeId
@@ -50,10 +51,14 @@ def needs_of(inventory: Inventory) -> tuple[HostNeed, ...]:
     """Every need of every node (pure); none where the executor works no hosts."""
     if inventory.executor not in ("local", "ssh"):
         return ()
-    return tuple(need for node in inventory.nodes for need in _of_node(inventory.executor_options, node))
+    return tuple(
+        need
+        for node in inventory.nodes
+        for need in _of_node(inventory.executor_options, node, zookeeper=bool(inventory.zookeeper))
+    )
 
 
-def _of_node(options: Mapping[str, str], node: BrokerNode | ControllerNode) -> Iterator[HostNeed]:
+def _of_node(options: Mapping[str, str], node: BrokerNode | ControllerNode, *, zookeeper: bool) -> Iterator[HostNeed]:
     services, files = Privilege(options.get("services_as", "")), Privilege(options.get("files_as", ""))
     disks, formats = Privilege(options.get("disks_as", "")), Privilege(options.get("format_as", ""))
 
@@ -72,14 +77,25 @@ def _of_node(options: Mapping[str, str], node: BrokerNode | ControllerNode) -> I
             yield need(purpose, files, command)
     yield need("look at the configuration", files, commands.status(node.config), acts=isinstance(node, ControllerNode))
     yield from (need("set its file aside", files, command) for command in _aside(node.config))
+    if isinstance(node, BrokerNode) and not zookeeper:  # without ZooKeeper only a DirectoryPlaybook acts
+        lock = f"{node.config}{LOCK_SUFFIX}"
+        for purpose, command in (
+            ("hold the lock", commands.hold_lock(lock)),
+            ("see who holds it", commands.read(lock)),
+            ("see whether it is held", commands.try_lock(lock)),
+        ):
+            yield need(purpose, files, command)
+        yield need("format its new directories", formats, _format(options, node.config, ignore_formatted=True))
     if isinstance(node, ControllerNode):
         yield need("make the metadata directory", files, commands.make_folder(node.metadata_directory))
         yield from (need("set its metadata aside", files, command) for command in _aside(node.metadata_directory))
-        tool = commands.storage_format(
-            options.get("kafka_home", "/"), node.config, "A" * 22, "3.9", ignore_formatted=False
-        )
-        yield need("format its storage", formats, tool)
+        yield need("format its storage", formats, _format(options, node.config, ignore_formatted=False))
     yield need("run the collector", disks, ("python3", "-c", "print(1)"), acts=False)
+
+
+def _format(options: Mapping[str, str], config: str, *, ignore_formatted: bool) -> Words:
+    home = options.get("kafka_home", "/")
+    return commands.storage_format(home, config, "A" * 22, "3.9", ignore_formatted=ignore_formatted)
 
 
 def _writing(path: str) -> Iterator[tuple[str, Words]]:

@@ -1,4 +1,4 @@
-"""Directories of this host that brokers shall get as log directories: looked at as those that they have."""
+"""Directories that brokers shall get as log directories: looked at on their hosts, as those that they have."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 from migrate.hosts.config import log_dirs, metadata_log_dir
-from migrate.hosts.directories import PROBE_PREFIX, LocalDisks
+from migrate.hosts.directories import PROBE_PREFIX
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
+from migrate.model.ports import Disks
 from migrate.model.views import ConfigFile, NoFile
 
 NAMES: Final = 50  # names that a look keeps: one is enough to refuse
@@ -21,71 +22,110 @@ Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown]
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """Where a path leads to, links resolved, and the names that lie there; () where it cannot be listed."""
+
+    real: str
+    names: tuple[str, ...] = ()
+
+
+class Places(Protocol):
+    """What a node's host says of paths."""
+
+    def told(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, Told] | Unknown:
+        """Each path's; Unknown where the host does not answer."""
+
+
+class Here:
+    """Paths of this host."""
+
+    def told(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, Told]:  # noqa: ARG002 - every node is here
+        """Each path's."""
+        return {path: Told(os.path.realpath(path), _names(path)) for path in paths}
+
+
+@dataclass(frozen=True, slots=True)
 class _Place:
-    """A directory in use, or wanted: whose it is, on which host, where it really lies."""
+    """A directory in use, or wanted: whose it is, and on which host."""
 
     node: NodeId
     host: str
     path: str
-    real: str
 
 
 def look(
-    disks: LocalDisks, inventory: Inventory, configs: Configs, wanted: Mapping[NodeId, tuple[str, ...]]
+    disks: Disks,
+    inventory: Inventory,
+    configs: Configs,
+    wanted: Mapping[NodeId, tuple[str, ...]],
+    places: Places | None = None,
 ) -> dict[NodeId, tuple[NewDirectory, ...] | Unknown]:
     """Each broker's wanted directories; Unknown where they cannot be looked at, or where it is not known what is used.
 
     A directory of another broker, or of this one, is told by where its path leads to, not by its spelling.
     """
-    places = _places(inventory, configs, wanted)
-    return {node: _of_broker(disks, node, paths, places) for node, paths in wanted.items()}
+    used = _used(inventory, configs, wanted)
+    if isinstance(used, Unknown):
+        return dict.fromkeys(wanted, used)
+    told = _told(used, places or Here())
+    return {node: _of_broker(disks, node, paths, told) for node, paths in wanted.items()}
 
 
 def _of_broker(
-    disks: LocalDisks, node: NodeId, paths: Sequence[str], places: Sequence[_Place] | Unknown
+    disks: Disks, node: NodeId, paths: Sequence[str], told: Mapping[NodeId, Mapping[_Place, Told] | Unknown]
 ) -> tuple[NewDirectory, ...] | Unknown:
-    if isinstance(places, Unknown):
-        return places
-    found = disks.look(node, paths, None)
-    if isinstance(found, Unknown):
-        return found
+    known: dict[_Place, Told] = {}
+    for found in told.values():
+        if isinstance(found, Unknown):  # another node's directories may be these
+            return found
+        known |= found
+    looked = disks.look(node, paths, None)
+    if isinstance(looked, Unknown):
+        return looked
     entries = []
-    for directory in found.directories:
-        own = next(place for place in places if (place.node, place.path) == (node, directory.path))
-        entries.append(NewDirectory(directory, own.real, _names(directory.path), tuple(_taken(own, places))))
+    for directory in looked.directories:
+        own = next(place for place in known if (place.node, place.path) == (node, directory.path))
+        names = tuple(name for name in known[own].names if not name.startswith(PROBE_PREFIX))
+        entries.append(NewDirectory(directory, known[own].real, names[:NAMES], tuple(_taken(own, known))))
     return tuple(entries)
 
 
-def _places(
+def _used(
     inventory: Inventory, configs: Configs, wanted: Mapping[NodeId, tuple[str, ...]]
 ) -> tuple[_Place, ...] | Unknown:
     """Everything that is a log directory already, by the files, and everything that shall be one."""
-    found: dict[tuple[NodeId, str], _Place] = {}
-
-    def add(node: NodeId, host: str, path: str) -> None:
-        found.setdefault((node, path), _Place(node, host, path, os.path.realpath(path)))
-
+    found: dict[_Place, None] = {}
     for broker in inventory.brokers:
-        for path in wanted.get(broker.id, ()):
-            add(broker.id, broker.host, path)
+        found |= dict.fromkeys(_Place(broker.id, broker.host, path) for path in wanted.get(broker.id, ()))
         file = configs.get(broker.id, Unknown("it was not read"))
         if isinstance(file, Unknown):
             return Unknown(f"which directories broker {int(broker.id)} uses is unknown: {file.reason}")
         if isinstance(file, ConfigFile):
             apart = metadata_log_dir(file.values)
-            for path in (*log_dirs(file.values), *([apart] if apart else [])):
-                add(broker.id, broker.host, path)
+            paths = (*log_dirs(file.values), *([apart] if apart else []))
+            found |= dict.fromkeys(_Place(broker.id, broker.host, path) for path in paths)
     for controller in inventory.controllers:
-        add(controller.id, controller.host, controller.metadata_directory)
-    return tuple(found.values())
+        found[_Place(controller.id, controller.host, controller.metadata_directory)] = None
+    return tuple(found)
 
 
-def _taken(own: _Place, places: Sequence[_Place]) -> Iterator[str]:
+def _told(used: Sequence[_Place], places: Places) -> dict[NodeId, Mapping[_Place, Told] | Unknown]:
+    """A node's places, each with what its host says."""
+    found: dict[NodeId, Mapping[_Place, Told] | Unknown] = {}
+    for node in dict.fromkeys(place.node for place in used):
+        mine = {place.path: place for place in used if place.node == node}
+        told = places.told(node, tuple(mine))
+        found[node] = told if isinstance(told, Unknown) else {mine[path]: told[path] for path in mine}
+    return found
+
+
+def _taken(own: _Place, known: Mapping[_Place, Told]) -> Iterator[str]:
     """The other directories of the host that are the same, or hold one another."""
-    for other in places:
-        if other.host != own.host or (other.node, other.path) == (own.node, own.path):
+    real = known[own].real
+    for other, told in known.items():
+        if other.host != own.host or other == own:
             continue
-        if other.real == own.real or _inside(own.real, other.real) or _inside(other.real, own.real):
+        if told.real == real or _inside(real, told.real) or _inside(told.real, real):
             yield f"{other.path} of node {int(other.node)}"
 
 
@@ -94,9 +134,8 @@ def _inside(path: str, folder: str) -> bool:
 
 
 def _names(path: str) -> tuple[str, ...]:
-    """What lies in it, but for our own probes; () where it cannot be listed: its look says why."""
+    """What lies in it; () where it cannot be listed: its look says why."""
     try:
-        names = sorted(entry.name for entry in Path(path).iterdir() if not entry.name.startswith(PROBE_PREFIX))
+        return tuple(sorted(entry.name for entry in Path(path).iterdir()))
     except OSError:
         return ()
-    return tuple(names[:NAMES])

@@ -25,6 +25,7 @@ from migrate.errors import (
     MigrateError,
     SshMissing,
 )
+from migrate.hosts.held_command import HeldCommand
 from migrate.hosts.remote_words import destination, quoted
 from migrate.hosts.runner import COMMAND_SECONDS, Completed
 
@@ -118,6 +119,15 @@ class SshRunner:
                 where=self.host,
             )
         return done
+
+    def hold(self, words: Sequence[str]) -> HeldCommand:
+        """Begin one that lives as long as we do; raises what `run` raises."""
+        self._open()
+        argv = [*self._connections.argv(self.host), quoted(words)]
+        try:
+            return HeldCommand(argv, self.host, _environment())
+        except OSError as error:
+            raise HostUnreachable(f"ssh did not start: {error.strerror or error}", where=self.host) from error
 
     def _open(self) -> None:
         """The kept connection, proven by a command that does nothing: what fails here never began anything."""

@@ -19,6 +19,7 @@ from migrate.hosts.directories import LocalDisks
 from migrate.hosts.executors import executor_of
 from migrate.hosts.launches import launches
 from migrate.hosts.ports import listening
+from migrate.hosts.remote_disks import RemoteDisks
 from migrate.kafka import live
 from migrate.kafka.secret_files import read_secret
 from migrate.kraft.fetch import MetadataReader
@@ -81,6 +82,7 @@ class Sources:
         self.files = self._executor.files
         self._disks = self._executor.disks
         self.services = self._executor.services
+        self.lock_on_host = None if self._executor.locks is None else self._executor.locks.take
         self._spark_folder = spark_folder
         self._spark: SparkHandle | None = None
         self._spark_is_lent = False
@@ -254,9 +256,13 @@ class Sources:
             return self.playbook
         if self._collected is not None:
             return Unknown("the collector's files hold only the directories that are log.dirs already")
-        if not isinstance(self._disks, LocalDisks):
-            return Unknown("new directories are looked at on this host alone, and the nodes' hosts are others")
-        return new_directories.look(self._disks, self.inventory, configs, self.playbook.new_directories)
+        if isinstance(self._disks, LocalDisks):
+            places: new_directories.Places = new_directories.Here()
+        elif isinstance(self._disks, RemoteDisks):
+            places = self._disks.places
+        else:
+            return Unknown("this executor cannot look at directories that are no log directories yet")
+        return new_directories.look(self._disks, self.inventory, configs, self.playbook.new_directories, places)
 
     def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
         """Copies beside each node's configuration, and each meta.properties as it is."""

@@ -33,11 +33,12 @@ from migrate.run.crash import CrashPoints
 from migrate.run.drive import MOST, Driver
 from migrate.run.effects import Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
+from migrate.run.first_election import once_more
 from migrate.run.gatekeeper import RunGate
 from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.journal import Journal
 from migrate.run.last_words import last_words_told
-from migrate.run.locks import HostLocks, LockFile, RunLock
+from migrate.run.locks import LockFile, RunLock, of_brokers
 from migrate.run.staleness import own_step
 from migrate.run.takeover import LOOK as PLACE
 from migrate.run.takeover import found_by, gone_back
@@ -112,7 +113,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         journal = _open_journal(folder, plan, clock)
         fence = None
         if alone:
-            lock = lock.joined(HostLocks.acquire(node.config for node in sources.inventory.brokers))
+            lock = lock.joined(of_brokers(sources.inventory, sources.lock_on_host))
         elif RELEASED not in journals.concluded(journal.events):
             znode = _zookeeper_lock(sources, options.owner, plan.fingerprint, clock)
             lock, fence = lock.joined(znode), znode.fence
@@ -145,7 +146,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             nullcontext() if alone else readiness_noted(observer, journal, clock),
             last_words_told(journal, sources.services, clock, [node.id for node in sources.inventory.brokers]),
         ):
-            engine.run()
+            once_more(engine.run, journal, sources.services, clock)
     except KeyboardInterrupt:
         if journal is not None:
             _interrupted(journal, clock.now(), options)

@@ -9,13 +9,19 @@ import fcntl
 import json
 import os
 import pathlib
+import secrets
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Final, Protocol, Self
 
-from migrate.errors import LockLost, RunLocked
+from migrate.errors import DirectoriesRefused, LockLost, RunLocked
+from migrate.hosts.executors import SUPERVISOR
+from migrate.hosts.host_locks import LOCK_SUFFIX
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Inventory
 
-HOST_SUFFIX: Final = ".kraft-migrate-lock"
+HOST_SUFFIX: Final = LOCK_SUFFIX
 
 
 class ZookeeperLock(Protocol):
@@ -26,6 +32,20 @@ class ZookeeperLock(Protocol):
 
     def release(self) -> None:
         """Delete the znode."""
+
+
+class HeldFile(Protocol):
+    """A lock file of a host: `LockFile` of this one, or one that an executor holds elsewhere."""
+
+    @property
+    def where(self) -> str:
+        """Which one, for messages."""
+
+    def still_there(self) -> bool:
+        """Is it held, and is the file the one that another run would lock?"""
+
+    def release(self) -> None:
+        """Give it back."""
 
 
 class LockFile:
@@ -42,7 +62,12 @@ class LockFile:
             os.close(self._handle)
             raise RunLocked(f"another process holds this run: {owner or 'unknown'}", where=str(path)) from error
         os.ftruncate(self._handle, 0)
-        os.write(self._handle, json.dumps({"pid": os.getpid(), "host": socket.gethostname()}).encode())
+        os.write(self._handle, json.dumps(_ourselves()).encode())
+
+    @property
+    def where(self) -> str:
+        """Its path."""
+        return str(self.path)
 
     def release(self) -> None:
         """Give it back."""
@@ -61,31 +86,67 @@ class LockFile:
 class HostLocks:
     """One lock file beside each broker's configuration: two runs of two folders meet there."""
 
-    def __init__(self, files: list[LockFile]) -> None:
+    def __init__(self, files: list[HeldFile]) -> None:
         self._files = files
 
     @classmethod
     def acquire(cls, configs: Iterable[str]) -> Self:
-        """All of them, or none; RunLocked where another process holds one."""
-        found: list[LockFile] = []
+        """Files of this host, all of them or none; RunLocked where another process holds one."""
+        return cls.taken(partial(LockFile, pathlib.Path(config + HOST_SUFFIX)) for config in configs)
+
+    @classmethod
+    def on_hosts(cls, nodes: Iterable[tuple[NodeId, str]], take: Callable[[NodeId, str, str], HeldFile]) -> Self:
+        """Files of the nodes' hosts, each beside that node's configuration; raises what `take` raises."""
+        owner = json.dumps({**_ourselves(), "token": secrets.token_hex(8)})  # another run's line is never the same
+        return cls.taken(partial(take, node, config + HOST_SUFFIX, owner) for node, config in nodes)
+
+    @classmethod
+    def taken(cls, files: Iterable[Callable[[], HeldFile]]) -> Self:
+        """All of them, or none."""
+        found: list[HeldFile] = []
         try:
-            for config in configs:
-                found.append(LockFile(pathlib.Path(config + HOST_SUFFIX)))  # noqa: PERF401 - those that were taken are given back
+            for take in files:
+                found.append(take())  # noqa: PERF401 - those that were taken are given back
         except BaseException:
             cls(found).release()
             raise
         return cls(found)
 
     def still_ours(self) -> None:
-        """Raise LockLost where a file was deleted or replaced: another run could hold the new one."""
+        """Raise LockLost where a file was deleted or replaced, or what held it has ended: another could hold it."""
         for file in self._files:
             if not file.still_there():
-                raise LockLost("the lock file on a broker's host was deleted or replaced", where=str(file.path))
+                raise LockLost(
+                    "the lock file on a broker's host was deleted or replaced, or what held it there has ended",
+                    where=file.where,
+                )
 
     def release(self) -> None:
-        """Give all of them back; the files stay, empty."""
+        """Give all of them back; the files stay."""
         for file in self._files:
             file.release()
+
+
+def of_brokers(inventory: Inventory, take: Callable[[NodeId, str, str], HeldFile] | None) -> HostLocks:
+    """The lock of a cluster without ZooKeeper; `take` locks on the nodes' hosts, None: all of them are this host.
+
+    Raises:
+        RunLocked: another process holds one.
+        DirectoriesRefused: the executor reaches no host, and they are not this one.
+    """
+    if take is not None:
+        return HostLocks.on_hosts(((node.id, node.config) for node in inventory.brokers), take)
+    if inventory.executor != SUPERVISOR:
+        raise DirectoriesRefused(
+            f"executor {inventory.executor} reaches no host, so no lock can stand there",
+            where=inventory.path,
+            next_step="use executor local or ssh",
+        )
+    return HostLocks.acquire(node.config for node in inventory.brokers)
+
+
+def _ourselves() -> dict[str, str | int]:
+    return {"pid": os.getpid(), "host": socket.gethostname()}
 
 
 class RunLock:

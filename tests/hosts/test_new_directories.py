@@ -2,23 +2,31 @@
 
 from __future__ import annotations
 
+import ast
+import os
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from migrate.hosts import tell_places
+from migrate.hosts.commands import Privilege
 from migrate.hosts.directories import LocalDisks
 from migrate.hosts.new_directories import look
 from migrate.hosts.properties import parse
+from migrate.hosts.remote_disks import RemoteDisks
+from migrate.hosts.runner import Completed, LocalRunner
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
-from migrate.model.new_directories import NewDirectory, against_format
+from migrate.model.new_directories import NewDirectory, against_format, unproven
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile, MetaMissing, MetaProperties, NoFile
 from tests.testing import worlds
 from tests.testing.clusters import CLUSTER_ID
 
 ONE, TWO = NodeId(0), NodeId(1)
+NOBODY = Privilege()
 Wanted = dict[NodeId, tuple[str, ...]]
 
 
@@ -160,3 +168,66 @@ def test_where_a_brokers_file_is_unknown_nothing_is_known_to_be_free(host: Path)
     """It could use the directory."""
     found = look(LocalDisks(), inventory(host), {**configs(host), TWO: Unknown("no")}, {ONE: (str(host / "new"),)})
     assert found[ONE] == Unknown("which directories broker 1 uses is unknown: no")
+
+
+# -- directories of other hosts ----------------------------------------------------------------------------------
+class Hosts(LocalRunner):
+    """A host that is this one, and its commands' words; `broken` is what it answers instead."""
+
+    def __init__(self, broken: Completed | None = None) -> None:
+        self.asked: list[tuple[str, ...]] = []
+        self._broken = broken
+
+    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
+        """As the host runs it."""
+        self.asked.append(tuple(words))
+        if self._broken is not None and b"real" in stdin:
+            return self._broken
+        return super().run(words, stdin=stdin, seconds=seconds)
+
+
+def remote(runner: Hosts) -> RemoteDisks:
+    """Every node on that host."""
+    return RemoteDisks(dict.fromkeys((ONE, TWO, *(node.id for node in worlds.inventory().controllers)), runner), NOBODY)
+
+
+def test_a_host_of_its_own_says_the_same_as_this_one(host: Path) -> None:
+    """Healthy, where it leads to, what lies in it, whose it is: by the collector's text and a script, on its Python."""
+    (host / "new" / "photos").mkdir()
+    (host / "link").symlink_to(host / "b")
+    paths = ("new", "link", "gone", "a/below")
+    wanted: Wanted = {ONE: tuple(str(host / path) for path in paths)}
+    runner = Hosts()
+    disks = remote(runner)
+    entries = look(disks, inventory(host), configs(host), wanted, disks.places)[ONE]
+    assert not isinstance(entries, Unknown)
+    assert [against(entry) for entry in entries] == [against(entry) for entry in one(host, *paths)]
+    assert [entry.place for entry in entries] == [entry.place for entry in one(host, *paths)]
+    assert entries[0].names == ("photos",)
+    assert entries[0].directory.mount
+    assert unproven(entries[0]) == "", "a block was stored there"
+    assert {words[0] for words in runner.asked} == {"python3"}
+
+
+@pytest.mark.parametrize(
+    ("answer", "says"),
+    [
+        (Completed(1, b"", "sudo: a password is required"), "a password is required"),
+        (Completed(0, b"what", ""), "no answer that can be read"),
+        (Completed(0, b'{"/x": {"real": 7, "names": []}}', ""), "no answer that can be read"),
+    ],
+)
+def test_a_host_that_does_not_say_where_paths_lead_proves_nothing(host: Path, answer: Completed, says: str) -> None:
+    """Unknown for every broker: a directory of another one could be the same."""
+    disks = remote(Hosts(answer))
+    found = look(disks, inventory(host), configs(host), {ONE: (str(host / "new"),)}, disks.places)[ONE]
+    assert isinstance(found, Unknown)
+    assert says in found.reason
+
+
+def test_the_script_for_other_hosts_is_old_enough_python() -> None:
+    """3.6, as the collector."""
+    text = Path(tell_places.__file__).read_text(encoding="utf-8")
+    compile(text, "tell_places.py", "exec", dont_inherit=True)
+    ast.parse(text, feature_version=(3, 6))
+    assert tell_places.told("/proc/self/nothing") == {"real": os.path.realpath("/proc/self/nothing"), "names": []}

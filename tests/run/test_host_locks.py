@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,27 @@ from click.testing import CliRunner
 
 from migrate.cli.unlock import unlock
 from migrate.errors import LockLost, LockNotDead, RunLocked
+from migrate.hosts.commands import Privilege
+from migrate.hosts.host_locks import HostLock
 from migrate.run.locks import HOST_SUFFIX, HostLocks, LockFile, RunLock
 from tests.playbook.test_directories import SPEC, lay
+from tests.testing.ssh_server import ssh_server
+
+ON_HOSTS = """\
+apiVersion: kraft-migrate/v1
+kind: Inventory
+metadata: {{name: lab}}
+spec:
+  controller_listener: CTL
+  executor: {{kind: ssh, kafka_home: /opt/kafka, ssh_config: {ssh}}}
+  brokers:
+    nodes:
+      - {{id: 0, host: kafka-2, address: 'b0:9092', config: {conf}/b0, unit: kafka.service}}
+      - {{id: 1, host: kafka-1, address: 'b1:9092', config: {conf}/b1, unit: kafka.service}}
+  controllers:
+    nodes:
+      - {{id: 3000, host: c0, address: 'c0:9090', config: {conf}/c0, unit: c.service, metadata_directory: /data/c0}}
+"""
 
 
 def configs(folder: Path) -> list[str]:
@@ -75,3 +95,28 @@ def test_unlock_shows_the_hosts_locks_and_removes_none(tmp_path: Path) -> None:
     said = CliRunner().invoke(unlock, [str(path), "-o", "json"], standalone_mode=False, catch_exceptions=False)
     states = [row["alive"] for row in json.loads(said.output)["files"]]
     assert states == ["nobody", "nobody", "is dead"]
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on this machine")
+def test_unlock_asks_the_hosts_where_the_files_are_theirs(tmp_path: Path) -> None:
+    """Over SSH: held, given back, never locked; a host that does not answer is not taken for a free one."""
+    path = lay(tmp_path, SPEC + "  directories: {add: [/disk2]}\n")
+    (tmp_path / "conf").mkdir()
+    with ssh_server(tmp_path / "ssh") as (server, connections):
+        (tmp_path / "inventory.yaml").write_text(ON_HOSTS.format(conf=tmp_path / "conf", ssh=server.config))
+        place = str(tmp_path / "conf" / f"b1{HOST_SUFFIX}")
+        held = HostLock(connections.runner("kafka-1"), Privilege(), place, "run 7")
+        with pytest.raises(LockNotDead) as caught:
+            CliRunner().invoke(unlock, [str(path)], standalone_mode=False, catch_exceptions=False)
+        assert caught.value.where == f"kafka-1:{tmp_path}/conf/b1{HOST_SUFFIX}"
+        held.release()
+        assert states(path) == [("", "nobody"), ("", "nobody"), ("run 7", "is dead")]
+    said = states(path)
+    assert [alive for _, alive in said] == ["nobody", *["cannot be seen from here"] * 2]
+    assert all("E-HOST-22" in owner for owner, _ in said[1:])
+
+
+def states(path: Path) -> list[tuple[str, str]]:
+    """What is said of each file."""
+    said = CliRunner().invoke(unlock, [str(path), "-o", "json"], standalone_mode=False, catch_exceptions=False)
+    return [(row["owner"], row["alive"]) for row in json.loads(said.output)["files"]]

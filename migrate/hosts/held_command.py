@@ -1,0 +1,100 @@
+"""A command that lives on a host for as long as we do, and answers a line with the same line.
+
+Its input is a pipe from us: when we end, however we end, the input ends, and with it the command.  What it holds there
+is free again then.  An answer is the proof that it lives at that moment, the connection to its host included.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import subprocess
+import time
+from collections.abc import Mapping, Sequence
+from typing import Final, Protocol
+
+from migrate.errors import HostCommandRefused, HostCommandUnknown
+from migrate.hosts.runner import Completed, LocalRunner, Runner
+
+END_SECONDS: Final = 10.0
+PART: Final = 4096
+
+
+class Holder(Runner, Protocol):
+    """Runs commands on one host, and such that stay."""
+
+    def hold(self, words: Sequence[str]) -> HeldCommand:
+        """Begin one; what `run` raises."""
+
+
+class HeldCommand:
+    """The command, or the client that reaches it."""
+
+    def __init__(self, argv: Sequence[str], host: str, environment: Mapping[str, str] | None = None) -> None:
+        self._host = host
+        self._left = b""
+        self._process = subprocess.Popen(
+            list(argv),
+            bufsize=0,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            env=environment,
+            start_new_session=True,  # Ctrl-C is for us: what is held is given back when we are done
+        )
+
+    def answers(self, line: bytes, seconds: float) -> bool:
+        """Does it give that line back?  False where it has ended, or says something else.
+
+        Raises:
+            HostCommandUnknown: no answer in time: whether it lives is not known.
+        """
+        assert self._process.stdin is not None
+        try:
+            os.write(self._process.stdin.fileno(), line)
+        except OSError:
+            return False
+        return self._line(time.monotonic() + seconds) == line
+
+    def _line(self, deadline: float) -> bytes:
+        assert self._process.stdout is not None
+        output = self._process.stdout.fileno()
+        while b"\n" not in self._left:
+            ready, _, _ = select.select([output], [], [], max(deadline - time.monotonic(), 0))
+            if not ready:
+                raise HostCommandUnknown("what is held there does not answer", where=self._host)
+            part = os.read(output, PART)
+            if not part:
+                return b""
+            self._left += part
+        line, _, self._left = self._left.partition(b"\n")
+        return line + b"\n"
+
+    def end(self) -> Completed:
+        """End its input and wait for its end; one that does not end is killed on this side, which cuts its input."""
+        if self._process.stdin is not None:
+            with contextlib.suppress(OSError):
+                self._process.stdin.close()
+            self._process.stdin = None  # communicate must not write to it
+        try:
+            output, errors = self._process.communicate(timeout=END_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            output, errors = self._process.communicate()
+        return Completed(self._process.returncode, output, errors.decode(errors="replace"))
+
+
+class LocalHolder(LocalRunner):
+    """Commands of this host, and such that stay."""
+
+    def hold(self, words: Sequence[str]) -> HeldCommand:
+        """Begin one.
+
+        Raises:
+            HostCommandRefused: it did not begin.
+        """
+        try:
+            return HeldCommand(words, self.host)
+        except OSError as error:
+            raise HostCommandRefused(f"{words[0]} did not start: {error.strerror or error}", where=self.host) from error
