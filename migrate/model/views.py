@@ -107,6 +107,11 @@ class ZookeeperView:
     controller_epoch_version: int = -1  # of the znode /controller_epoch; -1 where it is not known
     state_epoch: int = -1  # the highest controller epoch that a partition's state was written with
 
+    @property
+    def kraft_owns(self) -> bool:
+        """Is /controller a KRaft controller's?  It makes the znode persistent; a broker's goes with its session."""
+        return isinstance(self.controller, ControllerZnode) and not self.controller.ephemeral
+
 
 @dataclass(frozen=True, slots=True)
 class PartlyRead(Unknown):

@@ -12,7 +12,7 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Predicted
-from migrate.model.views import ControllerZnode, MigrationZnode, ZookeeperView
+from migrate.model.views import MigrationZnode, ZookeeperView
 from migrate.model.words import counted, plural
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates, moves
@@ -126,8 +126,7 @@ def _partitions(columns: PartitionColumns) -> set[tuple[str, int]]:
 
 
 def _copied(view: ZookeeperView) -> bool:
-    owned = isinstance(view.controller, ControllerZnode) and not view.controller.ephemeral
-    return owned and isinstance(view.migration, MigrationZnode) and view.migration.offset > 0
+    return view.kraft_owns and isinstance(view.migration, MigrationZnode) and view.migration.offset > 0
 
 
 def _why_waiting(world: World, view: ZookeeperView) -> str:

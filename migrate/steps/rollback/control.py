@@ -139,11 +139,11 @@ class HandBackControl(BaseStep):
             return (Action("?", "ZooKeeper", world.zookeeper.reason),)
         view, due, found = world.zookeeper, epoch_due(world), []
         low = epoch_low(world)
-        if _kraft_owns(view) or low:
+        if view.kraft_owns or low:
             word = f"raise from {view.controller_epoch} to {due}" if low else f"at least {due} already"
             found.append(Action("~" if low else "=", layout.CONTROLLER_EPOCH, word, znode=layout.CONTROLLER_EPOCH))
-        if isinstance(view.controller, ControllerZnode) and (_kraft_owns(view) or low):
-            owner = f"controller {view.controller.id}'s" if _kraft_owns(view) else "of a broker with too low an epoch"
+        if isinstance(view.controller, ControllerZnode) and (view.kraft_owns or low):
+            owner = f"controller {view.controller.id}'s" if view.kraft_owns else "of a broker with too low an epoch"
             found.append(Action("-", layout.CONTROLLER, f"delete: it is {owner}", znode=layout.CONTROLLER))
         if not isinstance(view.migration, NoZnode):
             found.append(Action("-", layout.MIGRATION, f"delete: {_said(view)}", znode=layout.MIGRATION))
@@ -163,7 +163,7 @@ class HandBackControl(BaseStep):
         """By the znodes themselves."""
         if isinstance(world.zookeeper, Unknown):
             return world.zookeeper
-        kraft, migration = _kraft_owns(world.zookeeper), not isinstance(world.zookeeper.migration, NoZnode)
+        kraft, migration = world.zookeeper.kraft_owns, not isinstance(world.zookeeper.migration, NoZnode)
         if not kraft and epoch_low(world):
             return HalfDone("/controller was deleted, /controller_epoch not raised")
         if not kraft and not migration:
@@ -175,11 +175,11 @@ class HandBackControl(BaseStep):
         view = world.zookeeper
         assert not isinstance(view, Unknown)
         owner, due, low = view.controller, epoch_due(world), epoch_low(world)
-        if _kraft_owns(view) or low:
+        if view.kraft_owns or low:
             effects.note(EPOCH_NOTE, str(due))
         if low:
             effects.set_znode(layout.CONTROLLER_EPOCH, str(due).encode(), view.controller_epoch_version)
-        if isinstance(owner, ControllerZnode) and (_kraft_owns(view) or low):  # a broker's: it claims again, higher
+        if isinstance(owner, ControllerZnode) and (view.kraft_owns or low):  # a broker's: it claims again, higher
             effects.delete_znode(layout.CONTROLLER, owner.version, _controllers(world))
         if isinstance(view.migration, MigrationZnode | NullZnode):
             effects.delete_znode(layout.MIGRATION, view.migration.version, _controllers(world))
@@ -204,11 +204,6 @@ def evidence(world: World) -> tuple[str, ...]:
         f"/controller belongs to broker {owner}, /controller_epoch is {view.controller_epoch}, /migration is gone",
         f"every broker that runs names broker {owner} in {back.ANSWERS} answers of {back.ANSWERS}",
     )
-
-
-def _kraft_owns(view: ZookeeperView) -> bool:
-    """Is /controller a KRaft controller's?  Before the copy it is a broker's, and not ours to delete."""
-    return isinstance(view.controller, ControllerZnode) and not view.controller.ephemeral
 
 
 def epoch_due(world: World) -> int:
@@ -254,7 +249,7 @@ def _mendable(world: World) -> Readiness:
     for part in (view.migration, view.controller, view.controller_epoch):
         if isinstance(part, Unknown):
             return part
-    if _kraft_owns(view) and (not isinstance(view.controller_epoch, int) or view.controller_epoch_version < 0):
+    if view.kraft_owns and (not isinstance(view.controller_epoch, int) or view.controller_epoch_version < 0):
         return Refused("/controller_epoch is missing: the controllers cannot have claimed /controller without it")
     if isinstance(view.controller, NoZnode):
         return NotYet("somebody to own /controller", "the brokers in ZooKeeper or migration mode", back.AFTER)

@@ -154,7 +154,7 @@ def unwritten(world: World) -> str | Unknown | None:
     view = world.zookeeper
     if not isinstance(view.migration, MigrationZnode) or view.migration.offset <= 0:
         return None  # nothing was ever copied: what ZooKeeper has is all that there is
-    if not isinstance(view.controller, ControllerZnode) or view.controller.ephemeral:
+    if not view.kraft_owns:
         return None
     logs = world.metadata_logs
     if isinstance(logs, Unknown):
