@@ -14,7 +14,7 @@ from migrate.model.plan import Plan
 from migrate.model.ports import Observer
 from migrate.model.stage import Stage
 from migrate.model.way_back import Weight
-from migrate.model.world import Need
+from migrate.model.world import Need, World
 from migrate.plan import directories, rollback
 from migrate.plan.build import build
 from migrate.plan.calendar import scheduled
@@ -22,6 +22,7 @@ from migrate.report.plan_html import plan_html
 from migrate.report.plan_json import plan_from_json, plan_to_json, stated_fingerprint
 from migrate.report.plan_text import plan_text
 from migrate.run.carry_out import folder_of
+from migrate.run.proven import by_journals
 from migrate.run.way_back_facts import WAY_BACK, way_back_facts
 
 PLANNED_ON: Final = frozenset(
@@ -58,7 +59,7 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
     """Observe, and plan; whether the way back is open now stands first among the plan's ways back."""
     if playbook.of_directories:
         return make_directory_plan(observer, playbook, created=created)
-    world = observer.observe(PLANNED_ON | WAY_BACK, {})
+    world = _seen(observer, PLANNED_ON | WAY_BACK)
     plan = scheduled(build(world, playbook, target=target, only=only, created=created), playbook)
     now = way_back(world, way_back_facts(world))
     row = {
@@ -68,6 +69,12 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
         "controller_gap": f"about {now.cost.gap_seconds:.0f} s" if now.cost.gap_seconds else "none",
     }
     return replace(plan, summary=replace(plan.summary, rollback=(row, *plan.summary.rollback)))
+
+
+def _seen(observer: Observer, needs: frozenset[Need]) -> World:
+    """A look, with what journals prove, so that a plan names the place as `status` does."""
+    world = observer.observe(needs, {})
+    return replace(world, facts=by_journals(world.inventory))
 
 
 def make_directory_plan(observer: Observer, playbook: Playbook, *, created: float, back: bool = False) -> Plan:
@@ -80,7 +87,7 @@ def make_rollback_plan(observer: Observer, playbook: Playbook, *, created: float
     """Observe, and plan the way back, or out of a stuck copy; raises NoWayBack, NothingToPlan, RestoreRefused."""
     if playbook.of_directories:
         return make_directory_plan(observer, playbook, created=created, back=True)
-    world = observer.observe(rollback.PLANNED_ON, {})
+    world = _seen(observer, rollback.PLANNED_ON)
     return scheduled(rollback.build(world, playbook, created=created, copy_again=copy_again), playbook)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from migrate.model.outcome import Unknown
@@ -23,6 +23,11 @@ class Detected:
     half: Stage | None
     how: str
 
+    @property
+    def words(self) -> str:
+        """The place in words, as every command names it: `hybrid, kraft-mode half done`."""
+        return self.stage.label if self.half is None else f"{self.stage.label}, {self.half.label} half done"
+
 
 def detect(world: World) -> Detected | Unknown:
     """The stage by the metadata's state and the brokers' registrations; by ZooKeeper where no controller answers."""
@@ -33,6 +38,12 @@ def detect(world: World) -> Detected | Unknown:
             f"neither ZooKeeper ({world.zookeeper.reason}) nor the metadata ({world.kraft.reason}) can be read"
         )
     return _by_zookeeper(world.zookeeper, world.kraft)
+
+
+def by_cluster(world: World) -> Detected | Unknown:
+    """The same by the cluster alone: what only journals prove is told to people, and no plan rests on it."""
+    proofs = (HYBRID_PROVEN, CLEANUP_PROVEN)
+    return detect(replace(world, facts={key: value for key, value in world.facts.items() if key not in proofs}))
 
 
 def _by_zookeeper(view: ZookeeperView, kraft: Unknown) -> Detected | Unknown:

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from migrate import __version__, checks
 from migrate.errors import NothingToPlan
-from migrate.model.detect import Detected, detect
+from migrate.model.detect import Detected, by_cluster, detect
 from migrate.model.findings import Severity
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import AlreadyDone, Unknown
@@ -82,9 +82,10 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
 
     Raises NothingToPlan where the cluster's stage is unknown, or where `only` asks for a stage that is not the next.
     """
-    here = detect(world)
+    here, told = by_cluster(world), detect(world)
     if isinstance(here, Unknown):
         raise _nowhere(world, here)
+    assert isinstance(told, Detected)  # what journals prove only adds to what is known
     _no_way_back_half_done(world)
     stages = [stage for stage in Stage if stage <= target and stage in (Stage.DISCOVER, *playbook.stages)]
     if only:
@@ -92,7 +93,7 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
         stages = [Stage.MIGRATION_MODE, Stage.COPY] if target is Stage.MIGRATION_MODE else [target]
         if target is Stage.FINALIZE and Stage.SOAK in playbook.stages:
             stages = [Stage.SOAK, Stage.FINALIZE]  # what an earlier plan soaked counts; nobody goes around it
-        _must_be_next(target, here, shlex.quote(playbook.path))
+        _must_be_next(target, told, shlex.quote(playbook.path))
     planned, before = [], Predicted()
     for stage in stages:
         for step in steps_of(stage, world, playbook):
@@ -112,7 +113,7 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
         inventory=world.inventory.path,
         steps=tuple(planned),
         findings=checks.run(world, target=_first_change(planned, target)),
-        summary=summarize(world, playbook, here),
+        summary=summarize(world, playbook, told),
     )
 
 

@@ -21,7 +21,7 @@ from migrate.model.outcome import Ready, Refused, Unknown
 from migrate.model.plan import Direction, Plan, PlannedStep
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Predicted, Step
-from migrate.model.views import ConfigFile, ControllerZnode, NoZnode, ZookeeperView
+from migrate.model.views import ConfigFile, NoZnode, ZookeeperView
 from migrate.model.world import Need, World
 from migrate.plan.build import RELEASE, planned_step
 from migrate.plan.summary import summarize
@@ -184,8 +184,7 @@ def build(world: World, playbook: Playbook, *, created: float, copy_again: bool 
     for step in steps:
         planned.append(planned_step(step, world, before))
         before = step.predict(world, before)
-    here = Detected(start.stage, None, f"{start.name}: {start.how}")
-    summary = summarize(world, playbook, here)
+    summary = summarize(world, playbook, _here(world, start))
     return Plan(
         cluster=world.inventory.name,
         cluster_id=facts.observed(world, ("cluster_id:",))["cluster_id:"],
@@ -237,8 +236,13 @@ def _refuse_finalized(world: World) -> None:
 
 def _kraft_leads(view: ZookeeperView) -> bool:
     """Is there anything of a takeover among the znodes?"""
-    owned = isinstance(view.controller, ControllerZnode) and not view.controller.ephemeral
-    return owned or not isinstance(view.migration, NoZnode)
+    return view.kraft_owns or not isinstance(view.migration, NoZnode)
+
+
+def _here(world: World, start: Start) -> Detected:
+    """The stage as every command names it; by files and processes where the metadata and ZooKeeper do not tell it."""
+    found, how = detect(world), f"{start.name}: {start.how}"
+    return Detected(start.stage, None, how) if isinstance(found, Unknown) else Detected(found.stage, found.half, how)
 
 
 def _how(world: World, modes: dict[int, str]) -> str:

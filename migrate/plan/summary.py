@@ -30,7 +30,7 @@ def summarize(world: World, playbook: Playbook, here: Detected) -> PlanSummary:
     """The summary of one observation."""
     rows = rows_of(world)
     return PlanSummary(
-        detected=f"{here.stage.label} ({here.how})",
+        detected=f"{here.words} ({here.how})",
         inventory=_inventory(world),
         disks=tuple(_disks(world)),
         availability=tuple(_availability(world, playbook)),

@@ -55,8 +55,7 @@ def what_is_found(plan: Plan, world: World) -> str:
     if isinstance(here, Unknown):
         return f"where the cluster stands cannot be told: {here.reason}"
     first = next((step.stage for step in plan.steps if step.stage > Stage.ASSESS), None)
-    half = f", {here.half.label} half done" if here.half is not None else ""
-    text = f"stage {here.stage.label}{half} ({here.how})"
+    text = f"stage {here.words} ({here.how})"
     if first is not None and not plan.back and here.stage >= first:
         raise PlanIsStale(
             f"the plan begins with stage {first.label}, the cluster stands at {text}, and it has no journal here",

@@ -1,0 +1,57 @@
+"""`status`, `plan` and `rollback plan` name the place where a cluster stands by one function, at every moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+
+from migrate.cli.planning import make_plan, make_rollback_plan
+from migrate.cli.status import as_text, describe
+from migrate.model.stage import Stage
+from migrate.model.world import Need, World
+from migrate.plan import rollback
+from migrate.run.proven import by_journals
+from tests.run.test_engine import plan_for
+from tests.run.test_rollback import ENTRIES, forward
+from tests.testing import worlds
+from tests.testing.simulated_back import TwoWay, two_way
+
+NAMED = {
+    "controllers up": "controllers",
+    "half of the first roll": "controllers, migration-mode half done",
+    "hybrid": "hybrid",
+    "half of the second roll": "hybrid, kraft-mode half done",
+    "all brokers KRaft": "kraft-mode",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WithRuns:
+    """A cluster whose runs are kept in a folder."""
+
+    cluster: TwoWay
+    runs: Path
+
+    def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:
+        """Look at the cluster."""
+        world = self.cluster.observe(needs, facts)
+        return replace(world, inventory=replace(world.inventory, runs=str(self.runs)))
+
+
+@pytest.mark.parametrize("entry", NAMED)
+def test_every_command_names_one_stage(entry: str, tmp_path: Path) -> None:
+    """Behind the proof of hybrid too: only the journal knows of it, so the plan names it and makes the proof anew."""
+    seen, cluster = WithRuns(two_way(), tmp_path), two_way()
+    forward(seen.cluster, tmp_path / plan_for(cluster).short, ENTRIES[entry])
+    world = seen.observe(rollback.PLANNED_ON | {Need.LEDGER}, {})
+    status = as_text(describe(replace(world, facts=by_journals(world.inventory))))
+    plan = make_plan(seen, worlds.playbook(), target=Stage.SOAK, only=False, created=1.0)
+    back = make_rollback_plan(seen, worlds.playbook(), created=1.0)
+    assert f"\nstage    {NAMED[entry]}\n" in status
+    assert plan.summary.detected.startswith(f"{NAMED[entry]} (")
+    assert back.summary.detected.startswith(f"{NAMED[entry]} (")
+    proven = any(step.id == "hybrid/hybrid" for step in plan.steps)
+    assert proven is (entry in ("controllers up", "half of the first roll", "hybrid")), "no plan rests on a journal"
