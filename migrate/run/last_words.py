@@ -14,6 +14,7 @@ from migrate.errors import MigrateError, NoProgress, PlanStopped
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.ports import Clock, ServiceControl
+from migrate.model.views import Stopped
 from migrate.run import dead_channels
 from migrate.run.journal import Journal
 
@@ -68,7 +69,7 @@ def last_words_told(
             _dead_channels_told(error, services, brokers)
         step, nodes = started(journal.events)
         if step and error.where == f"step {step}":
-            said = {int(node): _asked(services, node) for node in nodes}
+            said = {int(node): _asked(services, node) for node in _ended(services, nodes) or nodes}
             for node, lines in said.items():
                 journal.append(clock.now(), "note", {"key": f"last-words:{node}", "value": "\n".join(lines)})
             text = "\n".join(f"node {node} said: {line}" for node, lines in said.items() for line in lines)
@@ -83,6 +84,13 @@ def _dead_channels_told(error: NoProgress, services: ServiceControl, brokers: It
             found[int(node)] = dead_channels.dead(latest_life(services.last_words(node, LINES)))
     error.why = "\n         ".join(part for part in (error.why, *dead_channels.why(found)) if part)
     error.next_step = dead_channels.next_step(found) or error.next_step
+
+
+def _ended(services: ServiceControl, nodes: Sequence[NodeId]) -> list[NodeId]:
+    """Those whose process lives no more: of several started, they have something to say."""
+    if len(nodes) < 2:
+        return []
+    return [node for node in nodes if isinstance(services.state(node), Stopped)]
 
 
 def _asked(services: ServiceControl, node: NodeId) -> tuple[str, ...]:

@@ -9,7 +9,7 @@ from typing import ClassVar
 from migrate.checks import stuck
 from migrate.checks.phase import FLAG
 from migrate.model.ids import NodeId
-from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
@@ -171,7 +171,13 @@ class StartControllers(BaseStep):
                 effects.start(node.id)
 
     def verify(self, world: World) -> Outcome:
-        """The quorum waits for brokers."""
+        """The quorum waits for brokers; a controller whose process has ended is not waited for."""
+        ended = facts.ended_controllers(world)
+        if ended:
+            return Failed(
+                f"{facts.their_processes(ended)} ended after the start",
+                "its last lines say why: mend that, then give the same command again; it starts what does not run",
+            )
         found = gates.first(gates.quorum_healthy(world), _waiting(world))
         return gates.as_outcome(found, "quorum healthy; every controller registered with the flag; state PRE_MIGRATION")
 

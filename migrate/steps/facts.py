@@ -15,7 +15,7 @@ from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.step import Predicted
-from migrate.model.views import ConfigFile, ControllerZnode, NoFile, NoZnode, NullZnode
+from migrate.model.views import ConfigFile, ControllerZnode, NoFile, NoZnode, NullZnode, Stopped
 from migrate.model.world import World
 
 ABSENT: Final = "absent"
@@ -44,6 +44,22 @@ def config(world: World, node: int) -> ConfigFile | NoFile | Unknown:
     if isinstance(world.configs, Unknown):
         return world.configs
     return world.configs.get(NodeId(node), Unknown(f"the file of node {node} was not read"))
+
+
+def ended_controllers(world: World) -> list[int]:
+    """Controllers of which it is seen that no process of theirs lives; what cannot be seen is not among them."""
+    if isinstance(world.services, Unknown):
+        return []
+    states = ((node.id, world.services.get(node.id)) for node in world.inventory.controllers)
+    return [int(node) for node, state in states if isinstance(state, Stopped)]
+
+
+def their_processes(controllers: list[int]) -> str:
+    """`the process of controller 3002 has`, for a sentence."""
+    one = len(controllers) == 1
+    return (
+        f"the process of controller {controllers[0]} has" if one else f"the processes of controllers {controllers} have"
+    )
 
 
 def predicted_config(world: World, before: Predicted, node: int) -> bytes | None:

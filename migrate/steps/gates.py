@@ -28,6 +28,7 @@ from migrate.model.views import (
 )
 from migrate.model.words import plural, registered_as
 from migrate.model.world import World
+from migrate.steps import facts
 
 VOTER_LAG: Final = 10  # records: NoOps keep followers one or two behind at rest
 CAUGHT_UP_MS: Final = 2000  # a follower fetches at least twice a second
@@ -175,7 +176,7 @@ def quorum_healthy(world: World) -> Readiness:
     behind = _voters_behind(quorum)
     silent = _silent_controllers(world, world.live)
     if silent:
-        return NotYet(f"controllers {silent} to answer", "those controllers", after, progress=str(silent))
+        return _silent(world, silent)
     missing = {int(node.id) for node in world.inventory.controllers} - {int(voter.id) for voter in quorum.voters}
     if quorum.high_watermark <= 0 or behind or missing:
         return NotYet(
@@ -186,6 +187,17 @@ def quorum_healthy(world: World) -> Readiness:
             progress=str([voter.log_end_offset for voter in quorum.voters]),
         )
     return Ready()
+
+
+def _silent(world: World, silent: list[int]) -> NotYet:
+    """A process that has ended answers by nobody's waiting: whoever owns it must start it."""
+    ended = [node for node in facts.ended_controllers(world) if node in silent]
+    what, owner = f"controllers {silent} to answer", "those controllers"
+    after = "nothing: it comes by itself; look at the controllers' logs if it lasts"
+    if ended:
+        what, owner = f"{what} ({facts.their_processes(ended)} ended)", "whoever owns their services"
+        after = "look into its log, and start it with the file that lies there; the run goes on by itself"
+    return NotYet(what, owner, after, progress=str(silent))
 
 
 def _voters_behind(quorum: Quorum) -> list[int]:

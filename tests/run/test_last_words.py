@@ -9,6 +9,7 @@ import pytest
 
 from migrate.errors import NoProgress, PlanIsStale, PlanStopped, ProcessSpecUnreadable
 from migrate.model.ids import NodeId
+from migrate.model.views import Running, ServiceState, Stopped
 from migrate.run import journal as journals
 from migrate.run.journal import Journal
 from migrate.run.last_words import LINES, SHOWN, last_words_told, started, told
@@ -33,9 +34,14 @@ LOG = (OLD, START, "[x] INFO starting", FATAL, CAUSE, "\tat kafka.network.Accept
 class Services:
     """Logs by node; one that has none cannot be asked."""
 
-    def __init__(self, logs: dict[int, Sequence[str]]) -> None:
+    def __init__(self, logs: dict[int, Sequence[str]], ended: Sequence[int] = ()) -> None:
         self.logs = logs
+        self.ended = ended
         self.asked: list[int] = []
+
+    def state(self, node: NodeId) -> ServiceState:
+        """Running, but for those that have ended."""
+        return Stopped(1) if int(node) in self.ended else Running(1, 1.0, None)
 
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
         """The end of its log."""
@@ -94,6 +100,16 @@ def test_a_stop_behind_a_started_broker_has_its_own_lines(kind: type[PlanStopped
     assert services.asked == [1]
     notes = journals.notes(journals.read(tmp_path / "journal.jsonl").events)
     assert notes == {"last-words:1": f"{FATAL}\n{CAUSE}"}
+
+
+def test_of_several_started_those_that_ended_are_asked(tmp_path: Path) -> None:
+    """Whoever lives has nothing to say about it; where all live, all are asked."""
+    journal, services = begun(tmp_path, "controllers/start", 3000, 3001), Services({3000: (START,), 3001: LOG}, [3001])
+    error = stopped(journal, services, PlanStopped("x", where="step controllers/start"))
+    assert services.asked == [3001]
+    assert isinstance(error, PlanStopped)
+    assert "node 3001 said: " in error.why
+    assert "node 3000" not in error.why
 
 
 def test_a_log_that_cannot_be_read_hides_no_reason(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from migrate.model.ids import NodeId
-from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
+from migrate.model.outcome import AlreadyDone, Failed, NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import HalfDone, NotBegun, Predicted
 from migrate.model.views import MetaMissing, MetaProperties, MigrationZnode, NoFile, NoZnode, NullZnode, Stopped
@@ -234,6 +234,23 @@ def test_each_part_of_a_waiting_quorum_is_waited_for(bend: Bend, says: str) -> N
     """State NONE is no wait: such controllers cannot migrate."""
     assert answer(START.verify(bend(RUNNING))).startswith(says)
     assert isinstance(START.verify(RUNNING), Verified)
+
+
+@pytest.mark.parametrize(
+    ("down", "said"),
+    [
+        ((3001,), "the process of controller 3001 has ended after the start"),
+        ((3000, 3002), "the processes of controllers [3000, 3002] have ended after the start"),
+    ],
+)
+def test_a_controller_whose_process_has_ended_is_not_waited_for(down: tuple[int, ...], said: str) -> None:
+    """Whatever the quorum says without it; the same command starts it again."""
+    for bend in (worlds.with_live, worlds.with_kraft):
+        found = START.verify(stopped(*down)(bend(RUNNING)))
+        assert isinstance(found, Failed)
+        assert found.reason == said
+        assert "the same command again" in found.next_step
+    assert isinstance(START.verify(without("services")(RUNNING)), Verified), "it answers: nothing else is needed"
 
 
 def test_a_controller_that_does_not_register_is_told_with_the_cause_and_the_way_out() -> None:

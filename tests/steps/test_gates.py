@@ -101,6 +101,11 @@ def silent_controller(world: World) -> World:
     return worlds.with_live(world, controllers={**answers, NodeId(3001): Unknown("connection refused")})
 
 
+def ended_controller(world: World) -> World:
+    """And no process of it lives."""
+    return service(3001, Stopped(None))(silent_controller(world))
+
+
 def fewer_seen(world: World) -> World:
     """Broker 1 sees only two brokers."""
     found = live(world).metadata[NodeId(1)]
@@ -169,6 +174,7 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("quorum_healthy", caught_up(gates.CAUGHT_UP_MS + 1), "behind [3002], missing []"),
     ("quorum_healthy", caught_up(-1), "behind [3002], missing []"),
     ("quorum_healthy", silent_controller, "notyet: controllers [3001] to answer"),
+    ("quorum_healthy", ended_controller, "[3001] to answer (the process of controller 3001 has ended)"),
     ("quorum_healthy", lambda world: worlds.with_live(world, controllers={}), "controllers [3000, 3001, 3002] to an"),
     ("quorum_healthy", without("live"), "unknown: live hidden"),
     ("disks_healthy", broken_disk(1), "refused: broker 1 has log directories that are not healthy: /data/b1/d2 (input"),
