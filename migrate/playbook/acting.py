@@ -26,16 +26,19 @@ class Acting(Protocol):
         """Groups and keys."""
 
 
-def approval_policy(spec: Spec) -> ApprovalPolicy:
+def stage_approvals(spec: Spec) -> ApprovalPolicy:
+    """The approvals of a MigrationPlaybook: of each stage, and of the way back."""
+    asked = {str(section.name): section.approval for section in spec.stages}
+    return approval_policy({**asked, "rollback": spec.rollback.approval}, spec.approvals)
+
+
+def approval_policy(asked: Mapping[str, ApprovalSection | None], approvals: ApprovalsSection) -> ApprovalPolicy:
     """The approvals of a playbook as one value; rules by stage label, and `rollback`."""
-    rules = {section.name: section.approval.rule() for section in spec.stages if section.approval is not None}
-    if spec.rollback.approval is not None:
-        rules["rollback"] = spec.rollback.approval.rule()  # type: ignore[index] # no stage, but a rule
     return ApprovalPolicy(
-        rules={str(name): rule for name, rule in rules.items()},
-        keys=dict(spec.approvals.keys),
-        groups={name: tuple(members) for name, members in spec.approvals.groups.items()},
-        signed=spec.approvals.signed == "required",
+        rules={name: section.rule() for name, section in asked.items() if section is not None},
+        keys=dict(approvals.keys),
+        groups={name: tuple(members) for name, members in approvals.groups.items()},
+        signed=approvals.signed == "required",
     )
 
 

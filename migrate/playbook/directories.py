@@ -15,17 +15,19 @@ from pydantic import AfterValidator, Field
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
-from migrate.model.policies import ErrorBudget, HealthPolicy, Pace
+from migrate.model.policies import HealthPolicy, Pace
 from migrate.model.stage import DirectoryPolicy, Stage
-from migrate.playbook.acting import approval_faults, closed_faults, key_faults, window_faults
+from migrate.playbook.acting import approval_faults, approval_policy, closed_faults, key_faults, window_faults
 from migrate.playbook.approvals import ApprovalSection, ApprovalsSection
+from migrate.playbook.cluster import brokers_faults, error_budget, expected_faults, id_faults
 from migrate.playbook.document import Document
 from migrate.playbook.fields import Duration, FilePath, Metadata, Name, Section, Text
 from migrate.playbook.problems import Fault, Location, refuse
-from migrate.playbook.schema import Availability, Cluster, Health, Probes, Rollback, Rollout, budget_of
+from migrate.playbook.schema import Availability, Cluster, Health, Probes, Rollback, Rollout
 from migrate.playbook.windows import WindowSection
 
 LABEL: Final = Stage.DIRECTORIES.label
+BROKERS: Final = ("spec", "directories", "brokers")
 
 
 def _log_dir(path: str) -> str:
@@ -114,7 +116,7 @@ def directory_playbook(document: Document, parsed: DirectoryPlaybook, inventory:
         rollback_window=spec.rollback.window or "",
         approvals=directory_approvals(spec),
         health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
-        budget=_budget(spec, near),
+        budget=error_budget(spec.policy.probes, near),
         pace=Pace(spec.policy.rollout.node_estimate),
         accept_volatile=tuple(spec.directories.accept_volatile),
         new_directories=_wanted(spec.directories, inventory, near),
@@ -133,20 +135,7 @@ def _wanted(section: NewDirectories, inventory: Inventory, near: Path) -> dict[N
 
 def directory_approvals(spec: DirectorySpec) -> ApprovalPolicy:
     """The approvals of a DirectoryPlaybook: of its one stage, and of the way back."""
-    asked = {LABEL: spec.approval, "rollback": spec.rollback.approval}
-    return ApprovalPolicy(
-        rules={name: section.rule() for name, section in asked.items() if section is not None},
-        keys=dict(spec.approvals.keys),
-        groups={name: tuple(members) for name, members in spec.approvals.groups.items()},
-        signed=spec.approvals.signed == "required",
-    )
-
-
-def _budget(spec: DirectorySpec, near: Path) -> ErrorBudget | None:
-    probes = spec.policy.probes
-    if probes is None:
-        return None
-    return ErrorBudget(os.path.normpath(near / probes.history), *budget_of(probes.error_budget))
+    return approval_policy({LABEL: spec.approval, "rollback": spec.rollback.approval}, spec.approvals)
 
 
 # -- rules over several keys ---------------------------------------------------------------------------------------
@@ -161,9 +150,7 @@ def faults_of(spec: DirectorySpec) -> Iterator[Fault]:
             if os.path.normpath(path) in seen:
                 yield Fault((*at, index), f"the directory {path} stands twice")
             seen.add(os.path.normpath(path))
-    for text in section.brokers:
-        if not text.isascii() or not text.isdigit() or (text[0] == "0" and text != "0") or int(text[:11]) >= 2**31:
-            yield Fault(("spec", "directories", "brokers", text), f"{text!r} is no broker id")
+    yield from id_faults(BROKERS, section.brokers)
     yield from _acting_faults(spec)
     if not section.add and not any(section.brokers.values()):
         yield Fault(
@@ -183,17 +170,5 @@ def _acting_faults(spec: DirectorySpec) -> Iterator[Fault]:
 
 def faults_between(spec: DirectorySpec, inventory: Inventory) -> Iterator[Fault]:
     """Against the inventory: brokers that are there, the cluster that is expected."""
-    brokers = {int(node.id) for node in inventory.brokers}
-    has = f"{inventory.path} has {sorted(brokers)}"
-    for text in spec.directories.brokers:
-        if text.isascii() and text.isdigit() and int(text[:11]) not in brokers:
-            yield Fault(("spec", "directories", "brokers", text), f"broker {text} is not in the inventory", has)
-    expect = spec.cluster.expect
-    if expect.brokers is not None and set(expect.brokers) != brokers:
-        yield Fault(("spec", "cluster", "expect", "brokers"), f"expected are the brokers {sorted(expect.brokers)}", has)
-    if expect.cluster_id and inventory.expect_cluster_id and expect.cluster_id != inventory.expect_cluster_id:
-        yield Fault(
-            ("spec", "cluster", "expect", "cluster_id"),
-            f"expected is cluster {expect.cluster_id}",
-            f"{inventory.path} expects {inventory.expect_cluster_id}",
-        )
+    yield from brokers_faults(BROKERS, spec.directories.brokers, inventory)
+    yield from expected_faults(spec.cluster.expect, inventory)

@@ -12,9 +12,10 @@ from migrate.kafka.secret_files import read_secret
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AcceptedDifference, Inventory, Playbook
-from migrate.model.policies import ErrorBudget, HealthPolicy, Pace
+from migrate.model.policies import HealthPolicy, Pace
 from migrate.model.stage import DirectoryPolicy, Stage
-from migrate.playbook.acting import acting_faults, approval_policy
+from migrate.playbook.acting import acting_faults, stage_approvals
+from migrate.playbook.cluster import brokers_faults, error_budget, expected_faults, id_faults
 from migrate.playbook.directories import DirectoryPlaybook, directory_approvals, directory_playbook, faults_of
 from migrate.playbook.document import Document, Mapping, Scalar, position_of, read_document
 from migrate.playbook.fields import Section
@@ -22,7 +23,7 @@ from migrate.playbook.fleet import FleetDocument, load_fleet
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
 from migrate.playbook.overrides import override_faults, overrides_by_controller
 from migrate.playbook.problems import Fault, refuse, validate
-from migrate.playbook.schema import STAGE_KEYS, AcceptedDifferences, MigrationPlaybook, Spec, StageSection, budget_of
+from migrate.playbook.schema import STAGE_KEYS, AcceptedDifferences, MigrationPlaybook, Spec, StageSection
 
 __all__ = [
     "KINDS",
@@ -46,6 +47,7 @@ KINDS: Final[dict[str, type[Section]]] = {
     "Fleet": FleetDocument,
 }
 DIRECTORIES: Final = "DirectoryPlaybook"
+BROKERS: Final = ("spec", "policy", "directories", "brokers")
 DEFAULT_SOAK: Final = 7 * 86400.0
 DEFAULT_KEEP: Final = "14d"
 
@@ -67,7 +69,7 @@ def load_approvals(path: str | Path) -> ApprovalPolicy:
     document = read_document(Path(path))
     if _kind(document) == DIRECTORIES:
         return directory_approvals(validate(document, DirectoryPlaybook).spec)
-    return approval_policy(validate(document, MigrationPlaybook).spec)
+    return stage_approvals(validate(document, MigrationPlaybook).spec)
 
 
 def load_inventory(path: str | Path) -> Inventory:
@@ -186,19 +188,12 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
         windows={name: section.window(name) for name, section in spec.windows.items()},
         stage_windows={section.stage: section.window for section in spec.stages if section.window is not None},
         rollback_window=spec.rollback.window or "",
-        approvals=approval_policy(spec),
+        approvals=stage_approvals(spec),
         health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
-        budget=_budget(spec, near),
+        budget=error_budget(spec.policy.probes, near),
         pace=Pace(spec.policy.rollout.node_estimate, spec.policy.hybrid_max_age),
         controller_overrides=overrides_by_controller(spec.controllers),
     )
-
-
-def _budget(spec: Spec, near: Path) -> ErrorBudget | None:
-    probes = spec.policy.probes
-    if probes is None:
-        return None
-    return ErrorBudget(os.path.normpath(near / probes.history), *budget_of(probes.error_budget))
 
 
 def _faults(spec: Spec) -> Iterator[Fault]:
@@ -206,10 +201,7 @@ def _faults(spec: Spec) -> Iterator[Fault]:
         yield from _stage_faults(index, before, section)
     yield from acting_faults(spec)
     yield from override_faults(spec.controllers)
-    brokers = spec.policy.directories.brokers
-    for text in brokers:
-        if not text.isascii() or not text.isdigit() or (text[0] == "0" and text != "0") or int(text[:11]) >= 2**31:
-            yield Fault(("spec", "policy", "directories", "brokers", text), f"{text!r} is no broker id")
+    yield from id_faults(BROKERS, spec.policy.directories.brokers)
     for where, ids in (
         (("spec", "cluster", "expect", "brokers"), spec.cluster.expect.brokers),
         (("spec", "controllers", "ids"), spec.controllers.ids if spec.controllers else None),
@@ -245,32 +237,12 @@ def _faults_between(spec: Spec, inventory: Inventory) -> Iterator[Fault]:
             "a MigrationPlaybook takes a cluster away from it",
             f"write `zookeeper` into {inventory.path}, or use a DirectoryPlaybook",
         )
-    brokers = {int(node.id) for node in inventory.brokers}
+    yield from brokers_faults(BROKERS, spec.policy.directories.brokers, inventory)
+    yield from expected_faults(spec.cluster.expect, inventory)
     controllers = {int(node.id) for node in inventory.controllers}
-    has = f"{inventory.path} has"
-    for text in spec.policy.directories.brokers:
-        if int(text) not in brokers:
-            yield Fault(
-                ("spec", "policy", "directories", "brokers", text),
-                f"broker {text} is not in the inventory",
-                f"{has} {sorted(brokers)}",
-            )
-    expect = spec.cluster.expect
-    if expect.brokers is not None and set(expect.brokers) != brokers:
-        yield Fault(
-            ("spec", "cluster", "expect", "brokers"),
-            f"expected are the brokers {sorted(expect.brokers)}",
-            f"{has} {sorted(brokers)}",
-        )
-    if expect.cluster_id and inventory.expect_cluster_id and expect.cluster_id != inventory.expect_cluster_id:
-        yield Fault(
-            ("spec", "cluster", "expect", "cluster_id"),
-            f"expected is cluster {expect.cluster_id}",
-            f"{inventory.path} expects {inventory.expect_cluster_id}",
-        )
     if spec.controllers is not None and set(spec.controllers.ids) != controllers:
         yield Fault(
             ("spec", "controllers", "ids"),
             f"the controllers are {sorted(spec.controllers.ids)}",
-            f"{has} {sorted(controllers)}; ids are chosen once and never changed",
+            f"{inventory.path} has {sorted(controllers)}; ids are chosen once and never changed",
         )
