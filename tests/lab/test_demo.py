@@ -36,6 +36,7 @@ from migrate.protocol.messages import DESCRIBE_DELEGATION_TOKEN
 from tests.kraft.logs import rewritten
 from tests.lab.commands import SECONDS, environment, kraft_migrate
 from tests.lab.moving import a_slow_move
+from tests.lab.secrets_seen import Processes, holding
 from tests.testing.explorer.follow import Follower
 from tests.testing.explorer.record import record as record_trace
 
@@ -59,6 +60,13 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Any:
     yield folder
     if (folder / "lab.json").exists():
         kraft_migrate("lab", "down", "--dir", str(folder))
+
+
+@pytest.fixture(scope="module")
+def processes(directory: Path) -> Iterator[Processes]:
+    """Words and environments of every process, all the while."""
+    with Processes(directory) as watching:
+        yield watching
 
 
 @dataclass(frozen=True)
@@ -121,7 +129,7 @@ def alive(lab: Lab) -> list[str]:
 
 
 @pytest.fixture(scope="module")
-def on_the_way(directory: Path) -> OnTheWay:
+def on_the_way(directory: Path, processes: Processes) -> OnTheWay:
     """Ctrl-C after the first broker; killed with the second one stopped; killed again; refused without a topic id."""
     words = ("lab", "demo", "--dir", os.path.relpath(directory), "--until", "hybrid")  # as README's default: relative
     code = interrupted(words, "migration-mode/0: Verified")
@@ -485,13 +493,19 @@ def test_the_model_can_follow_what_the_cluster_did(finished: Finished) -> None:
     assert follower.followed == len(events) > 80
 
 
-def test_no_secret_stands_in_what_the_run_wrote(finished: Finished, parked: Parked) -> None:
-    """Plans, journals, reports, the load's files, process descriptions: none holds a password or token of the lab."""
+def secrets_of(finished: Finished, parked: Parked) -> frozenset[str]:
+    """Passwords and delegation tokens of the lab."""
     secrets = {path.read_text().strip() for path in (finished.directory / "secrets").iterdir()}
-    assert secrets
+    assert len(secrets) > 1
     for token in parked.tokens:
         hmac = bytes(token["hmac"])
         secrets |= {token["tokenId"], hmac.hex(), base64.b64encode(hmac).decode()}
+    return frozenset(secrets)
+
+
+def test_no_secret_stands_in_what_the_run_wrote(finished: Finished, parked: Parked) -> None:
+    """Plans, journals, reports, the load's files, process descriptions: none holds one, in whatever form."""
+    secrets = secrets_of(finished, parked)
     written = [
         path
         for name in ("runs", "load", "processes", "spark")
@@ -501,8 +515,18 @@ def test_no_secret_stands_in_what_the_run_wrote(finished: Finished, parked: Park
     assert any(path.name == "journal.jsonl" for path in written)
     ours = ("demo.json", "inventory.yaml", "seeded.json", "tokens.json")
     for path in [*written, *(finished.directory / name for name in ours)]:
-        raw = path.read_bytes()
-        assert not [secret for secret in secrets if secret.encode() in raw], path
+        assert not holding(path.read_bytes(), secrets), path
+
+
+def test_no_secret_stands_in_words_or_environment_of_any_process(
+    finished: Finished, parked: Parked, processes: Processes
+) -> None:
+    """Of Kafka, ZooKeeper, its tools, Spark, the load and our own commands, as anybody could read them in /proc."""
+    for word in (b"kafka.Kafka", b"ZooKeeperServerMain", b"kafka.tools.StorageTool", b"SparkSubmit", b"-m\0migrate"):
+        assert processes.of(word), word
+    secrets = secrets_of(finished, parked)
+    for process, words, around in processes.seen:
+        assert not holding(words + around, secrets), (process, words[:200])
 
 
 def test_backups_are_for_their_owner_alone(finished: Finished) -> None:
