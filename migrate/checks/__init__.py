@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from migrate.checks import (  # noqa: F401 - importing an area registers its checks
+    authorizers,
     availability,
     config,
     config_words,
@@ -27,6 +28,7 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     versions,
     zookeeper,
     zookeeper_access,
+    zookeeper_login,
 )
 from migrate.checks.phase import phase_of
 from migrate.checks.registry import CHECKS, NEVER, run_all

@@ -11,7 +11,7 @@ from typing import Final
 
 from migrate.checks.config import Configs, inter_broker_listener, protocols
 from migrate.checks.registry import ALWAYS, UNTIL_FINALIZED, Blind, Hit, Result, check
-from migrate.checks.security import EXTERNAL, JAAS, after_first_restart, controller_listener
+from migrate.checks.security import EXTERNAL, JAAS, after_first_restart, controller_listener, dynamic_logins
 from migrate.checks.sight import both, broker_configs, controller_configs, readable_zookeeper
 from migrate.checks.zookeeper_access import closed
 from migrate.model.findings import CodeDoc
@@ -125,6 +125,30 @@ def _known(
             yield Hit(about, f"listener {listener} knows no user {user}, as which {who} calls it")
         elif wanted != given:
             yield Hit(about, f"listener {listener} has another password for user {user} than {who} uses")
+
+
+@check(
+    CodeDoc(
+        "B-SEC-20",
+        "a login stands in a dynamic configuration alone",
+        "A KRaft broker never uses a dynamic sasl.jaas.config: after its second restart it has no login for that"
+        " listener, and it does not start.",
+        "kafka-configs set listener.name.X.MECHANISM.sasl.jaas.config, and the broker's file does not have it.",
+        "Write the value into the broker's file (the dynamic one may stay), and restart the broker before the second"
+        " roll.",
+        "seen on 3.9.2; DynamicBrokerConfig; W-SEC-09",
+    ),
+    sees=both(readable_zookeeper, broker_configs),
+    blocks_from=Stage.KRAFT_MODE,
+    when=UNTIL_FINALIZED,
+)
+def dynamic_login_has_a_file(seen: tuple[ZookeeperView, Configs], world: World) -> Result:
+    """Of each broker that the dynamic configuration is for."""
+    view, brokers = seen
+    for owner, name in dynamic_logins(view):
+        for node, file in brokers.items():
+            if owner in ("<default>", str(int(node))) and not file.values.get(name, "").strip():
+                yield Hit(f"broker {node}: {file.path}", f"{name} is set dynamically and missing in the file")
 
 
 @check(

@@ -1,4 +1,4 @@
-"""SEC: authorizers, super users, secrets and SASL: what opens the cluster, and what takes it down.
+"""SEC: super users, secrets and SASL: what opens the cluster, and what takes it down.
 
 Values of passwords are compared and parsed here, and never stand in a finding.
 """
@@ -6,7 +6,7 @@ Values of passwords are compared and parsed here, and never stand in a finding.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from migrate.checks.config import Configs, inter_broker_listener, protocols
@@ -15,6 +15,7 @@ from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import both, broker_configs, controller_configs, zookeeper
 from migrate.hosts.collect_disks import DIGEST, HIDDEN
 from migrate.model.findings import CodeDoc
+from migrate.model.ids import NodeId
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, ZookeeperView
@@ -86,56 +87,6 @@ def controller_principals(controller: ConfigFile, broker: ConfigFile) -> Iterato
 
 @check(
     CodeDoc(
-        "B-SEC-01",
-        "the brokers have an authorizer and a controller has none",
-        "From the copy on the controllers decide what brokers forward, and without an authorizer nobody checks "
-        "it: a principal without any right can create and delete topics and change configurations. No log says "
-        "so.",
-        "authorizer.class.name is missing in a controller's file.",
-        "Write authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer into every "
-        "controller's file.",
-        "seen on 3.9.2; ControllerApis.scala",
-    ),
-    sees=both(broker_configs, controller_configs),
-    blocks_from=Stage.CONTROLLERS,
-    when=ALWAYS,
-)
-def controllers_authorize(seen: tuple[Configs, Configs], world: World) -> Result:
-    """Iff any broker has one."""
-    brokers, controllers = seen
-    has = sorted(int(node) for node, file in brokers.items() if authorizer(file.values))
-    for node, file in controllers.items():
-        if has and not authorizer(file.values):
-            yield Hit(f"controller {node}: {file.path}", f"{AUTHORIZER} is missing, brokers {has} have one")
-
-
-@check(
-    CodeDoc(
-        "B-SEC-02",
-        "AclAuthorizer stands in a KRaft node's file",
-        "It keeps its ACLs in ZooKeeper: on a controller, new ACLs go nowhere else and it dies when ZooKeeper's "
-        "keys go; on a KRaft broker it dies at its start, or goes on deciding by ACLs that nobody updates.",
-        "The brokers' authorizer was copied into the file.",
-        "Write org.apache.kafka.metadata.authorizer.StandardAuthorizer in its place.",
-        "seen on 3.9.2; cp-ansible #1805",
-    ),
-    sees=both(broker_configs, controller_configs),
-    blocks_from=Stage.CONTROLLERS,
-    when=ALWAYS,
-)
-def no_acl_authorizer_in_kraft(seen: tuple[Configs, Configs], world: World) -> Result:
-    """Controllers, and brokers with process.roles."""
-    brokers, controllers = seen
-    for node, file in controllers.items():
-        if authorizer(file.values) in ACL_AUTHORIZERS:
-            yield Hit(f"controller {node}: {file.path}", f"{AUTHORIZER} is AclAuthorizer")
-    for node, file in brokers.items():
-        if mode_of(file.values) is Mode.KRAFT and authorizer(file.values) in ACL_AUTHORIZERS:
-            yield Hit(f"broker {node}: {file.path}", f"{AUTHORIZER} is AclAuthorizer in KRaft mode")
-
-
-@check(
-    CodeDoc(
         "B-SEC-03",
         "the controller listener uses GSSAPI, or SCRAM among controllers",
         "SCRAM credentials live in the metadata that has no leader yet: the controllers never elect one, and "
@@ -173,23 +124,35 @@ def controller_mechanism(configs: Configs, world: World) -> Result:
 def encoder_secret(seen: tuple[Configs, Configs], world: World) -> Result:
     """Equality by digest, so that no value can reach a message."""
     brokers, controllers = seen
-    digester = Digester()
-    secrets = {node: file.values.get(ENCODER_SECRET, "").strip() for node, file in brokers.items()}
-    known = {node: digester.digest(secret) for node, secret in secrets.items() if secret}
+    known = {node: secret for node, file in brokers.items() if (secret := _encoder_secret(file.values))}
+    yield from _one_secret(ENCODER_SECRET, known, (*brokers.items(), *controllers.items()), _encoder_secret)
+
+
+def _encoder_secret(values: Mapping[str, str]) -> str:
+    return values.get(ENCODER_SECRET, "").strip()
+
+
+def _one_secret(
+    name: str,
+    known: Mapping[NodeId, str],
+    files: Iterable[tuple[NodeId, ConfigFile]],
+    secret_of: Callable[[Mapping[str, str]], str],
+) -> Result:
+    """Every file has the secret of the first broker that has one."""
     if not known:
         return
     first, wanted = next(iter(known.items()))
-    for node, file in (*brokers.items(), *controllers.items()):
-        value = file.values.get(ENCODER_SECRET, "").strip()
-        about = f"node {node}: {file.path}"
-        if HIDDEN in (value, secrets[first]) or (value and _key_of(value) != _key_of(secrets[first])):
-            yield Blind(about, f"{ENCODER_SECRET} was collected without a key that the other nodes' files have, too")
-        elif value.startswith(EXTERNAL) or secrets[first].startswith(EXTERNAL):
-            yield Blind(about, f"{ENCODER_SECRET} is resolved by a configuration provider on the node")
+    digester = Digester()
+    for node, file in files:
+        value, about = secret_of(file.values), f"node {node}: {file.path}"
+        if HIDDEN in (value, wanted) or (value and _key_of(value) != _key_of(wanted)):
+            yield Blind(about, f"{name} was collected without a key that the other nodes' files have, too")
+        elif value.startswith(EXTERNAL) or wanted.startswith(EXTERNAL):
+            yield Blind(about, f"{name} is resolved by a configuration provider on the node")
         elif not value:
-            yield Hit(about, f"{ENCODER_SECRET} is missing, broker {first} has one")
-        elif digester.digest(value) != wanted:
-            yield Hit(about, f"{ENCODER_SECRET} is not that of broker {first}")
+            yield Hit(about, f"{name} is missing, broker {first} has one")
+        elif digester.digest(value) != digester.digest(wanted):
+            yield Hit(about, f"{name} is not that of broker {first}")
 
 
 def _key_of(value: str) -> str:
@@ -282,39 +245,52 @@ def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
     sees=zookeeper,
 )
 def dynamic_jaas(view: ZookeeperView, world: World) -> Result:
-    """Rows of kind broker-config; encoded ones that could not be read are named by the reader's blind spots."""
+    """Each of them, by the broker or <default> that it is for."""
+    for owner, name in dynamic_logins(view):
+        yield Hit(f"/config/brokers/{owner}", f"{name} is set dynamically")
+
+
+def dynamic_logins(view: ZookeeperView) -> Iterator[tuple[str, str]]:
+    """(broker or <default>, name) of kind broker-config; encoded ones that were not read stand among blind spots."""
     rows = view.entities
     for kind, key, name in zip(rows.kind, rows.key, rows.name, strict=True):
         if kind == "broker-config" and name.endswith(JAAS):
-            yield Hit(f"/config/brokers/{key}", f"{name} is set dynamically")
+            yield key, name
     for text in view.blind_spots:
         path, _, rest = text.partition(": ")
         name = rest.partition(" ")[0]
         if name.endswith(JAAS):
-            yield Hit(path, f"{name} is set dynamically")
+            yield path.rpartition("/")[2], name
 
 
 @check(
     CodeDoc(
         "B-SEC-10",
-        "there are delegation tokens and a controller has no key for them",
-        "The tokens are copied and cannot be published: 'Invalid key to HMAC computation'; no token can be made "
-        "any more.",
-        "delegation.token.secret.key is missing in a controller's file.",
-        "Copy the brokers' delegation.token.secret.key into every controller's file.",
-        "DelegationTokenPublisher; seen on 3.9.2",
+        "a node has not the brokers' key for delegation tokens",
+        "Without it the controllers copy the tokens and cannot publish them ('Invalid key to HMAC computation'), and"
+        " no token can be made any more. With another one each node computes another HMAC: tokens are refused.",
+        "delegation.token.secret.key is missing in a file, or was rotated on some nodes only.",
+        "Put one delegation.token.secret.key into every broker's and every controller's file.",
+        "DelegationTokenPublisher; DelegationTokenManager.createHmac; seen on 3.9.2",
     ),
-    sees=both(zookeeper, controller_configs),
+    sees=both(zookeeper, both(broker_configs, controller_configs)),
     blocks_from=Stage.CONTROLLERS,
 )
-def token_key(seen: tuple[ZookeeperView, Configs], world: World) -> Result:
-    """Iff ZooKeeper holds a token."""
-    view, controllers = seen
-    if "delegation-token" not in view.entities.kind:
-        return
-    for node, file in controllers.items():
-        if not any(file.values.get(key, "").strip() for key in TOKEN_SECRETS):
-            yield Hit(f"controller {node}: {file.path}", f"{TOKEN_SECRETS[0]} is missing, ZooKeeper has tokens")
+def token_key(seen: tuple[ZookeeperView, tuple[Configs, Configs]], world: World) -> Result:
+    """Iff a broker has a key, or ZooKeeper holds a token."""
+    view, (brokers, controllers) = seen
+    known = {node: key for node, file in brokers.items() if (key := _token_secret(file.values))}
+    tokens = "delegation-token" in view.entities.kind
+    if not known and tokens:
+        for node, file in controllers.items():
+            if not _token_secret(file.values):
+                yield Hit(f"controller {node}: {file.path}", f"{TOKEN_SECRETS[0]} is missing, ZooKeeper has tokens")
+    yield from _one_secret(TOKEN_SECRETS[0], known, (*brokers.items(), *controllers.items()), _token_secret)
+
+
+def _token_secret(values: Mapping[str, str]) -> str:
+    """The key for tokens, by its newer name or its older one (KafkaConfig: the newer wins)."""
+    return next((found for name in TOKEN_SECRETS if (found := values.get(name, "").strip())), "")
 
 
 @check(

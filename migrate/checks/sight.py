@@ -186,6 +186,15 @@ def broker_launches(world: World) -> Sight[dict[NodeId, Launch]]:
     )
 
 
+def controller_launches(world: World) -> Sight[dict[NodeId, Launch]]:
+    """How each controller's process was started, or will be, as far as that can be foreseen."""
+    return _by_node(
+        world.launches,
+        [node.id for node in world.inventory.controllers],
+        ("how controller {} is started", "how the controllers are started"),
+    )
+
+
 def controller_ports(world: World) -> Sight[dict[NodeId, tuple[Listening, ...]]]:
     """What listens on each controller's host."""
     return _by_node(

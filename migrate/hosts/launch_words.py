@@ -19,6 +19,8 @@ MAIN_CLASSES: Final = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKaf
 OVERRIDE: Final = "--override"
 JAAS_FILE: Final = "-Djava.security.auth.login.config="
 ZOOKEEPER: Final = "-Dzookeeper."
+SECTION: Final = "-Dzookeeper.sasl.clientconfig="  # ZKClientConfig.LOGIN_CONTEXT_NAME_KEY
+NO_SASL: Final = "-Dzookeeper.sasl.client=false"  # ZKClientConfig.ENABLE_CLIENT_SASL_KEY
 # variables of which images make server.properties: Bitnami KAFKA_CFG_x, Confluent and Apache KAFKA_x with the key's
 # dots as underscores; those of Kafka's own scripts (KAFKA_OPTS, KAFKA_HEAP_OPTS, ...) are none
 GENERATING: Final = re.compile(
@@ -48,7 +50,14 @@ def of_command_line(raw: bytes) -> Launch:
         zookeeper_properties=tuple(sorted(set(names))),
         jaas_file=jaas[-1] if jaas else None,  # java takes the last of equal properties
         main_class=None if at is None else words[at],
+        zookeeper_section=_section(before),
     )
+
+
+def _section(words: list[str]) -> str:
+    """The JAAS file's section that ZooKeeper's client takes; "" where it takes none."""
+    named = [word.removeprefix(SECTION) for word in words if word.startswith(SECTION)]
+    return "" if NO_SASL in words else named[-1] if named else "Client"
 
 
 def _config(words: list[str]) -> str | None:

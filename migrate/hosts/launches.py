@@ -11,6 +11,7 @@ from migrate.hosts import commands
 from migrate.hosts.executors import Executor
 from migrate.hosts.files import read_no_follow
 from migrate.hosts.launch_words import generating, of_command_line, of_unit
+from migrate.hosts.supervisor import Supervisor
 from migrate.hosts.systemd import SystemdServices
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch, UnitNotes
@@ -22,7 +23,7 @@ FAR: Final = Unknown("the environment of a process is not read through commands:
 
 
 def launches(executor: Executor, states: Mapping[NodeId, ServiceState]) -> dict[NodeId, Launch | Unknown]:
-    """Each node's launch; Unknown where it does not run, or may not be looked at."""
+    """Each node's launch; Unknown where it does not run and its start cannot be foreseen, or may not be looked at."""
     return {node: _launch(executor, node, state) for node, state in states.items()}
 
 
@@ -30,7 +31,7 @@ def _launch(executor: Executor, node: NodeId, state: ServiceState) -> Launch | U
     if isinstance(state, Unknown):
         return state
     if not isinstance(state, Running):
-        return Unknown(NOT_RUNNING)
+        return _planned(executor, node)
     try:
         found = of_command_line(_words(executor, node, state.pid))
         environment = FAR if node in executor.runners else _environment(state.pid)
@@ -39,6 +40,17 @@ def _launch(executor: Executor, node: NodeId, state: ServiceState) -> Launch | U
         return Unknown(f"{error.id} {error}")
     except OSError as error:
         return Unknown(f"the command line of process {state.pid} cannot be read: {error.strerror or error}")
+
+
+def _planned(executor: Executor, node: NodeId) -> Launch | Unknown:
+    """As the supervisor would start it; a unit's own words stand in scripts and environments that are not read."""
+    if not isinstance(executor.services, Supervisor):
+        return Unknown(NOT_RUNNING)
+    try:
+        argv = executor.services.spec(node).argv
+    except MigrateError as error:
+        return Unknown(f"{NOT_RUNNING}: {error.id} {error}")
+    return of_command_line(b"".join(word.encode() + b"\0" for word in argv))
 
 
 def _words(executor: Executor, node: NodeId, pid: int) -> bytes:

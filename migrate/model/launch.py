@@ -9,6 +9,7 @@ from typing import Final
 from migrate.model.outcome import Unknown
 
 NOT_LOOKED: Final = Unknown("the environment was not looked at")
+LOGIN_NOT_LOOKED: Final = Unknown("its login for ZooKeeper was not looked at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +22,26 @@ class UnitNotes:
 
 
 @dataclass(frozen=True, slots=True)
+class ZookeeperClient:
+    """As whom a process calls ZooKeeper by SASL: the user of its JAAS file's section.
+
+    `accepted`: ZooKeeper let that user in with the password that stands there, or did not; Unknown where nobody tried.
+    """
+
+    username: str
+    accepted: bool | Unknown
+
+
+@dataclass(frozen=True, slots=True)
+class NoZookeeperClient:
+    """The process has no SASL login for ZooKeeper, and why that is known."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
-    """A running node's command line and environment; no value of a secret is in it.
+    """A node's command line and environment, as it runs or would be started; no value of a secret is in it.
 
     `config` is the properties file in the command line, as it is spelled there; None where there is none.
     `environment` holds the names of variables that make configuration, never their values.
@@ -35,3 +54,5 @@ class Launch:
     main_class: str | None = None  # None: no class of Kafka's is in the command line
     environment: tuple[str, ...] | Unknown = NOT_LOOKED
     unit: UnitNotes | None = None  # None: no unit of systemd's
+    zookeeper_section: str = "Client"  # of the JAAS file, for ZooKeeper; "" where SASL is switched off
+    zookeeper_client: ZookeeperClient | NoZookeeperClient | Unknown = LOGIN_NOT_LOOKED  # controllers' alone

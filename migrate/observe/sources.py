@@ -45,6 +45,7 @@ from migrate.model.views import (
     whole_or_unknown,
 )
 from migrate.observe.metadata_logs import metadata_logs
+from migrate.observe.zookeeper_logins import with_zookeeper_clients
 from migrate.zookeeper.again import Rereader
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.login import access_of
@@ -221,8 +222,9 @@ class Sources:
             return Unknown(f"{error.id} {error}")
 
     def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
-        """How each running node's process was started."""
-        return launches(self._executor, states)
+        """How each node's process was started, or will be; controllers' with their login for ZooKeeper."""
+        found = launches(self._executor, states)
+        return found if not self.inventory.zookeeper else with_zookeeper_clients(found, self.inventory, self.files)
 
     def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:
         """What listens on each controller's host."""

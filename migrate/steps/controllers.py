@@ -112,7 +112,7 @@ class StartControllers(BaseStep):
     kind: ClassVar[str] = "start-controllers"
     stage_is: ClassVar[Stage] = Stage.CONTROLLERS
     title: ClassVar[str] = "start the controllers with the migration flag"
-    needs: ClassVar[frozenset[Need]] = LOOK | {Need.LIVE, Need.METADATA_LOGS, Need.PORTS}
+    needs: ClassVar[frozenset[Need]] = LOOK | {Need.LIVE, Need.METADATA_LOGS, Need.PORTS, Need.LAUNCHES}
     proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.LIVE, Need.KRAFT}
     undo: ClassVar[str] = "stop the controllers and delete /migration"
     proof: ClassVar[str] = (

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from migrate.model.difference import DiffReport
 from migrate.model.ids import DirectoryId, NodeId
-from migrate.model.launch import UnitNotes
+from migrate.model.launch import NoZookeeperClient, UnitNotes, ZookeeperClient
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import (
@@ -283,6 +283,14 @@ DIRECTORIES = (
     Case("W-DIR-25", KRAFT, "broker 1", then(directory(1, 0, mount="/d"), new_directory(1, mount="/d")), "new"),
 )
 CALLED_BACK_WRONGLY = then(CALLED_BACK, called_back(3000, "mistyped"))
+TOKEN_KEY = "delegation__token__secret__key"
+TOKENS_SIGNED = then(*(values(node, **{TOKEN_KEY: "hush"}) for node in (0, 1, 2, 3000, 3001, 3002)))
+DYNAMIC_LOGIN = "listener.name.client.plain.sasl.jaas.config"
+CLOSED = acls({"/config": (OPEN_READ, ZnodeAcl(31, "sasl", "kafka"))})
+SETS_ACL = then(*(values(node, zookeeper__set__acl="true") for node in (0, 1, 2)))
+NO_LOGIN = NoZookeeperClient("no -Djava.security.auth.login.config is among its words")
+STRANGE_LOGIN = ZookeeperClient("stranger", accepted=True)
+REFUSED_LOGIN = ZookeeperClient("kafka", accepted=False)
 SECURITY = (
     Case("B-SEC-01", PREPARED, "controller 3001", values(3001, authorizer__class__name=None)),
     Case(
@@ -315,6 +323,9 @@ SECURITY = (
         "/config/brokers/1",
         lambda w: with_entity(w, "broker-config", "1", "listener.name.client.plain.sasl.jaas.config", "hmac:0"),
     ),
+    Case("B-SEC-10", PREPARED, "node 3001", then(TOKENS_SIGNED, values(3001, **{TOKEN_KEY: "other"})), "differs"),
+    Case("B-SEC-10", PREPARED, "node 3001", then(TOKENS_SIGNED, values(3001, **{TOKEN_KEY: None})), "missing"),
+    Case("B-SEC-10", PREPARED, "node 2", then(TOKENS_SIGNED, values(2, **{TOKEN_KEY: "other"})), "brokers"),
     Case(
         "B-SEC-10",
         PREPARED,
@@ -347,6 +358,14 @@ SECURITY = (
     Case("B-SEC-17", PREPARED, "controller 3000", then(SECURED, login(1, "broker", "mistyped")), "broker's password"),
     Case("B-SEC-17", PREPARED, "controller 3001", then(SECURED, login(2, "stranger", "x")), "unknown broker"),
     Case("B-SEC-17", PREPARED, "broker 2", CALLED_BACK_WRONGLY, "controller's password"),
+    Case("B-SEC-19", PREPARED, "controller 3001", values(3001, authorizer__class__name="org.Other"), "another"),
+    Case("B-SEC-19", PREPARED, "controller 3000", values(1, authorizer__class__name=None), "one side alone"),
+    Case("B-SEC-20", HYBRID, "broker 1", entity("broker-config", "1", DYNAMIC_LOGIN, "hmac:0")),
+    Case("B-SEC-20", HYBRID, "broker 2", entity("broker-config", "<default>", DYNAMIC_LOGIN, "hmac:0"), "default"),
+    Case("B-SEC-21", ZK, "controller 3000", then(CLOSED, launched(3000, zookeeper_client=NO_LOGIN)), "none"),
+    Case("B-SEC-21", ZK, "controller 3001", then(SETS_ACL, launched(3001, zookeeper_client=NO_LOGIN)), "dies"),
+    Case("B-SEC-21", ZK, "controller 3001", then(CLOSED, launched(3001, zookeeper_client=STRANGE_LOGIN)), "stranger"),
+    Case("B-SEC-21", ZK, "controller 3002", then(CLOSED, launched(3002, zookeeper_client=REFUSED_LOGIN)), "refused"),
     Case("W-SEC-18", ZK, "ZooKeeper's ACLs", acls({"/config": (OPEN_READ, ZnodeAcl(31, "sasl", "kafka"))})),
 )
 NETWORK = (

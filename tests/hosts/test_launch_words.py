@@ -143,3 +143,16 @@ def test_a_units_files_and_drop_ins_are_read() -> None:
 def test_what_systemd_did_not_say_is_unknown() -> None:
     """An old systemd, or a stand-in."""
     assert isinstance(of_unit({}).reload_needed, Unknown)
+
+
+@pytest.mark.parametrize(
+    ("words", "section"),
+    [
+        ((), "Client"),
+        (("-Dzookeeper.sasl.clientconfig=Z1", "-Dzookeeper.sasl.clientconfig=Z2"), "Z2"),
+        (("-Dzookeeper.sasl.client=false", "-Dzookeeper.sasl.clientconfig=Z"), ""),
+    ],
+)
+def test_the_jaas_section_of_zookeeper_s_client_is_read(words: tuple[str, ...], section: str) -> None:
+    """Java takes the last of equal properties; SASL may be switched off."""
+    assert of_command_line(line("java", *words, "kafka.Kafka", FILE)).zookeeper_section == section

@@ -13,7 +13,7 @@ from dataclasses import replace
 from migrate.hosts.properties import parse
 from migrate.model.ids import MIGRATING, DirectoryId, NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, Playbook
-from migrate.model.launch import Launch, UnitNotes
+from migrate.model.launch import Launch, UnitNotes, ZookeeperClient
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.stage import MIGRATION, DirectoryPolicy, Stage, ZkMigrationState
@@ -261,9 +261,14 @@ def _services(stage: Stage, configs: Mapping[NodeId, ConfigFile | NoFile | Unkno
 
 # -- bending -----------------------------------------------------------------------------------------------------
 def _launches(known: Inventory) -> dict[NodeId, Launch | Unknown]:
-    """Each broker as a unit without anything odd."""
+    """Each node as a unit without anything odd; controllers come to ZooKeeper as the brokers do."""
     unit = UnitNotes((), (), reload_needed=False)
-    return {node.id: Launch(node.config, main_class="kafka.Kafka", environment=(), unit=unit) for node in known.brokers}
+    started = {
+        node.id: Launch(node.config, main_class="kafka.Kafka", environment=(), unit=unit) for node in known.nodes
+    }
+    login = ZookeeperClient("kafka", accepted=True)
+    later = {node.id: replace(started[node.id], zookeeper_client=login) for node in known.controllers}
+    return {**started, **later}
 
 
 def zk(world: World) -> ZookeeperView:
