@@ -15,6 +15,7 @@ from migrate import checks, errors
 from migrate.checks import stuck
 from migrate.checks.key_page import key_page
 from migrate.checks.registry import CHECKS, NEVER
+from migrate.checks.rights_page import rights_page
 from migrate.errors import MigrateError, Retryable, UnknownCode
 from migrate.model.findings import CodeDoc
 from migrate.model.stage import Stage
@@ -94,6 +95,7 @@ def pages() -> dict[str, str]:
         "configuration.md": key_page(COMMAND),
         "errors.md": _errors(),
         "findings.md": _findings(),
+        "rights.md": rights_page(COMMAND),
         "stuck.md": _stuck(),
     }
     return {name: "\n".join(lines) + "\n" for name, lines in parts.items()}

@@ -35,6 +35,7 @@ class Health(StrEnum):
     GOOD = "ok"
     LATER = "later"  # not there yet, and comes by itself when it is needed
     MISSING = "missing"
+    TOO_MUCH = "too much"  # a right that no command needs
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class Item:
 @click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="An inventory to check as well.")
 @click.option("--hosts", is_flag=True, help="Try every command that a run needs on the hosts of --inventory.")
 @click.option("--sudoers", is_flag=True, help="Print the lines that sudo needs on the hosts of --inventory, and end.")
+@click.option("--rights", is_flag=True, help="What the identities of --inventory may do: missing, and too much.")
 @rate_option
 @click.option("--dir", "directory", type=click.Path(path_type=pathlib.Path), default=DEFAULT_DIRECTORY, hidden=True)
 @output_option
@@ -60,6 +62,7 @@ def doctor(
     inventory: pathlib.Path | None,
     hosts: bool,
     sudoers: bool,
+    rights: bool,
     directory: pathlib.Path,
     output: str,
 ) -> int:
@@ -71,6 +74,8 @@ def doctor(
         items += [_told("inventory", lambda: _inventory(inventory)), _told("zookeeper rate", lambda: _rate(inventory))]
     if hosts:
         items += _host_items(inventory)
+    if rights:
+        items += _right_items(inventory)
     missing = [item for item in items if item.health is Health.MISSING]
     if output == "json":
         answer = {"schema": 1, "ready": not missing, "items": [asdict(item) for item in items]}
@@ -87,7 +92,7 @@ def doctor(
 
 def _target(path: pathlib.Path | None) -> Inventory:
     if path is None:
-        raise UsageWrong("--hosts and --sudoers need --inventory FILE")
+        raise UsageWrong("--hosts, --sudoers and --rights need --inventory FILE")
     return load_target(None, path)[0]
 
 
@@ -108,6 +113,21 @@ def _host_items(path: pathlib.Path | None) -> Iterator[Item]:
             yield Item(f"node {node}", Health.GOOD, f"{host}: {len(tried)} commands are allowed")
         for what, to_do in bad:
             yield Item(f"node {node}", Health.MISSING, f"{host}: {what}", to_do)
+
+
+def _right_items(path: pathlib.Path | None) -> Iterator[Item]:
+    """ZooKeeper's and Kafka's answers; what is too much is told, and makes nothing fail."""
+    from migrate.cli.doctor_rights import Stand, rights_of
+    from migrate.zookeeper.lock import LOCK_PATH
+
+    healths = {
+        Stand.GOOD: Health.GOOD,
+        Stand.LATER: Health.LATER,
+        Stand.TOO_MUCH: Health.TOO_MUCH,
+        Stand.MISSING: Health.MISSING,
+    }
+    for said in rights_of(_target(path), LOCK_PATH):
+        yield Item(said.name, healths[said.stand], said.found, said.to_do)
 
 
 def _lines(items: list[Item]) -> Iterator[str]:

@@ -206,6 +206,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (
             ("doctor", "Java, Kafka's jars, memory, disk"),
             ("doctor --inventory inventory.yaml --hosts", "each command that a run needs, tried on each host"),
+            ("doctor --inventory inventory.yaml --rights", "what our identities lack, and what they may beyond need"),
             ("doctor --inventory inventory.yaml --sudoers", "the lines that sudo needs there"),
         ),
         (("~/.cache/kraft-migrate/", "Kafka's jars, fetched once and checked"),),

@@ -32,6 +32,7 @@ from migrate.kafka.codes import Code
 from migrate.kafka.sasl import authenticate
 from migrate.kafka.tls import handshake, last_word, tls_context, tls_error
 from migrate.model.inventory import Access
+from migrate.model.rights import REQUESTS
 from migrate.protocol.fields import Values
 from migrate.protocol.messages import API_VERSIONS, Api, decode_response, encode_request
 
@@ -141,8 +142,11 @@ class Connection:
         """
         if code == Code.NONE:
             return
-        kind = AccessRefused if code in _NO_RIGHT else KafkaRefused
-        raise kind(f"{api.name} was answered with {codes.name(code)}", where=self.address, why=message or "")
+        if code in _NO_RIGHT:
+            needed = f"it needs {REQUESTS[api.name]}" if api.name in REQUESTS else ""
+            text = f"{api.name} was answered with {codes.name(code)}"
+            raise AccessRefused(f"{text}: {needed}" if needed else text, where=self.address, why=message or "")
+        raise KafkaRefused(f"{api.name} was answered with {codes.name(code)}", where=self.address, why=message or "")
 
     # -- bytes ---------------------------------------------------------------------------------------------------
     def _ask_versions(self) -> Values:

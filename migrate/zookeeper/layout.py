@@ -62,6 +62,8 @@ CONTROLLERS_WRITE: Final = (
     TOKENS,
 )
 ACL_ROOTS: Final = (LITERAL_ACLS, PREFIXED_ACLS)
+# where everything is looked for: what may not be read here may hold anything
+PLACES: Final = (*SINGLE_ZNODES, *FLAT_DIRECTORIES, *NAME_DIRECTORIES, *ACL_ROOTS, USER_CONFIGS)
 # every ZooKeeper-mode cluster has them (`KafkaZkClient.createTopLevelPaths`)
 CORE: Final = (CLUSTER_ID, BROKER_IDS, TOPICS)
 DEFAULT_ENTITY: Final = "<default>"

@@ -141,6 +141,11 @@ def _prepare(client: ZookeeperClient, path: str, fence_path: str) -> None:
             client.kazoo.ensure_path_async(fence_path).get(timeout=3 * client.session_timeout)
         except kazoo_errors.NoNodeError as error:
             raise ZookeeperDenied("the lock's parent cannot be made", where=path) from error
+        except kazoo_errors.NoAuthError as error:
+            raise ZookeeperDenied(
+                "this identity may not make the lock's parent: it needs CREATE on the last znode above that exists",
+                where=path,
+            ) from error
 
 
 def _try(client: ZookeeperClient, path: str, fence_path: str, holder: LockHolder) -> Fence | None:
@@ -153,7 +158,9 @@ def _try(client: ZookeeperClient, path: str, fence_path: str, holder: LockHolder
     if isinstance(results[0], kazoo_errors.NodeExistsError):
         return None
     if isinstance(results[0], kazoo_errors.NoAuthError):
-        raise ZookeeperDenied("this identity may not create the lock", where=path)
+        raise ZookeeperDenied("this identity may not create the lock: it needs CREATE on its parent", where=path)
+    if len(results) == 2 and isinstance(results[1], kazoo_errors.NoAuthError):
+        raise ZookeeperDenied("this identity may not count the lock: it needs WRITE on it", where=fence_path)
     failures = [result for result in results if isinstance(result, Exception)]
     if failures or len(results) != 2:
         raise ZnodeChanged(

@@ -13,6 +13,7 @@ from migrate.errors import MalformedZnode, NotKafkasTree, ZookeeperDenied
 from migrate.model.columns import EntityColumns, PartitionColumns
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.rights import SENSITIVE
 from migrate.model.secrets import Digester
 from migrate.model.views import (
     ControllerZnode,
@@ -105,8 +106,7 @@ def view_of(
     for path in layout.CORE:
         if path not in found.denied and path not in found.znodes and path not in found.names:
             raise NotKafkasTree(f"{path} does not exist", where=connect)
-    if layout.CLUSTER_ID in found.denied:
-        raise ZookeeperDenied("the cluster's id may not be read", where=layout.CLUSTER_ID)
+    _require_read(found)
     decoder = None if secrets is None else PasswordDecoder(secrets.secret, secrets.old)
     known = entities.Secrets(digester, decoder)
     brokers = _brokers(found)
@@ -141,6 +141,24 @@ def view_of(
         controller_epoch_version=znodes[layout.CONTROLLER_EPOCH].version if layout.CONTROLLER_EPOCH in znodes else -1,
         state_epoch=_state_epoch(found),
     )
+
+
+def _require_read(found: Collected) -> None:
+    """A place that may not be read is not empty: only users, brokers' configurations and tokens are blind spots.
+
+    A single object (one topic) is a blind spot, too: the others can be told without it.
+
+    Raises:
+        ZookeeperDenied: READ is missing on any other place.
+    """
+    closed = sorted(found.denied.intersection(layout.PLACES).difference(SENSITIVE))
+    if closed:
+        more = f" and {len(closed) - 1} more" if len(closed) > 1 else ""
+        raise ZookeeperDenied(
+            f"this identity may not read it{more}: it needs READ",
+            where=closed[0],
+            why="what is not read would count as not there",
+        )
 
 
 def _state_epoch(found: Collected) -> int:

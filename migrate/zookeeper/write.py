@@ -75,7 +75,7 @@ class ZookeeperWriter:
         results = self.client.commit(transaction, path)
         if self.fence is not None and isinstance(results[0], kazoo_errors.BadVersionError | kazoo_errors.NoNodeError):
             raise LockLost("another run has taken the lock: ZooKeeper refused the write", where=path)
-        check_results(results, len(transaction.operations), path)
+        check_results(results, len(transaction.operations), path, transaction.operations[-1])
 
     def _read_back(self, path: str) -> Znode | Absent:
         return self.client.data([path])[0]
@@ -88,8 +88,14 @@ def _checked(version: int) -> int:
     return version
 
 
-def check_results(results: Sequence[Any], expected: int, path: str) -> None:
-    """Look at each result of a transaction: all of them must be successes."""
+def right_for(operation: object) -> str:
+    """The right that one operation of a transaction asks for (PrepRequestProcessor): of the znode, or of its parent."""
+    kinds = {"Create": "CREATE on its parent", "Delete": "DELETE on its parent", "SetData": "WRITE on it"}
+    return kinds.get(type(operation).__name__, "a right on it")
+
+
+def check_results(results: Sequence[Any], expected: int, path: str, operation: object = None) -> None:
+    """Look at each result of a transaction: all of them must be successes; `operation` is the one that changes."""
     reasons = {
         kazoo_errors.BadVersionError: "it has another version",
         kazoo_errors.NodeExistsError: "it exists already",
@@ -101,7 +107,9 @@ def check_results(results: Sequence[Any], expected: int, path: str) -> None:
         if type(failure) in reasons:
             raise ZnodeChanged(f"the change was refused: {reasons[type(failure)]}", where=path)
         if isinstance(failure, kazoo_errors.NoAuthError):
-            raise ZookeeperDenied("this identity may not change the znode", where=path)
+            raise ZookeeperDenied(
+                f"this identity may not change the znode: it needs {right_for(operation)}", where=path
+            )
     if failures or len(results) != expected:
         names = ", ".join(type(failure).__name__ for failure in failures) or f"{len(results)} results of {expected}"
         raise WorldError(f"the transaction failed ({names})", where=path)

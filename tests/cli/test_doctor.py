@@ -10,6 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from migrate.cli.doctor import LAB_MEMORY_MB, Health, doctor, memory
+from migrate.errors import UsageWrong
 from tests.cli.commands import inventory_in
 
 
@@ -95,3 +96,14 @@ def test_an_inventory_is_checked_and_its_rate_told(tmp_path: Path) -> None:
     code, found = ask("--inventory", str(limited))
     assert code == 1
     assert "zookeeper_rate" in found["inventory"]["found"]
+
+
+def test_rights_are_asked_of_an_inventory_and_each_part_answers_by_itself(tmp_path: Path) -> None:
+    """A cluster that is not there: ZooKeeper and brokers are missing, controllers may come later."""
+    wrong = CliRunner().invoke(doctor, ["--rights"])
+    assert isinstance(wrong.exception, UsageWrong)
+    code, found = ask("--rights", "--inventory", str(inventory_in(tmp_path)))
+    assert code == 1
+    assert found["zookeeper rights"]["health"] == found["broker rights"]["health"] == "missing"
+    assert found["controller rights"]["health"] == "later"
+    assert "E-KAFKA-01" in found["broker rights"]["found"]

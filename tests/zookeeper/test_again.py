@@ -61,7 +61,7 @@ CHANGES: dict[str, Callable[[ZookeeperClient], object]] = {
     "a partition's state": deep,
     "a topic is marked": lambda writer: create(writer, "/admin/delete_topics/gone", b""),
     "a znode goes": lambda writer: writer.kazoo.delete("/controller"),
-    "an ACL": lambda writer: writer.kazoo.set_acls("/config/topics", [make_digest_acl("a", "b", all=True)]),
+    "an ACL": lambda writer: writer.kazoo.set_acls("/config/users", [make_digest_acl("a", "b", all=True)]),
     "a broker's session": lambda writer: create(writer, "/brokers/ids/77", b"{}", ephemeral=True),
     "data written back as it was": lambda writer: writer.kazoo.set("/migration", writer.kazoo.get("/migration")[0]),
 }

@@ -1,0 +1,153 @@
+"""`doctor --rights`: what the inventory's identities may do, against what the commands need: missing, and too much."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum, auto
+from functools import partial
+from typing import Final
+
+from migrate.errors import MigrateError
+from migrate.kafka.connection import Connection
+from migrate.kafka.rights import cluster_rights, controller_rights, topic_rights
+from migrate.model import rights
+from migrate.model.inventory import Access, Inventory
+from migrate.model.rights import CLUSTER, TOPICS, Side
+from migrate.zookeeper import rights as of_zookeeper
+from migrate.zookeeper.client import connect
+from migrate.zookeeper.login import access_of
+
+NAMED: Final = 4  # paths in one line
+PAGE: Final = "docs/rights.md"
+
+
+class Stand(Enum):
+    """How one part stands."""
+
+    GOOD = auto()
+    LATER = auto()  # needed for some commands alone, or not to be seen yet
+    TOO_MUCH = auto()
+    MISSING = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One line of the answer."""
+
+    name: str
+    stand: Stand
+    found: str
+    to_do: str = ""
+
+
+def rights_of(inventory: Inventory, lock_path: str) -> Iterator[Said]:
+    """ZooKeeper, brokers, controllers; each by itself.  Nothing is changed by asking."""
+    if inventory.zookeeper:
+        yield from _guarded("zookeeper rights", Stand.MISSING, partial(_zookeeper, inventory, lock_path))
+    who = _who(inventory.broker_access)
+    for broker in inventory.brokers[:1]:
+        yield from _guarded("broker rights", Stand.MISSING, partial(_broker, inventory, broker.address, who))
+    yield from _controllers(inventory)
+
+
+def _guarded(name: str, stand: Stand, look: Callable[[], Iterator[Said]]) -> list[Said]:
+    try:
+        return list(look())
+    except MigrateError as error:
+        return [Said(name, stand, f"{error.id} {error}" + (f" ({error.why})" if error.why else ""), error.next_step)]
+
+
+def _who(access: Access) -> str:
+    return f"User:{access.username}" if access.username else "User:ANONYMOUS, or the name of a certificate"
+
+
+# -- ZooKeeper ----------------------------------------------------------------------------------------------------
+def _zookeeper(inventory: Inventory, lock_path: str) -> Iterator[Said]:
+    login = inventory.zookeeper_login
+    name = "zookeeper rights"
+    with connect(inventory.zookeeper, access=access_of(login)) as client:
+        found = of_zookeeper.look(client, login.username, lock_path)
+    by_certificate = login.keystore is not None
+    lacks = [lack for lack in found.lacks if not by_certificate or lack.operation == "READ"]
+    for stops in of_zookeeper.For:
+        some = [lack for lack in lacks if lack.stops is stops]
+        if some:
+            told = "; ".join(f"{lack.operation} on {lack.path}" for lack in some[:NAMED])
+            more = f" and {len(some) - NAMED} more" if len(some) > NAMED else ""
+            later = stops is of_zookeeper.For.ROLLBACK
+            yield Said(
+                name,
+                Stand.LATER if later else Stand.MISSING,
+                f"{found.identity} lacks {told}{more}: needed by {stops.value}",
+                "have the brokers' identity at hand for that night" if later else f"grant it, or give another: {PAGE}",
+            )
+    if by_certificate:
+        yield Said(name, Stand.LATER, "what may be written by a certificate's identity is not told by its name")
+    elif found.beyond:
+        yield _beyond(name, found)
+    elif not lacks:
+        yield Said(name, Stand.GOOD, f"{found.identity} has what is needed, and no more")
+
+
+def _beyond(name: str, found: of_zookeeper.ZookeeperRights) -> Said:
+    told = "; ".join(f"{bits} on {path}" for path, bits in list(found.beyond.items())[:NAMED])
+    if found.everybody:
+        advice = "zookeeper.set.acl=true on the brokers and zookeeper-security-migration.sh close the tree"
+        return Said(name, Stand.TOO_MUCH, f"everybody may change Kafka's znodes: {told}", advice)
+    advice = "only a rollback, and a lock inside the chroot, need the brokers' identity"
+    return Said(name, Stand.TOO_MUCH, f"{found.identity} may change Kafka's znodes: {told}", advice)
+
+
+# -- Kafka ---------------------------------------------------------------------------------------------------------
+def _broker(inventory: Inventory, address: str, who: str) -> Iterator[Said]:
+    with Connection(address, inventory.broker_access) as connection:
+        have, topics = cluster_rights(connection), topic_rights(connection)
+    name = "broker rights"
+    yield from _judged(name, f"{who} on Cluster", have, Side.BROKERS, CLUSTER)
+    beyond = rights.too_much(topics.allowed, Side.BROKERS, TOPICS)
+    if not topics.described:
+        yield Said(name, Stand.MISSING, f"{who} may describe no topic", f"grant DESCRIBE on Topic:*: {PAGE}")
+    elif beyond:
+        told = ", ".join(f"{operation} on {topics.allowed[operation]}" for operation in beyond)
+        yield Said(name, Stand.TOO_MUCH, f"{who} on {topics.described} topics: {told}", "no command needs these")
+    else:
+        yield Said(name, Stand.GOOD, f"{who} may describe {topics.described} topics, and no more")
+
+
+def _judged(name: str, who: str, have: frozenset[str], side: Side, resource: str) -> Iterator[Said]:
+    lacks = sorted(rights.needed(side, resource) - have)
+    beyond = rights.too_much(have, side, resource)
+    if lacks:
+        yield Said(name, Stand.MISSING, f"{who}: lacks {', '.join(lacks)}", f"grant it: {PAGE}")
+    if beyond:
+        yield Said(name, Stand.TOO_MUCH, f"{who}: {', '.join(beyond)}", "no command needs these: a super user has all")
+    if not lacks and not beyond:
+        yield Said(name, Stand.GOOD, f"{who}: {', '.join(sorted(have))}, and no more")
+
+
+def _controllers(inventory: Inventory) -> Iterator[Said]:
+    """The first that answers; before the stage `controllers` none does."""
+    name, who = "controller rights", _who(inventory.controller_access)
+    said: list[Said] = []
+    for node in inventory.controllers:
+        said = _guarded(name, Stand.LATER, partial(_controller, inventory, node.address, who))
+        if said and not said[0].found.startswith("E-KAFKA-01"):
+            yield from said
+            return
+    yield from said[:1]
+
+
+def _controller(inventory: Inventory, address: str, who: str) -> Iterator[Said]:
+    name = "controller rights"
+    with Connection(address, inventory.controller_access) as connection:
+        found = controller_rights(connection)
+    if not found.describes:
+        yield Said(name, Stand.MISSING, f"{who} on Cluster: lacks DESCRIBE", f"grant it: {PAGE}")
+    if found.operations is not None:
+        yield from _judged(name, f"{who} on Cluster", found.operations, Side.CONTROLLERS, CLUSTER)
+    elif found.describes:
+        told = f"{who} has no ALTER on Cluster: elections after a rescue are not possible; CLUSTER_ACTION is not told"
+        yield Said(
+            name, Stand.LATER, told, "a controller tells them to who may ALTER alone; status says what it cannot read"
+        )

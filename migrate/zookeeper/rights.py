@@ -1,0 +1,109 @@
+"""What ZooKeeper lets our identity do: by reading, and from the ACLs of the znodes that matter; nothing is written."""
+
+from __future__ import annotations
+
+import posixpath
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from migrate.model.rights import SENSITIVE
+from migrate.zookeeper import layout
+from migrate.zookeeper.client import ZookeeperClient
+from migrate.zookeeper.znode import Absent
+
+READ, WRITE, CREATE, DELETE, ADMIN = 1, 2, 4, 8, 16
+NAMES: Final = {READ: "READ", WRITE: "WRITE", CREATE: "CREATE", DELETE: "DELETE", ADMIN: "ADMIN"}
+OF_KAFKA: Final = (layout.TOPICS, layout.CONFIG, layout.TOPIC_CONFIGS, layout.BROKER_IDS, *SENSITIVE)
+CHANGES: Final = WRITE | CREATE | DELETE | ADMIN
+Acls = Sequence[tuple[int, str, str]]
+
+
+class For(StrEnum):
+    """What a missing right stops."""
+
+    LOOKING = "every command that looks"
+    ACTING = "the run's lock: apply, rollback apply, directories assign and rescue"
+    ROLLBACK = "rollback apply"
+
+
+@dataclass(frozen=True, slots=True)
+class Lack:
+    """A right that our identity does not have."""
+
+    operation: str
+    path: str
+    stops: For
+
+
+@dataclass(frozen=True, slots=True)
+class ZookeeperRights:
+    """What our identity lacks, and what it may do beyond need: path -> operations; `everybody` may do them, too."""
+
+    identity: str
+    lacks: tuple[Lack, ...]
+    beyond: dict[str, str]
+    everybody: bool
+
+
+def look(client: ZookeeperClient, username: str, lock_path: str) -> ZookeeperRights:
+    """Hold our identity against the table; `username` is its SASL name, "" for none.  A certificate's is not known."""
+    mine = frozenset({("world", "anyone")} | ({("sasl", username)} if username else set()))
+    lacks = [*_unread(client), *_unwritten(client, mine, lock_path)]
+    acls = _acls(client, OF_KAFKA)
+    found = {path: _bits(acl or (), mine) for path, acl in acls.items()}
+    open_to_all = {path: _bits(acl or (), {("world", "anyone")}) for path, acl in acls.items()}
+    beyond = {path: _told(bits & CHANGES) for path, bits in found.items() if bits & CHANGES}
+    everybody = bool(beyond) and all(open_to_all[path] & CHANGES for path in beyond)
+    return ZookeeperRights(f"sasl:{username}" if username else "nobody", tuple(lacks), beyond, everybody)
+
+
+def _unread(client: ZookeeperClient) -> Iterator[Lack]:
+    """By reading: what is denied counts, what is missing does not."""
+    paths = layout.PLACES
+    for path, data, names in zip(paths, client.data(paths), client.children(paths), strict=True):
+        if Absent.DENIED in (data, names):
+            yield Lack("READ", path, For.LOOKING)
+            continue
+        if path in SENSITIVE and names and not isinstance(names, Absent):
+            below = f"{path}/{names[0]}"  # children have ACLs of their own
+            if client.data([below])[0] is Absent.DENIED:
+                yield Lack("READ", f"{path}/*", For.LOOKING)
+
+
+def _unwritten(client: ZookeeperClient, mine: frozenset[tuple[str, str]], lock_path: str) -> Iterator[Lack]:
+    parent = posixpath.dirname(lock_path) or "/"
+    while parent != "/" and client.data([parent])[0] is Absent.MISSING:
+        parent = posixpath.dirname(parent)
+    fence = f"{lock_path}-fence"
+    wanted = ((parent, CREATE | (0 if parent == "/" else DELETE), For.ACTING), (fence, WRITE, For.ACTING))
+    back = (("/", DELETE, For.ROLLBACK), (layout.CONTROLLER_EPOCH, WRITE, For.ROLLBACK))
+    known = _acls(client, (parent, fence, "/", layout.CONTROLLER_EPOCH))
+    for path, bits, stops in (*wanted, *back):
+        if path not in known:
+            continue
+        if known[path] is None:
+            if path not in layout.PLACES:  # those were read already, and told
+                yield Lack("READ", path, stops)
+        elif missing := bits & ~_bits(known[path] or (), mine):
+            yield Lack(_told(missing), path, stops)
+
+
+def _acls(client: ZookeeperClient, paths: Sequence[str]) -> dict[str, Acls | None]:
+    """Of those that exist; None where the ACL may not be seen."""
+    answers = zip(paths, client.acls(paths), strict=True)
+    return {
+        path: None if isinstance(answer, Absent) else answer for path, answer in answers if answer is not Absent.MISSING
+    }
+
+
+def _bits(acl: Acls, who: Iterable[tuple[str, str]]) -> int:
+    granted = 0
+    for bits, scheme, identity in acl:
+        granted |= bits if (scheme, identity) in set(who) else 0
+    return granted
+
+
+def _told(bits: int) -> str:
+    return ", ".join(name for bit, name in NAMES.items() if bits & bit)
