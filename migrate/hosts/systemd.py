@@ -106,7 +106,7 @@ class SystemdServices:
     def __init__(self, services: Mapping[NodeId, Service], clock: Waits) -> None:
         self._services = services
         self._clock = clock
-        self._started_with: dict[tuple[NodeId, int, float], str | None] = {}
+        self._started_with: dict[tuple[NodeId, int, float], str] = {}
 
     # -- looking -----------------------------------------------------------------------------------------------------
     def state(self, node: NodeId) -> ServiceState:
@@ -141,11 +141,10 @@ class SystemdServices:
         try:
             now, up = self._now(service), self._uptime(service)  # in this order the start seems earlier, never later
             began = now - (up - unit.started)
-            if known not in self._started_with:
-                self._started_with[known] = self._file_before(service, began)
-            if self._started_with[known] is None:
-                return Running(unit.pid, began, self._started_with.pop(known))
-            return Running(unit.pid, began, self._started_with[known])
+            proven = self._started_with.get(known) or self._file_before(service, began)
+            if proven is not None:
+                self._started_with[known] = proven
+            return Running(unit.pid, began, proven)
         except (OSError, ValueError) as error:
             return Unknown(f"{service.unit} on {service.runner.host}: {error}")
 
