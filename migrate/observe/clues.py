@@ -36,13 +36,14 @@ def gather(wanted: Wanted, services: ServiceControl, choose: Callable[[Sequence[
         return Clues()
     with ThreadPoolExecutor(THREADS, thread_name_prefix="clue") as pool:
         answers = {address: pool.submit(answer_at, address) for address in wanted.addresses}
-        logs = {node: _log(services, node, choose) for node in wanted.logs}
+        logs = {node: end_of_log(services, node, choose) for node in wanted.logs}
         return Clues({address: future.result() for address, future in answers.items()}, logs)
 
 
-def _log(
+def end_of_log(
     services: ServiceControl, node: NodeId, choose: Callable[[Sequence[str]], tuple[str, ...]]
 ) -> tuple[str, ...] | Unknown:
+    """The lines that `choose` picks of the end of a node's log; Unknown where it cannot be read."""
     try:
         return choose(services.last_words(node, LINES))
     except (MigrateError, OSError) as error:

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from migrate.errors import MigrateError
 from migrate.java import jmx
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.ports import ServiceControl
 from migrate.model.waiting import Report
-
-LINES = 2000  # of the end of a log
+from migrate.observe.clues import end_of_log
 
 
 def queued(inventory: Inventory, node: NodeId) -> int | Unknown:
@@ -32,13 +30,6 @@ def reports(
     choose: Callable[[Sequence[str]], tuple[str, ...]],
 ) -> dict[NodeId, Report]:
     """A report for each broker in `later`, which holds what a second look still missed.  Never raises for the world."""
-    return {node: Report(queued(inventory, node), left, _log(services, node, choose)) for node, left in later.items()}
-
-
-def _log(
-    services: ServiceControl, node: NodeId, choose: Callable[[Sequence[str]], tuple[str, ...]]
-) -> tuple[str, ...] | Unknown:
-    try:
-        return choose(services.last_words(node, LINES))
-    except (MigrateError, OSError) as error:
-        return Unknown(str(error))
+    return {
+        node: Report(queued(inventory, node), left, end_of_log(services, node, choose)) for node, left in later.items()
+    }
