@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.config import Configs
@@ -118,11 +118,17 @@ def in_kraft(name: str) -> str:
     if name.endswith(JAAS):
         return "lost: the file's value is used (W-SEC-09)"
     base = LISTENER_CONFIG.fullmatch(name)
-    if name in LISTENERS:
-        return "refused: KRaft alters no listeners"
-    if base is not None and base[1] in LISTENERS:
+    if (name if base is None else base[1]) in LISTENERS:
         return "refused: KRaft alters no listeners"
     return ""
+
+
+def _dynamic(view: ZookeeperView) -> Iterator[tuple[str, str, str]]:
+    """Broker (or `<default>`), key and value of each dynamic configuration of brokers."""
+    rows = view.entities
+    for kind, key, name, value in zip(rows.kind, rows.key, rows.name, rows.value, strict=True):
+        if kind == "broker-config":
+            yield key, name, value
 
 
 @check(
@@ -138,9 +144,8 @@ def in_kraft(name: str) -> str:
 )
 def dynamic_over_file(view: ZookeeperView, world: World) -> Result:
     """Rows of kind broker-config that KRaft keeps, with the file's value beside them."""
-    rows = view.entities
-    for kind, key, name, value in zip(rows.kind, rows.key, rows.name, rows.value, strict=True):
-        if kind == "broker-config" and not in_kraft(name):
+    for key, name, value in _dynamic(view):
+        if not in_kraft(name):
             shown = f"{name}={redacted(name, value)}"
             yield Hit(f"/config/brokers/{key}", f"{shown} {_over(world, key, name)}", "in KRaft: goes on as it is")
 
@@ -175,7 +180,6 @@ def _over(world: World, broker: str, name: str) -> str:
 )
 def dynamic_listeners(view: ZookeeperView, world: World) -> Result:
     """Rows of kind broker-config; W-SEC-09 is about the JAAS texts among them."""
-    rows = view.entities
-    for kind, key, name, value in zip(rows.kind, rows.key, rows.name, rows.value, strict=True):
-        if kind == "broker-config" and in_kraft(name).startswith("refused"):
+    for key, name, value in _dynamic(view):
+        if in_kraft(name).startswith("refused"):
             yield Hit(f"/config/brokers/{key}", f"{name}={value}", f"in KRaft: {in_kraft(name)}")
