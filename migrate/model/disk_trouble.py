@@ -151,8 +151,8 @@ def _named_by_metadata(world: World, broker: int, directory: Directory) -> set[s
     here, found = _current(directory), world.kraft.partitions
     return {
         found.directories[index][found.replicas[index].index(broker)]
-        for index, key in enumerate(zip(found.topic, found.partition, strict=True))
-        if key in here and broker in found.replicas[index] and found.directories[index]
+        for index in found.rows_of(broker)
+        if (found.topic[index], found.partition[index]) in here and found.directories[index]
     } - RESERVED
 
 
