@@ -43,7 +43,7 @@ from migrate.run.staleness import own_step
 from migrate.run.takeover import LOOK as PLACE
 from migrate.run.takeover import found_by, gone_back
 from migrate.run.way_back_facts import readiness_noted
-from migrate.zookeeper.lock import LOCK_PATH, ZookeeperLock, acquire
+from migrate.zookeeper.lock import LOCK_PATH, Fence, ZookeeperLock, acquire
 from migrate.zookeeper.unlock import look
 from migrate.zookeeper.write import ZookeeperWriter
 from migrate.zookeeper.znode import Absent
@@ -98,11 +98,8 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     RunLocked or LockHeld where somebody else acts, and what the engine raises.
     """
     steps = [own_step(planned) for planned in plan.steps]
-    _confirmed(plan, options)
-    _same_tool(plan)
-    _same_playbook(plan, sources)
     folder = folder_of(sources.inventory, plan)
-    _approvals_sound(plan, sources, folder)
+    _may_be_carried_out(plan, sources, options, folder)
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
     alone = plan.of_directories  # no ZooKeeper to lock in, and no way back to it
     clock, request = SystemClock(), ParkRequest()
@@ -117,25 +114,10 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         elif RELEASED not in journals.concluded(journal.events):
             znode = _zookeeper_lock(sources, options.owner, plan.fingerprint, clock)
             lock, fence = lock.joined(znode), znode.fence
-        if len(journal.events) == 1:
-            journal.append(clock.now(), "note", {"key": "found", "value": found_by(plan, observer)})
-        else:
-            gone_back(plan, journals.concluded(journal.events), observer.observe(PLACE, {}))
+        _place_looked_at(plan, journal, observer, clock)
         if any((step.needs | step.proof_needs) & SLOW for step in steps):
             sources.start_spark()
-        crash = CrashPoints()
-        assigner = options.wrap_assigner(ActiveController(sources.inventory))
-        most = MOST if isinstance(sources.playbook, Unknown) else sources.playbook.assignments_per_request
-        driver = Driver(observer, assigner, clock, lock.still_ours, crash.reach, most, _noted(journal, clock))
-        hands = Hands(
-            sources.files,
-            sources.services,
-            lambda: ZookeeperWriter(sources.zookeeper_client(), fence),
-            driver.drive,
-            options.listen,
-        )
-        journal.between = sources.files.between = crash.reach
-        effects = JournaledEffects(hands, journal, lock, clock, folder.path, crash)
+        effects = _effects(observer, options, folder, journal, lock, fence, clock)
         gate = RunGate(plan, sources.playbook, folder.path, journal, clock, observer, options.listen, request)
         engine = Engine(
             plan, Machinery(observer, effects, journal, lock, clock, _patience(sources), options.listen, gate)
@@ -156,6 +138,47 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             journal.close()
         _give_back(lock)
     return folder
+
+
+def _may_be_carried_out(plan: Plan, sources: Sources, options: Options, folder: RunFolder) -> None:
+    """Raise for what the plan itself, its confirmation, its playbook or its approvals forbid; nothing is looked at."""
+    _confirmed(plan, options)
+    _same_tool(plan)
+    _same_playbook(plan, sources)
+    _approvals_sound(plan, sources, folder)
+
+
+def _place_looked_at(plan: Plan, journal: Journal, observer: ClusterObserver, clock: SystemClock) -> None:
+    """A first session notes where the cluster stands; a later one goes on only if nobody rolled it back since."""
+    if len(journal.events) == 1:
+        journal.append(clock.now(), "note", {"key": "found", "value": found_by(plan, observer)})
+    else:
+        gone_back(plan, journals.concluded(journal.events), observer.observe(PLACE, {}))
+
+
+def _effects(
+    observer: ClusterObserver,
+    options: Options,
+    folder: RunFolder,
+    journal: Journal,
+    lock: RunLock,
+    fence: Fence | None,
+    clock: SystemClock,
+) -> JournaledEffects:
+    """The run's hands: each effect is journalled, under the lock, between two crash points."""
+    sources, crash = observer.sources, CrashPoints()
+    assigner = options.wrap_assigner(ActiveController(sources.inventory))
+    most = MOST if isinstance(sources.playbook, Unknown) else sources.playbook.assignments_per_request
+    driver = Driver(observer, assigner, clock, lock.still_ours, crash.reach, most, _noted(journal, clock))
+    hands = Hands(
+        sources.files,
+        sources.services,
+        lambda: ZookeeperWriter(sources.zookeeper_client(), fence),
+        driver.drive,
+        options.listen,
+    )
+    journal.between = sources.files.between = crash.reach
+    return JournaledEffects(hands, journal, lock, clock, folder.path, crash)
 
 
 def _patience(sources: Sources) -> Callable[[Stage], float]:
