@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any, Final
 
 import numpy as np
@@ -119,17 +120,20 @@ def requests_by_kernel(
     directory_codes, directory_ids = _coded(columns.directory)
     topic_codes, topic_ids = _coded(columns.topic)
     owners, widths = np.full(len(directory_ids), -1, np.int32), np.zeros(len(topic_ids), np.int32)
-    odd = kernels.surveyed(columns.broker, directory_codes, topic_codes, columns.partition, owners, widths)
+    sizes = np.zeros(len(directory_ids), np.int64)
+    odd = kernels.surveyed(columns.broker, directory_codes, topic_codes, columns.partition, owners, widths, sizes)
     topic_shift = max(int(widths.max()) - 1, 0).bit_length()
     directory_shift = topic_shift + (len(topic_ids) - 1).bit_length()
     if odd or _any_reserved(directory_ids) or directory_shift + len(directory_ids).bit_length() > BITS:
         return None
-    places = int(widths.sum(dtype=np.int64))
-    if places > 8 * len(columns) + (1 << 20):
+    width = int(widths.sum(dtype=np.int64))
+    if width > 8 * len(columns) + (1 << 20):
         return None  # partitions far apart: no cluster's, and a table of them would be huge
     by_directory = np.lexsort((_texts(directory_ids), owners))
     by_topic = np.argsort(_texts(topic_ids))
-    keys = np.empty(len(columns), np.uint64)
+    keys, ends = np.empty(len(columns), np.uint64), np.cumsum(sizes[by_directory])
+    places = np.empty(len(sizes), np.int64)
+    places[by_directory] = ends - sizes[by_directory]
     kernels.numbered(
         directory_codes,
         topic_codes,
@@ -138,12 +142,14 @@ def requests_by_kernel(
         _ranks(by_topic),
         topic_shift,
         directory_shift,
+        places,
         keys,
     )
-    keys.sort()
+    for start, end in pairwise([0, *ends.tolist()]):
+        keys[start:end].sort()
     owners, bases = owners[by_directory], np.concatenate(([0], np.cumsum(widths[by_topic], dtype=np.int64)))[:-1]
     starts = np.empty(len(directory_ids) + len(columns) // most + 2, np.int64)
-    seen, sums = np.full(places, -1, np.int32), np.zeros(3, np.int64)
+    seen, sums = np.full(width, -1, np.int32), np.zeros(3, np.int64)
     count = kernels.cut(keys, topic_shift, directory_shift, owners, bases, most, seen, starts, sums)
     if count < 0:
         return None

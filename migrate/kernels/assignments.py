@@ -70,9 +70,11 @@ def coded(ids: Array, table: Array, codes: Array, unique: Array) -> int:
     return count
 
 
-@kernel(LONG, INTS, INTS, INTS, INTS, OUT_INTS, OUT_INTS, reference=REFERENCE)
-def surveyed(brokers: Array, directories: Array, topics: Array, partitions: Array, owners: Array, widths: Array) -> int:
-    """The broker of each directory, and each topic's highest partition + 1; 0.
+@kernel(LONG, INTS, INTS, INTS, INTS, OUT_INTS, OUT_INTS, OUT_LONGS, reference=REFERENCE)
+def surveyed(
+    brokers: Array, directories: Array, topics: Array, partitions: Array, owners: Array, widths: Array, sizes: Array
+) -> int:
+    """The broker and the size of each directory, and each topic's highest partition + 1; 0.
 
     NOT_PLAIN for a directory of two brokers and for a negative number.
     """
@@ -84,12 +86,13 @@ def surveyed(brokers: Array, directories: Array, topics: Array, partitions: Arra
             owners[directory] = broker
         elif owners[directory] != broker:
             return NOT_PLAIN
+        sizes[directory] += 1
         if partition >= widths[topic]:
             widths[topic] = partition + 1
     return 0
 
 
-@kernel(NONE, INTS, INTS, INTS, LONGS, LONGS, LONG, LONG, OUT_KEYS, reference=REFERENCE)
+@kernel(NONE, INTS, INTS, INTS, LONGS, LONGS, LONG, LONG, OUT_LONGS, OUT_KEYS, reference=REFERENCE)
 def numbered(
     directories: Array,
     topics: Array,
@@ -98,15 +101,21 @@ def numbered(
     topic_ranks: Array,
     topic_shift: int,
     directory_shift: int,
+    places: Array,
     keys: Array,
 ) -> None:
-    """Each replica's number."""
+    """Each replica's number, at its directory's next place: what is left to be sorted fits into the processor's cache.
+
+    `places` says where each directory's numbers begin; it is used up.
+    """
     for row in range(len(directories)):
-        keys[row] = np.uint64(
-            (directory_ranks[directories[row]] << directory_shift)
+        directory = directories[row]
+        keys[places[directory]] = np.uint64(
+            (directory_ranks[directory] << directory_shift)
             | (topic_ranks[topics[row]] << topic_shift)
             | np.int64(partitions[row])
         )
+        places[directory] += 1
 
 
 @kernel(LONG, OUT_KEYS, LONG, LONG, INTS, LONGS, LONG, OUT_INTS, OUT_LONGS, OUT_LONGS, reference=REFERENCE)
