@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from migrate import __version__, checks
@@ -94,13 +94,13 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
         if target is Stage.FINALIZE and Stage.SOAK in playbook.stages:
             stages = [Stage.SOAK, Stage.FINALIZE]  # what an earlier plan soaked counts; nobody goes around it
         _must_be_next(target, told, shlex.quote(playbook.path))
-    planned, before = [], Predicted()
-    for stage in stages:
-        for step in steps_of(stage, world, playbook):
-            if stage > Stage.ASSESS and (stage <= here.stage or _done(step, world, here)):
-                continue
-            planned.append(planned_step(step, world, before))
-            before = step.predict(world, before)
+    due = (
+        step
+        for stage in stages
+        for step in steps_of(stage, world, playbook)
+        if stage <= Stage.ASSESS or not (stage <= here.stage or _done(step, world, here))
+    )
+    planned = planned_steps(due, world)
     return Plan(
         cluster=world.inventory.name,
         cluster_id=facts.observed(world, ("cluster_id:",))["cluster_id:"],
@@ -111,7 +111,7 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
         playbook=playbook.path,
         playbook_sha256=playbook.sha256,
         inventory=world.inventory.path,
-        steps=tuple(planned),
+        steps=planned,
         findings=checks.run(world, target=_first_change(planned, target)),
         summary=summarize(world, playbook, told),
     )
@@ -153,9 +153,18 @@ def _done(step: Step, world: World, here: Detected) -> bool:
     return step.proof_needs != frozenset() and isinstance(step.progress(world), AlreadyDone)
 
 
-def _first_change(planned: list[PlannedStep], target: Stage) -> Stage:
+def _first_change(planned: Sequence[PlannedStep], target: Stage) -> Stage:
     """Findings are shown for the first stage that changes something."""
     return next((step.stage for step in planned if step.stage >= Stage.PREPARE), target)
+
+
+def planned_steps(steps: Iterable[Step], world: World) -> tuple[PlannedStep, ...]:
+    """The steps in their order, each planned on the world that those before it will leave."""
+    planned, before = [], Predicted()
+    for step in steps:
+        planned.append(planned_step(step, world, before))
+        before = step.predict(world, before)
+    return tuple(planned)
 
 
 def planned_step(step: Step, world: World, before: Predicted) -> PlannedStep:

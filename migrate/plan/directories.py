@@ -18,12 +18,12 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
 from migrate.model.new_directories import alone, release_of, version_too_low
 from migrate.model.outcome import Ready, Refused, Unknown
-from migrate.model.plan import Direction, Plan, PlannedStep
+from migrate.model.plan import Direction, Plan
 from migrate.model.stage import Stage
-from migrate.model.step import Predicted, Step
+from migrate.model.step import Step
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.plan.build import planned_step
+from migrate.plan.build import planned_steps
 from migrate.plan.summary import summarize
 from migrate.steps import facts
 from migrate.steps.directories import gates
@@ -53,11 +53,6 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
             where=playbook.path,
             next_step=next((mend for _, mend in refused if mend), ""),
         )
-    planned: list[PlannedStep] = []
-    before = Predicted()
-    for step in _steps(due, release, back=back):
-        planned.append(planned_step(step, world, before))
-        before = step.predict(world, before)
     return Plan(
         cluster=world.inventory.name,
         cluster_id=facts.observed(world, ("cluster_id:",))["cluster_id:"],
@@ -68,7 +63,7 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
         playbook=playbook.path,
         playbook_sha256=playbook.sha256,
         inventory=world.inventory.path,
-        steps=tuple(planned),
+        steps=planned_steps(_steps(due, release, back=back), world),
         findings=checks.run(world, target=Stage.DIRECTORIES),
         summary=replace(
             summarize(world, playbook, Detected(Stage.DIRECTORIES, None, _how(world, due, back=back))),

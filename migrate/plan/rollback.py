@@ -18,12 +18,12 @@ from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import Ready, Refused, Unknown
-from migrate.model.plan import Direction, Plan, PlannedStep
+from migrate.model.plan import Direction, Plan
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.step import Predicted, Step
+from migrate.model.step import Step
 from migrate.model.views import ConfigFile, NoZnode, ZookeeperView
 from migrate.model.world import Need, World
-from migrate.plan.build import RELEASE, planned_step
+from migrate.plan.build import RELEASE, planned_steps
 from migrate.plan.summary import summarize
 from migrate.steps import facts
 from migrate.steps.controllers import FormatController, StartControllers
@@ -179,11 +179,7 @@ def build(world: World, playbook: Playbook, *, created: float, copy_again: bool 
     else:
         _restorable(world, start)
         steps = steps_of(world, start)
-    planned: list[PlannedStep] = []
-    before = Predicted()
-    for step in steps:
-        planned.append(planned_step(step, world, before))
-        before = step.predict(world, before)
+    planned = planned_steps(steps, world)
     summary = summarize(world, playbook, _here(world, start))
     return Plan(
         cluster=world.inventory.name,
@@ -195,7 +191,7 @@ def build(world: World, playbook: Playbook, *, created: float, copy_again: bool 
         playbook=playbook.path,
         playbook_sha256=playbook.sha256,
         inventory=world.inventory.path,
-        steps=tuple(planned),
+        steps=planned,
         findings=tuple(_findings(world)),
         summary=replace(summary, rollback=(_cost_again(start) if copy_again else _cost(start),)),
         direction=Direction.BACK,
