@@ -11,7 +11,9 @@ from typing import Final
 import click
 
 from migrate.errors import MigrateError
+from migrate.report.wording import hanging
 
+INDENT: Final = " " * 9
 EXIT_OK: Final = 0
 EXIT_ERROR: Final = 1
 EXIT_CHANGES: Final = 2
@@ -27,13 +29,13 @@ EXIT_INTERRUPTED: Final = 130
 
 def render(error: MigrateError) -> str:
     """What is wrong, where, why it matters, what to do next."""
-    lines = [f"{error.id}: {error.what}"]
+    lines = [f"{error.id}: {hanging(error.what, INDENT)}"]
     if error.where:
-        lines.append(f"  where  {error.where}")
+        lines.append(f"  where  {hanging(error.where, INDENT)}")
     if error.why:
-        lines.append(f"  why    {error.why}")
+        lines.append(f"  why    {hanging(error.why, INDENT)}")
     if error.next_step:
-        lines.append(f"  next   {error.next_step}")
+        lines.append(f"  next   {hanging(error.next_step, INDENT)}")
     return "\n".join(lines)
 
 
@@ -44,7 +46,7 @@ def error_handler(*, verbose: bool) -> Iterator[None]:
         yield
     except MigrateError as error:
         if verbose:
-            traceback.print_exc()
+            click.echo(hanging(traceback.format_exc().rstrip(), INDENT), err=True)
         click.echo(render(error), err=True)
         sys.exit(error.exit_code)
     except KeyboardInterrupt as interrupt:

@@ -102,10 +102,20 @@ def cli(ctx: click.Context, verbose: bool, no_kernels: bool) -> None:
         use_references()
 
 
+class _Printable(logging.Formatter):
+    """Names in a message come from whoever could write into the cluster: no line of them passes for one of ours."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        """One line, its own later ones indented."""
+        from migrate.report.wording import hanging
+
+        return hanging(super().format(record), " " * 9)
+
+
 def _say_more() -> None:
     """What the parts log goes to stderr."""
     listener = logging.StreamHandler()
-    listener.setFormatter(logging.Formatter("%(asctime)s %(name)s: %(message)s", "%H:%M:%S"))
+    listener.setFormatter(_Printable("%(asctime)s %(name)s: %(message)s", "%H:%M:%S"))
     log = logging.getLogger("migrate")
     log.handlers[:] = [listener]
     log.setLevel(logging.DEBUG)

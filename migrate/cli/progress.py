@@ -13,11 +13,13 @@ from rich.console import Console
 from rich.text import Text
 
 from migrate.model.history import Event
+from migrate.report.wording import hanging, printable
 
 if TYPE_CHECKING:
     from migrate.cli.live_board import LiveBoard
     from migrate.model.plan import Plan
 
+HEAD: Final = 12  # characters before a line's text
 STYLES: Final = {
     "stage": "bold cyan",
     "waiting": "yellow",
@@ -69,11 +71,11 @@ class ProgressLines:
     def say(self, text: str, style: str = "") -> None:
         """One line with the time since the start."""
         head = Text(f"[{time.monotonic() - self._began:7.1f}] ", style="dim")
-        self._console.print(head + Text(text, style=style))
+        self._console.print(head + Text(hanging(text, " " * HEAD), style=style))
 
     def print(self, text: str) -> None:
-        """A page of text, as it is."""
-        self._console.print(Text(text))
+        """A page of text, its lines as they are."""
+        self._console.print(Text("\n".join(map(printable, text.split("\n")))))
 
 
 def line_of(name: str, data: Mapping[str, Any]) -> str:

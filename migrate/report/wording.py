@@ -8,7 +8,7 @@ from typing import Final
 
 from migrate.model.words import plural
 
-__all__ = ["clip", "clock", "duration", "moment", "plural", "printable", "size"]
+__all__ = ["clip", "clock", "duration", "hanging", "moment", "plural", "printable", "size"]
 
 # Cc control, Cf format (bidirectional overrides among them), Zl and Zp line separators, Cs lone surrogates
 _HIDDEN: Final = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})
@@ -22,6 +22,12 @@ def printable(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text
     return "".join(_spelled(char) if unicodedata.category(char) in _HIDDEN else char for char in text)
+
+
+def hanging(text: str, indent: str) -> str:
+    """The text made printable, its own later lines under an indent: none of them can pass for a line of ours."""
+    first, *more = text.split("\n")
+    return "\n".join([printable(first), *(indent + printable(line.strip()) for line in more)])
 
 
 def _spelled(char: str) -> str:

@@ -1,10 +1,11 @@
-"""A secured cluster on real Kafka: migrated into hybrid, or the logins that are right and wrong; the commit picks one.
+"""A secured cluster on real Kafka: into hybrid, back from it, its logins, its rights; the commit picks one of them.
 
 SASL_SSL on every listener, brokers, controllers and the tool each with a name of its own, ZooKeeper with SASL and ACLs.
 """
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import replace
@@ -15,17 +16,21 @@ from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechani
 
 from migrate.errors import AccessRefused, MigrateError, TlsRefused, ZookeeperDenied
 from migrate.hosts.properties import parse
-from migrate.kafka.broker import metadata
+from migrate.kafka.broker import describe_log_dirs, metadata
 from migrate.kafka.connection import Connection
 from migrate.kafka.secret_files import read_secret
 from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
+from migrate.lab.seed_data import SCRAM_USERS
 from migrate.lab.topology import Shape
 from migrate.model.inventory import Access, SecretFile, ZookeeperLogin
 from migrate.zookeeper.client import connect
+from migrate.zookeeper.layout import CONTROLLERS_WRITE, USER_CONFIGS
 from migrate.zookeeper.login import access_of
 from migrate.zookeeper.znode import Absent
 from tests.lab.commands import kraft_migrate
+from tests.lab.least_rights import Limited, a_run_with_each_right_taken_away, doctor_says, each_right_in_turn, let_in
+from tests.lab.secrets_seen import Processes, holding
 from tests.testing.certificates import secret
 from tests.testing.rotating import in_turn, rotated
 
@@ -42,7 +47,7 @@ def directory(tmp_path: Path) -> Iterator[Path]:
 
 def migrated(directory: Path, *until: str) -> str:
     """The demo gets there, and none of the lab's secrets stands in what it says and writes; what it said."""
-    ended = kraft_migrate("lab", "demo", "--secured", "--dir", str(directory), *until)
+    ended = kraft_migrate("-v", "lab", "demo", "--secured", "--dir", str(directory), *until)
     assert ended.returncode == 0, ended.stderr[-4000:]
     lab = Lab.open(directory)
     for broker in lab.topology.brokers:
@@ -51,17 +56,71 @@ def migrated(directory: Path, *until: str) -> str:
     for controller in lab.topology.controllers:
         values = parse(lab.topology.config(controller.name).read_bytes())
         assert set(values["super.users"].split(";")) == {"User:broker", "User:controller", "User:admin"}
-    secrets = {path.read_text().strip() for path in (directory / "secrets").iterdir() if "." not in path.name}
-    said = [(ended.stdout + ended.stderr).encode()]
-    for folder in ("runs", "load", "spark", "logs"):
-        said += [path.read_bytes() for path in (directory / folder).rglob("*") if told(path)]
-    assert not [one for one in secrets for text in said if one.encode() in text]
+    nothing_told(directory, ended.stdout + ended.stderr)
     return ended.stdout + ended.stderr
 
 
+def nothing_told(directory: Path, *said: str) -> None:
+    """No password of brokers, controllers, tool, ZooKeeper, stores, encoder or tokens, in whatever form."""
+    secrets = frozenset(path.read_text().strip() for path in (directory / "secrets").iterdir() if "." not in path.name)
+    assert len(secrets) >= 8
+    for folder in ("runs", "load", "spark", "logs", "processes"):
+        for path in (directory / folder).rglob("*"):
+            assert not (told(path) and holding(path.read_bytes(), secrets)), path
+    assert not [one for text in said for one in holding(text.encode(), secrets)]
+
+
 def into_hybrid(directory: Path) -> None:
-    """Controllers run, every broker was restarted, the copy is made and compared."""
-    assert "parked after stage hybrid" in migrated(directory, "--until", "hybrid")
+    """Controllers run, every broker was restarted, the copy is made and compared; no process was told a secret."""
+    with Processes(directory) as processes:
+        assert "parked after stage hybrid" in migrated(directory, "--until", "hybrid")
+    secrets = frozenset(path.read_text().strip() for path in (directory / "secrets").iterdir() if "." not in path.name)
+    assert processes.of(b"kafka.Kafka")
+    assert not [words[:200] for _, words, around in processes.seen if holding(words + around, secrets)]
+
+
+def rights(directory: Path) -> None:
+    """Least rights on real Kafka: each request, doctor, and a run with one right after the other taken away."""
+    lab = Lab.create(directory, Shape(secured=True))
+    let_in(lab)
+    migrated(directory, "--until", "hybrid")
+    limited = Limited.of(Lab.open(directory))
+    each_right_in_turn(limited)
+    doctor_says(limited)
+    a_run_with_each_right_taken_away(limited)
+
+
+def rollback(directory: Path) -> None:
+    """Back from hybrid: everything that was made survives, znodes stay the brokers' alone, users and ACLs hold."""
+    words = ("lab", "demo", "--secured", "--dir", str(directory), "--rollback-from", "hybrid", "--until", "assess")
+    ended = kraft_migrate(*words)
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    story = json.loads((directory / "runs" / "rehearsal.json").read_text())
+    assert story["proven"] is True
+    assert story["load"]["missing"] == story["load"]["duplicated"] == 0
+    lab = Lab.open(directory)
+    with connect(lab.inventory.zookeeper, access=access_of(lab.inventory.zookeeper_login)) as client:
+        found = dict(zip(CONTROLLERS_WRITE, client.acls(CONTROLLERS_WRITE), strict=True))
+        users = client.children([USER_CONFIGS])[0]
+    for path, acl in found.items():
+        if not isinstance(acl, Absent):
+            assert (31, "sasl", "kafka") in acl, path
+            assert not [entry for entry in acl if entry[1] == "world" and entry[0] & ~1], path
+    assert isinstance(users, tuple)
+    assert {user for user, _, _ in SCRAM_USERS} <= set(users)
+    access = lab.inventory.broker_access
+    assert asked(lab, access) == 3
+    assert log_dirs_as(lab, access) == 3
+    alice = replace(access, username="alice", password=SecretFile(str(lab.topology.folder("secrets", "alice"))))
+    with pytest.raises(AccessRefused, match="it needs DESCRIBE on Cluster"):
+        log_dirs_as(lab, alice)
+    nothing_told(directory, ended.stdout, ended.stderr)
+
+
+def log_dirs_as(lab: Lab, access: Access) -> int:
+    """How many directories a broker tells that user of."""
+    with Connection(lab.inventory.brokers[0].address, access) as connection:
+        return len(describe_log_dirs(connection))
 
 
 def told(path: Path) -> bool:
@@ -141,7 +200,12 @@ def blocked(lab: Lab) -> None:
         assert not Path(lab.topology.log(controller.name)).exists(), "no controller was ever started"
 
 
-PARTS: dict[str, Callable[[Path], None]] = {"into-hybrid": into_hybrid, "logins": logins}
+PARTS: dict[str, Callable[[Path], None]] = {
+    "into-hybrid": into_hybrid,
+    "logins": logins,
+    "rights": rights,
+    "rollback": rollback,
+}
 
 
 @in_turn("secured")
