@@ -33,6 +33,7 @@ DEVELOPMENT = [
     "ruff>=0.12",
     "mypy>=1.15",
     "import-linter>=2.1",
+    "mkdocs>=1.6,<2",  # the documentation as pages
     "pandas-stubs>=2.2,<3",
     "types-PyYAML>=6.0",
 ]

@@ -1,4 +1,4 @@
-"""docs/commands.md and docs/events.md: every command as click knows it, and every event that a run tells."""
+"""docs/commands.md, events.md and playbook-keys.md: commands as click knows them, events of a run, keys of files."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import click
 from migrate.cli.event_lines import SCHEMA
 from migrate.cli.main import EXIT_CODES, cli
 from migrate.cli.manual import MANUALS, PROGRAM, examples
+from migrate.cli.playbook_page import playbook_page
 from migrate.model import history
 
 COMMAND: Final = "python -m migrate explain --pages docs"
@@ -19,7 +20,8 @@ COMMAND: Final = "python -m migrate explain --pages docs"
 
 def pages() -> dict[str, str]:
     """File name in docs/ -> its whole text."""
-    return {"commands.md": "\n".join(_commands()) + "\n", "events.md": "\n".join(_events()) + "\n"}
+    parts = {"commands.md": _commands(), "events.md": _events(), "playbook-keys.md": playbook_page(COMMAND)}
+    return {name: "\n".join(lines) + "\n" for name, lines in parts.items()}
 
 
 def every_command() -> Iterator[tuple[str, click.Command]]:

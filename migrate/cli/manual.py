@@ -183,14 +183,14 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (("RUNS/restore-*/", "the journal of the restore"), ("RUNS/lock", "held while it writes")),
     ),
     "report write": Manual(
-        (("report runs/1a2b3c4d", "write the report of that run again"),),
+        (("report write runs/1a2b3c4d", "that run's report again, as its journal stands"),),
         (("RUN/report.html, .md, .json", "written"),),
     ),
     "report evidence": Manual(
         (("report evidence runs/1a2b3c4d --sign ~/.ssh/id_ed25519", "what proves how the run went"),),
-        (("evidence.tar", "plan, approvals, journal, reports, each by its SHA-256"),),
+        (("RUN/evidence-PLAN.tar", "plan, approvals, journal, reports, each by its SHA-256"),),
     ),
-    "report verify": Manual((("report verify evidence.tar", "is it whole, and of whom?"),)),
+    "report verify": Manual((("report verify runs/1a2b3c4d/evidence-1a2b3c4d.tar", "is it whole, and of whom?"),)),
     "playbook lint": Manual((("playbook lint playbook.yaml inventory.yaml", "every problem, with line and column"),)),
     "playbook schema": Manual((("playbook schema > playbook.schema.json", "JSON Schema, for an editor"),)),
     "playbook show": Manual((("playbook show playbook.yaml", "every default, each window's next opening"),)),
