@@ -38,7 +38,7 @@ class Fetched(HTMLParser):
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The built pages."""
     folder = tmp_path_factory.mktemp("site")
-    words = ["build", "--strict", "--quiet", "--config-file", str(ROOT / "mkdocs.yml"), "--site-dir", str(folder)]
+    words = ["build", "--strict", "--config-file", str(ROOT / "mkdocs.yml"), "--site-dir", str(folder)]
     built = subprocess.run(
         [sys.executable, "-m", "mkdocs", *words], capture_output=True, text=True, check=False, cwd=ROOT
     )
