@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Final
 
 import javaproperties
@@ -56,8 +57,8 @@ def edit(raw: bytes, set_: Mapping[str, str], remove: Iterable[str] = (), where:
     if both := gone & set_.keys():
         message = f"keys both set and removed: {sorted(both)}"
         raise ValueError(message)
-    elements = _elements(raw, where)
-    touched = gone | {key for key, value in set_.items() if parse(raw, where).get(key) != value}
+    elements, now = _elements(raw, where), parse(raw, where)
+    touched = gone | {key for key, value in set_.items() if now.get(key) != value}
     if twice := [key for key in duplicates(raw, where) if key in touched]:
         raise DuplicateProperty(f"set more than once, and to be changed: {', '.join(twice)}", where=where)
     end = "\r\n" if b"\r\n" in raw else "\n"
@@ -100,9 +101,15 @@ def _prove(before: bytes, after: bytes, set_: Mapping[str, str], gone: frozenset
         raise AssertionError(message)
 
 
-def _elements(raw: bytes, where: str) -> list[PropertiesElement]:
+@lru_cache(maxsize=256)
+def _parsed(raw: bytes) -> tuple[PropertiesElement, ...]:
+    """Kept, because every gate reads the same files of the same nodes again."""
+    return tuple(javaproperties.parse(raw))
+
+
+def _elements(raw: bytes, where: str) -> tuple[PropertiesElement, ...]:
     try:
-        return list(javaproperties.parse(raw))
+        return _parsed(raw)
     except javaproperties.InvalidUEscapeError as error:
         raise BadProperties(
             f"a malformed escape: {error.escape}", where=where, why="Kafka refuses to load such a file"
