@@ -143,5 +143,6 @@ def _capped(entry: Check, found: list[Finding]) -> list[Finding]:
 
 def shown(text: str) -> str:
     """Text fit for a terminal and a log: control characters escaped, never endless."""
-    escaped = "".join(letter if letter.isprintable() else letter.encode("unicode_escape").decode() for letter in text)
+    plain = text.isprintable()
+    escaped = text if plain else "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
     return escaped if len(escaped) <= MESSAGE_LIMIT else escaped[:MESSAGE_LIMIT] + "..."
