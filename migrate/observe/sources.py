@@ -223,7 +223,7 @@ class Sources:
 
     def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
         """How each node's process was started, or will be; controllers' with their login for ZooKeeper."""
-        found = launches(self._executor, states)
+        found = self._each(lambda node: launches(self._executor, {node.id: states[node.id]})[node.id])
         return found if not self.inventory.zookeeper else with_zookeeper_clients(found, self.inventory, self.files)
 
     def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:
