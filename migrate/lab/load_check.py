@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import LoadHistoryBroken, LoadStillRuns
+from migrate.lab import load_isr
 from migrate.lab.load import find_load, load_folder
 from migrate.lab.load_history import Entry, HistoryHead, Kind, histories, read_entries, read_head
 from migrate.lab.load_ids import IdSet
@@ -107,6 +108,7 @@ class Judgement:
     def summary(self, watch_file: Path, restarts: Sequence[RestartInterval]) -> LoadSummary:
         """The verdict as a value."""
         watch = fold_samples(read_samples(watch_file))
+        short, judged = load_isr.intervals(load_isr.read(watch_file.with_name(load_isr.FILE)))
         return LoadSummary(
             sent=len(self.sent),
             acknowledged=len(self.claimed) + len(self.single),
@@ -120,6 +122,10 @@ class Judgement:
             missing_single=sum(1 for _ in self.single.without(self.found)),
             unexpected=self.unexpected,
             blind=tuple((start, end - start, why) for start, end, why in watch.blind),
+            short=tuple(
+                (one.start, one.end - one.start, one.worst.partition, load_isr.why(one, restarts)) for one in short
+            ),
+            judged=judged,
         )
 
 

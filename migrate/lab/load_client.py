@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin import AdminClient, ConfigResource
 
+from migrate.lab import load_isr
 from migrate.lab.load_history import HistoryWriter, Kind, LoadTopic, record_value
 from migrate.lab.load_watch import SAMPLE_SECONDS, LeaderMemory, Sample, append_lines
 
@@ -27,6 +28,8 @@ LOG: Final = logging.getLogger("migrate.lab.load")
 GROUP: Final = "kraft-migrate-load"
 FLUSH_SECONDS: Final = 30.0
 BEHIND_SECONDS: Final = 1.0  # later than this the missed records are dropped from the schedule, not sent in a burst
+MIN_ISR: Final = "min.insync.replicas"
+DESCRIBE_SECONDS: Final = 2.0
 TICK_SECONDS: Final = 0.02  # below a millisecond poll() returns at once: a loop of such waits would spin
 READ_GAP_SECONDS: Final = 2.0
 PRODUCER: Final[Mapping[str, str | int | float | bool]] = {
@@ -198,22 +201,36 @@ def _lag(consumer: Consumer) -> int:
 
 
 def watch(plan: LoadPlan, stop: threading.Event) -> None:
-    """Sample which partitions have no leader, every `SAMPLE_SECONDS`, all topics of the cluster."""
+    """Sample which partitions have no leader, or a short ISR, every `SAMPLE_SECONDS`, all topics of the cluster."""
     admin = AdminClient(dict(plan.config), logger=LOG)
-    memory = LeaderMemory()
-    with append_lines(plan.folder / "watch.jsonl") as log:
+    memory, least = LeaderMemory(), dict[str, int]()
+    with (
+        append_lines(plan.folder / "watch.jsonl") as log,
+        append_lines(plan.folder / load_isr.FILE) as in_sync,
+    ):
         while not stop.is_set():
             begun = time.monotonic()
-            log.write(_sample(admin, memory).line())
+            answer = _asked(admin)
+            log.write(_sample(answer, memory).line())
             log.flush()
+            if not isinstance(answer, str):
+                _learn(admin, answer.topics, least)
+                in_sync.write(load_isr.judge(time.time(), least, _isrs(answer.topics)).line())
+                in_sync.flush()
             stop.wait(max(0.0, SAMPLE_SECONDS - (time.monotonic() - begun)))
 
 
-def _sample(admin: AdminClient, memory: LeaderMemory) -> Sample:
+def _asked(admin: AdminClient) -> Any:
+    """The answer, or why there is none."""
     try:
-        answer = admin.list_topics(timeout=1.0)
+        return admin.list_topics(timeout=1.0)
     except KafkaException as error:
-        return Sample(time.time(), 0, problem=str(error.args[0]))
+        return str(error.args[0])
+
+
+def _sample(answer: Any, memory: LeaderMemory) -> Sample:
+    if isinstance(answer, str):
+        return Sample(time.time(), 0, problem=answer)
     partitions = (
         (
             f"{name}-{partition.id}",
@@ -225,6 +242,29 @@ def _sample(admin: AdminClient, memory: LeaderMemory) -> Sample:
         for partition in topic.partitions.values()
     )
     return memory.sample(time.time(), partitions)
+
+
+def _isrs(topics: Mapping[str, Any]) -> Iterator[tuple[str, list[int], int]]:
+    """Partitions that have a leader: without one there is no ISR to speak of."""
+    for name, topic in topics.items():
+        for partition in topic.partitions.values():
+            if partition.leader >= 0:
+                yield f"{name}-{partition.id}", partition.replicas, len(partition.isrs)
+
+
+def _learn(admin: AdminClient, topics: Mapping[str, Any], least: dict[str, int]) -> None:
+    """Ask for min.insync.replicas of topics that are new; one that is not told stays unjudged, and is asked again."""
+    new = [name for name in topics if name not in least]
+    if not new:
+        return
+    asked = admin.describe_configs(
+        [ConfigResource(ConfigResource.Type.TOPIC, name) for name in new], request_timeout=DESCRIBE_SECONDS
+    )
+    for resource, future in asked.items():
+        try:
+            least[resource.name] = int(future.result(DESCRIBE_SECONDS)[MIN_ISR].value)
+        except (KafkaException, TimeoutError, ValueError, KeyError) as error:
+            LOG.debug("min.insync.replicas of %s is not known yet: %s", resource.name, error)
 
 
 def _write_line(log: Any, data: Mapping[str, Any]) -> None:

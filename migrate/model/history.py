@@ -52,3 +52,5 @@ class LoadSummary:
     missing_single: int = 0  # the same, of topics with one replica: no claim is made for these
     unexpected: int = 0  # ids that stand in a partition and were never sent
     blind: tuple[tuple[float, float, str], ...] = ()  # (start, seconds, why): nobody saw who leads
+    short: tuple[tuple[float, float, str, str], ...] = ()  # (start, seconds, topic-partition, why): too few in the ISR
+    judged: int = 0  # samples in which ISRs were held against min.insync.replicas

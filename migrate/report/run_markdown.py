@@ -180,6 +180,10 @@ def _load(report: RunReport) -> Iterator[str]:
         rows = [(clock(at), duration(long), code(name), words(why)) for at, long, name, why in load.leaderless]
         yield ""
         yield from table(("Without leader at", "For>", "Partition", "Why"), rows)
+    if load.short:
+        rows = [(clock(at), duration(long), code(name), words(why)) for at, long, name, why in load.short]
+        yield ""
+        yield from table(("Below min.insync.replicas at", "For>", "Partition", "Why"), rows)
 
 
 def _changes(report: RunReport) -> Iterator[str]:

@@ -12,6 +12,7 @@ from migrate.report.run_events import Story, stage_spans, tell
 from migrate.report.run_values import Claim, Extra, Holds, RunReport, RunVerdict, RunWord, StepRecord
 from migrate.report.wording import duration, plural
 
+NEEDED: Final = "needs every replica"  # by the load's watcher: a restart that could not but do it
 EXCUSED: Final = ("RF 1", "restart")  # a leaderless time whose reason starts so was foreseen
 _DIFF_DUE: Final = ("hybrid", "soak", "finalize")
 
@@ -149,6 +150,7 @@ def _load_claims(load: LoadSummary | None) -> Iterator[Claim]:
     lost = "No acknowledged record is missing."
     twice = "No record stands at two offsets, and none that was never sent."
     led = "No partition was without leader but for its only replica or its own restart."
+    durable = "No partition went below min.insync.replicas but one that needs every replica, at a restart of its own."
     if load is None:
         yield Claim("Clients lost nothing.", Holds.NOT_CLAIMED, "no load of ours ran beside this run")
         return
@@ -162,6 +164,11 @@ def _load_claims(load: LoadSummary | None) -> Iterator[Claim]:
     blind = sum(entry[1] for entry in load.blind)
     seen += f"; nobody looked for {duration(blind)}" if blind else ""
     yield Claim(led, _holds(unforeseen, 1), seen)
+    unforeseen = sum(not entry[3].startswith(NEEDED) for entry in load.short)
+    seen = (
+        f"{plural(len(load.short), 'time')} below it in {load.judged:,} looks, {unforeseen} without a foreseen reason"
+    )
+    yield Claim(durable, _holds(unforeseen, load.judged), seen)
 
 
 def _holds(against: int, looked_at: int) -> Holds:

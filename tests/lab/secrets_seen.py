@@ -71,13 +71,14 @@ class Processes:
                 process = int(entry.name)
                 parents[process] = int((entry / "stat").read_bytes().rpartition(b")")[2].split()[1])
                 told[process] = (entry / "cmdline").read_bytes()
-        known = {(process, words) for process, words, _ in self.seen}
+        known, found = {(process, words) for process, words, _ in self.seen}, set()
         for process, words in told.items():
             if process != os.getpid() and (process, words) not in known:
                 with suppress(OSError):
                     environment = (PROC / str(process) / "environ").read_bytes()
                     if _descends(process, parents) or os.fsencode(self.folder) in words + environment:
-                        self.seen.add((process, words, environment))
+                        found.add((process, words, environment))
+        self.seen = self.seen | found  # never changed in place: others read it
 
     def of(self, word: bytes) -> int:
         """How many were seen with that in their words."""

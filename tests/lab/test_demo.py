@@ -521,8 +521,8 @@ def test_no_secret_stands_in_what_the_run_wrote(finished: Finished, parked: Park
 def test_no_secret_stands_in_words_or_environment_of_any_process(
     finished: Finished, parked: Parked, processes: Processes
 ) -> None:
-    """Of Kafka, ZooKeeper, its tools, Spark, the load and our own commands, as anybody could read them in /proc."""
-    for word in (b"kafka.Kafka", b"ZooKeeperServerMain", b"kafka.tools.StorageTool", b"SparkSubmit", b"-m\0migrate"):
+    """Of Kafka, ZooKeeper, Spark, the load and our own commands, as anybody could read them in /proc."""
+    for word in (b"kafka.Kafka", b"QuorumPeerMain", b"SparkSubmit", b"-m\0migrate"):
         assert processes.of(word), word
     secrets = secrets_of(finished, parked)
     for process, words, around in processes.seen:

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from migrate.errors import LoadHistoryBroken
 from migrate.lab.load_check import Judgement, complaints, find_gaps
 from migrate.lab.load_history import Entry, HistoryHead, Kind, LoadTopic
+from migrate.lab.load_isr import FILE as ISRS
+from migrate.lab.load_isr import IsrSample, Short
 from migrate.lab.load_watch import Leaderless, RestartInterval, Sample
 from migrate.model.history import LoadSummary
 
@@ -212,3 +214,18 @@ def test_only_unexplained_losses_of_leaders_are_complaints(watch: Path) -> None:
     )
     assert summary.blind == ((2.0, 7.0, "no samples: the load did not run"),)
     assert complaints(summary) == ("safe-1 had no leader for 1.00 s, for no known reason",)
+
+
+def test_a_short_isr_is_told_with_its_reason_and_with_how_often_was_looked(watch: Path) -> None:
+    """Beside the samples of leaders, from a file of its own; without it nobody has looked."""
+    watch.write_text(Sample(0.0, 3).line())
+    assert Judgement().summary(watch, []).judged == 0
+    short = (Short("safe-0", (0, 1, 2), 1, 2), Short("pair-0", (0, 1), 1, 2))
+    samples = [IsrSample(0.0, 3), IsrSample(1.0, 3, short), IsrSample(2.0, 3)]
+    watch.with_name(ISRS).write_text("".join(sample.line() for sample in samples))
+    summary = Judgement().summary(watch, [RestartInterval(1, 0.5, 3.0)])
+    assert summary.judged == 3
+    assert summary.short == (
+        (1.0, 1.0, "pair-0", "needs every replica; restart of broker 1"),
+        (1.0, 1.0, "safe-0", "unexplained"),
+    )

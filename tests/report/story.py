@@ -317,6 +317,8 @@ def load(**changes: Any) -> LoadSummary:
             (START + 30.5, 2.4, "scratch-0", "RF 1"),
             (START + 79.0, 0.7, "load-rf3-1", "restart of broker 2"),
         ),
+        "short": ((START + 78.5, 6.2, "pair-2", "needs every replica; restart of broker 2"),),
+        "judged": 812,
     }
     return LoadSummary(**{**values, **changes})
 

@@ -28,7 +28,9 @@ def _reports() -> dict[str, RunReport]:
         "whole": _whole(),
         "nothing": build(plan, []),
         "begun": build(plan, story.journal(until="prepare/back-up-zookeeper")),
-        "open": build(plan, story.journal(until="kraft-mode/roll-to-kraft/3"), story.load(gaps=(), leaderless=())),
+        "open": build(
+            plan, story.journal(until="kraft-mode/roll-to-kraft/3"), story.load(gaps=(), leaderless=(), short=())
+        ),
     }
 
 
@@ -161,7 +163,11 @@ def test_hostile_names_stay_text_in_every_form() -> None:
         ("stop", {"reason": HOSTILE}),
     ]
     events = [Event(at, story.START + at, name, {"step": path, **more}) for at, (name, more) in enumerate(data)]
-    load = story.load(gaps=((story.START, 1.0, HOSTILE),), leaderless=((story.START, 1.0, HOSTILE, HOSTILE),))
+    load = story.load(
+        gaps=((story.START, 1.0, HOSTILE),),
+        leaderless=((story.START, 1.0, HOSTILE, HOSTILE),),
+        short=((story.START, 1.0, HOSTILE, HOSTILE),),
+    )
     report = build(plan, events, load, Extra(None, HOSTILE, {HOSTILE: HOSTILE}, blind_spots=(HOSTILE,)))
 
     html, text = run_html(report), run_markdown(report)

@@ -51,6 +51,7 @@ def test_a_run_whose_every_claim_holds_is_proven() -> None:
         ({"duplicated": 2}, "two offsets"),
         ({"unexpected": 1}, "never sent"),
         ({"leaderless": ((story.START, 3.0, "load-rf3-1", "unexplained"),)}, "without leader"),
+        ({"short": ((story.START, 3.0, "load-rf3-1", "unexplained"),)}, "min.insync.replicas"),
     ],
 )
 def test_a_load_that_lost_something_proves_the_contrary(changes: dict[str, object], words: str) -> None:
@@ -288,7 +289,7 @@ def test_the_json_holds_every_value_under_its_own_name() -> None:
 
     assert body["schema"] == SCHEMA
     assert body["verdict"]["word"] == "PROVEN"
-    assert [claim["holds"] for claim in body["claims"]] == ["holds"] * 8
+    assert [claim["holds"] for claim in body["claims"]] == ["holds"] * 9
     assert body["ledgers"][-1]["cells"][0]["states"] == {"VERIFIED": 36}
     assert body["load"]["missing"] == 0
     assert body["diffs"][-1]["counts"]["partition"] == {"EQUAL": 826}
