@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.hosts.launch_words import generating, of_command_line, of_unit, words_of
+from migrate.hosts.launch_words import MAIN_CLASSES, generating, of_command_line, of_unit, words_of
 from migrate.model.launch import UnitNotes
 from migrate.model.outcome import Unknown
 
@@ -100,8 +100,10 @@ def test_any_command_line_is_read(words: list[str]) -> None:
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read(raw: bytes) -> None:
     """The kernel promises no encoding."""
-    of_command_line(raw)
-    generating(raw)
+    found, names = of_command_line(raw), generating(raw)
+    assert found.main_class in (None, *MAIN_CLASSES)
+    assert found.overrides == {} or b"--override" in raw
+    assert {*names} <= {entry.partition(b"=")[0].decode(errors="replace") for entry in raw.split(b"\0")}
 
 
 @pytest.mark.parametrize(
