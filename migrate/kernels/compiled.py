@@ -1,9 +1,12 @@
 """The decorator of kernels: types are said, code is kept in the user's cache.
 
 With its types said, a kernel is compiled when its module is imported, or read from the cache: no call waits, no other
-types are ever compiled, and whatever fails does so there (`choice.ready` catches it).  The cache lies under
-`~/.cache/kraft-migrate/kernels`, for the package may be installed where nobody writes; its folder is named by the
-contents of this package, because numba looks at the file of a function only, not at the functions which that calls.
+types are ever compiled, and whatever fails does so there (`choice.ready` catches it).  Kernels make no arrays, they
+fill those of their callers: so numba counts no references (`_nrt`), which would cost most of the time of a helper.
+
+The cache lies under `~/.cache/kraft-migrate/kernels`, for the package may be installed where nobody writes; its folder
+is named by the contents of this package, because numba looks at the file of a function only, not at the functions which
+that calls.
 """
 
 from __future__ import annotations
@@ -38,6 +41,8 @@ OUT_PAIRS: Final = types.Array(types.uint64, 2, "C")
 LONG: Final = types.int64
 NONE: Final = types.void
 
+_JIT: Final[Any] = numba.njit  # its types do not know all of its options
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -54,17 +59,17 @@ def kernel(result: Any, *arguments: Any, reference: str) -> Callable[[Callable[P
         function.__doc__ = f"{function.__doc__ or ''}\n\nReference: {reference}."
         try:
             with _kept():
-                return cast("Callable[P, R]", numba.njit([signature], cache=True, nogil=True)(function))
+                return cast("Callable[P, R]", _JIT([signature], cache=True, nogil=True, _nrt=False)(function))
         except Exception as error:  # noqa: BLE001 - a damaged or unwritable cache costs time, nothing else
             LOG.debug("%s is compiled without the cache: %s", function.__name__, error)
-            return cast("Callable[P, R]", numba.njit([signature], nogil=True)(function))
+            return cast("Callable[P, R]", _JIT([signature], nogil=True, _nrt=False)(function))
 
     return compiled
 
 
-def helper(function: Callable[P, R]) -> Callable[P, R]:
-    """A function that only kernels call; it becomes a part of each of them."""
-    return cast("Callable[P, R]", numba.njit(inline="never", nogil=True)(function))
+def helper(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that only kernels call; it becomes a part of each of them, for the types that they have."""
+    return cast("Callable[..., Any]", _JIT(inline="never", nogil=True, _nrt=False)(function))
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.rights import SENSITIVE
 from migrate.model.secrets import Digester
+from migrate.model.unswept import unswept
 from migrate.model.views import (
     ControllerZnode,
     MigrationZnode,
@@ -30,7 +31,7 @@ from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.collect import Collected, collect
 from migrate.zookeeper.layout import child, name_of
 from migrate.zookeeper.password_encoder import EncoderSecrets, PasswordDecoder
-from migrate.zookeeper.unswept import unswept
+from migrate.zookeeper.plain_topics import NO_TOPICS, PlainTopics
 from migrate.zookeeper.znode import Absent, AclReader, TreeReader, Znode
 
 TAKEOVER: Final = (layout.MIGRATION, layout.CONTROLLER, layout.CONTROLLER_EPOCH)
@@ -99,9 +100,13 @@ def read_acls(client: AclReader) -> dict[str, tuple[ZnodeAcl, ...]] | Unknown:
 
 
 def view_of(
-    reader: TreeReader, connect: str, digester: Digester, secrets: EncoderSecrets | None = None
+    reader: TreeReader,
+    connect: str,
+    digester: Digester,
+    secrets: EncoderSecrets | None = None,
+    plain: PlainTopics = NO_TOPICS,
 ) -> ZookeeperView:
-    """The whole view from any reader of trees."""
+    """The whole view from any reader of trees; `plain` are topics that the reader leaves out."""
     found = collect(reader)
     for path in layout.CORE:
         if path not in found.denied and path not in found.znodes and path not in found.names:
@@ -110,7 +115,7 @@ def view_of(
     decoder = None if secrets is None else PasswordDecoder(secrets.secret, secrets.old)
     known = entities.Secrets(digester, decoder)
     brokers = _brokers(found)
-    rows, blind = _entities(found, known)
+    rows, blind = _entities(found, known, plain)
     _broker_rows(rows, brokers)
     partitions, stateless = _partitions(found)
     pending = _pending(found)
@@ -126,20 +131,20 @@ def view_of(
         controller=controller,
         controller_epoch=controller_epoch,
         migration=migration,
-        partitions=partitions,
+        partitions=plain.merged_with(partitions),
         entities=rows,
         topics_without_id=tuple(name for name, topic in sorted(found.topics.items()) if not topic.id),
         partitions_without_state=stateless,
         pending=pending,
         blind_spots=(*_blind_spots(found, digester), *blind),
-        znodes=found.count,
+        znodes=found.count + len(plain) + plain.partitions,
         zxid_first=found.zxid_first,
         zxid_last=found.zxid_last,
         malformed=tuple(entry for _, entry in sorted(found.malformed.items())),
         undecodable=tuple(known.undecodable),
-        mzxids=_mzxids(found, set(rows.where), digester),
+        mzxids=_mzxids(found, set(rows.where), digester) | _mzxids_of(plain),
         controller_epoch_version=znodes[layout.CONTROLLER_EPOCH].version if layout.CONTROLLER_EPOCH in znodes else -1,
-        state_epoch=_state_epoch(found),
+        state_epoch=max(_state_epoch(found), plain.highest_writer()),
     )
 
 
@@ -194,6 +199,11 @@ def _mzxids(found: Collected, wanted: set[str], digester: Digester) -> dict[str,
     """By the paths that rows show."""
     shown = ((layout.shown(path, digester), znode.mzxid) for path, znode in found.znodes.items())
     return {path: mzxid for path, mzxid in shown if path in wanted}
+
+
+def _mzxids_of(plain: PlainTopics) -> dict[str, int]:
+    paths = (child(layout.TOPICS, name) for name in plain.names)
+    return dict(zip(paths, plain.mzxid.tolist(), strict=True))
 
 
 def _blind_spots(found: Collected, digester: Digester) -> list[str]:
@@ -263,13 +273,16 @@ def _partitions(found: Collected) -> tuple[PartitionColumns, tuple[str, ...]]:
     return columns, tuple(stateless)
 
 
-def _entities(found: Collected, secrets: entities.Secrets) -> tuple[EntityColumns, list[str]]:
+def _entities(found: Collected, secrets: entities.Secrets, plain: PlainTopics) -> tuple[EntityColumns, list[str]]:
     """Rows of every kind but `broker`, and blind spots."""
     rows = EntityColumns()
     blind: list[str] = []
-    for name, topic in sorted(found.topics.items()):
-        if topic.id:
-            rows.add("topic", name, "topic_id", topic.id, child(layout.TOPICS, name))
+    ids = {name: topic.id for name, topic in found.topics.items()} | dict(
+        zip(plain.names, plain.id_texts(), strict=True)
+    )
+    for name, topic_id in sorted(ids.items()):
+        if topic_id:
+            rows.add("topic", name, "topic_id", topic_id, child(layout.TOPICS, name))
     for path, znode in _in_directory(found, layout.TOPIC_CONFIGS):
         _add(found, ZnodePart.CONFIG, rows, partial(entities.add_topic_config, rows, path, name_of(path), znode.data))
     for path, znode in _in_directory(found, layout.BROKER_CONFIGS):

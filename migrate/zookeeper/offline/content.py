@@ -14,8 +14,8 @@ from migrate.zookeeper.offline.jute import damaged
 CHUNK: Final = 1 << 20
 
 
-def chunks_of(path: Path) -> Iterator[bytes]:
-    """The uncompressed content; never empty chunks.
+def chunks_of(path: Path, start: int = 0) -> Iterator[bytes]:
+    """The uncompressed content; never empty chunks.  `start`: only what follows there, of a file that is not packed.
 
     Raises ZookeeperFileDamaged (offsets are those of the packed file) and ZookeeperFilesMissing.
     """
@@ -26,6 +26,7 @@ def chunks_of(path: Path) -> Iterator[bytes]:
             elif path.suffix == ".snappy":
                 yield from _snappy(file, str(path))
             else:
+                file.seek(start)
                 while chunk := file.read(CHUNK):
                     yield chunk
     except OSError as error:

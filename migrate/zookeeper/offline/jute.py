@@ -26,13 +26,14 @@ class JuteReader:
     Every method raises ZookeeperFileDamaged where the bytes end early or are no such field.
     """
 
-    def __init__(self, chunks: Iterator[bytes], file: str, offset: int = 0) -> None:
+    def __init__(self, chunks: Iterator[bytes], file: str, offset: int = 0, summed: int = 1) -> None:
+        """`offset` and `summed`: where the chunks begin, and the sum of what lies before."""
         self.file = file
         self._chunks = chunks
         self._buffer = b""
         self._at = 0
         self._base = offset
-        self._sum = 1
+        self._sum = summed
         self._summed = 0
 
     @classmethod

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from migrate.errors import ChrootMissing
 from migrate.model.secrets import Digester
+from migrate.model.unswept import unswept
 from migrate.model.views import ZookeeperView
+from migrate.zookeeper import layout
 from migrate.zookeeper.offline.files import Loaded, find_files, load
+from migrate.zookeeper.offline.packed_tree import PackedNodes
 from migrate.zookeeper.offline.tree import Acl
 from migrate.zookeeper.password_encoder import EncoderSecrets
+from migrate.zookeeper.plain_topics import PlainTopics
 from migrate.zookeeper.read import read_acls, view_of
 from migrate.zookeeper.znode import Absent, Znode
 
@@ -49,9 +53,12 @@ class OfflineTree:
 
     def children(self, paths: Sequence[str]) -> list[tuple[str, ...] | Absent]:
         """Sorted names of each path's children, in order: one pass over the tree a call, and no index kept."""
+        return self._children(paths, self.loaded.tree.nodes)
+
+    def _children(self, paths: Sequence[str], among: Iterable[str]) -> list[tuple[str, ...] | Absent]:
         nodes = self.loaded.tree.nodes
         wanted: dict[str, list[str]] = {path: [] for path in map(self._absolute, paths) if path in nodes}
-        for path in nodes:
+        for path in among:
             above, slash, name = path.rpartition("/")
             if slash and above in wanted:
                 wanted[above].append(name)
@@ -75,12 +82,26 @@ class OfflineTree:
         return self.loaded.zxid
 
 
+class WithoutPlain(OfflineTree):
+    """The same tree without the topics that are at hand as columns."""
+
+    def __init__(self, tree: OfflineTree, nodes: PackedNodes, plain: PlainTopics) -> None:
+        super().__init__(tree.loaded, tree.files)
+        below = self._absolute(layout.TOPICS) + "/"
+        names = set(plain.names)
+        self._others = [path for path in nodes.own() if path[: len(below)] != below or path[len(below) :] not in names]
+
+    def children(self, paths: Sequence[str]) -> list[tuple[str, ...] | Absent]:
+        """Sorted names of each path's children, in order."""
+        return self._children(paths, self._others)
+
+
 def open_files(files: ZookeeperFiles) -> OfflineTree:
     """The tree in the files, all transactions replayed.
 
     Raises ZookeeperFilesMissing, ZookeeperFileDamaged, TransactionsMissing, TreeDigestDiffers, ChrootMissing.
     """
-    return OfflineTree(load(find_files(files.folders)), files)
+    return OfflineTree(load(find_files(files.folders), files.chroot), files)
 
 
 def view_of_files(tree: OfflineTree, digester: Digester, secrets: EncoderSecrets | None = None) -> ZookeeperView:
@@ -88,7 +109,13 @@ def view_of_files(tree: OfflineTree, digester: Digester, secrets: EncoderSecrets
 
     Raises what `view_of` raises.
     """
-    view = view_of(tree, tree.files.name, digester, secrets)
+    nodes, plain = tree.loaded.tree.nodes, tree.loaded.plain
+    with unswept():
+        if plain is not None and isinstance(nodes, PackedNodes):
+            rest = WithoutPlain(tree, nodes, plain)
+            view = view_of(rest, tree.files.name, digester, secrets, plain)
+        else:
+            view = view_of(tree, tree.files.name, digester, secrets)
     age = (
         f"{tree.files.name}: as it stood after zxid 0x{tree.zxid():x}, not as it is now; one server's log may end with "
         "transactions that the ensemble did not agree on"

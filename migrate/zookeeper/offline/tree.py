@@ -191,9 +191,13 @@ class Tree:
     def _count(self, path: str, node: Node, sign: int) -> None:
         """Put a znode into the digest, or take it out: a sum of CRC32, so order does not matter."""
         if self._digest is not None and not path.startswith(OWN):
-            stat = node.stat
-            content = b"".join((path.encode(), node.data or b"", stat[:16], stat[52:], stat[16:52]))
-            self._digest = (self._digest + sign * zlib.crc32(content)) & WRAP
+            self._digest = (self._digest + sign * zlib.crc32(content_of(path, node))) & WRAP
+
+
+def content_of(path: str, node: Node) -> bytes:
+    """What ZooKeeper's digest of a znode is made of."""
+    stat = node.stat
+    return b"".join((path.encode(), node.data or b"", stat[:16], stat[52:], stat[16:52]))
 
 
 FIELDS: Final = ("czxid", "mzxid", "ctime", "mtime", "version", "cversion", "aversion", "owner", "pzxid")

@@ -1,0 +1,155 @@
+"""Topics whose znodes are as Kafka writes them at rest, as columns of numbers: hundreds of thousands of partitions.
+
+Plain is a topic with an id, without a reassignment, whose partitions are 0 to n - 1, each with a state in which no
+leader recovers.  Whatever is not plain is read znode by znode (`migrate.zookeeper.collect`); both make one view.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator
+from dataclasses import dataclass, fields
+from itertools import chain, groupby, repeat
+from operator import itemgetter
+from typing import Any, Final
+
+import numpy as np
+
+from migrate.model.columns import PartitionColumns
+from migrate.model.fingerprints import Fingerprint
+
+Array = np.ndarray[Any, np.dtype[Any]]
+NONE: Final[list[int]] = []  # shared: columns are never changed
+NO_DIRECTORIES: Final[list[str]] = []
+
+
+@dataclass(frozen=True, slots=True)
+class PlainTopics:
+    """Parallel arrays; topic i has the partitions 0 to count[i] - 1, in the rows from first[i] on.
+
+    A row's replicas are members[replicas[0]:replicas[0] + replicas[1]], its ISR likewise; its `leader` -1 is none.
+    `mzxid` is the topic's, `state_mzxid` its state's.  `lanes` are fingerprints (`migrate.model.fingerprints`).
+    """
+
+    names: list[str]
+    ids: Array  # uint8[topics, 16]
+    mzxid: Array
+    first: Array
+    count: Array
+    lanes: Array  # uint64[topics, 2]
+    leader: Array
+    leader_epoch: Array
+    writer: Array  # the controller epoch of who wrote the state
+    state_mzxid: Array
+    replicas: Array  # int32[rows, 2]
+    isr: Array  # int32[rows, 2]
+    members: Array
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    @property
+    def partitions(self) -> int:
+        """Of all topics."""
+        return int(self.count.sum())
+
+    def id_texts(self) -> list[str]:
+        """Each topic's id as Kafka spells it."""
+        raw = self.ids.tobytes()
+        return [base64.urlsafe_b64encode(raw[at : at + 16])[:22].decode() for at in range(0, len(raw), 16)]
+
+    def fingerprints(self) -> Iterator[tuple[str, Fingerprint]]:
+        """(name, fingerprint) of each topic."""
+        return zip(self.names, map(Fingerprint._make, self.lanes.tolist()), strict=True)
+
+    def highest_writer(self) -> int:
+        """The highest controller epoch that a state was written with; -1 where there is none."""
+        rows = self._rows(range(len(self)))
+        return int(self.writer[rows].max(initial=-1))
+
+    def _rows(self, topics: range | list[int]) -> Array:
+        """The rows of these topics, in their order."""
+        which = np.asarray(topics, np.int64)
+        counts = self.count[which]
+        starts = np.repeat(self.first[which] - np.concatenate(([0], np.cumsum(counts)[:-1])), counts)
+        found: Array = starts + np.arange(int(counts.sum()), dtype=np.int64)
+        return found
+
+    def columns(self, topics: list[int]) -> PartitionColumns:
+        """The partitions of these topics, in this order, as views hold them."""
+        rows, texts = self._rows(topics), self.id_texts()
+        counts = self.count[topics].tolist()
+        total = len(rows)
+        return PartitionColumns(
+            topic=_repeated([self.names[topic] for topic in topics], counts),
+            topic_id=_repeated([texts[topic] for topic in topics], counts),
+            partition=[number for count in counts for number in range(count)],
+            replicas=self._lists(self.replicas[rows]),
+            isr=self._lists(self.isr[rows]),
+            adding=[NONE] * total,
+            removing=[NONE] * total,
+            leader=self.leader[rows].tolist(),
+            leader_epoch=self.leader_epoch[rows].tolist(),
+            recovery_state=[0] * total,
+            directories=[NO_DIRECTORIES] * total,
+            revision=self.state_mzxid[rows].tolist(),
+        )
+
+    def merged_with(self, others: PartitionColumns) -> PartitionColumns:
+        """All partitions by topic and number: these, and those of other topics, which come in that order."""
+        order = sorted(range(len(self)), key=self.names.__getitem__)
+        ours = self.columns(order) if order else others
+        if not order or not len(others):
+            return ours
+        runs = [(self.names[topic], ours, int(self.count[topic])) for topic in order]
+        runs += [(name, others, len(list(rows))) for name, rows in groupby(others.topic)]
+        starts = {id(ours): 0, id(others): 0}
+        merged = PartitionColumns()
+        columns = [
+            (getattr(merged, entry.name), {id(one): getattr(one, entry.name) for one in (ours, others)})
+            for entry in fields(PartitionColumns)
+        ]
+        for _, one, count in sorted(runs, key=itemgetter(0)):
+            start = starts[id(one)]
+            starts[id(one)] = stop = start + count
+            for target, sources in columns:
+                target.extend(sources[id(one)][start:stop])
+        return merged
+
+    def _lists(self, runs: Array) -> list[list[int]]:
+        """The lists at these (start, length)."""
+        found: list[list[int]] = [NONE] * len(runs)
+        for length in np.unique(runs[:, 1]).tolist():
+            if length:
+                where = np.flatnonzero(runs[:, 1] == length)
+                values = self.members[runs[where, 0].astype(np.int64)[:, None] + np.arange(length)]
+                if len(where) == len(runs):
+                    return list(values.tolist())
+                for place, entry in zip(where.tolist(), values.tolist(), strict=True):
+                    found[place] = entry
+        return found
+
+
+def _repeated(texts: list[str], counts: list[int]) -> list[str]:
+    return [*chain.from_iterable(map(repeat, texts, counts))]
+
+
+def _none(kind: str, *shape: int) -> Array:
+    return np.empty((0, *shape), kind)
+
+
+NO_TOPICS: Final = PlainTopics(
+    names=[],
+    ids=_none("u1", 16),
+    mzxid=_none("i8"),
+    first=_none("i8"),
+    count=_none("i8"),
+    lanes=_none("u8", 2),
+    leader=_none("i4"),
+    leader_epoch=_none("i4"),
+    writer=_none("i4"),
+    state_mzxid=_none("i8"),
+    replicas=_none("i4", 2),
+    isr=_none("i4", 2),
+    members=_none("i4"),
+)

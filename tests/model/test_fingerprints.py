@@ -1,0 +1,120 @@
+"""Fingerprints differ where topics differ, in whatever the comparison compares, and nowhere else."""
+
+from __future__ import annotations
+
+import base64
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.model import fingerprints
+from migrate.model.columns import PartitionColumns
+from migrate.model.fingerprints import NOTHING, Fingerprint, assignment, hashed, identity, state, topic_fingerprints
+from tests.diff.reference import ORDERED, SETS
+
+brokers = st.lists(st.integers(0, 5), unique=True, max_size=4)
+numbers = st.integers(-1, 2**31 - 1)
+ID = base64.urlsafe_b64encode(bytes(range(16)))[:22].decode()
+OTHER_ID = base64.urlsafe_b64encode(bytes(range(1, 17)))[:22].decode()
+FIELDS = (*ORDERED, *SETS)
+Row = dict[str, object]
+
+
+@st.composite
+def rows(draw: st.DrawFn) -> Row:
+    """The fields of a partition that are compared."""
+    return {
+        "topic_id": draw(st.sampled_from([ID, OTHER_ID, ""])),
+        "replicas": draw(brokers),
+        "isr": draw(brokers),
+        "adding": draw(brokers),
+        "removing": draw(brokers),
+        "leader": draw(numbers),
+        "leader_epoch": draw(numbers),
+        "recovery_state": draw(st.integers(0, 1)),
+    }
+
+
+def columns(*partitions: Row) -> PartitionColumns:
+    """One topic."""
+    found = PartitionColumns()
+    for number, row in enumerate(partitions):
+        for name, value in {"topic": "t", "partition": number, **row, "directories": [], "revision": number}.items():
+            getattr(found, name).append(value)
+    return found
+
+
+def compared(row: Row) -> Row:
+    """As the comparison sees it."""
+    return {name: frozenset(row[name]) if name in SETS else row[name] for name in FIELDS}  # type: ignore[call-overload]
+
+
+@given(rows(), rows(), st.sampled_from(FIELDS))
+def test_a_topic_in_which_any_one_field_differs_has_another_fingerprint(row: Row, other: Row, field: str) -> None:
+    """And one in which only a set's order differs has the same."""
+    changed = {**row, field: other[field]}
+    one, two = (topic_fingerprints(columns(entry, row))["t"] for entry in (row, changed))
+    same = compared(row) == compared(changed)
+    if field == "topic_id":
+        one, two = (topic_fingerprints(columns(entry))["t"] for entry in (row, changed))
+    assert (one == two) is same
+    assert same or (one.a != two.a and one.b != two.b), "each lane alone sees one changed field"
+
+
+@given(st.lists(rows(), max_size=4), st.lists(rows(), max_size=4))
+def test_fingerprints_are_equal_exactly_where_the_field_by_field_comparison_finds_nothing(
+    left: list[Row], right: list[Row]
+) -> None:
+    """Whatever else the partitions have: directories and revisions are not compared."""
+    uniform = [[{**row, "topic_id": ID} for row in side] for side in (left, right)]
+    found = [topic_fingerprints(columns(*side)) for side in uniform]
+    assert (found[0] == found[1]) is ([*map(compared, uniform[0])] == [*map(compared, uniform[1])])
+
+
+@given(st.lists(rows(), min_size=2, max_size=4))
+def test_swapped_partitions_have_another_fingerprint(partitions: list[Row]) -> None:
+    """A partition's number is a part of its hashes."""
+    some = [{**row, "topic_id": ID} for row in partitions]
+    turned = [*some[1:], some[0]]
+    same = [*map(compared, some)] == [*map(compared, turned)]
+    assert (topic_fingerprints(columns(*some)) == topic_fingerprints(columns(*turned))) is same
+
+
+def test_lists_do_not_flow_into_each_other() -> None:
+    """What a hash of the members alone would not see."""
+    found = {
+        assignment(0, [1], [2, 3], []),
+        assignment(0, [1, 2], [3], []),
+        assignment(0, [1, 2], [], [3]),
+        assignment(0, [1, 2, 3], [], []),
+        assignment(0, [], [1, 2, 3], []),
+        state(0, 1, 2, 0, [3]),
+        state(0, 1, 2, 0, []),
+        assignment(1, [2, 0], [], []),
+    }
+    assert len(found) == 8
+
+
+def test_the_order_of_replicas_counts_and_that_of_a_set_does_not() -> None:
+    """The first replica is the preferred leader."""
+    assert assignment(0, [1, 2]) != assignment(0, [2, 1])
+    assert state(0, 1, 2, 0, [1, 2]) == state(0, 1, 2, 0, [2, 1, 1])
+    assert assignment(0, [1], [2, 3], [4, 5]) == assignment(0, [1], [3, 2], [5, 4])
+
+
+def test_another_spelling_of_an_id_is_another_id() -> None:
+    """The comparison compares texts; no id is none of both."""
+    twin = ID[:-1] + chr(ord(ID[-1]) + 1)
+    assert base64.urlsafe_b64decode(twin + "==") == base64.urlsafe_b64decode(ID + "==")
+    assert len({identity(ID), identity(twin), identity(""), identity("A" * 22)}) == 4
+
+
+@given(st.lists(st.tuples(numbers, numbers), max_size=3), st.tuples(numbers, numbers))
+def test_a_part_can_be_taken_out_again(parts: list[tuple[int, int]], last: tuple[int, int]) -> None:
+    """So what changed costs what changed."""
+    total = NOTHING
+    for part in parts:
+        total = total.plus(hashed(fingerprints.STATE, part))
+    more = hashed(fingerprints.STATE, last)
+    assert total.plus(more).minus(more) == total
+    assert NOTHING.minus(more).plus(more) == Fingerprint(0, 0)
