@@ -9,15 +9,27 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
+from migrate.checks.certificates import LOCATION, certificates_name
 from migrate.checks.config import Configs, inter_broker_listener, protocols
-from migrate.checks.registry import ALWAYS, UNTIL_FINALIZED, Blind, Hit, Result, check
-from migrate.checks.security import EXTERNAL, JAAS, after_first_restart, controller_listener, dynamic_logins
+from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
+from migrate.checks.security import (
+    ANONYMOUS,
+    BUILDER,
+    EXTERNAL,
+    JAAS,
+    after_first_restart,
+    authorizer,
+    controller_listener,
+    dynamic_logins,
+    super_users,
+)
 from migrate.checks.sight import both, broker_configs, controller_configs, readable_zookeeper
 from migrate.checks.zookeeper_access import closed
 from migrate.model.findings import CodeDoc
+from migrate.model.inventory import Access
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import ZookeeperView
+from migrate.model.views import ConfigFile, ZookeeperView
 from migrate.model.world import World
 
 CONTROLLER_MECHANISM: Final = "sasl.mechanism.controller.protocol"
@@ -149,6 +161,45 @@ def dynamic_login_has_a_file(seen: tuple[ZookeeperView, Configs], world: World) 
         for node, file in brokers.items():
             if owner in ("<default>", str(int(node))) and not file.values.get(name, "").strip():
                 yield Hit(f"broker {node}: {file.path}", f"{name} is set dynamically and missing in the file")
+
+
+@check(
+    CodeDoc(
+        "B-SEC-22",
+        "this tool is not among the super users of a controller",
+        "Before the copy a controller lets in super users alone: the tool could not read the metadata, and would wait"
+        " at the end of the stage without seeing whether a broker registers.",
+        "The inventory's controllers.access has a user that is not in super.users of the controllers' files.",
+        "Add the principal to super.users in the file that the inventory's controllers.properties names; take it out"
+        " after the migration.",
+        "seen on 3.9.2: CLUSTER_AUTHORIZATION_FAILED (31) to whoever is no super user",
+    ),
+    sees=controller_configs,
+    blocks_from=Stage.CONTROLLERS,
+    when=BEFORE_COPY,
+    proof=True,
+)
+def tool_is_let_in(configs: Configs, world: World) -> Result:
+    """By the inventory's user, or by our certificate as that listener's rules read it."""
+    access = world.inventory.controller_access
+    for node, file in configs.items():
+        about = f"controller {node}: {file.path}"
+        principal = _own_principal(access, file)
+        if isinstance(principal, Blind):
+            yield principal
+        elif authorizer(file.values) and principal not in super_users(file.values):
+            yield Hit(about, f"super.users lacks {principal}, as which this tool calls it")
+
+
+def _own_principal(access: Access, file: ConfigFile) -> str | Blind:
+    if file.values.get(BUILDER, "").strip():
+        return Blind("our principal", f"a {BUILDER} makes it")
+    if access.username:
+        return f"User:{access.username}"
+    if access.protocol != "SSL" or access.keystore is None:
+        return ANONYMOUS
+    store = {LOCATION: access.keystore.path}
+    return certificates_name(store, file.subjects, file.values, controller_listener(file.values))
 
 
 @check(

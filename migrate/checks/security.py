@@ -9,6 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
+from migrate.checks.certificates import Subjects, certificates_name
 from migrate.checks.config import Configs, inter_broker_listener, protocols
 from migrate.checks.phase import Mode, mode_of, truth
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
@@ -28,6 +29,7 @@ ENCODER_SECRET: Final = "password.encoder.secret"  # noqa: S105 - a configuratio
 TOKEN_SECRETS: Final = ("delegation.token.secret.key", "delegation.token.master.key")
 JAAS: Final = "sasl.jaas.config"
 ANONYMOUS: Final = "User:ANONYMOUS"
+BUILDER: Final = "principal.builder.class"
 USERNAME: Final = re.compile(r"\busername\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;]+))")
 EXTERNAL: Final = "${"  # a configuration provider resolves it on the node
 
@@ -49,7 +51,7 @@ def controller_listener(values: Mapping[str, str]) -> str:
 
 def caller(values: Mapping[str, str], listener: str, protocol: str, mechanism_key: str) -> str | Blind:
     """The principal with which a node with these values calls that listener (User:name), or why it cannot be told."""
-    if values.get("principal.builder.class", "").strip():
+    if values.get(BUILDER, "").strip():
         return Blind("its principal", "a principal.builder.class makes it")
     if protocol == "PLAINTEXT":
         return ANONYMOUS
@@ -71,10 +73,12 @@ def after_first_restart(file: ConfigFile, world: World) -> Mapping[str, str]:
     return {**file.values, **added.values}
 
 
-def principal_to(controller: ConfigFile, values: Mapping[str, str]) -> str | Blind:
-    """As whom a node with these values calls that controller."""
+def principal_to(controller: ConfigFile, values: Mapping[str, str], subjects: Subjects) -> str | Blind:
+    """As whom a node with these values (and the certificates that they name) calls that controller."""
     listener = controller_listener(controller.values)
     protocol = protocols(controller.values).get(listener.upper(), "PLAINTEXT")
+    if protocol == "SSL" and not controller.values.get(BUILDER, "").strip():
+        return certificates_name(values, subjects, controller.values, listener)
     return caller(values, listener, protocol, "sasl.mechanism.controller.protocol")
 
 
@@ -82,7 +86,10 @@ def controller_principals(controller: ConfigFile, broker: ConfigFile) -> Iterato
     """As whom a controller calls the brokers, and its fellow controllers."""
     listener = inter_broker_listener(broker.values)
     protocol = protocols(broker.values).get(listener.upper(), listener.upper())
-    yield caller(controller.values, listener, protocol, "sasl.mechanism.inter.broker.protocol")
+    if protocol == "SSL" and not broker.values.get(BUILDER, "").strip():
+        yield certificates_name(controller.values, controller.subjects, broker.values, listener)
+    else:
+        yield caller(controller.values, listener, protocol, "sasl.mechanism.inter.broker.protocol")
 
 
 @check(
@@ -185,8 +192,13 @@ def controllers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
             continue
         about = f"controller {node}: {file.path}"
         late = {other: after_first_restart(entry, world) for other, entry in brokers.items()}
-        callers = [(f"broker {other}", principal_to(file, values)) for other, values in late.items()]
-        callers += [(f"controller {other}", principal_to(file, entry.values)) for other, entry in controllers.items()]
+        callers = [
+            (f"broker {other}", principal_to(file, values, brokers[other].subjects)) for other, values in late.items()
+        ]
+        callers += [
+            (f"controller {other}", principal_to(file, entry.values, entry.subjects))
+            for other, entry in controllers.items()
+        ]
         yield from _not_let_in(about, super_users(file.values), callers)
 
 
@@ -217,7 +229,8 @@ def _not_let_in(about: str, allowed: frozenset[str], callers: list[tuple[str, st
 def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
     """The controllers' principal on the inter-broker listener.
 
-    The first restart adds a principal that has a name: before it only ANONYMOUS is missed, which a person must add.
+    The first restart adds a principal of a login: before it only ANONYMOUS and those of certificates are missed, which
+    a person must add (to the inventory's brokers.properties).
     """
     brokers, controllers = seen
     for node, file in brokers.items():
@@ -227,9 +240,17 @@ def brokers_let_in(seen: tuple[Configs, Configs], world: World) -> Result:
                 (f"controller {other}", principal)
                 for other, entry in controllers.items()
                 for principal in controller_principals(entry, file)
-                if not at_first or principal == ANONYMOUS or isinstance(principal, Blind)
+                if not at_first or not _is_added(principal, file)
             ]
-            yield from _not_let_in(f"broker {node}: {file.path}", super_users(file.values), callers)
+            allowed = super_users(after_first_restart(file, world))
+            yield from _not_let_in(f"broker {node}: {file.path}", allowed, callers)
+
+
+def _is_added(principal: str | Blind, broker: ConfigFile) -> bool:
+    """Will the first restart let it in?"""
+    listener = inter_broker_listener(broker.values)
+    by_login = protocols(broker.values).get(listener.upper(), listener.upper()).startswith("SASL")
+    return by_login and not isinstance(principal, Blind) and principal != ANONYMOUS
 
 
 @check(

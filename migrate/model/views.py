@@ -352,6 +352,7 @@ class ConfigFile:
     raw: bytes = field(repr=False)
     sha256: str
     values: Mapping[str, str] = field(repr=False)
+    subjects: Mapping[str, str | Unknown] = field(default_factory=dict)  # keystore's path -> its certificate's subject
 
 
 @dataclass(frozen=True, slots=True)

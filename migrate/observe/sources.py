@@ -45,6 +45,7 @@ from migrate.model.views import (
     whole_or_unknown,
 )
 from migrate.observe.metadata_logs import metadata_logs
+from migrate.observe.subjects import with_subjects
 from migrate.observe.zookeeper_logins import with_zookeeper_clients
 from migrate.zookeeper.again import Rereader
 from migrate.zookeeper.client import ZookeeperClient, connect
@@ -207,9 +208,14 @@ class Sources:
         if collected is not None and collected.config is not None:
             return collected.config
         try:
-            return read_config(self.files, node, path)
+            found = read_config(self.files, node, path)
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
+        if isinstance(found, NoFile):
+            return found
+        is_broker = any(broker.id == node for broker in self.inventory.brokers)
+        added = self.inventory.broker_properties if is_broker else None
+        return with_subjects(found, added, self.files, self.inventory.controller_access.keystore)
 
     def service_states(self) -> Mapping[NodeId, ServiceState]:
         """Every node's process."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from migrate.model.difference import DiffReport
 from migrate.model.ids import DirectoryId, NodeId
+from migrate.model.inventory import Access
 from migrate.model.launch import NoZookeeperClient, UnitNotes, ZookeeperClient
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
@@ -366,6 +367,12 @@ SECURITY = (
     Case("B-SEC-21", ZK, "controller 3001", then(SETS_ACL, launched(3001, zookeeper_client=NO_LOGIN)), "dies"),
     Case("B-SEC-21", ZK, "controller 3001", then(CLOSED, launched(3001, zookeeper_client=STRANGE_LOGIN)), "stranger"),
     Case("B-SEC-21", ZK, "controller 3002", then(CLOSED, launched(3002, zookeeper_client=REFUSED_LOGIN)), "refused"),
+    Case(
+        "B-SEC-22",
+        PREPARED,
+        "controller 3001",
+        lambda w: replace(w, inventory=replace(w.inventory, controller_access=Access("SASL_SSL", "PLAIN", "ops"))),
+    ),
     Case("W-SEC-18", ZK, "ZooKeeper's ACLs", acls({"/config": (OPEN_READ, ZnodeAcl(31, "sasl", "kafka"))})),
 )
 NETWORK = (

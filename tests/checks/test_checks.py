@@ -193,7 +193,8 @@ def test_a_principal_from_a_certificate_is_a_blind_spot() -> None:
     """What only TLS knows is not guessed."""
     world = world_at(Stage.PREPARE)
     for node in worlds.CONTROLLERS:
-        world = with_values(world, node, listener__security__protocol__map="INTERNAL:PLAINTEXT,CTL:SSL")
+        protocols = "INTERNAL:PLAINTEXT,CTL:SSL"
+        world = with_values(world, node, listener__security__protocol__map=protocols, ssl__client__auth="required")
     assert {entry.severity for entry in of(world, "B-SEC-06")} == {Severity.BLIND_SPOT}
 
 

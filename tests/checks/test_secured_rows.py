@@ -379,6 +379,13 @@ ROWS = (
         "controller 3000",
     ),
     Row(
+        "this tool is no super user of a controller",
+        keys(3001, SUPER="User:broker;User:controller"),
+        "B-SEC-22",
+        Stage.CONTROLLERS,
+        "controller 3001",
+    ),
+    Row(
         "an authorizer on the controllers alone",
         keys(*BROKERS, AUTHORIZER=None),
         "B-SEC-19",

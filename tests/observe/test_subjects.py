@@ -1,0 +1,122 @@
+"""Whose certificate a node has: from real stores of every kind, and nothing of them is told that is a secret."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from cryptography import x509
+from cryptography.x509.oid import NameOID
+
+from migrate.hosts.files import LocalFiles
+from migrate.hosts.properties import parse
+from migrate.java.find import find_java
+from migrate.kafka.subjects import as_java, subject
+from migrate.lab.certificates import Authority
+from migrate.model.ids import NodeId
+from migrate.model.inventory import AddedProperties
+from migrate.model.outcome import Unknown
+from migrate.model.views import ConfigFile
+from migrate.observe.subjects import with_subjects
+from tests.testing.certificates import PASSWORD, stored
+
+MAP = "listener.security.protocol.map=INTERNAL:SSL,CTL:SASL_SSL\n"
+
+
+@pytest.fixture(scope="module")
+def authority() -> Authority:
+    """Who issues."""
+    return Authority.make("authority")
+
+
+def file_of(text: str) -> ConfigFile:
+    """A node's file."""
+    return ConfigFile(NodeId(1), "/c", text.encode(), "", parse(text.encode()))
+
+
+def jks(folder: Path, content: bytes) -> Path:
+    """The same as a JKS store, by the JDK's keytool."""
+    given, made = folder / "given.p12", folder / "store.jks"
+    given.write_bytes(content)
+    words = [
+        "-importkeystore",
+        "-noprompt",
+        "-srckeystore",
+        given,
+        "-srcstoretype",
+        "PKCS12",
+        "-srcstorepass",
+        PASSWORD,
+    ]
+    words += ["-destkeystore", made, "-deststoretype", "JKS", "-deststorepass", PASSWORD]
+    subprocess.run([find_java().keytool, *words], check=True, capture_output=True, timeout=60)
+    return made
+
+
+def test_stores_of_every_kind_tell_their_subject(authority: Authority, tmp_path: Path) -> None:
+    """PEM, PKCS12 under its name and under JKS (as Java opens it), JKS."""
+    issued = authority.issue("broker", ("localhost",))
+    p12 = issued.pkcs12(PASSWORD)
+    assert subject(issued.pem, "PEM", "") == "CN=broker"
+    assert subject(p12, "PKCS12", PASSWORD) == subject(p12, "JKS", PASSWORD) == "CN=broker"
+    assert subject(jks(tmp_path, p12).read_bytes(), "JKS", PASSWORD) == "CN=broker"
+
+
+@pytest.mark.parametrize(
+    ("content", "kind", "password"),
+    [
+        (b"nothing", "PKCS12", PASSWORD),
+        (b"nothing", "JKS", PASSWORD),
+        (b"nothing", "PEM", ""),
+        (b"", "PKCS12", "canary"),
+    ],
+)
+def test_what_is_no_store_is_unknown(content: bytes, kind: str, password: str) -> None:
+    """Without a word of the password."""
+    found = subject(content, kind, password)
+    assert isinstance(found, Unknown)
+    assert password not in found.reason or not password
+
+
+def test_a_wrong_password_is_unknown_and_not_told(authority: Authority) -> None:
+    """Neither the right one nor the wrong one."""
+    found = subject(authority.issue("b", ("h",)).pkcs12(PASSWORD), "PKCS12", "canary-wrong")
+    assert isinstance(found, Unknown)
+    assert "canary" not in found.reason
+
+
+def name(*attributes: tuple[x509.ObjectIdentifier, str]) -> x509.Name:
+    """In the certificate's order: the most general first."""
+    return x509.Name([x509.NameAttribute(oid, value) for oid, value in attributes])
+
+
+def test_names_are_spelled_as_java_spells_them_or_not_at_all() -> None:
+    """RFC 2253: the most specific first; what Java would write in hex or escape is not guessed."""
+    whole = name((NameOID.COUNTRY_NAME, "DE"), (NameOID.ORGANIZATION_NAME, "Org X"), (NameOID.COMMON_NAME, "b-1.x"))
+    assert as_java(whole) == "CN=b-1.x,O=Org X,C=DE"
+    for odd in ((NameOID.EMAIL_ADDRESS, "a@b"), (NameOID.COMMON_NAME, "a,b"), (NameOID.COMMON_NAME, "ä")):
+        assert isinstance(as_java(name(odd)), Unknown)
+
+
+def test_the_stores_that_a_file_names_and_will_name_are_read(authority: Authority, tmp_path: Path) -> None:
+    """Its own, a listener's, those of the inventory's additions, and ours."""
+    for who in ("one", "two", "three"):
+        (tmp_path / who).write_bytes(authority.issue(who, ("h",)).pkcs12(PASSWORD))
+    own = stored(tmp_path, "tool.pem", authority.issue("tool", ("h",)).pem)
+    text = MAP + f"ssl.keystore.location={tmp_path}/one\nssl.keystore.password={PASSWORD}\nssl.keystore.type=PKCS12\n"
+    text += f"listener.name.ctl.ssl.keystore.location={tmp_path}/two\nzookeeper.ssl.keystore.location=/none\n"
+    added = AddedProperties("/b", {"listener.name.x.ssl.keystore.location": f"{tmp_path}/three"})
+    found = with_subjects(file_of(text), added, LocalFiles(), own).subjects
+    told = {Path(path).name: said for path, said in found.items()}
+    assert told == {"one": "CN=one", "two": "CN=two", "three": "CN=three", "tool.pem": "CN=tool"}
+
+
+def test_what_cannot_be_read_is_unknown_and_no_store_is_read_without_need() -> None:
+    """A missing file, a reference; and a node without a listener of certificates."""
+    text = "ssl.keystore.location=/none\n"
+    assert with_subjects(file_of(text), None, LocalFiles(), None).subjects == {}
+    missing = with_subjects(file_of(MAP + text), None, LocalFiles(), None).subjects
+    assert isinstance(missing["/none"], Unknown)
+    referred = with_subjects(file_of(MAP + text + "ssl.keystore.password=${file:/a:b}\n"), None, LocalFiles(), None)
+    assert isinstance(referred.subjects["/none"], Unknown)
