@@ -74,7 +74,7 @@ def parsed(text: str) -> Iterator[Rule | None]:
 
 
 def _python(replacement: str, groups: int) -> str:
-    """A replacement of Java (a backslash takes the next letter as it stands, `$1` is a group) spelled as Python does."""
+    """Java's replacement (a backslash takes the next letter as it stands, `$1` is a group) as Python spells it."""
     made, letters = [], iter(replacement)
     for letter in letters:
         if letter == "\\":

@@ -28,6 +28,7 @@ STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAutho
 ENCODER_SECRET: Final = "password.encoder.secret"  # noqa: S105 - a configuration's name
 TOKEN_SECRETS: Final = ("delegation.token.secret.key", "delegation.token.master.key")
 JAAS: Final = "sasl.jaas.config"
+SUPER_USERS: Final = "super.users"
 ANONYMOUS: Final = "User:ANONYMOUS"
 BUILDER: Final = "principal.builder.class"
 USERNAME: Final = re.compile(r"\busername\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;]+))")
@@ -41,7 +42,7 @@ def authorizer(values: Mapping[str, str]) -> str:
 
 def super_users(values: Mapping[str, str]) -> frozenset[str]:
     """super.users, split at semicolons."""
-    return frozenset(user.strip() for user in values.get("super.users", "").split(";") if user.strip())
+    return frozenset(user.strip() for user in values.get(SUPER_USERS, "").split(";") if user.strip())
 
 
 def controller_listener(values: Mapping[str, str]) -> str:
@@ -70,7 +71,16 @@ def after_first_restart(file: ConfigFile, world: World) -> Mapping[str, str]:
     added = world.inventory.broker_properties
     if added is None or mode_of(file.values) is not Mode.ZOOKEEPER:
         return file.values
-    return {**file.values, **added.values}
+    return with_added(file.values, added.values)
+
+
+def with_added(values: Mapping[str, str], added: Mapping[str, str]) -> dict[str, str]:
+    """A node's values with those that are added to them; super users join the ones that are there."""
+    merged = {**values, **added}
+    if SUPER_USERS in values and SUPER_USERS in added:
+        users = dict.fromkeys(user.strip() for each in (values, added) for user in each[SUPER_USERS].split(";"))
+        merged[SUPER_USERS] = ";".join(user for user in users if user)
+    return merged
 
 
 def principal_to(controller: ConfigFile, values: Mapping[str, str], subjects: Subjects) -> str | Blind:

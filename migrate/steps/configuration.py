@@ -49,11 +49,12 @@ def _added(values: AddedProperties | None) -> Mapping[str, str]:
 def _brokers_own(values: Mapping[str, str], inventory: Inventory) -> dict[str, str]:
     """What a broker of these values is to have from its first restart on, beyond our own keys."""
     found = dict(_added(inventory.broker_properties))
-    after = {**values, **found}
+    after = security.with_added(values, found)
     controllers = {**after, **_added(inventory.controller_properties), PROTOCOL_MAP: _protocol_map(values, inventory)}
     listener = inter_broker_listener(values)
     protocol = protocols(controllers).get(listener.upper(), listener.upper())
     _with_super_users(after, [security.caller(controllers, listener, protocol, "sasl.mechanism.inter.broker.protocol")])
+    found.pop("super.users", None)
     if after.get("super.users") != values.get("super.users"):
         found["super.users"] = after["super.users"]
     return found

@@ -175,3 +175,20 @@ def test_a_finalized_controller_keeps_its_logins() -> None:
 def test_what_is_added_is_not_shown() -> None:
     """By repr of the inventory."""
     assert "PlainLoginModule" not in repr(secured())
+
+
+@pytest.mark.parametrize("mode", ["migration", "kraft"])
+def test_super_users_that_are_added_to_brokers_join_those_that_are_there(mode: str) -> None:
+    """Left out, brokers would refuse each other; the checks read the file as it will be."""
+    more = {**TO_BROKERS, "super.users": "User:CN=controller,O=X; User:broker"}
+    known = replace(secured(), broker_properties=AddedProperties("/b", more))
+    raw = configuration.migration_mode(BROKER, known)
+    if mode == "kraft":
+        raw = configuration.kraft_mode(raw, known, known.brokers[0])
+    assert parse(raw)["super.users"] == "User:broker;User:admin;User:CN=controller,O=X;User:controller"
+    assert security.super_users(security.with_added(parse(BROKER), more)) == {
+        "User:broker",
+        "User:admin",
+        "User:CN=controller,O=X",
+    }
+    assert configuration.migration_mode(raw, known) == raw or mode == "kraft"
