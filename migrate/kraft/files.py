@@ -156,7 +156,8 @@ def load(files: MetadataFiles, digester: Digester, *, below: int | None = None) 
     usable = [entry for entry in files.snapshots if below is None or entry.end_offset <= below]
     if usable:
         newest = usable[-1]
-        image.load_snapshot_batches(read_batches(newest.path), newest.end_offset, newest.epoch, str(newest.path))
+        size = newest.path.stat().st_size if newest.path.exists() else 0  # else reading it says what is wrong
+        image.load_snapshot_batches(read_batches(newest.path), newest.end_offset, newest.epoch, str(newest.path), size)
     for segment in files.segments:
         image.apply(read_batches(segment.path), below=below)
     if image.next_offset == 0 and files.bootstrap is not None:

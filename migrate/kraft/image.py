@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from migrate.errors import MigrateError, ReplayError
 from migrate.kraft.replay import Replayer, replay_snapshot
-from migrate.kraft.state import State
+from migrate.kraft.state import State, partition_columns
 from migrate.model.columns import EntityColumns, PartitionColumns
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
@@ -76,11 +76,13 @@ class Image:
 
         The image stays as it was where the snapshot is not whole: SnapshotError, BatchError, DecodeError, ReplayError.
         """
-        self.load_snapshot_batches(split(raw, where=where), end_offset, epoch, where)
+        self.load_snapshot_batches(split(raw, where=where), end_offset, epoch, where, len(raw))
 
-    def load_snapshot_batches(self, batches: Iterable[Batch], end_offset: int, epoch: int, where: str) -> None:
-        """Begin anew from the batches of a whole snapshot."""
-        self._adopt(replay_snapshot(batches, end_offset, epoch, self.digester, where))
+    def load_snapshot_batches(
+        self, batches: Iterable[Batch], end_offset: int, epoch: int, where: str, size: int = 0
+    ) -> None:
+        """Begin anew from the batches of a whole snapshot of that many bytes."""
+        self._adopt(replay_snapshot(batches, end_offset, epoch, self.digester, where, size))
 
     def _usable(self) -> None:
         if self._error is not None:
@@ -107,29 +109,6 @@ class Image:
             partitions=self._partitions[1],
             entities=self._entities[1],
         )
-
-
-def partition_columns(state: State) -> PartitionColumns:
-    """All partitions, by topic name and partition."""
-    columns = PartitionColumns()
-    for name in sorted(state.topic_ids):
-        topic_id = state.topic_ids[name]
-        partitions = state.topics[topic_id].partitions
-        for partition in sorted(partitions):
-            row = partitions[partition]
-            columns.topic.append(name)
-            columns.topic_id.append(topic_id)
-            columns.partition.append(partition)
-            columns.replicas.append(row.replicas)
-            columns.isr.append(row.isr)
-            columns.adding.append(row.adding)
-            columns.removing.append(row.removing)
-            columns.leader.append(row.leader)
-            columns.leader_epoch.append(row.leader_epoch)
-            columns.recovery_state.append(row.recovery_state)
-            columns.directories.append(row.directories)
-            columns.revision.append(row.partition_epoch)
-    return columns
 
 
 def entity_columns(state: State) -> EntityColumns:

@@ -5,13 +5,15 @@ Source: `MD/image/loader/MetadataBatchLoader.java`, KIP-868 (metadata transactio
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from migrate.errors import DecodeError, ReplayError, SnapshotError
+from migrate.kernels.choice import ready
 from migrate.kraft.rules import apply_record
 from migrate.kraft.state import State
 from migrate.model.secrets import Digester
+from migrate.model.unswept import unswept
 from migrate.protocol.batches import Batch
 from migrate.protocol.fields import Struct, Values
 from migrate.protocol.records import control, settings
@@ -20,6 +22,8 @@ from migrate.protocol.records.frame import decode_record
 
 HEADER = "SNAPSHOT_HEADER"
 FOOTER = "SNAPSHOT_FOOTER"
+KERNEL = "metadata"
+LARGE = 16 << 20  # bytes of a snapshot, 130,000 partitions: from here on loading the kernel pays
 
 
 @dataclass(slots=True)
@@ -83,7 +87,7 @@ class Replayer:
             if batch.control:
                 _apply_control(self.state, key, value, batch)
             else:
-                table, values = _decoded(value, offset, batch)
+                table, values = decoded(value, offset, batch)
                 self._record(table, values, offset, f"offset {offset}")
             self.next_offset = offset + 1
             self.fetched_epoch = batch.epoch
@@ -108,7 +112,7 @@ class Replayer:
             apply_record(self.state, table, values, where, self.digester)
 
 
-def _decoded(value: bytes | None, offset: int, batch: Batch) -> tuple[Struct, Values]:
+def decoded(value: bytes | None, offset: int, batch: Batch) -> tuple[Struct, Values]:
     """Table and values of a record, or its error with the place."""
     try:
         table, _, values = decode_record(value)
@@ -140,14 +144,35 @@ def check_broker_epoch(broker: int, epoch: int, end_offset: int, where: str) -> 
         raise SnapshotError(what, where=where)
 
 
-def replay_snapshot(batches: Iterable[Batch], end_offset: int, epoch: int, digester: Digester, name: str) -> Replayer:
+def replay_snapshot(
+    batches: Iterable[Batch], end_offset: int, epoch: int, digester: Digester, name: str, size: int = 0
+) -> Replayer:
     """The image of a whole snapshot: header first, footer last, every batch of the snapshot's own epoch.
 
-    Offsets inside a snapshot begin at 0 and are no log offsets; the log goes on at `end_offset`.  Raises SnapshotError
-    where the snapshot is not whole.
+    Offsets inside a snapshot begin at 0 and are no log offsets; the log goes on at `end_offset`.  One of many bytes
+    (`size`) is decoded in columns.  Raises SnapshotError where the snapshot is not whole.
     """
     replayer = Replayer(digester)
-    where = f"snapshot {end_offset}-{epoch}"
+    where, state = f"snapshot {end_offset}-{epoch}", replayer.state
+    apply = apply_data
+    if ready(KERNEL, size, LARGE):
+        from migrate.kraft.plain_snapshot import PlainReplay  # noqa: PLC0415 - numpy and numba, for what is large
+
+        apply = PlainReplay().apply_data
+    with unswept():
+        for batch in data_batches(batches, epoch, state, name):
+            apply(state, batch, where, digester)
+    for registration, _ in state.brokers.values():
+        check_broker_epoch(registration.id, registration.epoch, end_offset, name)
+    replayer.next_offset, replayer.fetched_epoch = end_offset, epoch
+    return replayer
+
+
+def data_batches(batches: Iterable[Batch], epoch: int, state: State, name: str) -> Iterator[Batch]:
+    """The data batches of a snapshot; its control records are applied to the state, and its frame is checked.
+
+    Raises SnapshotError: no header first, no footer last, another epoch, a gap.
+    """
     last, due = "", 0
     for batch in batches:
         if batch.epoch != epoch or batch.base_offset != due:
@@ -155,22 +180,30 @@ def replay_snapshot(batches: Iterable[Batch], end_offset: int, epoch: int, diges
             raise SnapshotError(what, where=batch.place)
         if last == FOOTER:
             raise SnapshotError("a batch follows the snapshot's footer", where=batch.place)
-        for offset, key, value in batch.records():
-            if batch.control:
-                last = _apply_control(replayer.state, key, value, batch)
+        if batch.control:
+            for offset, key, value in batch.records():
+                last = _apply_control(state, key, value, batch)
                 if (last == HEADER) != (offset == 0):
                     raise SnapshotError(f"{last} at offset {offset}", where=batch.place)
-                continue
-            if not last:
-                raise SnapshotError("the snapshot does not begin with its header", where=batch.place)
-            table, values = _decoded(value, offset, batch)
-            if table in {settings.BEGIN_TRANSACTION, settings.END_TRANSACTION, settings.ABORT_TRANSACTION}:
-                raise SnapshotError("a snapshot holds a part of a transaction", where=batch.place)
-            apply_record(replayer.state, table, values, where, digester)
+        elif not last:
+            next(batch.records())  # what is wrong with it comes first
+            raise SnapshotError("the snapshot does not begin with its header", where=batch.place)
+        else:
+            yield batch
         due = batch.last_offset + 1
     if last != FOOTER:
         raise SnapshotError("the snapshot ends without its footer", where=name)
-    for registration, _ in replayer.state.brokers.values():
-        check_broker_epoch(registration.id, registration.epoch, end_offset, name)
-    replayer.next_offset, replayer.fetched_epoch = end_offset, epoch
-    return replayer
+
+
+def apply_data(state: State, batch: Batch, where: str, digester: Digester) -> None:
+    """Apply the records of a snapshot's data batch, one by one."""
+    for offset, _, value in batch.records():
+        apply_decoded(state, decoded(value, offset, batch), batch, where, digester)
+
+
+def apply_decoded(state: State, record: tuple[Struct, Values], batch: Batch, where: str, digester: Digester) -> None:
+    """Apply one record of a snapshot's batch."""
+    table, values = record
+    if table in {settings.BEGIN_TRANSACTION, settings.END_TRANSACTION, settings.ABORT_TRANSACTION}:
+        raise SnapshotError("a snapshot holds a part of a transaction", where=batch.place)
+    apply_record(state, table, values, where, digester)

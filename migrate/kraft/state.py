@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from migrate.model.columns import PartitionColumns
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ControllerRegistration, Registration
 
@@ -60,3 +61,26 @@ class State:
             names.pop(name, None)
             if not names:
                 del self.settings[kind, key]
+
+
+def partition_columns(state: State) -> PartitionColumns:
+    """All partitions, by topic name and partition."""
+    columns = PartitionColumns()
+    for name in sorted(state.topic_ids):
+        topic_id = state.topic_ids[name]
+        partitions = state.topics[topic_id].partitions
+        for partition in sorted(partitions):
+            row = partitions[partition]
+            columns.topic.append(name)
+            columns.topic_id.append(topic_id)
+            columns.partition.append(partition)
+            columns.replicas.append(row.replicas)
+            columns.isr.append(row.isr)
+            columns.adding.append(row.adding)
+            columns.removing.append(row.removing)
+            columns.leader.append(row.leader)
+            columns.leader_epoch.append(row.leader_epoch)
+            columns.recovery_state.append(row.recovery_state)
+            columns.directories.append(row.directories)
+            columns.revision.append(row.partition_epoch)
+    return columns
