@@ -29,7 +29,8 @@ KAFKA: Final = (
 )
 HOSTS: Final = (
     "`doctor --sudoers --inventory FILE` prints the exact lines for sudo, `doctor --hosts` tries them:",
-    "[executors](executors.md). The lab's supervisor and whoever works by hand need none.",
+    "[executors](executors.md). It asks sudo, too, for commands that no run gives (any shell, unit or file): what is",
+    "allowed of those is too much. The lab's supervisor and whoever works by hand need none.",
 )
 
 

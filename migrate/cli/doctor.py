@@ -105,7 +105,7 @@ def _print_rights(path: pathlib.Path | None) -> int:
 
 def _host_items(path: pathlib.Path | None) -> Iterator[Item]:
     """One item a node where all is allowed, one a reason where it is not."""
-    from migrate.cli.doctor_hosts import by_node, folded
+    from migrate.cli.doctor_hosts import by_node, folded, too_much
 
     for node, host, tried in by_node(_target(path)):
         bad = folded(tried)
@@ -113,6 +113,8 @@ def _host_items(path: pathlib.Path | None) -> Iterator[Item]:
             yield Item(f"node {node}", Health.GOOD, f"{host}: {len(tried)} commands are allowed")
         for what, to_do in bad:
             yield Item(f"node {node}", Health.MISSING, f"{host}: {what}", to_do)
+    for node, told in too_much(_target(path)):
+        yield Item(f"node {node}", Health.TOO_MUCH, told, "`doctor --sudoers` prints all that is needed")
 
 
 def _right_items(path: pathlib.Path | None) -> Iterator[Item]:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from migrate.hosts import host_needs
 from migrate.hosts.executors import Executor, executor_of
 from migrate.hosts.host_needs import HostNeed, Tried
+from migrate.hosts.sudo_beyond import beyond
 from migrate.model.inventory import Inventory
 
 
@@ -16,6 +17,15 @@ def examine(inventory: Inventory) -> list[Tried]:
     executor = executor_of(inventory)
     try:
         return host_needs.examine(inventory, executor.runners)
+    finally:
+        executor.close()
+
+
+def too_much(inventory: Inventory) -> list[tuple[int, str]]:
+    """(node, what sudo allows on its host beyond need); nothing is run."""
+    executor = executor_of(inventory)
+    try:
+        return [(int(node), text) for node, text in beyond(inventory, executor.runners)]
     finally:
         executor.close()
 
