@@ -103,6 +103,13 @@ class MetadataBehind(WorldError, Retryable):
     hint = "see that a majority of the controllers runs: the active one writes twice a second"
 
 
+class ProbeSilent(WorldError):
+    """The topic that the playbook wants probed cannot be written and read back: nothing was changed."""
+
+    id = "E-PROBE-01"
+    hint = "make the topic, a partition a broker and 3 replicas, with rights to write and read for broker_access"
+
+
 class TlsRefused(WorldError):
     """No TLS session came about: one side does not accept the other's certificate, or one of them speaks no TLS."""
 

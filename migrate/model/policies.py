@@ -15,11 +15,15 @@ class HealthPolicy:
 
 @dataclass(frozen=True, slots=True)
 class ErrorBudget:
-    """The share of a probe's requests that may fail within `seconds`; `history` is the file that the probe writes."""
+    """The share of a probe's requests that may fail within `seconds`; `history` is the file that the probe writes.
+
+    `topic`: the run probes that topic itself, while it goes on; "": the probe is the operator's own.
+    """
 
     history: str
     share: float
     seconds: float
+    topic: str = ""
 
 
 @dataclass(frozen=True, slots=True)

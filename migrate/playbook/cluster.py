@@ -51,4 +51,5 @@ def error_budget(probes: Probes | None, near: Path) -> ErrorBudget | None:
     """The budget as a value; `near` is the playbook's folder."""
     if probes is None:
         return None
-    return ErrorBudget(os.path.normpath(near / probes.history), *budget_of(probes.error_budget))
+    file = probes.history or f"probe-{probes.topic}.jsonl"
+    return ErrorBudget(os.path.normpath(near / file), *budget_of(probes.error_budget), probes.topic or "")

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from migrate.model.stage import Stage
 from migrate.playbook.approvals import ApprovalSection, ApprovalsSection
@@ -161,11 +161,20 @@ class Health(Section):
 
 
 class Probes(Section):
-    """An error budget: the share of a probe's requests that may fail; where it is spent, nothing more is restarted."""
+    """An error budget: the share of a probe's requests that may fail; where it is spent, nothing more is restarted.
 
-    later: ClassVar[Mapping[str, str]] = {"topic": "run a probe of your own; `history` names the file that it writes"}
-    history: FilePath
+    With `topic` the run itself writes to that topic and reads back; without, `history` is the file of a probe of yours.
+    """
+
+    topic: Annotated[Text, Field(pattern=r"^[a-zA-Z0-9._-]{1,249}$")] | None = None
+    history: FilePath | None = None
     error_budget: Annotated[Text, AfterValidator(_budget)]
+
+    @model_validator(mode="after")
+    def _some_probe(self) -> Self:
+        if self.topic is None and self.history is None:
+            raise ValueError("no probe: name a topic that the run probes, or the history that a probe of yours writes")
+        return self
 
 
 class Policies(Section):

@@ -39,6 +39,7 @@ from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.journal import Journal
 from migrate.run.last_words import last_words_told
 from migrate.run.locks import LockFile, RunLock, of_brokers
+from migrate.run.probing import probed
 from migrate.run.staleness import own_step
 from migrate.run.takeover import LOOK as PLACE
 from migrate.run.takeover import found_by, gone_back
@@ -126,6 +127,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         with (
             parking,
             nullcontext() if alone else readiness_noted(observer, journal, clock),
+            probed(sources.inventory, sources.playbook, journal.events),
             last_words_told(journal, sources.services, clock, [node.id for node in sources.inventory.brokers]),
         ):
             once_more(engine.run, journal, sources.services, clock)
