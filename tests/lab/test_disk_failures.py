@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +22,9 @@ from migrate.hosts.properties import edit
 from migrate.lab import breaking
 from migrate.lab.breaking import OLD, DiskFault, set_aside
 from migrate.lab.cluster import Lab
+from migrate.lab.load import load_status, stop_load
+from migrate.lab.load_check import check_load, complaints
+from migrate.lab.load_watch import RestartInterval
 from migrate.lab.topology import Shape
 from migrate.model.disk_trouble import TIMEOUT
 from tests.lab.commands import kraft_migrate
@@ -38,6 +41,7 @@ OLD_DISK, NEW_DISK = "old", "new"
 MENDED_WITH: Final = rotation("mended-disks", (OLD_DISK, NEW_DISK))
 HALT_IN_MIGRATION: Final = "some log directory has failed during migration mode"
 NO_META: Final = "No `meta.properties` found"
+RECORDS: Final = 600  # of the load, acknowledged while the disk is dead: three seconds of it
 UNEXPECTED_VERSION: Final = "unexpected version"
 
 
@@ -115,11 +119,15 @@ def await_effect(sick: SickBroker, mode: str, case: Case) -> str:
     return "takes it for a new disk"
 
 
-def suffer(lab: Lab, mode: str, case: Case, broker: int) -> str:
-    """One failure, from a healthy cluster to a healthy cluster; a line of what was seen, printed too."""
+def suffer(lab: Lab, mode: str, case: Case, broker: int, meanwhile: Callable[[], None] = lambda: None) -> str:
+    """One failure, from a healthy cluster to a healthy cluster; a line of what was seen, printed too.
+
+    `meanwhile` is called when the failure has had its effect, and nothing is mended yet.
+    """
     sick, began = SickBroker(lab, broker, case.disk), time.monotonic()
     (sick.break_now if case.when == UNDER else sick.break_while_it_is_down)(case.fault)
     effect = await_effect(sick, mode, case)
+    meanwhile()
     told, answer = sick.disks(), ANSWERS.get((mode, case.fault, case.when))
     if answer is BY_ITSELF:
         assert told == []
@@ -154,10 +162,10 @@ def the_new_one_stays(sick: SickBroker) -> None:
 
 
 # -- labs --------------------------------------------------------------------------------------------------------
-def at_mode(lab: Lab, mode: str) -> None:
-    """Bring the cluster there."""
+def at_mode(lab: Lab, mode: str, *, load: bool = False) -> None:
+    """Bring the cluster there; with `load`, the demo's producer and consumer run all the way, and go on."""
     where = ("--dir", lab.topology.directory, "--until", UNTIL[mode])
-    ended = kraft_migrate("lab", "demo", *where, "--no-load")
+    ended = kraft_migrate("lab", "demo", *where, *(() if load else ("--no-load",)))
     assert ended.returncode == 0, ended.stderr[-3000:]
 
 
@@ -172,13 +180,14 @@ def whole_again(lab: Lab) -> None:
 
 
 @contextmanager
-def lab_at(directory: Path, mode: str) -> Iterator[Lab]:
+def lab_at(directory: Path, mode: str, *, load: bool = False) -> Iterator[Lab]:
     """A lab in that mode, stopped at the end with every disk in its place."""
     lab = Lab.create(directory, Shape(directories=2))
     try:
-        at_mode(lab, mode)
+        at_mode(lab, mode, load=load)
         yield lab
     finally:
+        stop_load(directory)
         lab.down()
         SickBroker(lab, 0).made_whole()
 
@@ -194,12 +203,47 @@ def ward(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
 @in_turn("disks")
 @pytest.mark.parametrize("part", [part for part in rotated("disks", DISKS) if part.endswith(f"-{DiskFault.GONE}")])
 def test_a_disk_is_gone_the_next_stage_waits_and_mended_it_goes_on(part: str, tmp_path: Path) -> None:
-    """By `status`, by the plan's exit code, by the cluster's own state."""
+    """By `status`, by the plan's exit code, by the cluster's own state; in KRaft mode by the whole load besides."""
     mode, _, fault = part.partition("-")
-    with lab_at(tmp_path / "lab", mode) as lab:
+    with lab_at(tmp_path / "lab", mode, load=mode == "kraft") as lab:
         assert SickBroker(lab, 1).disks() == []
-        line = suffer(lab, mode, Case(DiskFault(fault), UNDER, MENDED_WITH), 1)
+        load = UnderLoad(lab) if mode == "kraft" else None
+        case = Case(DiskFault(fault), UNDER, MENDED_WITH)
+        line = suffer(lab, mode, case, 1, load.works_on if load else lambda: None)
         assert line.startswith(f"{mode}: {fault}")
+        if load is not None:
+            load.judge(1)
+
+
+@dataclass
+class UnderLoad:
+    """The load of `lab demo` while a disk is dead and mended: every record that it was promised is read at the end."""
+
+    lab: Lab
+    began: float = field(default_factory=time.time)
+    mended_from: float = 0.0
+
+    @property
+    def folder(self) -> Path:
+        """The lab's."""
+        return Path(self.lab.topology.directory)
+
+    def works_on(self) -> None:
+        """With the disk dead, further records are acknowledged: some seconds' worth of them."""
+        before, deadline = load_status(self.folder)["acknowledged"], time.monotonic() + 60
+        while load_status(self.folder)["acknowledged"] < before + RECORDS:
+            assert time.monotonic() < deadline, load_status(self.folder)
+        self.mended_from = time.time()
+
+    def judge(self, broker: int) -> None:
+        """Stopped, and every partition read whole: nothing acknowledged is lost or doubled, every gap is explained."""
+        stop_load(self.folder)
+        mend = RestartInterval(broker, self.mended_from, time.time())
+        found = check_load(self.folder, self.lab.inventory, [mend])
+        ours = tuple(one for one in found.leaderless if one[0] >= self.began)  # before: the rolls of the migration
+        print(f"load: {found.acknowledged} acknowledged, {found.missing} lost, without leader: {ours}", file=sys.stderr)
+        assert found.acknowledged > RECORDS
+        assert complaints(replace(found, leaderless=ours)) == ()
 
 
 @pytest.mark.long
