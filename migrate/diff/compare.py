@@ -18,7 +18,7 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark reader expects
 
-from migrate.diff import frames
+from migrate.diff import frames, typed_rows
 from migrate.diff.expected import RULES, rule_of
 from migrate.diff.guard import answering
 from migrate.diff.tables import Compared, entity_table, partition_table
@@ -172,8 +172,8 @@ def _tables(spark: SparkSession, questions: Sequence[Question]) -> tuple[Compare
     for cluster, question in enumerate(questions):
         zookeeper, kraft = question.zookeeper, question.kraft
         blind = blind_configs(zookeeper.blind_spots)
-        left = frames.entities(zookeeper.entities, frames.zookeeper_brokers(zookeeper.brokers), cluster)
-        right = frames.entities(kraft.entities, _typed(kraft), cluster)
+        left = frames.entities(zookeeper.entities, typed_rows.of_zookeeper(zookeeper), cluster)
+        right = frames.entities(kraft.entities, typed_rows.of_kraft(kraft), cluster)
         entities.append((_without(left, blind), _without(right, blind)))
         partitions.append(
             (frames.partitions(zookeeper.partitions, cluster), frames.partitions(kraft.partitions, cluster))
@@ -188,10 +188,6 @@ def _stacked(pairs: Sequence[tuple[pa.Table, pa.Table]]) -> tuple[pa.Table, pa.T
 
 def _found(tables: Iterable[Compared]) -> DataFrame:
     return reduce(DataFrame.unionByName, (table.differing for table in tables))
-
-
-def _typed(kraft: KraftView) -> tuple[frames.EntityRow, ...]:
-    return *frames.kraft_brokers(kraft.brokers), *frames.kraft_features(kraft.features)
 
 
 def _without(table: pa.Table, blind: frozenset[tuple[str, str]]) -> pa.Table:

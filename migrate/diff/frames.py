@@ -5,20 +5,20 @@ Every frame has a column `cluster`: 0 for the one cluster of a run; several smal
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
+from migrate.diff.typed_rows import EntityRow
 from migrate.model.columns import UNREADABLE_TOPIC_ID, EntityColumns, PartitionColumns
 from migrate.model.facts import DisksByBroker
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, Registration, ZkBroker
+from migrate.model.views import BrokerDisks, Registration
 
-EntityRow = tuple[str, str, str, str]  # kind, key, name, value
 INTS: Final = pa.list_(pa.int32())
 TEXTS: Final = pa.list_(pa.string())
 
@@ -141,39 +141,6 @@ def entities(columns: EntityColumns, typed: Iterable[EntityRow] = (), cluster: i
     for row in (*(row for row in rows if row[0] not in kinds), *made):
         found.add(cluster, *row)
     return found.table()
-
-
-def kraft_features(features: Mapping[str, int]) -> Iterator[EntityRow]:
-    """Finalized features as rows of kind `feature`; level 0 is no feature (`FeatureLevelRecord`)."""
-    for name, level in features.items():
-        if level > 0:
-            yield "feature", name, "level", str(level)
-
-
-def zookeeper_brokers(brokers: Mapping[NodeId, ZkBroker]) -> Iterator[EntityRow]:
-    """Live znodes of /brokers/ids as rows of kind `broker`."""
-    for broker, znode in brokers.items():
-        yield from _in_zookeeper_mode(broker, znode.endpoints, znode.rack)
-
-
-def kraft_brokers(brokers: Mapping[NodeId, Registration]) -> Iterator[EntityRow]:
-    """Registrations as rows of kind `broker`.
-
-    One that is not migrating belongs to a broker in KRaft mode: ZooKeeper has nothing that its endpoints could be
-    compared with, and its mode says so.
-    """
-    for broker, found in brokers.items():
-        if found.migrating:
-            yield from _in_zookeeper_mode(broker, found.endpoints, found.rack)
-        else:
-            yield "broker", str(int(broker)), "mode", "kraft"
-
-
-def _in_zookeeper_mode(broker: NodeId, endpoints: Iterable[str], rack: str | None) -> Iterator[EntityRow]:
-    yield "broker", str(int(broker)), "mode", "zookeeper"
-    yield "broker", str(int(broker)), "endpoints", ",".join(sorted(endpoints))
-    if rack is not None:
-        yield "broker", str(int(broker)), "rack", rack
 
 
 def folders(disks: DisksByBroker | Unknown, cluster: int = 0) -> pa.Table:

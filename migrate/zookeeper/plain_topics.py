@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import chain, groupby, repeat
 from operator import itemgetter
 from typing import Any, Final
@@ -95,9 +95,16 @@ class PlainTopics:
             revision=self.state_mzxid[rows].tolist(),
         )
 
-    def merged_with(self, others: PartitionColumns) -> PartitionColumns:
-        """All partitions by topic and number: these, and those of other topics, which come in that order."""
-        order = sorted(range(len(self)), key=self.names.__getitem__)
+    def without_rows(self) -> PlainTopics:
+        """The topics, as if none had a partition."""
+        return replace(self, first=np.zeros_like(self.first), count=np.zeros_like(self.count))
+
+    def merged_with(self, others: PartitionColumns, topics: list[int] | None = None) -> PartitionColumns:
+        """All partitions by topic and number: these, and those of other topics, which come in that order.
+
+        `topics`: of these topics only those.
+        """
+        order = sorted(range(len(self)) if topics is None else topics, key=self.names.__getitem__)
         ours = self.columns(order) if order else others
         if not order or not len(others):
             return ours

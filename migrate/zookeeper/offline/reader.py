@@ -14,7 +14,7 @@ from migrate.zookeeper.offline.files import Loaded, find_files, load
 from migrate.zookeeper.offline.packed_tree import PackedNodes
 from migrate.zookeeper.offline.tree import Acl
 from migrate.zookeeper.password_encoder import EncoderSecrets
-from migrate.zookeeper.plain_topics import PlainTopics
+from migrate.zookeeper.plain_topics import NO_TOPICS, PlainTopics
 from migrate.zookeeper.read import read_acls, view_of
 from migrate.zookeeper.znode import Absent, Znode
 
@@ -109,13 +109,25 @@ def view_of_files(tree: OfflineTree, digester: Digester, secrets: EncoderSecrets
 
     Raises what `view_of` raises.
     """
-    nodes, plain = tree.loaded.tree.nodes, tree.loaded.plain
+    return _view(tree, digester, secrets, tree.loaded.plain or NO_TOPICS)
+
+
+def head_of_files(
+    tree: OfflineTree, digester: Digester, secrets: EncoderSecrets | None = None
+) -> tuple[ZookeeperView, PlainTopics]:
+    """The view without the partitions of plain topics (nor their count in `znodes`), and those topics.
+
+    Raises what `view_of` raises.
+    """
+    plain = tree.loaded.plain or NO_TOPICS
+    return _view(tree, digester, secrets, plain.without_rows()), plain
+
+
+def _view(tree: OfflineTree, digester: Digester, secrets: EncoderSecrets | None, plain: PlainTopics) -> ZookeeperView:
+    nodes = tree.loaded.tree.nodes
+    rest = WithoutPlain(tree, nodes, plain) if isinstance(nodes, PackedNodes) else tree
     with unswept():
-        if plain is not None and isinstance(nodes, PackedNodes):
-            rest = WithoutPlain(tree, nodes, plain)
-            view = view_of(rest, tree.files.name, digester, secrets, plain)
-        else:
-            view = view_of(tree, tree.files.name, digester, secrets)
+        view = view_of(rest, tree.files.name, digester, secrets, plain)
     age = (
         f"{tree.files.name}: as it stood after zxid 0x{tree.zxid():x}, not as it is now; one server's log may end with "
         "transactions that the ensemble did not agree on"

@@ -1,0 +1,249 @@
+"""What fingerprints say of two sides is what the field-by-field comparison says of them: never less."""
+
+from __future__ import annotations
+
+import tempfile
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import date
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from migrate.errors import MalformedZnode
+from migrate.kernels import choice
+from migrate.kraft import topic_prints
+from migrate.kraft.files import find, load
+from migrate.model.difference import DiffReport
+from migrate.model.fingerprints import NOTHING, Fingerprint
+from migrate.model.secrets import Digester
+from migrate.model.views import KraftView, ZookeeperView
+from migrate.observe.agreement import FIELDS, OfflineSides, Side, agreement, read_offline, whole
+from migrate.protocol.batches import build
+from migrate.protocol.records import topics
+from migrate.protocol.records.frame import encode_record
+from migrate.zookeeper.offline import packed
+from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files, view_of_files
+from tests.bench import files
+from tests.diff.reference import reference
+from tests.zookeeper.offline.clusters import TOPICS, state_data, topic_data
+from tests.zookeeper.offline.written import Txn, create, log, set_data
+
+SIZE = 260  # partitions: five topics and one of ten
+DIGESTER = Digester(b"k" * 32)
+END = 1_000
+CLUSTER = list(files.cluster(SIZE))
+
+
+@pytest.fixture(autouse=True)
+def _kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the size of a file."""
+    monkeypatch.delenv(choice.VARIABLE, raising=False)
+    monkeypatch.setattr(choice, "_failed", {})
+    monkeypatch.setattr(packed, "LEAST", 0)
+    monkeypatch.setattr(topic_prints, "LEAST", 0)
+
+
+def zookeeper_files(folder: Path, txns: list[Txn]) -> ZookeeperFiles:
+    """The cluster's snapshot, and a log."""
+    folder.mkdir()
+    zxid = files.zookeeper_snapshot(folder / "made", SIZE)
+    (folder / "made").rename(folder / f"snapshot.{zxid:x}")
+    if txns:
+        (folder / f"log.{zxid + 1:x}").write_bytes(log(zxid + 1, txns))
+    return ZookeeperFiles((str(folder),))
+
+
+def metadata(folder: Path, records: list[bytes]) -> Path:
+    """The cluster's snapshot, and a segment."""
+    place = folder / "__cluster_metadata-0"
+    place.mkdir(parents=True)
+    files.checkpoint(place / f"{END:020d}-{files.EPOCH:010d}.checkpoint", SIZE)
+    if records:
+        raw = build(END, files.EPOCH, [(None, record) for record in records])
+        (place / f"{END:020d}.log").write_bytes(raw)
+    return folder
+
+
+def changed(topic: int, partition: int, **values: object) -> bytes:
+    """A PartitionChangeRecord."""
+    fields = {"partitionId": partition, "topicId": CLUSTER[topic].id, **values}
+    return encode_record(topics.PARTITION_CHANGE, 0, fields)
+
+
+def moved(topic: int, partition: int, **values: object) -> Txn:
+    """What dual write, or a broker, writes into a state."""
+    row = CLUSTER[topic].partitions[partition]
+    state = {"leader": row.leader, "epoch": row.leader_epoch, "isr": row.isr, **values}
+    path = f"{TOPICS}/{CLUSTER[topic].name}/partitions/{partition}/state"
+    return set_data(path, state_data(**state))  # type: ignore[arg-type]
+
+
+Change = tuple[list[Txn], list[bytes]]
+
+
+def isr_of(topic: int, partition: int) -> list[int]:
+    """One broker less."""
+    return CLUSTER[topic].partitions[partition].isr[:1]
+
+
+def replicas(topic: int) -> list[list[int]]:
+    """Of all its partitions, the last two the other way round."""
+    rows = [row.replicas for row in CLUSTER[topic].partitions]
+    return [[row[0], row[2], row[1]] for row in rows]
+
+
+# each changes one side, the other, or both in step
+KINDS: dict[str, Callable[[int, int], Change]] = {
+    "ISR in ZooKeeper": lambda t, p: ([moved(t, p, isr=isr_of(t, p))], []),
+    "ISR in KRaft": lambda t, p: ([], [changed(t, p, isr=isr_of(t, p))]),
+    "ISR in both": lambda t, p: ([moved(t, p, isr=isr_of(t, p))], [changed(t, p, isr=isr_of(t, p))]),
+    "the order of an ISR": lambda t, p: ([moved(t, p, isr=CLUSTER[t].partitions[p].isr[::-1])], []),
+    "leader in both": lambda t, p: (
+        [moved(t, p, leader=99, epoch=CLUSTER[t].partitions[p].leader_epoch + 1)],
+        [changed(t, p, leader=99)],
+    ),
+    "leader epoch in ZooKeeper": lambda t, p: ([moved(t, p, epoch=77)], []),
+    "recovering in ZooKeeper": lambda t, p: (
+        [set_data(f"{TOPICS}/{CLUSTER[t].name}/partitions/{p}/state", state_data(1, 1, [1], leader_recovery_state=1))],
+        [],
+    ),
+    "replicas in ZooKeeper": lambda t, _: (
+        [set_data(f"{TOPICS}/{CLUSTER[t].name}", topic_data(0, replicas(t), topic_id=CLUSTER[t].id))],
+        [],
+    ),
+    "adding in KRaft": lambda t, p: ([], [changed(t, p, addingReplicas=[7])]),
+    "a topic goes in KRaft": lambda t, _: ([], [encode_record(topics.REMOVE_TOPIC, 0, {"topicId": CLUSTER[t].id})]),
+    "a topic comes in ZooKeeper": lambda t, _: ([create(f"{TOPICS}/new-{t}", topic_data(t, [[1]]))], []),
+    "a topic comes in KRaft": lambda t, _: (
+        [],
+        [encode_record(topics.TOPIC, 0, {"name": f"born-{t}", "topicId": CLUSTER[t].id[:-2] + "AA"})],
+    ),
+    "nothing": lambda _t, _p: ([], []),
+}
+
+
+def views(zookeeper: ZookeeperFiles, kraft: Path) -> tuple[ZookeeperView, KraftView]:
+    """Both whole, by the reference."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(choice.VARIABLE, "off")
+        view = load(find(kraft), DIGESTER).view("", 0, "files")
+        return view_of_files(open_files(zookeeper), DIGESTER), view
+
+
+def sides(zookeeper: ZookeeperFiles, kraft: Path) -> OfflineSides:
+    """By fingerprints."""
+    found = read_offline(open_files(zookeeper), find(kraft), DIGESTER)
+    assert found is not None
+    return found
+
+
+drawn = st.lists(st.tuples(st.sampled_from(sorted(KINDS)), st.integers(0, 5), st.integers(0, 9)), max_size=4)
+
+
+def made(folder: Path, picked: list[tuple[str, int, int]]) -> tuple[ZookeeperFiles, Path]:
+    """Both sides with these changes; a topic goes, or comes, once."""
+    txns: list[Txn] = []
+    records: list[bytes] = []
+    once = {kind: (kind, topic, partition) for kind, topic, partition in picked if kind.startswith("a topic")}
+    rest = [entry for entry in picked if not entry[0].startswith("a topic")]
+    for kind, topic, partition in (*rest, *once.values()):
+        more, following = KINDS[kind](topic, partition)
+        txns += more
+        records += following
+    return zookeeper_files(folder / "z", txns), metadata(folder / "k", records)
+
+
+@settings(max_examples=60)
+@given(drawn)
+def test_it_names_the_topics_and_objects_that_the_comparison_of_fields_finds(
+    picked: list[tuple[str, int, int]],
+) -> None:
+    """Exactly these; and the views of those topics hold all of the rows that differ."""
+    with tempfile.TemporaryDirectory() as name:
+        zookeeper, kraft = made(Path(name), picked)
+        rows, equal = reference(*views(zookeeper, kraft))
+        found = sides(zookeeper, kraft)
+        told = found.agreement()
+        partitions = {row for row in rows if row[0] == "partition"}
+        assert set(told.topics) == {key.rpartition("-")[0] for _, key, _, _ in partitions}
+        assert set(told.entities) == {(kind, key, field) for kind, key, field, _ in rows - partitions}
+        assert told.equal is (not rows)
+        some, counted = reference(*found.views(told.topics))
+        assert some == rows
+        counted["partition"] += FIELDS * told.partitions
+        assert counted == equal
+
+
+def test_equal_files_are_equal_but_for_what_only_kraft_has(tmp_path: Path) -> None:
+    """No row of a partition was needed to say so."""
+    told = sides(zookeeper_files(tmp_path / "z", []), metadata(tmp_path / "k", [])).agreement()
+    assert (told.topics, told.entities) == ((), (("feature", "metadata.version", "level"),))
+    assert told.partitions == SIZE
+    assert not told.equal
+
+
+def test_a_malformed_znode_is_no_difference(tmp_path: Path) -> None:
+    """A tree that was read in part says nothing about the rest, here as in the comparison."""
+    path = f"{TOPICS}/{CLUSTER[0].name}/partitions/0/state"
+    found = sides(zookeeper_files(tmp_path / "z", [set_data(path, b"{")]), metadata(tmp_path / "k", []))
+    with pytest.raises(MalformedZnode):
+        found.agreement()
+
+
+def test_metadata_that_is_no_plain_snapshot_is_for_whole_views(tmp_path: Path) -> None:
+    """None: nothing is guessed; small files too."""
+    tree = open_files(zookeeper_files(tmp_path / "z", []))
+    kraft = metadata(tmp_path / "k", [])
+    (snapshot,) = kraft.glob("*/*.checkpoint")
+    snapshot.write_bytes(snapshot.read_bytes()[:-3])
+    assert read_offline(tree, find(kraft), DIGESTER) is None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(topic_prints, "LEAST", 1 << 30)
+        assert read_offline(tree, find(metadata(tmp_path / "whole", [])), DIGESTER) is None
+
+
+def test_a_topic_on_one_side_alone_differs() -> None:
+    """Whatever its fingerprint; one without partitions shows as an object."""
+    one, other = (
+        Side({"a": NOTHING, "b": Fingerprint(1, 2)}, {}),
+        Side({"b": Fingerprint(1, 2)}, {("t", "c", "i"): "x"}),
+    )
+    found = agreement(one, other, {"b": 4, "c": 0})
+    assert (found.topics, found.entities, found.partitions) == (("a",), (("t", "c", "i"),), 4)
+    assert agreement(other, other, {"b": 4}).equal
+
+
+def test_either_lane_alone_tells_two_topics_apart() -> None:
+    """Both must agree."""
+    for there in (Fingerprint(1, 3), Fingerprint(2, 2)):
+        assert agreement(Side({"a": Fingerprint(1, 2)}, {}), Side({"a": there}, {}), {"a": 1}).topics == ("a",)
+
+
+@pytest.mark.spark
+def test_the_report_on_the_topics_that_differ_is_the_report_on_all(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows, classes and counts, on Spark."""
+    from migrate.diff.compare import compare
+
+    picked = [
+        ("ISR in ZooKeeper", 0, 1),
+        ("adding in KRaft", 2, 3),
+        ("ISR in both", 3, 4),
+        ("leader epoch in ZooKeeper", 4, 4),
+    ]
+    zookeeper, kraft = made(tmp_path, picked)
+
+    def report(left: ZookeeperView, right: KraftView) -> DiffReport:
+        return compare(spark, left, right, (), offset=right.offset, lag=0, today=date(2026, 1, 1))
+
+    found = sides(zookeeper, kraft)
+    told = found.agreement()
+    assert len(told.topics) == 3
+    left, right = views(zookeeper, kraft)
+    expected = report(replace(left, znodes=0), right)
+    assert whole(report(*found.views(told.topics)), told) == expected
+    assert Counter(row.field for row in expected.unexcused)["isr"] == 1
