@@ -43,8 +43,9 @@ def validate(document: Document, schema: type[S]) -> S:
     try:
         return schema.model_validate(plain(document.root))
     except ValidationError as error:
-        raise_all([_problem(document, schema, entry) for entry in error.errors()])
-        raise AssertionError("a ValidationError holds at least one error") from error
+        problems = [_problem(document, schema, entry) for entry in error.errors()]
+    raise_all(problems)  # out here: pydantic's own error holds the values, and a traceback would show them
+    raise AssertionError("a ValidationError holds at least one error")
 
 
 def refuse(document: Document, faults: Iterable[Fault]) -> None:
