@@ -13,6 +13,7 @@ import argparse
 import json
 import os
 import platform
+import resource
 import statistics
 import subprocess
 import sys
@@ -35,13 +36,14 @@ class Work:
     """What is timed, and what is told of its result afterwards: equal for both sides.
 
     `others` are processes whose memory counts too.  `clock` is CPU time where one thread computes and waits for nobody:
-    other programs on the machine then count less.
+    other programs on the machine then count less.  `cold`: the work is a process of its own, whose peak is told.
     """
 
     timed: Callable[[], Any]
     answer: Callable[[Any], str]
     others: Sequence[int] = ()
     clock: Callable[[], float] = time.perf_counter
+    cold: bool = False
 
 
 Side = Callable[[Path, int], AbstractContextManager[Work]]
@@ -105,6 +107,8 @@ def measured(work: Work) -> Run:
     found = work.timed()
     seconds = work.clock() - begun
     peak = sum(memory(pid, "VmHWM") for pid in pids) - before
+    if work.cold:
+        peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     return Run(seconds, max(peak, 0), work.answer(found))
 
 
@@ -139,9 +143,9 @@ def here(name: str, side: str, folder: Path, size: int) -> Run:
 # -- races -----------------------------------------------------------------------------------------------------------
 def known() -> dict[str, Race]:
     """All races by name."""
-    from tests.bench import assigning, comparing, decoding, listing, live
+    from tests.bench import assigning, comparing, decoding, listing, live, snapshots
 
-    every = (*decoding.RACES, *live.RACES, *comparing.RACES, *listing.RACES, *assigning.RACES)
+    every = (*decoding.RACES, *live.RACES, *comparing.RACES, *listing.RACES, *assigning.RACES, *snapshots.RACES)
     return {race.name: race for race in every}
 
 

@@ -13,7 +13,8 @@ from migrate.diff.session import SparkHandle
 from migrate.protocol.codec import decode_whole
 from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS
 from migrate.protocol.primitives import uuid_text
-from tests.bench import assigning, comparing, decoding, files, peers
+from migrate.zookeeper.offline import packed
+from tests.bench import assigning, comparing, decoding, files, peers, snapshots
 from tests.bench.races import (
     Race,
     Result,
@@ -36,6 +37,7 @@ NAMES = (
     "audit of a host",
     "assignments",
     "assignments of a large cluster",
+    "ZooKeeper files, cold",
 )
 
 
@@ -56,7 +58,7 @@ def test_every_race_has_a_promise_and_two_sides() -> None:
     assert all(set(entry.sides) == {"ours", "peer"} and entry.promise + entry.seconds > 0 for entry in found.values())
 
 
-@pytest.mark.parametrize("name", [*NAMES[:2], *NAMES[4:]])
+@pytest.mark.parametrize("name", [*NAMES[:2], *NAMES[4:7]])
 def test_the_race_finds_the_same_on_both_sides(name: str) -> None:
     """Small, with its five times larger form; the whole line can be printed."""
     found = race(known()[name], 2, 300, here)
@@ -72,6 +74,21 @@ def test_the_live_race_finds_the_same_on_both_sides() -> None:
     found = race(known()["live ZooKeeper"], 1, 120, here)
     assert found.ours_growth == found.peer_growth == (0.0, 0.0), "five times as much is not tried here"
     assert found.ratio > 0
+
+
+@pytest.mark.zookeeper
+def test_the_race_of_zookeepers_files_finds_the_same_on_both_sides(tmp_path: Path) -> None:
+    """Columns by the kernel, znodes without it, and the text that ZooKeeper's own class prints."""
+    entry = replace(known()["ZooKeeper files, cold"], grows=False)
+    assert race(entry, 1, 120, here).ours_peak > 0
+    with entry.around(tmp_path, 120):
+        znodes = snapshots.ours(tmp_path)
+        rows = [*snapshots.rows_of(tmp_path)]
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(packed, "LEAST", 0)
+            assert snapshots.ours(tmp_path) == znodes.replace(" 0 rows", " 120 rows")
+            assert sorted(snapshots.rows_of(tmp_path)) == sorted(rows)
+    assert len(rows) == 120
 
 
 @pytest.mark.spark
