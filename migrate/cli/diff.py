@@ -8,12 +8,13 @@ import pathlib
 import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, output_option
+from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, output_option, spark_options
 
 
 @click.command()
 @cluster_options
 @evidence_options
+@spark_options
 @output_option
 @click.option(
     "--parquet", metavar="FOLDER", type=click.Path(path_type=pathlib.Path), help="Write the rows and counts there too."

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
-from migrate.cli.options import output_option, rate_option
+from migrate.cli.options import output_option, rate_option, spark_options
 
 if TYPE_CHECKING:
     from migrate.model.fleet import Fleet
@@ -61,6 +61,7 @@ def assess(fleet: pathlib.Path, only: tuple[str, ...], at_once: int, html: pathl
 
 @fleet.command()
 @fleet_options
+@spark_options
 def diff(fleet: pathlib.Path, only: tuple[str, ...], at_once: int, html: pathlib.Path | None, output: str) -> int:
     """Compare ZooKeeper with KRaft, field by field, for every cluster of FLEET, in one Spark session.
 

@@ -14,7 +14,7 @@ import click
 
 from migrate.cli.assessing import Subject, assessment, judged, nothing_but
 from migrate.cli.comparing import compared
-from migrate.cli.options import NO_PLAYBOOK, Evidence, load_target, paced
+from migrate.cli.options import NO_PLAYBOOK, Evidence, load_target, paced, spark_given
 from migrate.errors import MigrateError, UsageWrong
 from migrate.model.difference import DiffReport
 from migrate.model.fleet import Fleet, Member, NotRead, Target
@@ -39,7 +39,7 @@ def assess_all(path: pathlib.Path, only: Sequence[str], at_once: int) -> tuple[F
 def compare_all(path: pathlib.Path, only: Sequence[str], at_once: int) -> tuple[Fleet, list[Answer]]:
     """Every cluster's comparison on one Spark session, which starts while the first views are read."""
     fleet = _chosen(load_fleet(path), only)
-    with spark_session() as handle:
+    with spark_session(spark_given()) as handle:
         return fleet, _answers(fleet, at_once, functools.partial(_compared, handle))
 
 

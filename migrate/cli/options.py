@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import pathlib
+import re
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +16,7 @@ import click
 from migrate.errors import UsageWrong
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
+from migrate.model.spark_where import SparkWhere
 
 if TYPE_CHECKING:
     from migrate.observe.bundle import Bundle
@@ -24,6 +26,10 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 RATE: Final = "migrate.cli.zookeeper_rate"
+MASTER: Final = "migrate.cli.spark_master"
+CONF: Final = "migrate.cli.spark_conf"
+MASTERS: Final = re.compile(r"(local(\[[1-9*][0-9]*\])?|spark://[^\s/]+|yarn|k8s://\S+)\Z")
+SECRETIVE: Final = re.compile(r"secret|password|token|credential|key", re.IGNORECASE)
 MOST_A_SECOND: Final = 1_000_000
 NO_PLAYBOOK: Final = Unknown("no playbook was given")
 
@@ -61,6 +67,56 @@ def paced(inventory: Inventory) -> Inventory:
     """The inventory with the rate that the command line asks for."""
     rate = rate_given()
     return inventory if rate is None else replace(inventory, zookeeper_rate=rate)
+
+
+def spark_options(command: F) -> F:
+    """`--spark-master URL`, `--spark-conf K=V`: kept in click's context, where `spark_given` finds them."""
+
+    def keep(name: str) -> Callable[[click.Context, click.Parameter, Any], None]:
+        def kept(context: click.Context, _: click.Parameter, value: Any) -> None:
+            context.meta[name] = value
+
+        return kept
+
+    command = click.option(
+        "--spark-conf",
+        metavar="NAME=VALUE",
+        multiple=True,
+        expose_value=False,
+        callback=keep(CONF),
+        help="A setting of Spark's; repeatable.  Never a secret: those belong into spark-defaults.conf.",
+    )(command)
+    return click.option(
+        "--spark-master",
+        metavar="URL",
+        expose_value=False,
+        callback=keep(MASTER),
+        help="Compare on that Spark: local[N], spark://HOST:PORT, yarn or k8s://URL; default: on this host.",
+    )(command)
+
+
+def spark_given() -> SparkWhere:
+    """Where the command that runs is to compute its comparisons; UsageWrong for a setting that is none, or secret."""
+    context = click.get_current_context(silent=True)
+    given = {} if context is None else context.meta
+    conf = {}
+    for text in given.get(CONF) or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.startswith("spark."):
+            raise UsageWrong(f"--spark-conf takes spark.NAME=VALUE, {name!r} is none")
+        if SECRETIVE.search(name):
+            raise UsageWrong(
+                f"{name} may be a secret, and a command line is seen by every user of the host",
+                next_step="put it into spark-defaults.conf of the folder that SPARK_CONF_DIR names",
+            )
+        conf[name] = value
+    master = given.get(MASTER)
+    if master is not None and not MASTERS.match(master):
+        raise UsageWrong(
+            f"--spark-master takes local[N], spark://HOST:PORT, yarn or k8s://URL, {master!r} is none",
+            next_step="docs/spark.md says what each of them needs",
+        )
+    return SparkWhere(conf=conf) if master is None else SparkWhere(master, conf)
 
 
 def cluster_options(command: F) -> F:
@@ -201,6 +257,7 @@ def observing(
             observer = ClusterObserver(BundledSources(inventory, playbook, folder, bundle))
         else:
             observer = ClusterObserver(Sources(inventory, playbook, folder))
+        observer.sources.spark_where = spark_given()
         if lent is not None:
             observer.sources.use_spark(lent)
         try:

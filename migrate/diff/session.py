@@ -5,7 +5,7 @@
     report = compare(spark.get(timeout=120), ...)
     spark.stop()
 
-Local by default; `master` and `conf` are those of `--spark-master` and `--spark-conf`.  pyspark knows one session a
+Local by default; elsewhere by `--spark-master` and `--spark-conf`.  pyspark knows one session a
 process, so a process has one handle at a time.
 """
 
@@ -25,12 +25,12 @@ from typing import TYPE_CHECKING, Final
 from migrate.errors import MigrateError, SparkDidNotStart, SparkGone
 from migrate.java.find import find_java
 from migrate.java.gateway import DriverJvm, DriverRequest, start_driver
+from migrate.model.spark_where import SparkWhere
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 LOG = logging.getLogger("migrate.diff")
-DEFAULT_MASTER: Final = "local[2]"
 LEAST_HEAP, MOST_HEAP = 512, 4096  # MiB; a small cluster leaves most of it untouched
 SMALL_DRIVER: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:MaxMetaspaceSize=256m")
 QUIET_LOG: Final = """\
@@ -87,9 +87,8 @@ class _NothingOfPy4j(logging.Filter):
 class SparkHandle:
     """A session that is on its way, there, or failed.  Made by `start`; `stop` ends it and its driver."""
 
-    def __init__(self, master: str, conf: Mapping[str, str], workdir: Path) -> None:
-        self._master = master
-        self._conf = conf
+    def __init__(self, where: SparkWhere, workdir: Path) -> None:
+        self._where = where
         # 0700; absolute, since Java wants its configuration as a URI
         self._folder = Path(tempfile.mkdtemp(prefix="spark-", dir=workdir.absolute()))
         self._ready = threading.Event()
@@ -102,11 +101,9 @@ class SparkHandle:
         self._thread = threading.Thread(target=self._run, name="spark-start", daemon=True)
 
     @classmethod
-    def start(
-        cls, workdir: Path, *, master: str = DEFAULT_MASTER, conf: Mapping[str, str] | None = None
-    ) -> SparkHandle:
+    def start(cls, workdir: Path, where: SparkWhere | None = None) -> SparkHandle:
         """Begin to start a session, and come back at once.  `workdir` is the run's folder (it must exist)."""
-        handle = cls(master, conf or {}, workdir)
+        handle = cls(where or SparkWhere(), workdir)
         handle._thread.start()
         return handle
 
@@ -171,18 +168,24 @@ class SparkHandle:
         except MigrateError as error:
             self._failure = error
         except Exception as error:  # noqa: BLE001 - pyspark raises whatever Java did; the caller gets ours
-            where = str(self._folder if self._jvm is None else self._jvm.log)
-            # the reason stands in the message itself: where it ends up as an Unknown, nothing else is kept
-            self._failure = SparkDidNotStart(f"the Spark session did not come up: {_short(error)}", where=where)
+            self._failure = self._did_not_come_up(error)
         finally:
             self._ready.set()
 
+    def _did_not_come_up(self, error: Exception) -> SparkDidNotStart:
+        """With the reason in the message itself: where it ends up as an Unknown, nothing else is kept."""
+        said = "" if self._jvm is None else self._jvm.complaint()
+        return SparkDidNotStart(
+            f"the Spark session did not come up at {self._where.master}: {said or _short(error)}",
+            where=str(self._folder if self._jvm is None else self._jvm.log),
+        )
+
     def _request(self) -> DriverRequest:
-        conf = settings(self._master, self._folder, self._conf)
+        conf = settings(self._where.master, self._folder, self._where.conf)
         memory = conf.pop("spark.driver.memory", "") or f"{_heap()}m"
         quiet = self._folder / "log4j2.properties"
         quiet.write_text(QUIET_LOG, encoding="utf-8")
-        local = self._master.startswith("local")
+        local = self._where.is_local
         return DriverRequest(
             java=find_java(),
             jars=_spark_home() / "jars",
@@ -281,4 +284,7 @@ def _forget() -> None:
 
 
 def _short(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}".splitlines()[0][:500]
+    try:
+        return f"{type(error).__name__}: {error}".splitlines()[0][:500]
+    except Exception:  # noqa: BLE001 - Py4J asks the driver for the words, and the driver may be gone
+        return type(error).__name__

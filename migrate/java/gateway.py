@@ -9,6 +9,7 @@ so that it cannot outlive this process.  Called by migrate.diff.session.
 from __future__ import annotations
 
 import os
+import re
 import struct
 import subprocess
 import tempfile
@@ -26,6 +27,7 @@ MAIN_CLASS: Final = "org.apache.spark.deploy.SparkSubmit"
 CONNECTION_FILE_VARIABLE: Final = "_PYSPARK_DRIVER_CONN_INFO_PATH"
 POLL_SECONDS: Final = 0.02
 LOG_LINES: Final = 15
+COMPLAINT: Final = re.compile(r"^\S+ \S+ ERROR (?:\S+: )?(.+)$", re.MULTILINE)  # as QUIET_LOG of migrate.diff.session
 # `org.apache.spark.launcher.JavaModuleOptions` of Spark 4, without the incubator module
 MODULE_OPTIONS: Final = (
     "-XX:+IgnoreUnrecognizedVMOptions",
@@ -117,6 +119,14 @@ class DriverJvm:
     def alive(self) -> bool:
         """Does the process live?"""
         return self._process.poll() is None
+
+    def complaint(self) -> str:
+        """The first error that it logged, without time and trace; "" where there is none."""
+        try:
+            found = COMPLAINT.search(self.log.read_text(encoding="utf-8", errors="replace"))
+        except OSError:
+            return ""
+        return "" if found is None else found[1]
 
     def stop(self, timeout: float = 20.0) -> None:
         """Close its stdin, which ends it; kill it if it lives on after `timeout` seconds.  Stopping twice is well."""

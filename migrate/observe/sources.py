@@ -31,6 +31,7 @@ from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.ports_seen import Listening
 from migrate.model.secrets import Digester
+from migrate.model.spark_where import SparkWhere
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -88,6 +89,7 @@ class Sources:
         self._spark_folder = spark_folder
         self._spark: SparkHandle | None = None
         self._spark_is_lent = False
+        self.spark_where = SparkWhere()
         self._zookeeper: ZookeeperClient | None = None
         self._files: ZookeeperFiles | None = None
         self._unseen: OfflineTree | None = None
@@ -137,7 +139,7 @@ class Sources:
             from migrate.diff.session import SparkHandle
 
             self._spark_folder.mkdir(parents=True, exist_ok=True)
-            self._spark = SparkHandle.start(self._spark_folder)
+            self._spark = SparkHandle.start(self._spark_folder, self.spark_where)
 
     def spark(self) -> SparkHandle | None:
         """The session's handle, started if it was not; None where this process has no Spark."""

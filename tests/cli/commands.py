@@ -68,14 +68,14 @@ def kraft_migrate(*words: object) -> Ended:
     return Ended(code, out.getvalue(), err.getvalue())
 
 
-def process(*words: object, code: str = "") -> Ended:
+def process(*words: object, code: str = "", seconds: float = 120) -> Ended:
     """The same as a process; `code` is a program that gets the words instead."""
     program = ["-c", code] if code else ["-m", "migrate"]
     ended = subprocess.run(
         [sys.executable, *program, *map(str, words)],
         capture_output=True,
         check=False,
-        timeout=120,
+        timeout=seconds,
         text=True,
         cwd=Path(__file__).parents[2],
         env={**os.environ, "COLUMNS": "200"},

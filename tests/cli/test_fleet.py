@@ -103,7 +103,7 @@ def test_a_zookeeper_that_does_not_answer_is_one_row(tmp_path: Path) -> None:
 # -- diff ------------------------------------------------------------------------------------------------------------
 def diffed(path: Path, monkeypatch: pytest.MonkeyPatch, reports: dict[str, DiffReport]) -> Ended:
     """`fleet diff`, each cluster's comparison ending in that report."""
-    monkeypatch.setattr("migrate.cli.fleet_looks.spark_session", lambda: nullcontext(object()))
+    monkeypatch.setattr("migrate.cli.fleet_looks.spark_session", lambda _: nullcontext(object()))
     monkeypatch.setattr(
         "migrate.observe.analysis.with_diff",
         lambda sources, world: replace(world, diff=reports[sources.inventory.name]),

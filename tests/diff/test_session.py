@@ -19,6 +19,7 @@ from migrate.diff.frames import frame
 from migrate.diff.session import SparkHandle, settings
 from migrate.errors import NoJava, SparkDidNotStart
 from migrate.java.find import Java
+from migrate.model.spark_where import SparkWhere
 
 DEADLINE = 60.0
 ROOT = Path(__file__).parents[2]
@@ -65,10 +66,10 @@ def test_the_drivers_heap_is_a_sixteenth_of_the_machine_within_bounds(
 
 def test_who_names_the_drivers_heap_gets_it(tmp_path: Path) -> None:
     """`--spark-conf spark.driver.memory=...`, and it is no setting of the session any more."""
-    request = SparkHandle("local[2]", {"spark.driver.memory": "3g"}, tmp_path)._request()
+    request = SparkHandle(SparkWhere(conf={"spark.driver.memory": "3g"}), tmp_path)._request()
     assert request.memory == "3g"
     assert "spark.driver.memory" not in request.conf
-    assert SparkHandle("local[2]", {}, tmp_path)._request().memory == f"{session._heap()}m"
+    assert SparkHandle(SparkWhere(), tmp_path)._request().memory == f"{session._heap()}m"
 
 
 def test_no_java_is_told_as_such_and_leaves_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,7 +90,7 @@ def test_a_relative_folder_is_as_good_as_any(tmp_path: Path, monkeypatch: pytest
     """`lab demo` without --dir works in ./kraft-migrate-lab; what Java is given must be absolute."""
     monkeypatch.setattr("migrate.diff.session.find_java", lambda: Java("/usr/bin/java", 17, "PATH"))
     monkeypatch.chdir(tmp_path)
-    request = SparkHandle("local[2]", {}, Path())._request()
+    request = SparkHandle(SparkWhere(), Path())._request()
     assert request.folder.is_relative_to(tmp_path)
     assert f"-Dlog4j2.configurationFile={(request.folder / 'log4j2.properties').as_uri()}" in request.options
 
