@@ -117,6 +117,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (
             ("diff playbook.yaml", "now, at one metadata offset"),
             ("diff playbook.yaml --parquet rows", "with every row as Parquet, for a look of one's own"),
+            ("diff playbook.yaml --spark-master spark://spark1:7077", "computed on another Spark (docs/spark.md)"),
         ),
         (("--parquet FOLDER", "written; nothing else is"), *PLAYBOOK_READ),
     ),
