@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
-from migrate.model.policies import ErrorBudget, HealthPolicy, Pace
+from migrate.model.policies import ErrorBudget, HealthPolicy, Pace, RollOrder
 from migrate.model.stage import ACTING, DirectoryPolicy, Stage
 from migrate.model.windows import Window
 
@@ -162,6 +162,7 @@ class Playbook:
     health: HealthPolicy = field(default_factory=HealthPolicy)
     budget: ErrorBudget | None = None
     pace: Pace = field(default_factory=Pace)
+    roll_order: RollOrder = RollOrder.INVENTORY
     accept_volatile: tuple[str, ...] = ()  # types of file systems that may hold log directories although they vanish
     wait_for_moves: bool = False  # before a roll: for moves between directories to end, instead of refusing
     assignments_per_request: int = 2250  # policy drive: replicas in one AssignReplicasToDirs

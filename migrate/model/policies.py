@@ -3,6 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
+
+
+class RollOrder(StrEnum):
+    """In which order brokers are rolled."""
+
+    INVENTORY = "inventory"
+    CANARY_FIRST = "canary-first"  # the fewest leaders, then rack by rack, ZooKeeper's controller last
 
 
 @dataclass(frozen=True, slots=True)

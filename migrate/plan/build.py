@@ -16,6 +16,7 @@ from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import DirectoryPolicy, Stage
 from migrate.model.step import Predicted, Step
 from migrate.model.world import World
+from migrate.plan.roll_order import roll_order
 from migrate.plan.summary import summarize
 from migrate.steps import facts, gates
 from migrate.steps.assign import AssignDirectories
@@ -47,7 +48,8 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
             yield from (FormatController(controller, RELEASE) for controller in controllers)
             yield StartControllers()
         case Stage.MIGRATION_MODE:
-            yield from (RollToMigrationMode(broker, "yes" if broker == brokers[-1] else "no") for broker in brokers)
+            rolled = roll_order(world, playbook, "migration")
+            yield from (RollToMigrationMode(broker, "yes" if broker == rolled[-1] else "no") for broker in rolled)
         case Stage.COPY:
             yield WatchCopy()
         case Stage.HYBRID:
@@ -57,7 +59,7 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
         case Stage.SOAK if finalized_early(world):
             return  # nothing is written to ZooKeeper any more: there is no dual write to soak in
         case Stage.KRAFT_MODE:
-            yield from _second_roll(brokers, playbook)
+            yield from _second_roll(roll_order(world, playbook, "kraft"), playbook)
         case Stage.SOAK:
             yield Soak(playbook.soak_seconds)
         case Stage.FINALIZE:

@@ -12,7 +12,7 @@ from migrate.kafka.secret_files import read_secret
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AcceptedDifference, Inventory, Playbook
-from migrate.model.policies import HealthPolicy, Pace
+from migrate.model.policies import HealthPolicy, Pace, RollOrder
 from migrate.model.stage import DirectoryPolicy, Stage
 from migrate.playbook.acting import acting_faults, stage_approvals
 from migrate.playbook.cluster import brokers_faults, error_budget, expected_faults, id_faults
@@ -192,6 +192,7 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
         health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
         budget=error_budget(spec.policy.probes, near),
         pace=Pace(spec.policy.rollout.node_estimate, spec.policy.hybrid_max_age),
+        roll_order=RollOrder(spec.policy.rollout.order),
         controller_overrides=overrides_by_controller(spec.controllers),
     )
 

@@ -148,6 +148,15 @@ class Rollout(Section):
     node_estimate: Annotated[Duration, Field(ge=1)] = 900.0  # a node's p90, until this run has measured one
 
 
+class MigrationRollout(Rollout):
+    """How brokers are rolled: one at a time, in the inventory's order or a canary first and then rack by rack."""
+
+    later: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("canary_soak", "batches"), "`control pause` and `control hold-after` hold a run after its canary or its stage"
+    )
+    order: Literal["inventory", "canary-first"] = "inventory"
+
+
 class Health(Section):
     """Before each restart: `samples` looks in a row, `interval` apart, find no partition without its full ISR."""
 
@@ -182,7 +191,7 @@ class Policies(Section):
 
     directories: Directories = Directories()
     availability: Availability = Availability()
-    rollout: Rollout = Rollout()
+    rollout: MigrationRollout = MigrationRollout()
     backup: Backup = Backup()
     lock: Lock = Lock()
     health: Health = Health()
