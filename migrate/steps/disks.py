@@ -14,17 +14,18 @@ from migrate.model.world import World
 LOOK = "`status` says what that does and what to do"
 
 
-def with_sick_disks(world: World, broker: int, found: Readiness) -> Readiness:
+def with_sick_disks(world: World, broker: int | None, found: Readiness) -> Readiness:
     """The same answer: a refusal names the broker's sick directories, a wait those of all brokers as its next step.
 
-    A disk that dies under another broker keeps the ISRs from filling: that does not come by itself.
+    Without a broker the proof is of the whole cluster, and a refusal names all of them, too.  A disk that dies under
+    another broker keeps the ISRs from filling: that does not come by itself.
     """
     if not isinstance(found, Refused | NotYet):
         return found
     sick = [
         f"broker {one.broker} {one.directory.path}: {one.said}"
         for one in sick_directories(world)
-        if one.broker == broker or isinstance(found, NotYet)
+        if broker in (None, one.broker) or isinstance(found, NotYet)
     ]
     if not sick:
         return found

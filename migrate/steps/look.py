@@ -17,6 +17,7 @@ from migrate.model.words import counted, plural
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates, moves
 from migrate.steps.base import BaseStep
+from migrate.steps.disks import with_sick_disks
 
 SOAK_LOOK_SECONDS: Final = (5.0, 60.0)  # between two looks of a soak: of the shortest, of the longest
 
@@ -167,7 +168,7 @@ class ProveHybrid(BaseStep):
             gates.ledger_is(world, ReplicaState.MIGRATING, ReplicaState.UNASSIGNED, ReplicaState.VERIFIED),
             gates.replicas_full(world),
         )
-        return gates.as_outcome(found, *evidence(world))
+        return gates.as_outcome(with_sick_disks(world, None, found), *evidence(world))
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +215,7 @@ class Soak(BaseStep):
             gates.ledger_is(world, ReplicaState.VERIFIED),
             gates.replicas_full(world),
         )
-        return gates.as_outcome(found, *evidence(world))
+        return gates.as_outcome(with_sick_disks(world, None, found), *evidence(world))
 
 
 def evidence(world: World) -> tuple[str, ...]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from migrate.model.ids import NodeId
+from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage
 from migrate.model.views import Stopped
 from migrate.model.world import World
 from migrate.steps.disks import LOOK, with_sick_disks
+from migrate.steps.look import ProveHybrid, Soak
 from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
-from tests.steps.looks import registration, service, unhealthy, whole
+from tests.steps.looks import registration, row_in, service, unhealthy, whole
 from tests.testing import worlds
 from tests.testing.clusters import directory_id
 from tests.testing.sick_disks import emptied, gone
@@ -80,3 +84,19 @@ def test_every_disk_is_named() -> None:
     found = with_sick_disks(world, 1, Refused("why"))
     assert isinstance(found, Refused)
     assert found.reason.startswith("why; broker 1 /data/b1/d1: is no folder; broker 1 /data/b1/d2: it has no meta")
+
+
+@pytest.mark.parametrize(
+    ("step", "stage"), [(ProveHybrid(), Stage.HYBRID), (Soak(0.0), Stage.SOAK)], ids=["hybrid", "soak"]
+)
+def test_a_proof_of_the_whole_cluster_names_the_disks_of_all_brokers(step: ProveHybrid | Soak, stage: Stage) -> None:
+    """A plan to finalize that was made before a disk died begins with one: replicas alone would not tell the cause."""
+    world = replace(whole(stage), ledger=row_in(ReplicaState.NOT_ON_DISK)(whole(stage)).ledger)
+    found = step.verify(worlds.with_directory(sick(world, 0), 2, 2, emptied))
+    assert isinstance(found, Refused)
+    assert "NOT ON DISK" in found.reason
+    assert "; broker 0 /data/b0/d1: is no folder; broker 2 /data/b2/d2: it has no meta.properties" in found.reason
+    assert found.reason.endswith(LOOK)
+    plain = step.verify(world)
+    assert isinstance(plain, Refused)
+    assert LOOK not in plain.reason
