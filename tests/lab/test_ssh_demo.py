@@ -39,7 +39,7 @@ def test_over_ssh_a_killed_run_goes_on_and_every_step_is_proven(folder: Path, un
     assert ended.returncode == 0, ended.stderr[-3000:]
     assert load_inventory(folder / "inventory.yaml").executor == "ssh"
     (journal,) = (folder / "runs").glob("*/journal.jsonl")
-    told = [event.data for event in journals.read(journal).events if event.event == "effect"]
+    told = [event.data for event in journals.read(journal).events if event.name == "effect"]
     assert {data["node"] for data in told if data["effect"] == "start"} == {"0", "1", "2", "3000", "3001", "3002"}
     assert {data["node"] for data in told if data["effect"] == "format"} == {"3000", "3001", "3002"}
     status = kraft_migrate("status", "--inventory", str(folder / "inventory.yaml"))
