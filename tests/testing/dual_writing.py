@@ -23,6 +23,7 @@ from migrate.hosts.files import LocalFiles
 from migrate.kafka.admin import bootstrap_servers, client_config
 from migrate.kafka.connection import Connection
 from migrate.lab.cluster import Lab
+from migrate.lab.ready import brokers_agree
 from migrate.lab.topology import HOST
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access
@@ -32,6 +33,7 @@ from migrate.protocol.fields import field as wire
 from migrate.protocol.messages.admin import ELECT_LEADERS
 from migrate.protocol.messages.api import Api
 from migrate.steps import configuration
+from tests.testing.kraft_cluster import wait_for
 
 REASSIGN = Api(
     "AlterPartitionReassignments",
@@ -145,7 +147,7 @@ def churning(lab: Lab) -> Iterator[Churn]:
 
 
 def migrate_by_hand(lab: Lab) -> None:
-    """A controller, and both brokers restarted in migration mode: the cluster is copied."""
+    """A controller, and both brokers restarted in migration mode, up again: the cluster is copied, or will be."""
     inventory = lab.inventory
     node = inventory.controllers[0]
     files = LocalFiles()
@@ -169,3 +171,4 @@ def migrate_by_hand(lab: Lab) -> None:
         lab.supervisor.stop(file.node, 120)
         files.write(file.node, file.path, configuration.migration_mode(file.raw, inventory))
         lab.supervisor.start(NodeId(int(file.node)))
+    wait_for("both brokers to answer, with whole partitions", lambda: not brokers_agree(lab.topology))
