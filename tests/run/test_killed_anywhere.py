@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -99,6 +100,12 @@ def test_a_wrong_recovery_is_noticed() -> None:
 
 
 # -- no effect goes around the effects -------------------------------------------------------------------------------
+@cache
+def calls_in(path: Path) -> tuple[tuple[str, int], ...]:
+    """The same of a file, read once for all questions."""
+    return tuple(calls(ast.parse(path.read_text())))
+
+
 def calls(tree: ast.AST) -> list[tuple[str, int]]:
     """Names of methods and functions that are called, with their lines."""
     found = []
@@ -137,7 +144,7 @@ def test_nothing_that_acts_is_called_around_the_effects(name: str) -> None:
     for path in sorted((ROOT / "migrate").rglob("*.py")):
         if path.is_relative_to(ROOT / "migrate" / "lab") or allowed(path, ACTING[name]):
             continue
-        found += [f"{path.name}:{line}" for called, line in calls(ast.parse(path.read_text())) if called == name]
+        found += [f"{path.name}:{line}" for called, line in calls_in(path) if called == name]
     assert found == []
 
 
@@ -147,7 +154,7 @@ def test_deciding_layers_cannot_act_at_all(layer: str) -> None:
     writes = {"write_bytes", "write_text", "kill", "Popen", "unlink", "rename", "system", "rmtree", "chmod"}
     found = []
     for path in sorted((ROOT / "migrate" / layer).rglob("*.py")):
-        found += [f"{path.name}:{line} {name}" for name, line in calls(ast.parse(path.read_text())) if name in writes]
+        found += [f"{path.name}:{line} {name}" for name, line in calls_in(path) if name in writes]
     assert found == []
 
 

@@ -20,7 +20,7 @@ from migrate.plan import rollback
 from migrate.run import journal as journals
 from migrate.steps import configuration
 from migrate.steps.controllers import StartControllers
-from tests.run.test_engine import plan_for, run
+from tests.run.test_engine import Labels, plan_for, run
 from tests.testing import worlds
 from tests.testing.killing import memory_folder
 from tests.testing.simulated import KillAt, Killed
@@ -253,10 +253,12 @@ def test_with_one_broker_down(tmp_path: Path, entry: str, broker: int) -> None:
 
 def test_killed_after_any_effect_a_new_plan_without_the_journal_ends_the_same(tmp_path: Path) -> None:
     """What is left is found from the cluster itself."""
-    start, count = at("half of the second roll", tmp_path / "forward"), KillAt()
-    go_back(deepcopy(start), tmp_path / "count", count)
+    start, points = at("half of the second roll", tmp_path / "forward"), Labels()
+    go_back(deepcopy(start), tmp_path / "count", points)
+    behind = [number for number, label in enumerate(points.labels, 1) if label.startswith("after:")]
+    assert len(behind) > 10
     with memory_folder() as memory:
-        for point in range(1, count.passed + 1):
+        for point in (1, *behind):
             cluster = deepcopy(start)
             with pytest.raises(Killed):
                 go_back(cluster, memory / f"{point}", KillAt(point))
