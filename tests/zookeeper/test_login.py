@@ -39,9 +39,13 @@ class Secured:
         keystore = None if issuer is None else stored(self.folder, f"{who}.pem", issuer.issue("tool", HOSTS).pem)
         return ZookeeperLogin(tls=True, truststore=self.pki.truststore, keystore=keystore)
 
-    def to(self, address: str, login: ZookeeperLogin) -> ZookeeperClient:
+    def to(self, address: str, login: ZookeeperLogin, timeout: float = 6.0) -> ZookeeperClient:
         """A session."""
-        return connect(address, timeout=6.0, session_timeout=6.0, access=access_of(login))
+        return connect(address, timeout=timeout, session_timeout=6.0, access=access_of(login))
+
+    def refused(self, address: str, login: ZookeeperLogin) -> None:
+        """No session, however long it is tried."""
+        self.to(address, login, timeout=3.0)
 
 
 @pytest.fixture(scope="module")
@@ -100,14 +104,14 @@ def test_a_server_of_another_authority_is_refused_by_name(secured: Secured) -> N
     trust = stored(secured.folder, "other-ca.pem", secured.pki.other.pem)
     login = ZookeeperLogin(tls=True, truststore=trust, keystore=secured.tls().keystore)
     with pytest.raises(TlsRefused, match="certificate is not accepted"):
-        secured.to(secured.secure, login)
+        secured.refused(secured.secure, login)
 
 
 @pytest.mark.zookeeper
 def test_tls_on_a_port_in_clear_gives_no_session(secured: Secured) -> None:
     """It never falls back."""
     with pytest.raises(Exception, match=r"TLS|no session"):
-        secured.to(secured.server.address, secured.tls())
+        secured.refused(secured.server.address, secured.tls())
 
 
 @pytest.mark.zookeeper
@@ -115,7 +119,7 @@ def test_tls_on_a_port_in_clear_gives_no_session(secured: Secured) -> None:
 def test_without_an_accepted_certificate_there_is_no_session(secured: Secured, who: str) -> None:
     """ssl.clientAuth=need."""
     with pytest.raises(Exception, match=r"refuses us|no session"):
-        secured.to(secured.secure, secured.tls(who))
+        secured.refused(secured.secure, secured.tls(who))
 
 
 def test_secrets_and_stores_are_read_before_anything_is_asked(tmp_path: Path) -> None:
