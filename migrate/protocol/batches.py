@@ -128,14 +128,15 @@ def _length(head: bytes, place: str) -> int:
     return LENGTH_END + int(length)
 
 
-def _check_order(batch: Batch, before: Batch | None) -> Batch:
-    if before is not None and batch.base_offset != before.last_offset + 1:
-        what = f"a batch begins at offset {batch.base_offset}; {before.last_offset + 1} was due"
+def _check_order(batch: Batch, before: tuple[int, int] | None) -> tuple[int, int]:
+    """Last offset and epoch of the batch, which follows one with these."""
+    if before is not None and batch.base_offset != before[0] + 1:
+        what = f"a batch begins at offset {batch.base_offset}; {before[0] + 1} was due"
         raise BatchError(what, where=batch.place)
-    if before is not None and batch.epoch < before.epoch:
-        what = f"a batch of epoch {batch.epoch} follows one of epoch {before.epoch}"
+    if before is not None and batch.epoch < before[1]:
+        what = f"a batch of epoch {batch.epoch} follows one of epoch {before[1]}"
         raise BatchError(what, where=batch.place)
-    return batch
+    return batch.last_offset, batch.epoch
 
 
 def split(raw: bytes, *, where: str, partial_tail: bool = False) -> Iterator[Batch]:
@@ -153,25 +154,33 @@ def split(raw: bytes, *, where: str, partial_tail: bool = False) -> Iterator[Bat
             if partial_tail and before is not None:
                 return
             raise BatchCutError(f"a batch of {size} bytes is cut after {left}", where=place)
-        before = _check_order(parse(raw[position : position + size], where=where, position=position), before)
-        yield before
+        batch = parse(raw[position : position + size], where=where, position=position)
+        before = _check_order(batch, before)
+        yield batch
         position += size
 
 
 def stream(file: BinaryIO, *, where: str) -> Iterator[Batch]:
-    """The batches of an open file, in order, each checked; one batch is in memory at a time."""
+    """The batches of an open file that can be sought in, from its beginning; one batch is in memory at a time."""
     position, before = 0, None
     while head := file.read(LENGTH_END):
         place = f"{where} at position {position}"
         if len(head) < LENGTH_END:
             raise BatchCutError(f"a batch header is cut after {len(head)} bytes", where=place)
         size = _length(head, place)
-        raw = head + file.read(size - LENGTH_END)
-        if len(raw) < size:
-            raise BatchCutError(f"a batch of {size} bytes is cut after {len(raw)}", where=place)
-        before = _check_order(parse(raw, where=where, position=position), before)
-        yield before
+        file.seek(position)
+        batch = parse(_whole(file, size, place), where=where, position=position)
+        before = _check_order(batch, before)
+        yield batch
         position += size
+
+
+def _whole(file: BinaryIO, size: int, place: str) -> bytes:
+    """The bytes of a batch, once: large ones are not copied together."""
+    raw = file.read(size)
+    if len(raw) < size:
+        raise BatchCutError(f"a batch of {size} bytes is cut after {len(raw)}", where=place)
+    return raw
 
 
 def build(
