@@ -120,7 +120,7 @@ ACTING = {  # what changes something -> where it may be called
     "format_storage": {"run/effects.py", "steps/controllers.py"},  # the second asks the first
     "format_directories": {"steps/directories/add.py"},
     "drive": {"run/effects.py", "cli/directories_assign.py"},
-    "assign": {"run/drive.py", "run/rescue.py"},
+    "assign": {"run/drive.py", "run/rescue.py", "kafka/topic_probe.py"},  # the last: a consumer's own partitions
     "assign_directories": {"steps/assign.py"},
     "replace_file": {"run/effects.py", "hosts", "cli/bundle.py", "observe/bundle.py", "observe/bundled.py"},
     "set_data": {"zookeeper"},
