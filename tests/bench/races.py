@@ -143,9 +143,18 @@ def here(name: str, side: str, folder: Path, size: int) -> Run:
 # -- races -----------------------------------------------------------------------------------------------------------
 def known() -> dict[str, Race]:
     """All races by name."""
-    from tests.bench import assigning, comparing, decoding, listing, live, snapshots
+    from tests.bench import agreeing, assigning, checkpoints, comparing, decoding, listing, live, snapshots
 
-    every = (*decoding.RACES, *live.RACES, *comparing.RACES, *listing.RACES, *assigning.RACES, *snapshots.RACES)
+    every = (
+        *decoding.RACES,
+        *live.RACES,
+        *comparing.RACES,
+        *listing.RACES,
+        *assigning.RACES,
+        *snapshots.RACES,
+        *agreeing.RACES,
+        *checkpoints.RACES,
+    )
     return {race.name: race for race in every}
 
 

@@ -106,15 +106,16 @@ def their_text(folder: Path, _size: int) -> Iterator[Work]:
         text = folder / "text"
         with text.open("wb") as out:
             subprocess.run(command, check=True, stdout=out, stderr=subprocess.DEVNULL)
-        return digest(sorted(parsed(_znodes(text))))
+        with text.open() as printed:
+            return digest(sorted(parsed(znodes(printed))))
 
     yield Work(timed, told, cold=True)
 
 
-def _znodes(text: Path) -> Iterator[tuple[str, bytes]]:
+def znodes(printed: Iterable[str]) -> Iterator[tuple[str, bytes]]:
     """(path, data) of what SnapshotFormatter prints."""
     path = ""
-    for line in text.open():
+    for line in printed:
         if line.startswith("/"):
             path = line.rstrip("\n")
         elif line.startswith("  data = "):

@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from migrate.diff.session import SparkHandle
+from migrate.kraft import topic_prints
 from migrate.protocol.codec import decode_whole
 from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS
 from migrate.protocol.primitives import uuid_text
 from migrate.zookeeper.offline import packed
-from tests.bench import assigning, comparing, decoding, files, peers, snapshots
+from tests.bench import agreeing, assigning, comparing, decoding, files, peers, snapshots
 from tests.bench.races import (
     Race,
     Result,
@@ -38,6 +39,10 @@ NAMES = (
     "assignments",
     "assignments of a large cluster",
     "ZooKeeper files, cold",
+    "equal or not, offline",
+    "checkpoint, dump tool",
+    "checkpoint, Kafka's classes",
+    "checkpoint, plain Python",
 )
 
 
@@ -89,6 +94,19 @@ def test_the_race_of_zookeepers_files_finds_the_same_on_both_sides(tmp_path: Pat
             assert snapshots.ours(tmp_path) == znodes.replace(" 0 rows", " 120 rows")
             assert sorted(snapshots.rows_of(tmp_path)) == sorted(rows)
     assert len(rows) == 120
+
+
+@pytest.mark.kafka
+def test_the_race_of_both_sides_files_names_the_same_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By fingerprints, by whole views where files are small, and by the text of ZooKeeper's and Kafka's tools."""
+    entry = replace(known()["equal or not, offline"], grows=False)
+    assert race(entry, 1, 120, here).ratio > 0
+    with entry.around(tmp_path, 5_000):
+        expected = ["team-1.events-1", "team-1.events-98"]
+        assert agreeing.ours(tmp_path) == agreeing.by_text(tmp_path) == expected
+        monkeypatch.setattr(packed, "LEAST", 0)
+        monkeypatch.setattr(topic_prints, "LEAST", 0)
+        assert agreeing.ours(tmp_path) == expected
 
 
 @pytest.mark.spark
