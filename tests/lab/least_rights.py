@@ -34,6 +34,7 @@ from migrate.playbook.inventory import dump_inventory
 from migrate.run import journal as journals
 from tests.lab.commands import kraft_migrate
 from tests.testing.certificates import secret
+from tests.testing.clusters import uuid
 
 TOOL: Final = "tool"
 WORD: Final = "canary-of-the-tool"
@@ -137,7 +138,7 @@ class Limited:
 
     def assign(self) -> object:
         """AssignReplicasToDirs, for a replica that there is not: with the right it is answered, and changes nothing."""
-        return ActiveController(self.inventory).assign(NodeId(0), -1, {"BBBBBBBBBBBBBBBBBBBBBB": [("C" * 22, 0)]})
+        return ActiveController(self.inventory).assign(NodeId(0), -1, {uuid(4711): [(uuid(4712), 0)]})
 
     def elect(self) -> object:
         """ElectLeaders, of a topic that there is not."""
