@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import pathlib
 import sys
@@ -22,6 +23,7 @@ from migrate.report.run_board import Board, board, lines
 from migrate.report.wording import printable
 from migrate.run import journal as journals
 
+LOG: Final = logging.getLogger("migrate.cli")
 FRAME: Final = 6  # lines of the table's own: title, borders, heads, caption
 SPOKEN: Final = ("migrate", "migrate.manual")  # loggers whose handlers write to stderr
 
@@ -35,17 +37,29 @@ class LiveBoard:
         self._board: Board | None = None
 
     def hear(self, event: Event) -> None:
-        """One event of this run; the first one of a session brings those that stand before it in the journal."""
-        if event.number > len(self._events):
-            self._events = [known for known in self._before() if known.number < event.number]
-        self._events.append(event)
-        self._board = board(self._plan, self._events)
+        """One event of this run; the first one of a session brings those that stand before it in the journal.
+
+        Whatever cannot be drawn is not: no run ends by its picture.
+        """
+        try:
+            if event.number > len(self._events):
+                self._events = [known for known in self._before() if known.number < event.number]
+            self._events.append(event)
+            self._board = board(self._plan, self._events)
+        except Exception:
+            LOG.debug("the board of event %d cannot be made", event.number, exc_info=True)
+            self._board = None
 
     def page(self, console: Console) -> Group:
         """Lines and table, cut to the terminal's size."""
         found = self._board
-        if found is None:
+        try:
+            return Group() if found is None else self._drawn(found, console)
+        except Exception:  # in the thread of the picture, or while a line is printed
+            LOG.debug("the board cannot be drawn", exc_info=True)
             return Group()
+
+    def _drawn(self, found: Board, console: Console) -> Group:
         said = [Text(printable(line)) for line in lines(found, self._now())]
         taken = sum(max(1, -(-line.cell_len // max(console.width, 1))) for line in said)
         table = board_table(found, width=console.width, rows=console.height - taken - FRAME)
@@ -65,13 +79,16 @@ def live_region(console: Console, shown: LiveBoard) -> Iterator[None]:
     live = Live(
         console=console, refresh_per_second=1, get_renderable=lambda: shown.page(console), redirect_stdout=False
     )
-    with live:
+    with contextlib.suppress(OSError):
+        live.start()
         console.show_cursor()  # a run that is killed must not leave a terminal without one
-        _log_to(before, sys.stderr)
-        try:
-            yield
-        finally:
-            _log_to(sys.stderr, before)
+    _log_to(before, sys.stderr)
+    try:
+        yield
+    finally:
+        _log_to(sys.stderr, before)
+        with contextlib.suppress(OSError):  # the terminal went away meanwhile
+            live.stop()
 
 
 def _log_to(old: TextIO, new: TextIO) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import sys
 import time
@@ -71,11 +72,16 @@ class ProgressLines:
     def say(self, text: str, style: str = "") -> None:
         """One line with the time since the start."""
         head = Text(f"[{time.monotonic() - self._began:7.1f}] ", style="dim")
-        self._console.print(head + Text(hanging(text, " " * HEAD), style=style))
+        self._print(head + Text(hanging(text, " " * HEAD), style=style))
 
     def print(self, text: str) -> None:
         """A page of text, its lines as they are."""
-        self._console.print(Text("\n".join(map(printable, text.split("\n")))))
+        self._print(Text("\n".join(map(printable, text.split("\n")))))
+
+    def _print(self, text: Text) -> None:
+        """A terminal that went away does not stop a run: the journal has it all."""
+        with contextlib.suppress(OSError):
+            self._console.print(text)
 
 
 def line_of(name: str, data: Mapping[str, Any]) -> str:

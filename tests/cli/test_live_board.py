@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import io
+import os
+import pty
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -173,3 +177,50 @@ def test_a_low_terminal_shows_the_nodes_under_way_and_counts_the_others(rows: in
     assert len(shown) == max(rows, 3)
     assert f"and {61 - len(shown)} more nodes: " in " ".join(text.split())
     assert drawn(board_table(fleet(done, 6), width=200, rows=40), width=200).count("more node") == 0
+
+
+def test_a_board_that_cannot_be_made_or_drawn_stops_nothing(done: Gated) -> None:
+    """An event of a later release, a console without a size: there is no picture then."""
+    heard = LiveBoard(done.planned(), done.folder / "journal.jsonl", lambda: 0.0)
+    heard.hear(Event(0, 0.0, "waiting", {"none": "of its words"}))
+    assert drawn(heard.page(Console())) == ""
+    heard.hear(done.events[-1])
+    assert heard.page(None).renderables == []  # type: ignore[arg-type] # what no console is
+
+
+GONE = """
+import signal, sys
+from pathlib import Path
+from migrate.cli.progress import ProgressLines
+from tests.run.gated import Gated
+from tests.testing import worlds
+
+signal.signal(signal.SIGHUP, signal.SIG_IGN)
+run = Gated(Path(sys.argv[1]), worlds.playbook())
+lines = ProgressLines()
+lines.say("it begins")
+sys.stdin.read()
+run.said = type("Tells", (), {"append": lambda self, event: lines(event)})()
+with lines.following(run.planned(), run.folder / "journal.jsonl"):
+    run.session()
+"""
+
+
+def test_a_terminal_that_goes_away_does_not_stop_a_run(tmp_path: Path) -> None:
+    """With nohup, or in a tmux whose server died: the journal has it all."""
+    ours, theirs = pty.openpty()
+    child = subprocess.Popen(
+        [sys.executable, "-c", GONE, str(tmp_path)],
+        stdin=subprocess.PIPE,
+        stdout=theirs,
+        stderr=theirs,
+        cwd=Path(__file__).parents[2],
+        env={**os.environ, "TERM": "xterm-256color"},
+        start_new_session=True,
+    )
+    os.close(theirs)
+    assert b"it begins" in os.read(ours, 1000)
+    os.close(ours)
+    child.communicate(timeout=120)
+    assert [event.name for event in Gated(tmp_path, worlds.playbook()).events][-1] == "end"
+    assert child.returncode in (0, 120), "120: what was buffered could not be written at the interpreter's end"
