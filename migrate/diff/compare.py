@@ -6,7 +6,6 @@ What is counted: every field of a key that both sides have, and one field ("") f
 from __future__ import annotations
 
 import logging
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -31,7 +30,6 @@ LOG = logging.getLogger("migrate.diff")
 EQUAL: Final = DifferenceClass.EQUAL.value
 MOST_ROWS: Final = 10_000
 RULES_OF_ROWS: Final = frozenset(entry.value for entry in DifferenceClass)
-BLIND_CONFIG: Final = re.compile(r"/config/brokers/(?P<key>[^\s:/]+):? (?P<name>[a-zA-Z0-9._-]+)")
 
 ACCEPTED_KEYS: Final = ("cluster", "cls", "kind", "key", "field")
 ACCEPTED: Final = pa.schema(
@@ -140,15 +138,6 @@ def current(accepted: Iterable[AcceptedDifference], today: date) -> tuple[Accept
     return tuple(entry for entry in accepted if today < date.fromisoformat(entry.expires))
 
 
-def blind_configs(blind_spots: Iterable[str]) -> frozenset[tuple[str, str]]:
-    """(broker or <default>, name) of the password configurations that ZooKeeper's reader could not decode (pure).
-
-    They are blind spots of the report: neither equal nor a difference.
-    """
-    matches = (BLIND_CONFIG.match(text) for text in blind_spots)
-    return frozenset((match["key"], match["name"]) for match in matches if match)
-
-
 def idle_acceptances(
     accepted: Iterable[AcceptedDifference], differences: Iterable[Difference], today: date, *, whole: bool
 ) -> tuple[IdleAcceptance, ...]:
@@ -171,7 +160,7 @@ def _tables(spark: SparkSession, questions: Sequence[Question]) -> tuple[Compare
     partitions: list[tuple[pa.Table, pa.Table]] = []
     for cluster, question in enumerate(questions):
         zookeeper, kraft = question.zookeeper, question.kraft
-        blind = blind_configs(zookeeper.blind_spots)
+        blind = typed_rows.blind_configs(zookeeper.blind_spots)
         left = frames.entities(zookeeper.entities, typed_rows.of_zookeeper(zookeeper), cluster)
         right = frames.entities(kraft.entities, typed_rows.of_kraft(kraft), cluster)
         entities.append((_without(left, blind), _without(right, blind)))

@@ -1,12 +1,18 @@
-"""Rows of entities that are made from what views hold as values, for both views alike: brokers and features."""
+"""Rows of entities that are made from what views hold as values, for both views alike: brokers and features.
+
+And which rows are left out on both sides, for one cannot be read.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
+from typing import Final
 
 from migrate.model.ids import NodeId
 from migrate.model.views import KraftView, Registration, ZkBroker, ZookeeperView
 
+BLIND_CONFIG: Final = re.compile(r"/config/brokers/(?P<key>[^\s:/]+):? (?P<name>[a-zA-Z0-9._-]+)")
 EntityRow = tuple[str, str, str, str]  # kind, key, name, value
 
 
@@ -51,3 +57,12 @@ def _in_zookeeper_mode(broker: NodeId, endpoints: Iterable[str], rack: str | Non
     yield "broker", str(int(broker)), "endpoints", ",".join(sorted(endpoints))
     if rack is not None:
         yield "broker", str(int(broker)), "rack", rack
+
+
+def blind_configs(blind_spots: Iterable[str]) -> frozenset[tuple[str, str]]:
+    """(broker or <default>, name) of the password configurations that ZooKeeper's reader could not decode (pure).
+
+    They are blind spots of the report: neither equal nor a difference.
+    """
+    matches = (BLIND_CONFIG.match(text) for text in blind_spots)
+    return frozenset((match["key"], match["name"]) for match in matches if match)

@@ -10,19 +10,21 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import chain, compress
+from operator import itemgetter
 from typing import Final
 
 from migrate.diff import typed_rows
+from migrate.diff.excuses import TOPIC_KINDS, rule_for
 from migrate.diff.typed_rows import EntityRow
 from migrate.errors import MalformedZnode
-from migrate.kraft.files import MetadataFiles
-from migrate.kraft.topic_prints import TopicPrints, topic_prints
+from migrate.kraft.files import MetadataFiles, load
+from migrate.kraft.topic_prints import ONE_DIRECTORY, TopicPrints, topic_prints
 from migrate.model.columns import EntityColumns, PartitionColumns
-from migrate.model.difference import DifferenceClass, DiffReport
+from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.fingerprints import Fingerprint, topic_fingerprints
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
-from migrate.zookeeper.offline.reader import OfflineTree, head_of_files
+from migrate.zookeeper.offline.reader import OfflineTree, head_of_files, view_of_files
 from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.plain_topics import NO_TOPICS, PlainTopics
 
@@ -40,19 +42,27 @@ class Side:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Which topics differ in their partitions, or stand on one side alone; which other objects do (nothing excused).
+    """Which topics differ in their partitions, or stand on one side alone, and which other objects do.
 
-    `partitions` are those of the topics that agree.
+    What a rule of `migrate.diff.expected` excuses stands apart: `deleting` are topics, `excused` objects.  `partitions`
+    are those of the topics that agree.
     """
 
     topics: tuple[str, ...]
-    entities: tuple[EntityKey, ...]
+    others: tuple[Difference, ...]
+    deleting: tuple[str, ...]
+    excused: tuple[Difference, ...]
     partitions: int
 
     @property
     def equal(self) -> bool:
-        """Is there no difference at all, not even one that a rule would excuse?"""
-        return not self.topics and not self.entities
+        """Is there no difference but those that a rule excuses?"""
+        return not self.topics and not self.others
+
+    @property
+    def differing(self) -> tuple[str, ...]:
+        """All topics that are not the same on both sides."""
+        return *self.topics, *self.deleting
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,14 +75,14 @@ class OfflineSides:
 
     def agreement(self) -> Agreement:
         """What they agree on.  Raises MalformedZnode: a tree that was read in part is not compared."""
-        for part in self.zookeeper.malformed:
-            raise MalformedZnode(part.problem, where=part.path, why="a tree that was read in part is not compared")
+        _refuse_malformed(self.zookeeper)
         counts = self.kraft.counts
         prints = topic_fingerprints(self.zookeeper.partitions) | dict(self.plain.fingerprints())
         image = self.kraft.view()
-        ours = Side(prints, _rows(self.zookeeper.entities, typed_rows.of_zookeeper(self.zookeeper)))
-        theirs = Side(self.kraft.prints, _rows(self.kraft.entities, typed_rows.of_kraft(image)))
-        return agreement(ours, theirs, counts)
+        blind = typed_rows.blind_configs(self.zookeeper.blind_spots)
+        ours = Side(prints, _rows(self.zookeeper.entities, typed_rows.of_zookeeper(self.zookeeper), blind))
+        theirs = Side(self.kraft.prints, _rows(self.kraft.entities, typed_rows.of_kraft(image), blind))
+        return agreement(ours, theirs, counts, self.zookeeper.pending.deletions)
 
     def views(self, topics: Collection[str]) -> tuple[ZookeeperView, KraftView]:
         """Both sides with the partitions of these topics, and perhaps some others', for the comparison of rows."""
@@ -86,31 +96,79 @@ class OfflineSides:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class WholeSides:
+    """The same of whole views: of files that are small, or too odd for a kernel."""
+
+    zookeeper: ZookeeperView
+    kraft: KraftView
+
+    def agreement(self) -> Agreement:
+        """What they agree on.  Raises MalformedZnode."""
+        _refuse_malformed(self.zookeeper)
+        ours, theirs = self.zookeeper, self.kraft
+        blind = typed_rows.blind_configs(ours.blind_spots)
+        return agreement(
+            Side(topic_fingerprints(ours.partitions), _rows(ours.entities, typed_rows.of_zookeeper(ours), blind)),
+            Side(topic_fingerprints(theirs.partitions), _rows(theirs.entities, typed_rows.of_kraft(theirs), blind)),
+            Counter(theirs.partitions.topic),
+            ours.pending.deletions,
+        )
+
+    def views(self, topics: Collection[str]) -> tuple[ZookeeperView, KraftView]:
+        """Both sides with the partitions of these topics."""
+        return (
+            replace(self.zookeeper, partitions=_of_topics(self.zookeeper.partitions, set(topics))),
+            replace(self.kraft, partitions=_of_topics(self.kraft.partitions, set(topics))),
+        )
+
+
+def _refuse_malformed(view: ZookeeperView) -> None:
+    for part in view.malformed:
+        raise MalformedZnode(part.problem, where=part.path, why="a tree that was read in part is not compared")
+
+
 def read_offline(
     tree: OfflineTree, files: MetadataFiles, digester: Digester, secrets: EncoderSecrets | None = None
-) -> OfflineSides | None:
-    """Both sides of files; None where the metadata is too small or too odd for fingerprints: compare whole views then.
+) -> OfflineSides | WholeSides:
+    """Both sides of files; whole views where the metadata is too small, or too odd, for a kernel.
 
-    Raises what `view_of_files` raises.
+    Raises what `view_of_files` and `migrate.kraft.files.load` raise.
     """
     kraft = topic_prints(files, digester)
     if kraft is None:
-        return None
+        view = load(files, digester).view("", ONE_DIRECTORY, str(files.path))
+        return WholeSides(view_of_files(tree, digester, secrets), view)
     zookeeper, plain = head_of_files(tree, digester, secrets)
     return OfflineSides(zookeeper, plain or NO_TOPICS, kraft)
 
 
-def agreement(zookeeper: Side, kraft: Side, counts: Mapping[str, int]) -> Agreement:
+def agreement(zookeeper: Side, kraft: Side, counts: Mapping[str, int], deletions: Collection[str] = ()) -> Agreement:
     """Which topics and other objects differ (pure); `counts` are KRaft's partitions a topic."""
     names = zookeeper.prints.keys() | kraft.prints.keys()
-    topics = {name for name in names if zookeeper.prints.get(name) != kraft.prints.get(name)}
+    topics = sorted(name for name in names if zookeeper.prints.get(name) != kraft.prints.get(name))
+    gone = {name for name in topics if name in deletions and name not in kraft.prints}
     keys = zookeeper.entities.keys() | kraft.entities.keys()
-    entities = {key for key in keys if zookeeper.entities.get(key) != kraft.entities.get(key)}
+    pairs = ((key, zookeeper.entities.get(key), kraft.entities.get(key)) for key in keys)
+    differing = [
+        _row(*pair, deletions) for pair in sorted((pair for pair in pairs if pair[1] != pair[2]), key=itemgetter(0))
+    ]
     return Agreement(
-        topics=tuple(sorted(topics)),
-        entities=tuple(sorted(entities)),
-        partitions=sum(counts[name] for name in kraft.prints.keys() - topics),
+        topics=tuple(name for name in topics if name not in gone),
+        others=tuple(row for row in differing if not row.rule),
+        deleting=tuple(sorted(gone)),
+        excused=tuple(row for row in differing if row.rule),
+        partitions=sum(counts[name] for name in kraft.prints.keys() - set(topics)),
     )
+
+
+def _row(key: EntityKey, zookeeper: str | None, kraft: str | None, deletions: Collection[str]) -> Difference:
+    kind, name, field = key
+    side = DifferenceClass.ONLY_KRAFT if zookeeper is None else DifferenceClass.ONLY_ZK
+    cls = DifferenceClass.DIFFERS if None not in {zookeeper, kraft} else side
+    row = Difference(kind, name, field, cls, zookeeper, kraft)
+    rule = rule_for(row, deleting=kind in TOPIC_KINDS and name in deletions)
+    return replace(row, rule=rule, cls=DifferenceClass.EXPECTED) if rule else row
 
 
 def whole(report: DiffReport, found: Agreement) -> DiffReport:
@@ -121,12 +179,19 @@ def whole(report: DiffReport, found: Agreement) -> DiffReport:
     return replace(report, counts={kind: dict(classes) for kind, classes in sorted(counts.items())})
 
 
-def _rows(columns: EntityColumns, typed: Iterable[EntityRow]) -> dict[EntityKey, str]:
-    """As the comparison takes them: typed rows stand for all rows of their kinds (`migrate.diff.frames.entities`)."""
+def _rows(
+    columns: EntityColumns, typed: Iterable[EntityRow], blind: Collection[tuple[str, str]]
+) -> dict[EntityKey, str]:
+    """As the comparison takes them: typed rows stand for their kinds, what one side cannot decode is left out."""
     made = tuple(typed)
     kinds = {"broker", *(row[0] for row in made)}
-    rows = zip(columns.kind, columns.key, columns.name, columns.value, strict=True)
-    return {(kind, key, name): value for kind, key, name, value in chain((r for r in rows if r[0] not in kinds), made)}
+    found = zip(columns.kind, columns.key, columns.name, columns.value, strict=True)
+    rows = chain((row for row in found if row[0] not in kinds), made)
+    return {
+        (kind, key, name): value
+        for kind, key, name, value in rows
+        if not blind or kind != "broker-config" or (key, name) not in blind
+    }
 
 
 def _of_topics(columns: PartitionColumns, wanted: Collection[str]) -> PartitionColumns:

@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from migrate.diff import compare as comparison
-from migrate.diff.compare import blind_configs, compare, current, idle_acceptances
+from migrate.diff.compare import compare, current, idle_acceptances
 from migrate.diff.tables import PARTITION_FIELDS
+from migrate.diff.typed_rows import blind_configs
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AcceptedDifference

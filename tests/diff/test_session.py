@@ -103,7 +103,9 @@ def test_what_stops_the_start_is_told_with_its_reason(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr("migrate.diff.session.find_java", broken)
     handle = SparkHandle.start(tmp_path)
-    with pytest.raises(SparkDidNotStart, match=r"did not come up at local\[2\]: ValueError: a fault of somebody else's"):
+    with pytest.raises(
+        SparkDidNotStart, match=r"did not come up at local\[2\]: ValueError: a fault of somebody else's"
+    ):
         handle.get(DEADLINE)
     handle.stop()
 

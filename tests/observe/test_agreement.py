@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections import Counter
 from collections.abc import Callable
@@ -14,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from migrate.errors import MalformedZnode
+from migrate.errors import MalformedZnode, MigrateError
 from migrate.kernels import choice
 from migrate.kraft import topic_prints
 from migrate.kraft.files import find, load
@@ -22,7 +23,7 @@ from migrate.model.difference import DiffReport
 from migrate.model.fingerprints import NOTHING, Fingerprint
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
-from migrate.observe.agreement import FIELDS, OfflineSides, Side, agreement, read_offline, whole
+from migrate.observe.agreement import FIELDS, OfflineSides, Side, WholeSides, agreement, read_offline, whole
 from migrate.protocol.batches import build
 from migrate.protocol.records import topics
 from migrate.protocol.records.frame import encode_record
@@ -138,7 +139,7 @@ def views(zookeeper: ZookeeperFiles, kraft: Path) -> tuple[ZookeeperView, KraftV
 def sides(zookeeper: ZookeeperFiles, kraft: Path) -> OfflineSides:
     """By fingerprints."""
     found = read_offline(open_files(zookeeper), find(kraft), DIGESTER)
-    assert found is not None
+    assert isinstance(found, OfflineSides)
     return found
 
 
@@ -171,8 +172,10 @@ def test_it_names_the_topics_and_objects_that_the_comparison_of_fields_finds(
         told = found.agreement()
         partitions = {row for row in rows if row[0] == "partition"}
         assert set(told.topics) == {key.rpartition("-")[0] for _, key, _, _ in partitions}
-        assert set(told.entities) == {(kind, key, field) for kind, key, field, _ in rows - partitions}
-        assert told.equal is (not rows)
+        objects = {(row.kind, row.key, row.field, row.side.value) for row in (*told.others, *told.excused)}
+        assert objects == rows - partitions
+        assert {row.rule for row in told.excused} == {"X-FEATURE-01"}
+        assert told.equal is (len(rows) == 1)
         some, counted = reference(*found.views(told.topics))
         assert some == rows
         counted["partition"] += FIELDS * told.partitions
@@ -182,9 +185,10 @@ def test_it_names_the_topics_and_objects_that_the_comparison_of_fields_finds(
 def test_equal_files_are_equal_but_for_what_only_kraft_has(tmp_path: Path) -> None:
     """No row of a partition was needed to say so."""
     told = sides(zookeeper_files(tmp_path / "z", []), metadata(tmp_path / "k", [])).agreement()
-    assert (told.topics, told.entities) == ((), (("feature", "metadata.version", "level"),))
+    assert (told.topics, told.others, told.deleting) == ((), (), ())
+    assert [(row.key, row.rule) for row in told.excused] == [("metadata.version", "X-FEATURE-01")]
     assert told.partitions == SIZE
-    assert not told.equal
+    assert told.equal
 
 
 def test_a_malformed_znode_is_no_difference(tmp_path: Path) -> None:
@@ -195,16 +199,53 @@ def test_a_malformed_znode_is_no_difference(tmp_path: Path) -> None:
         found.agreement()
 
 
-def test_metadata_that_is_no_plain_snapshot_is_for_whole_views(tmp_path: Path) -> None:
-    """None: nothing is guessed; small files too."""
+def test_files_that_are_small_are_compared_as_whole_views_with_the_same_answer(tmp_path: Path) -> None:
+    """The same topics, objects and rows, whoever found them."""
+    picked = [
+        ("ISR in ZooKeeper", 0, 1),
+        ("adding in KRaft", 2, 3),
+        ("a topic goes in KRaft", 3, 0),
+        ("leader in both", 4, 1),
+    ]
+    zookeeper, kraft = made(tmp_path, picked)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(topic_prints, "LEAST", 1 << 30)
+        small = read_offline(open_files(zookeeper), find(kraft), DIGESTER)
+    assert isinstance(small, WholeSides)
+    large = sides(zookeeper, kraft)
+    assert small.agreement() == large.agreement()
+    topics = small.agreement().differing
+    assert reference(*small.views(topics)) == reference(*large.views(topics))
+
+
+def test_metadata_that_is_damaged_is_refused_as_by_the_reference(tmp_path: Path) -> None:
+    """Nothing is guessed from what was scanned before the damage."""
     tree = open_files(zookeeper_files(tmp_path / "z", []))
     kraft = metadata(tmp_path / "k", [])
     (snapshot,) = kraft.glob("*/*.checkpoint")
     snapshot.write_bytes(snapshot.read_bytes()[:-3])
-    assert read_offline(tree, find(kraft), DIGESTER) is None
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(topic_prints, "LEAST", 1 << 30)
-        assert read_offline(tree, find(metadata(tmp_path / "whole", [])), DIGESTER) is None
+    with pytest.raises(MigrateError) as caught:
+        read_offline(tree, find(kraft), DIGESTER)
+    with pytest.raises(type(caught.value), match=re.escape(caught.value.what)):
+        load(find(kraft), DIGESTER)
+
+
+def test_a_topic_that_is_being_deleted_is_excused_by_its_rule(tmp_path: Path) -> None:
+    """On ZooKeeper's side alone, and nothing of it is an unexcused object."""
+    name = CLUSTER[1].name
+    pending = [
+        create("/admin", None),
+        create("/admin/delete_topics", None),
+        create(f"/admin/delete_topics/{name}", None),
+    ]
+    gone = [encode_record(topics.REMOVE_TOPIC, 0, {"topicId": CLUSTER[1].id})]
+    told = sides(zookeeper_files(tmp_path / "z", pending), metadata(tmp_path / "k", gone)).agreement()
+    assert told.equal
+    assert told.deleting == told.differing == (name,)
+    assert {row.rule for row in told.excused} == {"X-TOPIC-01", "X-FEATURE-01"}
+    without = sides(zookeeper_files(tmp_path / "y", []), metadata(tmp_path / "j", gone)).agreement()
+    assert not without.equal
+    assert without.topics == (name,)
 
 
 def test_a_topic_on_one_side_alone_differs() -> None:
@@ -214,7 +255,7 @@ def test_a_topic_on_one_side_alone_differs() -> None:
         Side({"b": Fingerprint(1, 2)}, {("t", "c", "i"): "x"}),
     )
     found = agreement(one, other, {"b": 4, "c": 0})
-    assert (found.topics, found.entities, found.partitions) == (("a",), (("t", "c", "i"),), 4)
+    assert (found.topics, [row.key for row in found.others], found.partitions) == (("a",), ["c"], 4)
     assert agreement(other, other, {"b": 4}).equal
 
 
