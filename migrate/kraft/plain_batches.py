@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from migrate.kernels import metadata as kernels
+from migrate.kernels import metadata_columns as kernels
 from migrate.kraft.state import PartitionRow
 from migrate.protocol.batches import Batch
 from migrate.protocol.primitives import uuid_text
@@ -91,6 +91,9 @@ class PlainBatches:
     """Decodes a snapshot's batches one after another; keeps which topic is at hand, and its arrays."""
 
     def __init__(self) -> None:
+        from migrate.kernels.metadata import decode  # noqa: PLC0415 - numba is loaded where it is used
+
+        self._decode = decode
         self._counters = np.zeros(kernels.COUNTERS, np.int64)
         self._current = np.zeros(16, np.uint8)
         self._sorting = np.empty(kernels.ISR_LIMIT, np.int32)
@@ -105,7 +108,7 @@ class PlainBatches:
             counters[kernels.AT_HAND] = 0
             return None
         columns = self._room(len(raw), count)
-        if kernels.decode(raw, count, columns) != 0:
+        if self._decode(raw, count, columns) != 0:
             counters[kernels.AT_HAND] = 0
             return None
         topics = columns.topics[: int(counters[kernels.TOPICS]) + 1]

@@ -24,7 +24,7 @@ import numpy as np
 
 from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
-from migrate.kernels.metadata import PARTITION
+from migrate.kernels.metadata_columns import PARTITION
 from migrate.kraft.files import read_batches
 from migrate.kraft.plain_batches import PlainBatch, PlainBatches
 from migrate.protocol.batches import MAGIC, build
