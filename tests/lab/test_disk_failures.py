@@ -125,6 +125,7 @@ def suffer(lab: Lab, mode: str, case: Case, broker: int, meanwhile: Callable[[],
     `meanwhile` is called when the failure has had its effect, and nothing is mended yet.
     """
     sick, began = SickBroker(lab, broker, case.disk), time.monotonic()
+    before = sick.meta().version
     (sick.break_now if case.when == UNDER else sick.break_while_it_is_down)(case.fault)
     effect = await_effect(sick, mode, case)
     meanwhile()
@@ -140,12 +141,19 @@ def suffer(lab: Lab, mode: str, case: Case, broker: int, meanwhile: Callable[[],
     assert sick.disks() == []
     assert mode == "finalized" or planned(lab, mode) == CHANGES
     version = sick.meta().version
-    formatted = case.fault is DiskFault.REPLACED and mode in ("kraft", "finalized")
-    assert version == int(formatted or (mode == "finalized" and case.way == NEW_DISK))
+    assert version == version_due(mode, case, before)
     words = "; ".join(f"{one['what']}: {' | '.join(one['do'])}" for one in told) or "nothing"
     line = f"{mode}: {case}: the broker {effect}; status: {words}; version {version} afterwards"
     print(f"{line} ({time.monotonic() - began:.0f} s)", file=sys.stderr, flush=True)
     return line
+
+
+def version_due(mode: str, case: Case, before: int) -> int:
+    """Of the file afterwards: what kafka-storage writes is version 1; behind finalize nothing makes it 0 again."""
+    if mode == "finalized" and case.fault is not DiskFault.REPLACED and case.way == OLD_DISK:
+        return before
+    formatted = case.fault is DiskFault.REPLACED and mode in ("kraft", "finalized")
+    return int(formatted or (mode == "finalized" and case.way == NEW_DISK))
 
 
 def planned(lab: Lab, mode: str) -> int:
