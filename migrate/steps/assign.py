@@ -72,6 +72,8 @@ class AssignDirectories(BaseStep):
         wrong = [row for row in world.ledger.of(self.broker) if row.state not in states]
         if not wrong:
             return Ready()
+        if any(row.state is ReplicaState.UNKNOWN for row in wrong):
+            return Unknown(f"the ledger was made without a view: {'; '.join(world.ledger.unknown)}")
         row = wrong[0]
         return Refused(
             f"{plural(len(wrong), 'replica')} of broker {self.broker} in no state to be sent: "

@@ -276,7 +276,8 @@ class SimulatedCluster:
         world = self.bend(world)
         if needs & {Need.LEDGER, Need.SPARK_LEDGER}:
             world = replace(world, ledger=pure_ledger(world))
-        if Need.DIFF in needs and isinstance(world.diff, Unknown) and self.copied and not self.finalized:
+        compared = Need.DIFF in needs and not isinstance(world.kraft, Unknown)
+        if compared and isinstance(world.diff, Unknown) and self.copied and not self.finalized:
             world = replace(world, diff=DiffReport(kraft(world).offset, 0, {"topic": {"EQUAL": 3}}, ()))
         return world
 
