@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
@@ -19,6 +19,7 @@ from migrate.run import journal as journals
 from tests.run.gated import Gated
 from tests.run.test_engine import plan_for, run
 from tests.testing import worlds
+from tests.testing.killing import memory_folder
 from tests.testing.simulated import SimulatedCluster
 from tests.testing.worlds import live
 
@@ -30,12 +31,19 @@ def hidden(world: World, part: str, why: str) -> World:
     return replace(world, **{part: Unknown(why)})  # type: ignore[arg-type]
 
 
+@cache
+def undisturbed() -> SimulatedCluster:
+    """A cluster at the end of a run that saw everything."""
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    with memory_folder() as folder:
+        run(cluster, plan_for(cluster), folder)
+    return cluster
+
+
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_of_the_world_may_be_unseen_now_and_then(part: str, tmp_path: Path) -> None:
     """At every seventh look, wherever it falls: in a check, behind an act, in a proof.  The end is as without it."""
-    reference = SimulatedCluster.in_zookeeper_mode()
-    (tmp_path / "reference").mkdir()
-    run(reference, plan_for(reference), tmp_path / "reference")
+    reference = undisturbed()
     cluster, looks = SimulatedCluster.in_zookeeper_mode(), iter(range(10_000))
     plan = plan_for(cluster)
     cluster.bend = lambda world: hidden(world, part, "timed out") if next(looks) % 7 == 3 else world
@@ -100,13 +108,13 @@ def never_well(cluster: SimulatedCluster, world: World) -> World:
 
 
 @pytest.mark.parametrize(
-    ("bend", "at", "patience"), [(never_copied, "copy/", 3600.0), (never_well, "migration-mode/0", 60.0)]
+    ("bend", "at", "patience"), [(never_copied, "copy/", 600.0), (never_well, "migration-mode/0", 60.0)]
 )
 def test_each_stage_has_a_patience_of_its_own(
     bend: Callable[[SimulatedCluster, World], World], at: str, patience: float, tmp_path: Path
 ) -> None:
-    """A copy may stand still for an hour; a broker of the roll before it is given up after a minute."""
-    run = Gated(tmp_path, replace(worlds.playbook(), stage_patience={Stage.COPY: 3600.0}), target=Stage.COPY)
+    """A copy may stand still for ten minutes; a broker of the roll before it is given up after a minute."""
+    run = Gated(tmp_path, replace(worlds.playbook(), stage_patience={Stage.COPY: 600.0}), target=Stage.COPY)
     run.cluster.bend = partial(bend, run.cluster)
     with pytest.raises(NoProgress) as caught:
         run.session()
