@@ -20,8 +20,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
+from migrate.kafka.assignments import body_of
 from migrate.kafka.controller import ActiveController
-from migrate.kafka.controller import _assign as send
 from migrate.lab import breaking
 from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
@@ -32,6 +32,7 @@ from migrate.model.views import KraftView, LiveView
 from migrate.model.world import World
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
+from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS as ASSIGN
 from migrate.run import journal as journals
 from migrate.run.clock import SystemClock
 from migrate.run.drive import LOOK, Driver, to_send
@@ -296,7 +297,9 @@ def send_wrong_values(story: Story) -> dict[tuple[str, int], str]:
     connection, _ = ActiveController(story.lab.inventory).connect()
     with connection:
         # not by `assign`, which refuses reserved ids
-        send(connection, NodeId(WRONGED), view.brokers[NodeId(WRONGED)].epoch, [(v, row) for row, v in sent.items()])
+        rows = [(value, row) for row, value in sent.items()]
+        answer = connection.call(ASSIGN, body_of(NodeId(WRONGED), view.brokers[NodeId(WRONGED)].epoch, rows))
+    assert answer["errorCode"] == 0
     return sent
 
 
