@@ -168,6 +168,14 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (("metadata export /var/lib/kafka-meta --to image", "a Parquet file a kind"),),
         (("--to FOLDER", "appears whole or not at all"),),
     ),
+    "metadata compare": Manual(
+        (
+            (
+                "metadata compare /var/lib/kafka-meta --zookeeper-files /var/lib/zookeeper",
+                "do the two agree, and if not, on which topics",
+            ),
+        ),
+    ),
     "bundle create": Manual(
         (("bundle create cluster.tar.gz playbook.yaml", "everything that was seen, without secrets"),),
         (("FILE", "written with mode 0600; never overwritten"),),

@@ -73,15 +73,19 @@ class OfflineSides:
     plain: PlainTopics
     kraft: TopicPrints
 
+    @property
+    def image(self) -> KraftView:
+        """The metadata without partitions, but for those that their log names."""
+        return self.kraft.view()
+
     def agreement(self) -> Agreement:
         """What they agree on.  Raises MalformedZnode: a tree that was read in part is not compared."""
         _refuse_malformed(self.zookeeper)
         counts = self.kraft.counts
         prints = topic_fingerprints(self.zookeeper.partitions) | dict(self.plain.fingerprints())
-        image = self.kraft.view()
         blind = typed_rows.blind_configs(self.zookeeper.blind_spots)
         ours = Side(prints, _rows(self.zookeeper.entities, typed_rows.of_zookeeper(self.zookeeper), blind))
-        theirs = Side(self.kraft.prints, _rows(self.kraft.entities, typed_rows.of_kraft(image), blind))
+        theirs = Side(self.kraft.prints, _rows(self.kraft.entities, typed_rows.of_kraft(self.image), blind))
         return agreement(ours, theirs, counts, self.zookeeper.pending.deletions)
 
     def views(self, topics: Collection[str]) -> tuple[ZookeeperView, KraftView]:
@@ -102,6 +106,11 @@ class WholeSides:
 
     zookeeper: ZookeeperView
     kraft: KraftView
+
+    @property
+    def image(self) -> KraftView:
+        """The metadata."""
+        return self.kraft
 
     def agreement(self) -> Agreement:
         """What they agree on.  Raises MalformedZnode."""
