@@ -8,6 +8,7 @@ connection broke is unknown, and is said so; whoever asked looks at the world ag
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import shutil
 import subprocess
@@ -30,7 +31,7 @@ from migrate.hosts.remote_words import destination, quoted
 from migrate.hosts.runner import COMMAND_SECONDS, Completed
 
 CONNECT_SECONDS: Final = 10
-ALIVE_SECONDS: Final = 5  # a half-open connection is noticed after three of these
+ALIVE_SECONDS: Final = 5  # a half-open connection is given up after four of these
 CONNECTION_BROKE: Final = 255  # ssh(1): "or with 255 if an error occurred"
 OPTIONS: Final = (
     "BatchMode=yes",  # never a prompt: who types at 03:00 is not the one who started the run
@@ -75,7 +76,7 @@ class SshConnections:
                 self._folder = Path(tempfile.mkdtemp(prefix="kraft-migrate-ssh-"))  # mode 0700
             self._hosts.add(host)
         chosen = ["-F", self._configuration] if self._configuration else []
-        kept = ("ControlMaster=auto", f"ControlPath={self._folder}/%C", "ControlPersist=60")
+        kept = ("ControlMaster=auto", f"ControlPath={_socket(self._folder, host)}", "ControlPersist=60")
         return [self._program, *chosen, *(word for option in (*OPTIONS, *kept) for word in ("-o", option)), "--", host]
 
     def close(self) -> None:
@@ -86,7 +87,7 @@ class SshConnections:
             return
         chosen = ["-F", self._configuration] if self._configuration else []
         for host in hosts:
-            asked = [self._program, *chosen, "-o", f"ControlPath={folder}/%C", "-O", "exit", "--", host]
+            asked = [self._program, *chosen, "-o", f"ControlPath={_socket(folder, host)}", "-O", "exit", "--", host]
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                 subprocess.run(asked, capture_output=True, timeout=CONNECT_SECONDS, check=False)
         shutil.rmtree(folder, ignore_errors=True)
@@ -151,6 +152,14 @@ class SshRunner:
         except OSError as error:
             raise HostUnreachable(f"ssh did not start: {error.strerror or error}", where=self.host) from error
         return Completed(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
+
+
+def _socket(folder: Path, host: str) -> Path:
+    """Of the host as the inventory calls it: ssh's own %C is the same for two whose HostName and Port are.
+
+    Two such hosts differ only by their ProxyCommand or ProxyJump, and one would be given the other's commands.
+    """
+    return folder / hashlib.sha256(host.encode()).hexdigest()[:20]
 
 
 def why_not(host: str, done: Completed) -> MigrateError:

@@ -143,7 +143,7 @@ def here(name: str, side: str, folder: Path, size: int) -> Run:
 # -- races -----------------------------------------------------------------------------------------------------------
 def known() -> dict[str, Race]:
     """All races by name."""
-    from tests.bench import agreeing, assigning, checkpoints, comparing, decoding, listing, live, snapshots
+    from tests.bench import agreeing, assigning, checkpoints, comparing, decoding, hosts, listing, live, snapshots
 
     every = (
         *decoding.RACES,
@@ -154,6 +154,7 @@ def known() -> dict[str, Race]:
         *snapshots.RACES,
         *agreeing.RACES,
         *checkpoints.RACES,
+        *hosts.RACES,
     )
     return {race.name: race for race in every}
 

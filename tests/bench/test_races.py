@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -43,6 +44,8 @@ NAMES = (
     "checkpoint, dump tool",
     "checkpoint, Kafka's classes",
     "checkpoint, plain Python",
+    "twenty hosts over SSH",
+    "twenty hosts over SSH, one machine",
 )
 
 
@@ -71,6 +74,13 @@ def test_the_race_finds_the_same_on_both_sides(name: str) -> None:
     assert found.ratio > 0
     assert (found.ours_growth[0] > 0) is known()[name].grows
     assert f"| {name} | 300 | " in as_markdown([found])
+
+
+@pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on this machine")
+def test_the_race_of_hosts_finds_the_same_on_all() -> None:
+    """Twenty real sessions at once, through the client that an operator has."""
+    found = race(known()["twenty hosts over SSH"], 1, 10, here)
+    assert found.ratio > 0
 
 
 @pytest.mark.zookeeper

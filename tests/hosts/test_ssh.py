@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import stat
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,18 @@ from migrate.hosts.ssh import SshConnections
 from migrate.lab import ssh_hosts
 from tests.testing.ssh_server import SshServer, ssh_server
 
+RELAY = """\
+import os, socket, sys, threading
+wire = socket.create_connection(("127.0.0.1", int(sys.argv[1])))
+def back():
+    while part := wire.recv(65536):
+        os.write(1, part)
+    os._exit(0)
+threading.Thread(target=back).start()
+while part := os.read(0, 65536):
+    wire.sendall(part)
+os._exit(0)
+"""
 pytestmark = pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on this machine")
 
 
@@ -52,6 +65,30 @@ def test_one_connection_is_kept_in_a_folder_of_ours(up: tuple[SshServer, SshConn
     finally:
         connections.close()
     assert not folder.exists()
+
+
+def test_hosts_of_one_address_have_a_connection_each(tmp_path: Path) -> None:
+    """Names that only their ProxyCommand tells apart: no command for one goes where the other's went."""
+    (tmp_path / "relay.py").write_text(RELAY)
+    servers = [SshServer(tmp_path / name, (name,)) for name in ("kafka-1", "kafka-2")]
+    shutil.copy(servers[0].folder / "user_key.pub", servers[1].folder / "user_key.pub")
+    parts = []
+    for server in servers:
+        (server.folder / ssh_hosts.BIN / "hostname").write_text(f"#!/bin/sh\necho {server.folder.name}\n")
+        (server.folder / ssh_hosts.BIN / "hostname").chmod(0o755)
+        text = server.config.read_text().replace(f"Port {server.port}", "Port 22")
+        text = text.replace(str(server.folder / "user_key"), str(servers[0].folder / "user_key"))
+        parts.append(f"{text}  ProxyCommand {sys.executable} {tmp_path}/relay.py {server.port}\n")
+        server.start()
+    (tmp_path / "config").write_text("".join(parts))
+    connections = SshConnections(str(tmp_path / "config"))
+    try:
+        said = [connections.runner(host).run(["hostname"]).output for host in ("kafka-1", "kafka-2", "kafka-1")]
+    finally:
+        connections.close()
+        for server in servers:
+            server.stop()
+    assert said == [b"kafka-1\n", b"kafka-2\n", b"kafka-1\n"]
 
 
 def test_an_unknown_host_key_is_not_accepted(up: tuple[SshServer, SshConnections], tmp_path: Path) -> None:
