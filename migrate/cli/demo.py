@@ -10,7 +10,7 @@ import pathlib
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
@@ -25,6 +25,7 @@ from migrate.lab.faults import StaleEpochOnce
 from migrate.lab.load import find_load, start_load, stop_load
 from migrate.lab.load_check import check_load, complaints
 from migrate.lab.load_watch import RestartInterval
+from migrate.lab.person import Person, ask_to_look_everywhere
 from migrate.lab.seed_data import LOAD_TOPICS
 from migrate.lab.topology import DEFAULT_SHAPE, Shape
 from migrate.model.history import LoadSummary
@@ -62,7 +63,8 @@ class Demo:
     def __init__(self, options: DemoOptions, lines: ProgressLines) -> None:
         self._options = options
         self._lines = lines
-        shape = replace(self.shape, ssh=options.executor == "ssh", secured=options.secured)
+        kind = options.executor
+        shape = replace(self.shape, ssh=kind == "ssh", manual=kind == "manual", secured=options.secured)
         self._lab = Lab.create(options.directory, shape, kafka_home=options.kafka_home, progress=lines.say)
         require_executor(self._lab, options.executor)
         self._folder = pathlib.Path(self._lab.topology.directory)
@@ -71,7 +73,7 @@ class Demo:
     def run(self) -> int:
         """0 where everything that is due is proven; 1 otherwise.  Ctrl-C and SIGTERM stop the cluster."""
         try:
-            with _sigterm_interrupts():
+            with _sigterm_interrupts(), self._person():
                 return self._run()
         except KeyboardInterrupt:
             self._lines.say("interrupted: the cluster is being stopped; the same command goes on", "bold yellow")
@@ -82,6 +84,10 @@ class Demo:
             hint = f"(kraft-migrate lab status {where}; lab down {where})"
             self._lines.say(f"this run ends here; the cluster is left as it is {hint}", "bold red")
             raise
+
+    def _person(self) -> AbstractContextManager[object]:
+        """Whoever does what instructions say, where the lab's nodes are worked by hand."""
+        return Person(self._lab.topology, self._lines.say) if self._lab.topology.manual else nullcontext()
 
     def _run(self) -> int:
         playbook = self._begin()
@@ -106,6 +112,9 @@ class Demo:
             self._remember(seeded=True)
         else:
             self._adopt(state)
+        if self._lab.topology.manual and not state.get("looked"):
+            ask_to_look_everywhere(self._lab.inventory)
+            self._remember(looked=True)
         playbook = load_playbook(self._lab.playbook_path)
         if self._options.load and not state.get("load_judged") and not isinstance(self._load_state(), Running):
             start_load(self._folder, self._lab.inventory, LOAD_TOPICS)

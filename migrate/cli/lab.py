@@ -56,11 +56,11 @@ def executor_option(command: F) -> F:
     """`--executor supervisor|ssh`."""
     return click.option(
         "--executor",
-        type=click.Choice(["supervisor", "ssh"]),
+        type=click.Choice(["supervisor", "ssh", "manual"]),
         default="supervisor",
         show_default=True,
-        help="How the nodes are worked: as processes, or as systemd units of hosts reached by SSH. A lab has it from "
-        "the start.",
+        help="How the nodes are worked: as processes, as systemd units of hosts reached by SSH, or by a person (in "
+        "`lab demo` a thread plays that person by doing what the instructions say). A lab has it from the start.",
     )(command)
 
 
@@ -119,7 +119,8 @@ def up(directory: pathlib.Path, kafka_home: str | None, proxy: bool, executor: s
     from migrate.lab.topology import Shape
 
     lines = ProgressLines()
-    found = Lab.create(directory, Shape(proxied=proxy, ssh=executor == "ssh", secured=secured), kafka_home, lines.say)
+    shape = Shape(proxied=proxy, ssh=executor == "ssh", secured=secured, manual=executor == "manual")
+    found = Lab.create(directory, shape, kafka_home, lines.say)
     if proxy and not found.topology.proxied:
         raise FaultRefused(
             "this lab was made without a proxy", where=str(directory), next_step="make another in an empty folder"

@@ -27,6 +27,7 @@ COMMANDS: Final = {
     ),
     "approve": ("migrate.cli.approve", "approve", "Say yes to exactly one saved plan; signed, it is proven."),
     "control": ("migrate.cli.control", "control", "Wishes to a run: pause, resume, hold-after, abort, show."),
+    "manual": ("migrate.cli.instructions", "manual", "Hosts that only people may touch: look, show, could-not."),
     "status": ("migrate.cli.status", "status", "Where the migration stands, and what comes next."),
     "diff": ("migrate.cli.diff", "diff", "Compare ZooKeeper with KRaft, field by field."),
     "fleet": ("migrate.cli.fleet", "fleet", "Many clusters from one file, on one page: assess, diff."),
@@ -94,8 +95,7 @@ def cli(ctx: click.Context, verbose: bool, no_kernels: bool) -> None:
     A plan before, a proof after every step, a way back until the last one.
     """
     ctx.obj = {"verbose": verbose}
-    if verbose:
-        _say_more()
+    _say_more("migrate" if verbose else "migrate.manual", logging.DEBUG if verbose else logging.INFO)
     if no_kernels:
         from migrate.kernels.choice import use_references
 
@@ -112,13 +112,13 @@ class _Printable(logging.Formatter):
         return hanging(super().format(record), " " * 9)
 
 
-def _say_more() -> None:
-    """What the parts log goes to stderr."""
+def _say_more(part: str, level: int) -> None:
+    """What a part logs goes to stderr; instructions for people always do."""
     listener = logging.StreamHandler()
     listener.setFormatter(_Printable("%(asctime)s %(name)s: %(message)s", "%H:%M:%S"))
-    log = logging.getLogger("migrate")
+    log = logging.getLogger(part)
     log.handlers[:] = [listener]
-    log.setLevel(logging.DEBUG)
+    log.setLevel(level)
 
 
 def main() -> None:

@@ -106,6 +106,15 @@ MANUALS: Final[Mapping[str, Manual]] = {
         WISH,
     ),
     "control show": Manual((("control show runs/1a2b3c4d", "what is wished"),), WISH),
+    "manual look": Manual(
+        (("manual look -i inventory.yaml", "render how each node is looked at; bring the answers back"),),
+        (("RUNS/manual/look-NODE/", "what goes to that node's host"),),
+    ),
+    "manual show": Manual((("manual show -i inventory.yaml", "the instruction that a run waits for"),)),
+    "manual could-not": Manual(
+        (('manual could-not -i inventory.yaml --reason "the disk is full"', "the run stops, with that reason"),),
+        (("RUNS/manual/NN-NODE-EFFECT/could-not", "the reason, read by the run"),),
+    ),
     "status": Manual(
         (
             ("status playbook.yaml", "where the cluster stands, what a wait is for, and the next command"),

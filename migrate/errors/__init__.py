@@ -28,6 +28,7 @@ from migrate.errors.control import (
 from migrate.errors.directories import DirectoriesRefused, DirectoryInUse, DirectoryLost
 from migrate.errors.hosts import (
     BadProperties,
+    CannotBeInstructed,
     ConfigUnreadable,
     DuplicateProperty,
     FileNotReplaced,
@@ -37,6 +38,8 @@ from migrate.errors.hosts import (
     HostKeyNotTrusted,
     HostUnreachable,
     MountRefused,
+    NotTold,
+    PersonCouldNot,
     ProcessNotStarted,
     ProcessNotStopped,
     ProcessSpecUnreadable,
@@ -207,7 +210,10 @@ __all__ = [
     "LabNotReady",
     "FaultRefused",
     "LabProofFailed",
+    "CannotBeInstructed",
     "MountRefused",
+    "NotTold",
+    "PersonCouldNot",
     "HostCommandRefused",
     "HostCommandUnknown",
     "HostDenied",

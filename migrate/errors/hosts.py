@@ -129,3 +129,24 @@ class UnitNotUsable(WorldError):
 
     id = "E-PROC-05"
     hint = "`systemctl cat UNIT` on that host shows what it is made of"
+
+
+class PersonCouldNot(WorldError):
+    """A person said that an instruction could not be carried out."""
+
+    id = "E-MAN-01"
+    hint = "see to the reason, then run the same command again: it renders that instruction anew"
+
+
+class NotTold(WorldError):
+    """Nobody told what is at a path of a host that only people may touch."""
+
+    id = "E-MAN-03"
+    hint = "run the collector's line of the last instruction for that node, or of `manual look`, and bring its answer"
+
+
+class CannotBeInstructed(WorldError):
+    """No instruction can be written for this without seeing a file that the collector may not show."""
+
+    id = "E-MAN-02"
+    hint = "choose executor ssh or local, or do what is named above by hand, with a fresh answer of the collector"

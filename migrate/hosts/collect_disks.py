@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-# ruff: noqa: UP006, UP031, UP035, UP045, PTH100, PTH114, PTH116, PTH117, PTH123, PTH208, EXE001
+# ruff: noqa: UP006, UP031, UP035, UP045, PTH100, PTH110, PTH114, PTH115, PTH116, PTH117, PTH118, PTH123, PTH208, EXE001
 """Tell what a Kafka node's log directories hold, as JSON on stdout.  Changes nothing; opens no network connection.
 
     python3 collect_disks.py --properties /etc/kafka/server.properties > node-1.json
@@ -36,6 +36,7 @@ PROBE_SECONDS = 10.0
 SMALL_FILE = 64 * 1024
 CONFIG_LIMIT = 8 * 1024 * 1024
 DEFAULT_LOG_DIR = "/tmp/kafka-logs"  # noqa: S108 - Kafka's own default
+OURS = ".kraft-migrate-"  # in the names of what we set beside a file
 NOT_REPLICAS = ("remote-log-index-cache",)
 
 
@@ -129,9 +130,21 @@ def _redacted(line: str, digest: Digest) -> str:
         return "# (left out)" + end if body.strip() else line
     name, value = key_and_value(body)
     shown = redacted_value(name, value, digest)
-    if shown == value:
+    if shown == value and not stands_for_secret(value):
         return line
     return escaped(name, key=True) + "=" + escaped(shown) + end
+
+
+def stands_for_secret(value: str) -> bool:
+    """Is something of ours in that value, in place of a secret?"""
+    return HIDDEN in value or DIGEST.search(value) is not None
+
+
+def placeholders(text: str) -> List[str]:
+    """Keys whose values stand for secrets, however they are spelled."""
+    lines = [line.rstrip("\r\n") for line in logical_lines(text)]
+    pairs = [key_and_value(line) for line in lines if not is_comment(line)]
+    return [name for name, value in pairs if stands_for_secret(value)]
 
 
 def joined(body: str) -> str:
@@ -342,6 +355,99 @@ def look_at_all(paths: List[str], with_probe: bool) -> List[Dict[str, Any]]:
     return answers
 
 
+# -- what an instruction asks for besides ---------------------------------------------------------------------------
+def watched(path: str, digest: Digest) -> Dict[str, Any]:
+    """A file or folder by its path: what it is, the SHA-256 of a file's bytes, and its text without secrets.
+
+    `near` are the names in its folder that begin with its own.  `placeholders` counts values that stand for secrets.
+    """
+    folder, name = os.path.split(path)
+    found = {"path": path, "kind": "nothing", "near": None}  # type: Dict[str, Any]
+    try:
+        found["near"] = sorted(entry for entry in os.listdir(folder) if entry.startswith(name))
+        here = os.lstat(path)
+    except (FileNotFoundError, NotADirectoryError):
+        found["near"] = found["near"] or []
+        return found
+    except OSError as error:
+        found.update(kind="error", error=problem_of(error))
+        return found
+    if stat.S_ISDIR(here.st_mode):
+        found["kind"] = "folder"
+    elif not stat.S_ISREG(here.st_mode):
+        found["kind"] = "other"
+    else:
+        found.update(file_of(path, digest))
+    return found
+
+
+def with_copies(paths: List[str]) -> List[str]:
+    """Those paths, and the copies of ours that stand beside them."""
+    found = list(paths)
+    for path in paths:
+        folder, name = os.path.split(path)
+        try:
+            near = sorted(entry for entry in os.listdir(folder) if entry.startswith(name + OURS))
+        except OSError:
+            continue
+        found.extend(folder + "/" + entry for entry in near)
+    return list(dict.fromkeys(found))
+
+
+def file_of(path: str, digest: Digest) -> Dict[str, Any]:
+    """A regular file; where it changed while it was read that is an error."""
+    try:
+        before = os.lstat(path)
+        raw = read_small(path, limit=CONFIG_LIMIT)
+        after = os.lstat(path)
+    except OSError as error:
+        return {"kind": "error", "error": problem_of(error)}
+    if (before.st_ctime_ns, before.st_ino) != (after.st_ctime_ns, after.st_ino):
+        return {"kind": "error", "error": [errno.EAGAIN, "it changed while it was read"]}
+    text = raw.decode("latin-1")
+    return {
+        "kind": "file",
+        "sha256": hashlib.sha256(raw).hexdigest(),
+        "changed": after.st_ctime_ns,
+        "lines": text.count("\n"),
+        "placeholders": len(placeholders(text)),
+        "raw": base64.b64encode(redact(raw, digest)).decode(),
+    }
+
+
+def processes_of(config: str) -> Optional[List[Dict[str, Any]]]:
+    """Kafka's processes with that file: pid, start in nanoseconds since 1970, words behind it.
+
+    None where that cannot be told: this user does not see the processes of others, or not from where one was started.
+    """
+    if not os.path.exists("/proc/1/stat"):
+        return None  # hidepid
+    with open("/proc/uptime", encoding="ascii") as lines:
+        boot = time.time() - float(lines.read().split()[0])
+    found = []  # type: List[Dict[str, Any]]
+    for name in os.listdir("/proc"):
+        if not name.isdigit():
+            continue
+        try:
+            with open("/proc/%s/cmdline" % name, "rb") as line:
+                words = line.read().decode("utf-8", "surrogateescape").split("\0")
+            if "kafka.Kafka" not in words:
+                continue
+            with open("/proc/%s/stat" % name, encoding="utf-8", errors="replace") as fields:
+                ticks = int(fields.read().rpartition(")")[2].split()[19])
+            given = words[words.index("kafka.Kafka") + 1 :]
+            file = given[0] if os.path.isabs(given[0]) else os.path.join(os.readlink("/proc/%s/cwd" % name), given[0])
+        except PermissionError:
+            return None
+        except (OSError, ValueError, IndexError):
+            continue  # it ended as we looked
+        if os.path.realpath(file) == os.path.realpath(config):
+            started = boot + ticks / float(os.sysconf("SC_CLK_TCK"))
+            more = len([word for word in given[1:] if word])
+            found.append({"pid": int(name), "started": int(started * 1e9), "more": more})
+    return found
+
+
 # -- the answer ----------------------------------------------------------------------------------------------------
 def properties_of(raw: bytes) -> Dict[str, str]:
     """Key to value; the last of duplicate keys wins, as in Kafka."""
@@ -402,6 +508,9 @@ def main(words: Optional[List[str]] = None) -> int:
     parser.add_argument("--node", type=int, help="the node's id, where no properties file says it")
     parser.add_argument("--probe", action="store_true", help="write, fsync and remove a tiny file in each directory")
     parser.add_argument("--key-file", metavar="FILE", help="secrets become digests under the bytes of this file")
+    parser.add_argument("--instruction", metavar="ID", help="echoed in the answer: it was made after that instruction")
+    parser.add_argument("--watch", metavar="FILE", action="append", default=[], help="tell of this file or folder, too")
+    parser.add_argument("--process", metavar="FILE", help="tell of the Kafka process that runs with this file, too")
     parser.add_argument("directories", metavar="DIR", nargs="*", help="log directories, instead of those of the file")
     given = parser.parse_args(words)
     if given.properties is None and not given.directories:
@@ -411,6 +520,14 @@ def main(words: Optional[List[str]] = None) -> int:
         if key is not None and len(key.strip()) < 16:
             parser.error("--key-file: the key must have 16 bytes or more")
         body = collect(given.properties, given.directories, given.node, given.probe, key)
+        if given.instruction or given.watch or given.process:
+            digest = keyed(key) if key is not None else lambda _value: HIDDEN
+            metas = [entry["path"].rstrip("/") + "/meta.properties" for entry in body["directories"]]
+            body["told"] = {
+                "instruction": given.instruction or "",
+                "watched": [watched(path, digest) for path in with_copies(given.watch + metas)],
+                "processes": None if given.process is None else processes_of(given.process),
+            }
     except OSError as error:
         sys.stderr.write("collect_disks: %s: %s\n" % (error.filename, error.strerror or error))
         return 1

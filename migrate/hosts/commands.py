@@ -144,6 +144,11 @@ def unit_stop(name: str) -> Words:
     return ("systemctl", "stop", "--no-block", "--", unit(name))
 
 
+def unit_stop_to_the_end(name: str) -> Words:
+    """Stop, and return when it has; for a person, who looks at the host next."""
+    return ("systemctl", "stop", "--", unit(name))
+
+
 def unit_log(name: str, lines: int) -> Words:
     """The end of a unit's journal."""
     return ("journalctl", "-u", unit(name), "-n", str(min(lines, LAST_LINES)), "-o", "cat", "--no-pager")

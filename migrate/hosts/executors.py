@@ -1,7 +1,8 @@
 """Who reads and writes files, looks at disks, starts and stops processes: chosen by the inventory's executor.
 
-`supervisor` is the lab's own; `local` and `ssh` work systemd units, on this host or on the nodes' hosts.  All of them
-serve the same steps through `migrate.model.ports`, and what one of them cannot see is Unknown.
+`supervisor` is the lab's own; `local` and `ssh` work systemd units, on this host or on the nodes' hosts; `manual`
+writes instructions for people, and waits until what they ask is seen.  All of them serve the same steps through
+`migrate.model.ports`, and what one of them cannot see is Unknown.
 """
 
 from __future__ import annotations
@@ -17,6 +18,9 @@ from migrate.hosts.directories import LocalDisks
 from migrate.hosts.files import LocalFiles
 from migrate.hosts.held_command import Holder, LocalHolder
 from migrate.hosts.host_locks import HostLock, is_held, owner_of
+from migrate.hosts.manual import ManualDisks, ManualFiles, ManualMetadata, ManualServices, Proofs
+from migrate.hosts.manual_desk import Desk
+from migrate.hosts.manual_witness import NetworkWitness
 from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.remote_files import HostFiles, RemoteFiles
 from migrate.hosts.remote_metadata import LocalMetadata, MetadataCopies, RemoteMetadata
@@ -31,6 +35,7 @@ from migrate.model.ports import Disks, Files, ServiceControl
 SUPERVISOR: Final = "supervisor"
 LOCAL: Final = "local"
 SSH: Final = "ssh"
+MANUAL: Final = "manual"
 
 
 class CrashableFiles(Files, Protocol):
@@ -73,6 +78,7 @@ class Executor:
     runners: Mapping[NodeId, Runner] = field(default_factory=dict)  # none where no hosts are worked
     parallel: bool = False
     locks: LocksOnHosts | None = None  # None: files of this host
+    resume: Callable[[], None] = field(default=_nothing)  # goes on with what a killed run left others to do
 
 
 class _Waits:
@@ -95,6 +101,8 @@ def executor_of(inventory: Inventory) -> Executor:
     if inventory.executor == LOCAL:
         here = LocalHolder()
         return _units(inventory, lambda _host: here, _nothing)
+    if inventory.executor == MANUAL:
+        return _by_hand(inventory)
     connections = SshConnections(inventory.executor_options.get("ssh_config"))
     runners: dict[str, Holder] = {}
 
@@ -102,6 +110,19 @@ def executor_of(inventory: Inventory) -> Executor:
         return runners.setdefault(host, connections.runner(host))
 
     return _units(inventory, runner, connections.close)
+
+
+def _by_hand(inventory: Inventory) -> Executor:
+    desk, witness = Desk(inventory), NetworkWitness(inventory)
+    proofs = Proofs(desk, witness)
+    services = ManualServices(desk, proofs, witness)
+    return Executor(
+        files=ManualFiles(desk, proofs),
+        disks=ManualDisks(desk),
+        services=services,
+        metadata=ManualMetadata(desk),
+        resume=services.resume,
+    )
 
 
 def _units(inventory: Inventory, runner: Callable[[str], Holder], close: Callable[[], None]) -> Executor:

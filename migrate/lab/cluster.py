@@ -22,7 +22,7 @@ from migrate.java.archive import archive_options
 from migrate.java.cache import Progress, silent
 from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
-from migrate.lab import ready, saved, secured, ssh_access
+from migrate.lab import person, ready, saved, secured, ssh_access
 from migrate.lab import topology as topologies
 from migrate.lab.configure import LOG4J, TOOL_LOG4J, broker_file, process_specs, zookeeper_file
 from migrate.lab.inventory import inventory_of, make_secrets, write_inventory
@@ -262,6 +262,8 @@ class Lab:
             write_spec(self.topology.processes, spec)
         if self.topology.proxied:
             self._lay_links()
+        if self.topology.manual:
+            person.lay_out(self.topology, self.supervisor.specs())
         if self.topology.ssh_port:
             ssh_access.lay_out(self.topology, self.supervisor.specs())
             write_spec(self.topology.processes, ssh_access.server_spec(self.topology))

@@ -8,10 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from migrate.hosts.files import replace_file
-from migrate.lab import secured
+from migrate.lab import person, secured
 from migrate.lab.configure import USERS
 from migrate.lab.secured import ADMIN
-from migrate.lab.ssh_access import HOST_NAME, options, unit_of
+from migrate.lab.ssh_access import HOST_NAME, unit_of
+from migrate.lab.ssh_access import options as ssh_options
 from migrate.lab.topology import CONTROLLER, HOST, Topology
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, SecretFile
@@ -54,7 +55,8 @@ def inner_access(topology: Topology) -> Access:
 
 def inventory_of(topology: Topology) -> Inventory:
     """The lab as any cluster is described."""
-    on_hosts = topology.ssh_port > 0
+    on_hosts = topology.ssh_port > 0 or topology.manual
+    kind, options = _executor(topology)
     inventory = Inventory(
         name="lab",
         path=str(topology.inventory),
@@ -85,8 +87,8 @@ def inventory_of(topology: Topology) -> Inventory:
         broker_access=client_access(topology),
         controller_access=inner_access(topology),
         password_encoder_secret=SecretFile(str(secret_path(topology, ENCODER))),
-        executor="ssh" if on_hosts else "supervisor",
-        executor_options=options(topology) if on_hosts else {"state": str(topology.processes)},
+        executor=kind,
+        executor_options=options,
         runs=str(topology.folder("runs")),
     )
     if not topology.secured:
@@ -97,6 +99,13 @@ def inventory_of(topology: Topology) -> Inventory:
         broker_properties=secured.properties(topology, secured.BROKER),
         controller_properties=secured.properties(topology, secured.CONTROLLERS),
     )
+
+
+def _executor(topology: Topology) -> tuple[str, dict[str, str]]:
+    """Its kind, and what the inventory says of it (pure)."""
+    if topology.manual:
+        return "manual", person.options(topology)
+    return ("ssh", ssh_options(topology)) if topology.ssh_port else ("supervisor", {"state": str(topology.processes)})
 
 
 def write_inventory(topology: Topology) -> None:

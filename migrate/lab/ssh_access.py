@@ -19,6 +19,7 @@ from migrate.lab.units import SUFFIX, write_programs
 
 FOLDER: Final = "ssh"
 HOME: Final = "kafka"
+BIN: Final = "bin"
 HOST_NAME: Final = "kraft-migrate-lab"  # one: an address of the loopback is another one on each host
 STORAGE_TOOL: Final = Path("bin", "kafka-storage.sh")
 
@@ -48,7 +49,12 @@ def lay_out(topology: Topology, specs: dict[str, ProcessSpec]) -> None:
         ) from error
     folder = topology.folder(FOLDER)
     ssh_hosts.prepare(folder, [HOST_NAME], topology.ssh_port)
-    write_programs(folder / ssh_hosts.BIN, topology.processes)
+    lay_programs(topology, folder, specs)
+
+
+def lay_programs(topology: Topology, folder: Path, specs: dict[str, ProcessSpec]) -> None:
+    """Stand-ins for systemctl and journalctl in FOLDER/bin, and Kafka's storage tool below FOLDER/kafka."""
+    write_programs(folder / BIN, topology.processes)
     tool = folder / HOME / STORAGE_TOOL
     tool.parent.mkdir(parents=True, exist_ok=True)
     formatting = next(spec.format_argv for spec in specs.values() if spec.format_argv)

@@ -77,6 +77,7 @@ class Shape:
     kraft: bool = False
     ssh: bool = False
     secured: bool = False
+    manual: bool = False
 
 
 DEFAULT_SHAPE: Final = Shape()
@@ -90,6 +91,7 @@ class Topology:
     `kraft`: it is KRaft from its first start, and has no ZooKeeper.
     `ssh_port`: its nodes are systemd units of hosts that SSH reaches there (see ssh_access); 0: they are processes.
     `secured`: everybody is encrypted and has a name (see secured).
+    `manual`: its nodes are units that only a person may touch (see person).
     """
 
     directory: str
@@ -101,6 +103,7 @@ class Topology:
     kraft: bool = False
     ssh_port: int = 0
     secured: bool = False
+    manual: bool = False
 
     # -- names and addresses -------------------------------------------------------------------------------------
     @property
@@ -183,6 +186,7 @@ def plan_topology(directory: Path, shape: Shape = DEFAULT_SHAPE) -> Topology:
         kraft=shape.kraft,
         ssh_port=next(ports) if shape.ssh else 0,
         secured=shape.secured,
+        manual=shape.manual,
     )
 
 
@@ -271,6 +275,7 @@ def _decode(data: dict[str, Any]) -> Topology:
         bool(data.get("kraft", False)),
         int(data.get("ssh_port", 0)),
         bool(data.get("secured", False)),
+        bool(data.get("manual", False)),
     )
 
 

@@ -19,6 +19,7 @@ from migrate.hosts.supervisor import Supervisor
 from migrate.model.outcome import Unknown
 from migrate.model.views import Running
 
+STOP_SECONDS: Final = 100.0
 SUFFIX: Final = ".service"
 PROGRAMS: Final = ("systemctl", "journalctl")
 
@@ -49,6 +50,9 @@ def answer(state: Path, words: Sequence[str]) -> tuple[int, str]:
             case ["systemctl", "stop", "--no-block", "--", unit]:
                 with contextlib.suppress(ProcessNotStopped):  # asked to end, and not waited for
                     services.stop(_name(unit), 0)
+                return 0, ""
+            case ["systemctl", "stop", "--", unit]:
+                services.stop(_name(unit), STOP_SECONDS)
                 return 0, ""
             case ["journalctl", "-u", unit, "-n", lines, "-o", "cat", "--no-pager"]:
                 return 0, "\n".join(services.last_words(_name(unit), int(lines))) + "\n"

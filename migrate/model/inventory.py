@@ -106,7 +106,7 @@ class Inventory:
     broker_access: Access
     controller_access: Access
     password_encoder_secret: SecretFile | None
-    executor: str  # supervisor (the lab's), local or ssh: see `migrate.hosts.executors`
+    executor: str  # supervisor (the lab's), local, ssh or manual: see `migrate.hosts.executors`
     executor_options: Mapping[str, str] = field(default_factory=dict)
     expect_cluster_id: str | None = None
     runs: str = "runs"

@@ -155,6 +155,10 @@ class Sources:
         self.forget_zookeeper()
         self._executor.close()
 
+    def resume(self) -> None:
+        """Go on with what a killed run left a person to do, before anything is looked at."""
+        self._executor.resume()
+
     # -- looking -----------------------------------------------------------------------------------------------------
     def zookeeper(self) -> ZookeeperView | Unknown:
         """The whole ZooKeeper view; PartlyRead, which is Unknown, where znodes are malformed."""

@@ -92,12 +92,13 @@ class ControllersSection(Section):
 class ExecutorSection(Section):
     """Who reads files, starts and stops processes.
 
-    `supervisor` is the lab's; `local` and `ssh` work systemd units.  `..._as` names the user that `sudo -n` runs a kind
-    of command as; without it nobody else.
+    `supervisor` is the lab's; `local` and `ssh` work systemd units; `manual` instructs people.  `..._as` names the user
+    that `sudo -n` runs a kind of command as; without it nobody else.
     """
 
-    kind: Literal["supervisor", "local", "ssh"]
+    kind: Literal["supervisor", "local", "ssh", "manual"]
     state: FilePath | None = None
+    inbox: FilePath | None = None  # manual: where the collector's answers are put
     kafka_home: FilePath | None = None
     ssh_config: FilePath | None = None
     services_as: UserName | None = None
@@ -111,6 +112,7 @@ KEYS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {  # kind -> the key it
     "supervisor": ("state", ()),
     "local": ("kafka_home", USERS),
     "ssh": ("kafka_home", (*USERS, "ssh_config")),
+    "manual": ("inbox", ("kafka_home",)),
 }
 
 
@@ -206,7 +208,7 @@ def _host_faults(kind: str, node: BrokerSection | ControllerSection, at: tuple[s
         if node.unit is not None:
             yield Fault((*at, "unit"), "a unit for the supervisor", "it starts processes, not units", "take it out")
         return
-    if node.unit is None:
+    if node.unit is None and kind != "manual":
         yield Fault(
             at,
             f"node {node.id} has no unit",
@@ -268,7 +270,7 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
 
 def _options(section: ExecutorSection, beside: Callable[[str], str]) -> Mapping[str, str]:
     """What is set; paths of this host are beside the inventory, those of other hosts are absolute."""
-    here = ("state", "ssh_config")
+    here = ("state", "ssh_config", "inbox")
     needed, allowed = KEYS[section.kind]
     values = {name: getattr(section, name) for name in (needed, *allowed)}
     return {name: beside(value) if name in here else value for name, value in values.items() if value is not None}

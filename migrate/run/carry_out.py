@@ -115,6 +115,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         elif RELEASED not in journals.concluded(journal.events):
             znode = _zookeeper_lock(sources, options.owner, plan.fingerprint, clock)
             lock, fence = lock.joined(znode), znode.fence
+        sources.resume()
         _place_looked_at(plan, journal, observer, clock)
         if any((step.needs | step.proof_needs) & SLOW for step in steps):
             sources.start_spark()

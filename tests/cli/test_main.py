@@ -187,6 +187,6 @@ def test_verbose_shows_what_the_parts_log_and_the_errors_traceback() -> None:
     assert "Traceback" not in quiet.err
     assert "Traceback" in said.err
     shown = "import logging; from migrate.cli.main import _say_more; "
-    shown += "_say_more(); logging.getLogger('migrate.diff').debug('warm')"
+    shown += "_say_more('migrate', logging.DEBUG); logging.getLogger('migrate.diff').debug('warm')"
     done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
     assert done.stderr.endswith(" migrate.diff: warm\n")

@@ -79,6 +79,7 @@ def test_a_folder_keeps_its_story(
             """Its folder."""
 
             directory = str(tmp_path)
+            manual = False
 
         @classmethod
         def create(cls, *_: object, **__: object) -> type[Lab]:

@@ -107,7 +107,7 @@ def test_it_is_one_file_for_python_3_6_with_the_standard_library_alone() -> None
     assert names <= sys.stdlib_module_names - {"subprocess", "__future__"}
     attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     assert not attributes & {"isascii", "removeprefix", "removesuffix", "fromisoformat", "connect", "system"}
-    assert len(text.splitlines()) < 450
+    assert len(text.splitlines()) < 550
 
 
 def test_it_answers_what_a_look_at_this_host_answers(disks: Path, tmp_path: Path) -> None:

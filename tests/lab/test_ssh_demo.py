@@ -1,4 +1,4 @@
-"""A migration whose nodes are systemd units of a host that only the real OpenSSH client reaches, killed on its way."""
+"""A migration whose nodes are reached by the real OpenSSH client, or by instructions to a person, killed on its way."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ def folder(tmp_path: Path) -> Iterator[Path]:
         kraft_migrate("lab", "down", "--dir", str(tmp_path / "lab"))
 
 
-@in_turn("ssh")
-@pytest.mark.parametrize("until", rotated("ssh", ["migration-mode"]))
-def test_over_ssh_a_killed_run_goes_on_and_every_step_is_proven(folder: Path, until: str) -> None:
-    """Files, formats, starts and stops by commands; the process killed before a broker's start, and begun again."""
-    words = ("lab", "demo", "--dir", str(folder), "--executor", "ssh", "--until", until, "--no-load")
+@in_turn("hosts")
+@pytest.mark.parametrize("executor", rotated("hosts", ["ssh", "manual"]))
+def test_by_hosts_a_killed_run_goes_on_and_every_step_is_proven(folder: Path, executor: str) -> None:
+    """Files, formats, starts and stops by commands that we or a person run; killed before a broker's start."""
+    words = ("lab", "demo", "--dir", str(folder), "--executor", executor, "--until", "migration-mode", "--no-load")
     killed = kraft_migrate(*words, crash="before:start:1")
     assert killed.returncode == -9, killed.stderr[-3000:]
     ended = kraft_migrate(*words)
     assert ended.returncode == 0, ended.stderr[-3000:]
-    assert load_inventory(folder / "inventory.yaml").executor == "ssh"
+    assert load_inventory(folder / "inventory.yaml").executor == executor
     (journal,) = (folder / "runs").glob("*/journal.jsonl")
     told = [event.data for event in journals.read(journal).events if event.name == "effect"]
     assert {data["node"] for data in told if data["effect"] == "start"} == {"0", "1", "2", "3000", "3001", "3002"}

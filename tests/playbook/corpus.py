@@ -24,6 +24,8 @@ spec:
     nodes:
       - {id: 3000, host: c0, address: 'c0:9090', config: conf/c0.properties, metadata_directory: data/c0}
 """
+# its paths are those of the nodes' hosts
+ON_HOSTS = INVENTORY.replace("conf/", "/etc/kafka/").replace("data/", "/data/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +296,20 @@ NO_INVENTORY = (
         DocumentInvalid,
         "",
         "has no unit",
+    ),
+    Bad(
+        "manual without its inbox",
+        ON_HOSTS.replace("kind: supervisor, state: state", "kind: manual"),
+        DocumentInvalid,
+        "",
+        "inbox is missing",
+    ),
+    Bad(
+        "manual with another's key",
+        ON_HOSTS.replace("kind: supervisor, state: state", "kind: manual, inbox: in, services_as: root"),
+        DocumentInvalid,
+        "",
+        "services_as is not for executor manual",
     ),
     Bad(
         "a user that is an option",

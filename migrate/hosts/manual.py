@@ -1,0 +1,373 @@
+"""Hosts that only people may touch: files, disks and processes by what the collector's answers and the network show.
+
+Every effect is an instruction, and over when it is seen to be done.  What was not told since is Unknown.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from migrate.errors import HostCommandRefused, NotTold, ProcessNotStarted
+from migrate.hosts import commands, manual_orders
+from migrate.hosts.manual_desk import OBSERVED, Desk, Instruction
+from migrate.hosts.manual_orders import CONTENT, Order, Proof
+from migrate.hosts.manual_reports import Answer, Watched, missing, untold
+from migrate.hosts.manual_witness import ANSWERS, REFUSES, Witness
+from migrate.hosts.remote_words import quoted
+from migrate.model.ids import NodeId
+from migrate.model.inventory import BrokerNode
+from migrate.model.outcome import Unknown
+from migrate.model.views import BrokerDisks, MetaProperties, Running, ServiceState, Stopped
+
+STARTING: Final = 180.0  # seconds in which a started node may not listen yet; unknown from then on
+TOOL: Final = "kafka-storage.sh"
+
+
+class Proofs:
+    """What is seen of an instruction: by the answer that echoes its id, or by the network."""
+
+    def __init__(self, desk: Desk, witness: Witness) -> None:
+        self._desk = desk
+        self._witness = witness
+
+    def seen(self, instruction: Instruction, proof: Proof) -> str:
+        """Nothing where it is seen, else what is there instead."""
+        if proof.kind == "refuses":
+            found = self._witness.connects(instruction.node)
+            return "" if found == REFUSES else f"its address: {found}"
+        if proof.kind == "unregistered":
+            return self._witness.named_by(instruction.node)
+        answer = self._desk.inbox.latest(instruction.node, instruction.id)
+        return answer.reason if isinstance(answer, Unknown) else told(answer, proof)
+
+
+def told(answer: Answer, proof: Proof) -> str:
+    """Does the collector's answer say so (pure)?  "" where it does, else what it says."""
+    if proof.kind in ("process", "no-process"):
+        found = answer.processes
+        if found is None:
+            return "the collector could not tell of processes: let it run as Kafka's own user or as root"
+        if proof.kind == "no-process":
+            return "" if not found else f"process {found[0].pid} runs"
+        return "" if len(found) == 1 and not found[0].more else f"{len(found)} such processes, or with words behind it"
+    if proof.kind == "formatted":
+        directory = answer.directory(proof.path)
+        meta = None if directory is None else directory.meta
+        fits = isinstance(meta, MetaProperties) and meta.cluster_id == proof.cluster
+        return "" if fits else f"{proof.path}: {meta}"
+    file = answer.watched.get(proof.path)
+    return f"{proof.path} is not told of" if file is None else _file(file, proof)
+
+
+def _file(file: Watched, proof: Proof) -> str:
+    match proof.kind:
+        case "file" if file.kind == "file" and file.sha256 == proof.sha256:
+            return ""
+        case "file":
+            return f"{file.path} is {file.kind} {file.sha256}"
+        case "shown" if file.kind != "file":
+            return f"{file.path} is {file.kind} {file.problem}"
+        case "shown" if file.placeholders:
+            return f"{file.path} has {file.placeholders} placeholders in place of secrets"
+        case "shown":
+            same = hashlib.sha256(file.shown).hexdigest() == proof.sha256
+            return "" if same else f"{file.path}, its secrets hidden, is another text than the planned one"
+        case "nothing" | "folder":
+            return "" if file.kind == proof.kind else f"{file.path} is {file.kind}"
+        case "something":
+            return "" if file.kind in ("file", "folder", "other") else f"{file.path} is {file.kind}"
+    raise AssertionError(proof.kind)
+
+
+class ManualFiles:
+    """`model.ports.Files` by the collector's answers and instructions."""
+
+    def __init__(self, desk: Desk, proofs: Proofs) -> None:
+        self._desk = desk
+        self._proofs = proofs
+        self.between: Callable[[str], None] = lambda _label: None  # nothing of ours is written on hosts
+
+    def _answer(self, node: NodeId) -> Answer:
+        answer = self._desk.answer(node)
+        if isinstance(answer, Unknown):
+            raise NotTold(answer.reason)
+        return answer
+
+    def read(self, node: NodeId, path: str) -> bytes:
+        """A file's text, its secrets as digests where we did not write it; NotTold where nobody told."""
+        answer = self._answer(node)
+        meta = answer.meta(path)
+        if meta is not None:
+            return meta
+        file = answer.watched.get(path)
+        if path in answer.without_meta or (file is not None and file.kind == "nothing"):
+            raise missing(path)
+        if file is None:
+            raise untold(node, path)
+        if file.kind != "file":
+            raise OSError(errno.EIO, f"it is {file.kind} {file.problem}", path)
+        if file.placeholders:
+            raise NotTold(f"{file.placeholders} of its values stand for secrets: it is not whole", where=path)
+        return self._desk.text_of(file)
+
+    def exists(self, node: NodeId, path: str) -> bool:
+        """Is there anything at that path?  NotTold where nobody told."""
+        answer = self._answer(node)
+        file = answer.watched.get(path)
+        if file is not None and file.kind != "error":
+            return file.kind != "nothing"
+        if answer.meta(path) is not None:
+            return True
+        folder, name = os.path.split(path)
+        for other in answer.watched.values():
+            near, begins = os.path.split(other.path)
+            if near == folder and name.startswith(begins) and other.near is not None:
+                return name in other.near
+        if path in answer.without_meta:
+            return False
+        raise untold(node, path)
+
+    def names(self, node: NodeId, path: str) -> Sequence[str]:
+        """Names in a folder: of the watched files and their copies, or of a log directory's folders."""
+        answer = self._answer(node)
+        if path in answer.folders:
+            return answer.folders[path]
+        near = [other.near for other in answer.watched.values() if os.path.dirname(other.path) == path]  # noqa: PTH120
+        if not near:
+            raise untold(node, path)
+        return sorted({name for names in near if names is not None for name in names})
+
+    def write(self, node: NodeId, path: str, content: bytes) -> None:
+        """Have the file written; over when its answer proves it."""
+        answer = self._answer(node)
+        old = answer.watched.get(path)
+        there = old is not None and old.kind == "file"
+        desk, files, by_hand = self._desk, {CONTENT: content}, tuple[str, ...]()
+        same = next(
+            (
+                file
+                for file in answer.watched.values()
+                if file.kind == "file" and content in (answer.meta(file.path), desk.text_of(file))
+            ),
+            None,
+        )
+        if same is not None:
+            lines, proofs = manual_orders.copy_file(same, path, there)
+        elif old is not None and there and manual_orders.placeholders(content):
+            lines, proofs, parts = manual_orders.edited_file(old, desk.text_of(old), content, desk.digest())
+            files |= parts
+        else:
+            lines, proofs = manual_orders.whole_file(path, content, there, desk.digest())
+            by_hand = tuple(self._fill(key) for key in manual_orders.placeholders(content))
+        self._order(node, "write", f"write {path}", lines, proofs, files=files, by_hand=by_hand, watch=(path,))
+
+    def _fill(self, key: str) -> str:
+        brokers = ", ".join(f"{node.host}:{node.config}" for node in self._desk.inventory.brokers[:1])
+        return f"in the file `{CONTENT}` replace the placeholder behind {key}= by that key's value in {brokers}"
+
+    def rename(self, node: NodeId, old: str, new: str) -> None:
+        """Have it set aside."""
+        lines, proofs = manual_orders.rename(old, new)
+        self._order(node, "set-aside", f"rename {old} to {new}", lines, proofs, watch=(old, new))
+
+    def make_directory(self, node: NodeId, path: str) -> None:
+        """Have a folder made."""
+        answer = self._desk.answer(node)
+        file = None if isinstance(answer, Unknown) else answer.watched.get(path)
+        if file is not None and file.kind == "folder":
+            return
+        lines, proofs = manual_orders.make_directory(path)
+        self._order(node, "make-directory", f"make the folder {path}", lines, proofs, watch=(path,))
+
+    def _order(
+        self, node: NodeId, effect: str, what: str, lines: tuple[str, ...], proofs: tuple[Proof, ...], *,
+        files: Mapping[str, bytes] | None = None, by_hand: tuple[str, ...] = (), watch: tuple[str, ...] = (),
+    ) -> None:  # fmt: skip
+        host = self._desk.inventory.node(node).host
+        order = Order(node, host, effect, what, lines, proofs, files=files or {}, by_hand=by_hand, watch=watch)
+        self._desk.carry_out(order, self._proofs.seen)
+
+
+class ManualDisks:
+    """`model.ports.Disks` by the collector's answers."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def look(self, broker: NodeId, log_dirs: Sequence[str], metadata_dir: str | None) -> BrokerDisks | Unknown:
+        """Those directories, where the last answer tells of every one."""
+        answer = self._desk.answer(broker)
+        if isinstance(answer, Unknown):
+            return answer
+        if isinstance(answer.collected.disks, Unknown):
+            return answer.collected.disks
+        found = {path: answer.directory(path) for path in (*log_dirs, *([metadata_dir] if metadata_dir else []))}
+        absent = [path for path, entry in found.items() if entry is None]
+        if absent:
+            return Unknown(f"the collector's answer does not tell of {', '.join(absent)}")
+        known = {path: entry for path, entry in found.items() if entry is not None}
+        apart = None if metadata_dir is None else known[metadata_dir]
+        return BrokerDisks(broker, tuple(known[path] for path in log_dirs), apart)
+
+
+class ManualServices:
+    """`model.ports.ServiceControl` by instructions, the network and the collector's answers."""
+
+    def __init__(self, desk: Desk, proofs: Proofs, witness: Witness) -> None:
+        self._desk = desk
+        self._proofs = proofs
+        self._witness = witness
+
+    def state(self, node: NodeId) -> ServiceState:
+        """Running where its address answers, Stopped where it refuses and that was proven, else Unknown.
+
+        A process that the collector has just seen started is one, although it does not listen yet.  Which file it runs
+        with is told by the answer that was made after its last start; pid 0: nobody told.
+        """
+        found = self._witness.connects(node)
+        answer = self._desk.answer(node)
+        turn = self._desk.last_turn(node)
+        starting = found == REFUSES and turn == "start" and self._desk.since_turn(node) < STARTING
+        if found == ANSWERS or starting:
+            if isinstance(answer, Unknown) or turn == "stop" or not answer.processes or len(answer.processes) != 1:
+                return Running(0, 0.0, None)
+            config = self._desk.inventory.node(node).config
+            proven = answer.started_with(config) is not None
+            digest = hashlib.sha256(self._desk.text_of(answer.watched[config])).hexdigest() if proven else None
+            return Running(answer.processes[0].pid, answer.processes[0].started, digest)
+        if found != REFUSES:
+            return Unknown(f"node {int(node)}: {found}")
+        none = not isinstance(answer, Unknown) and answer.processes == ()
+        if turn == "stop" or none:
+            return Stopped()
+        return Unknown(f"node {int(node)} refuses connections, and nobody told that its process is gone")
+
+    def stop(self, node: NodeId, timeout: float) -> None:
+        """Have it stopped; over when its address refuses, no other broker names it, and the collector saw no process.
+
+        A broker closes its listener before it has written its logs: the network alone does not prove its end.
+        """
+        if self._desk.last_turn(node) == "stop" and isinstance(self.state(node), Stopped):
+            return  # and it was told to stay down
+        entry = self._desk.inventory.node(node)
+        broker = isinstance(entry, BrokerNode) and len(self._desk.inventory.brokers) > 1
+        among = (Proof("unregistered"),) if broker else ()
+        proofs = (Proof("refuses"), *among, Proof("no-process", entry.config))
+        what = f"stop the Kafka process of node {int(node)} by SIGTERM, never SIGKILL (it may take {timeout:.0f} s), "
+        what += "and keep it stopped until an instruction says start"
+        self._turn(node, "stop", what, proofs)
+
+    def start(self, node: NodeId) -> None:
+        """Have it started; over when the collector saw one process with its file.  Readiness is observed later."""
+        state = self.state(node)
+        if not isinstance(state, Stopped):
+            reason = "its address answers already" if isinstance(state, Running) else state.reason
+            raise ProcessNotStarted(f"node {int(node)} was not started: {reason}")
+        config = self._desk.inventory.node(node).config
+        what = f"start the Kafka process of node {int(node)} with {config}"
+        self._turn(node, "start", what, (Proof("process", config),))
+        if isinstance(self._desk.inventory.node(node), BrokerNode):
+            self._look_when_up(node, config)
+
+    def resume(self) -> None:
+        """Go on with what a killed run left open: an instruction, or the look behind a broker's start."""
+        self._desk.resume(self._proofs.seen)
+        for broker in self._desk.inventory.brokers:
+            last = self._desk.last(broker.id)
+            if last is not None and (last.effect, last.closed) == ("start", OBSERVED):
+                self._look_when_up(broker.id, broker.config)
+
+    def _look_when_up(self, node: NodeId, config: str) -> None:
+        """A broker writes to its disks as it starts: what was seen just after the start is of before."""
+        host = self._desk.inventory.node(node).host
+        listens = f"node {int(node)} to listen"
+        self._desk.wait_for(listens, lambda: self._witness.connects(node) == ANSWERS, STARTING)
+        what = f"look at node {int(node)} again, now that it was started"
+        self._desk.carry_out(Order(node, host, "look", what, (), (Proof("process", config),)), self._proofs.seen)
+
+    def _turn(self, node: NodeId, effect: str, what: str, proofs: tuple[Proof, ...]) -> None:
+        entry = self._desk.inventory.node(node)
+        lines, by_hand = tuple[str, ...](), tuple[str, ...]()
+        if entry.unit:
+            words = commands.unit_start(entry.unit) if effect == "start" else commands.unit_stop_to_the_end(entry.unit)
+            aged = (quoted(("sleep", "1")),) if effect == "start" else ()  # so that times prove which file it read
+            lines = (*aged, quoted(words))
+        else:
+            by_hand = (f"{what}, in the way that host has for it",)
+        order = Order(node, entry.host, effect, what, lines, proofs, by_hand=by_hand)
+        self._desk.carry_out(order, self._proofs.seen)
+
+    def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
+        """Its log is on a host that we may not touch."""
+        return (f"the last {lines} lines of its log are on {self._desk.inventory.node(node).host}: look there",)
+
+    def format_storage(
+        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+    ) -> str:
+        """Have its storage formatted; over when every directory shows the cluster's id."""
+        entry = self._desk.inventory.node(node)
+        home = self._desk.inventory.executor_options.get("kafka_home", "")
+        words = commands.storage_format(
+            home or "/", entry.config, cluster_id, release_version, ignore_formatted=ignore_formatted
+        )
+        line = quoted(words if home else (TOOL, *words[1:]))
+        places = self._places(entry.id)
+        order = Order(
+            node, entry.host, "format", f"format the storage of node {int(node)}", (line,),
+            tuple(Proof("formatted", path, cluster=cluster_id) for path in places),
+        )  # fmt: skip
+        self._desk.carry_out(order, self._proofs.seen)
+        return f"formatted, as the collector saw: {', '.join(places)}"
+
+    def _places(self, node: NodeId) -> list[str]:
+        entry = self._desk.inventory.node(node)
+        if not isinstance(entry, BrokerNode):
+            return [entry.metadata_directory]
+        answer = self._desk.answer(node)
+        disks = answer if isinstance(answer, Unknown) else answer.collected.disks
+        if isinstance(disks, Unknown):
+            raise HostCommandRefused(f"its directories are unknown: {disks.reason}", where=entry.host)
+        return [directory.path for directory in disks.directories]
+
+
+class ManualMetadata:
+    """Of metadata directories people bring only whether a log is in them: one may be large, and holds credentials."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    @contextmanager
+    def folders(self, directories: Mapping[NodeId, str]) -> Iterator[Mapping[NodeId, Path]]:
+        """Empty folders, where the collector saw none with a log in it; NotTold otherwise."""
+        for node, path in directories.items():
+            self._require_no_log(node, path)
+        with tempfile.TemporaryDirectory(prefix="kraft-migrate-metadata-") as kept:
+            found = {node: Path(kept) / str(int(node)) for node in directories}
+            for folder in found.values():
+                folder.mkdir()
+            yield found
+
+    def _require_no_log(self, node: NodeId, path: str) -> None:
+        answer = self._desk.answer(node)
+        where = f"node {int(node)}: {path}"
+        if isinstance(answer, Unknown):
+            raise NotTold(answer.reason, where=where)
+        if path in answer.absent:
+            return
+        directory = answer.directory(path)
+        if directory is None or directory.problem:
+            raise NotTold("" if directory is None else f"it {directory.problem}", where=where)
+        if directory.holds_metadata_log:
+            raise NotTold(
+                "it holds a metadata log, and the collector's answers do not",
+                where=where,
+                why="what a stopped controller last wrote is asked before another one may start, and on the way back",
+                next_step="choose executor ssh for this part, or start the controllers again as they were",
+            )

@@ -1,0 +1,280 @@
+"""Instructions on disk: rendered once, waited for until what they ask is seen, gone on with after a kill.
+
+RUNS/manual/NN-node-effect/ holds README.txt, commands.txt, the files that go with them, and `instruction.json`;
+`closed.json` says how it ended.  At most one is open.
+"""
+
+from __future__ import annotations
+
+import importlib.resources
+import json
+import logging
+import os
+import secrets
+import shutil
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from migrate.errors import PersonCouldNot
+from migrate.hosts.collect_disks import Digest, keyed
+from migrate.hosts.files import replace_file
+from migrate.hosts.manual_orders import CONTENT, Order, Proof, collector_words, readme, sha256
+from migrate.hosts.manual_reports import Answer, Inbox, Watched
+from migrate.hosts.remote_words import quoted
+from migrate.model.ids import NodeId
+from migrate.model.inventory import ControllerNode, Inventory
+from migrate.model.outcome import Unknown
+
+LOG: Final = logging.getLogger("migrate.manual")
+FOLDER: Final = "manual"
+TELL_AGAIN: Final = 60.0  # seconds
+POLL: Final = 0.25
+OBSERVED: Final = "observed"
+COULD_NOT: Final = "could-not"
+CLOSED: Final = "closed.json"
+RECORD: Final = "instruction.json"
+COMMANDS: Final = "commands.txt"
+
+
+@dataclass(frozen=True, slots=True)
+class Instruction:
+    """One that was rendered; `closed` is "" while it is open."""
+
+    folder: Path
+    number: int
+    id: str
+    node: NodeId
+    effect: str
+    what: str
+    host: str
+    key: str
+    answer: bool
+    since: str
+    proofs: tuple[Proof, ...]
+    closed: str
+
+    @property
+    def refusal(self) -> Path:
+        """Where a person says why it could not be done."""
+        return self.folder / COULD_NOT
+
+
+Seen = Callable[[Instruction, Proof], str]  # "" where it is seen, else what is seen instead
+
+
+def _pause() -> None:
+    threading.Event().wait(POLL)
+
+
+class Desk:
+    """The instructions of one cluster."""
+
+    def __init__(self, inventory: Inventory, pause: Callable[[], None] = _pause) -> None:
+        self.inventory = inventory
+        self.folder = Path(inventory.runs) / FOLDER
+        self.inbox = Inbox(Path(inventory.executor_options["inbox"]))
+        self._pause = pause
+
+    # -- what is there -----------------------------------------------------------------------------------------------
+    def all(self) -> list[Instruction]:
+        """In the order in which they were rendered."""
+        if not self.folder.is_dir():
+            return []
+        return sorted((_read(path.parent) for path in self.folder.glob(f"*/{RECORD}")), key=lambda one: one.number)
+
+    def open(self) -> Instruction | None:
+        """The one that is waited for."""
+        return next((one for one in self.all() if not one.closed), None)
+
+    def wanted(self, node: NodeId) -> str:
+        """The id that an answer of that node must echo: older ones say nothing of what was done since."""
+        asked = [one.id for one in self.all() if one.node == node and one.answer]
+        return asked[-1] if asked else ""
+
+    def answer(self, node: NodeId) -> Answer | Unknown:
+        """What the collector said of that node, after the last instruction for it."""
+        return self.inbox.latest(node, self.wanted(node))
+
+    def last(self, node: NodeId) -> Instruction | None:
+        """The newest one for that node."""
+        mine = [one for one in self.all() if one.node == node]
+        return mine[-1] if mine else None
+
+    def last_turn(self, node: NodeId) -> str:
+        """`stop` or `start`, whichever was seen to be done last; "" for neither."""
+        turns = [one.effect for one in self.all() if one.node == node and one.effect in ("stop", "start")]
+        seen = [one for one in self.all() if one.node == node and one.closed == OBSERVED]
+        done = [one.effect for one in seen if one.effect in ("stop", "start")]
+        return done[-1] if done and turns and turns[-1] == done[-1] else ""
+
+    def since_turn(self, node: NodeId) -> float:
+        """Seconds since a stop or start of that node was seen to be done last; infinite where none was."""
+        done = [one for one in self.all() if one.node == node and one.effect in ("stop", "start") and one.closed]
+        return time.time() - (done[-1].folder / CLOSED).stat().st_mtime if done else float("inf")
+
+    def digest(self) -> Digest:
+        """Of secrets, under the key that goes with every instruction."""
+        return keyed(self._key())
+
+    def _key(self) -> bytes:
+        path = self.folder / "key"
+        try:
+            return path.read_bytes()
+        except FileNotFoundError:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            replace_file(str(path), secrets.token_hex(32).encode())
+            return path.read_bytes()
+
+    # -- texts that are known --------------------------------------------------------------------------------------
+    def text_of(self, file: Watched) -> bytes:
+        """A file's text as plans know it: as we wrote it where its SHA-256 proves that, else with secrets hidden."""
+        try:
+            return (self.folder / "texts" / file.sha256).read_bytes()
+        except FileNotFoundError:
+            return file.shown
+
+    def _remember(self, instruction: Instruction, answer: Answer) -> None:
+        content = instruction.folder / CONTENT
+        if not content.exists():
+            return
+        target = self.folder / "texts"
+        target.mkdir(exist_ok=True, mode=0o700)
+        for proof in instruction.proofs:
+            file = answer.watched.get(proof.path)
+            if proof.kind in ("file", "shown") and file is not None and file.kind == "file":
+                replace_file(str(target / file.sha256), content.read_bytes())
+
+    # -- asking ------------------------------------------------------------------------------------------------------
+    def ask_to_look(self, node: NodeId) -> Path:
+        """Render how the collector is run on a node's host, with no instruction behind it; the folder."""
+        folder = self.folder / f"look-{int(node)}"
+        words = self._collector(node, "", ())
+        text = f"{quoted(words)} > answer-{int(node)}.json\n"
+        self._put(folder, {COMMANDS: text.encode(), "README.txt": _LOOK.format(self.inbox.folder, text).encode()})
+        return folder
+
+    def carry_out(self, order: Order, seen: Seen) -> None:
+        """Render the order, or go on with it, and wait until all of it is seen.
+
+        Raises:
+            PersonCouldNot: a person said so.
+        """
+        waiting = self.open()
+        if waiting is not None and waiting.key != order.key:
+            self._wait(waiting, seen)
+            waiting = None
+        self._wait(waiting or self._render(order), seen)
+
+    def resume(self, seen: Seen) -> None:
+        """Wait for the instruction that a killed run left open; nothing where there is none."""
+        waiting = self.open()
+        if waiting is not None:
+            self._wait(waiting, seen)
+
+    def _render(self, order: Order) -> Instruction:
+        number = max((one.number for one in self.all()), default=0) + 1
+        identity = f"{number:03}-{secrets.token_hex(6)}"
+        name = f"{number:03}-{int(order.node)}-{order.effect}"
+        lines = list(order.commands)
+        if order.answer:
+            lines.append(f"{quoted(self._collector(order.node, identity, order.watch))} > answer-{identity}.json")
+        since = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime())
+        record: dict[str, Any] = {
+            "number": number, "id": identity, "node": int(order.node), "effect": order.effect, "what": order.what,
+            "host": order.host, "key": order.key, "answer": order.answer, "since": since,
+            "proofs": [asdict(proof) for proof in order.proofs],
+        }  # fmt: skip
+        text = readme(order, identity, lines, str(self.inbox.folder), since)
+        rendered = self.folder / f".{name}"
+        shutil.rmtree(rendered, ignore_errors=True)
+        self._put(
+            rendered,
+            {
+                **order.files,
+                COMMANDS: "".join(f"{line}\n" for line in lines).encode(),
+                "README.txt": text.encode(),
+                RECORD: json.dumps(record, indent=1).encode(),
+            },
+        )
+        os.rename(rendered, self.folder / name)  # noqa: PTH104 - whole or not at all
+        LOG.info("%s\n%s", self.folder / name, text)
+        return _read(self.folder / name)
+
+    def _put(self, folder: Path, files: dict[str, bytes]) -> None:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        collector = importlib.resources.files("migrate.hosts").joinpath("collect_disks.py").read_bytes()
+        every = {"collect_disks.py": collector, "key": self._key(), **files}
+        for name, raw in sorted(every.items(), key=lambda entry: entry[0] == COMMANDS):  # what is acted on comes last
+            replace_file(str(folder / name), raw)
+
+    def _collector(self, node: NodeId, identity: str, watch: Sequence[str]) -> tuple[str, ...]:
+        entry = self.inventory.node(node)
+        apart = (entry.metadata_directory,) if isinstance(entry, ControllerNode) else ()
+        return collector_words(node, identity, entry.config, apart, (*apart, *watch))
+
+    def wait_for(self, what: str, reached: Callable[[], bool], seconds: float) -> None:
+        """Wait for what no person does, saying so; where it does not come, a person is asked all the same."""
+        told, begun = 0.0, time.monotonic()
+        while not reached() and time.monotonic() - begun < seconds:
+            if not told or time.monotonic() - told > TELL_AGAIN:
+                told = time.monotonic()
+                LOG.info("waiting for %s; the next instruction comes then", what)
+            self._pause()
+
+    # -- waiting -----------------------------------------------------------------------------------------------------
+    def _wait(self, instruction: Instruction, seen: Seen) -> None:
+        said, told = "", 0.0
+        while missing := [text for proof in instruction.proofs if (text := seen(instruction, proof))]:
+            if instruction.refusal.exists():
+                self._refused(instruction)
+            if missing[0] != said or time.monotonic() - told > TELL_AGAIN:
+                said, told = missing[0], time.monotonic()
+                LOG.info(
+                    "waiting for a person at %s to %s, since %s (instruction %s in %s): %s; then the run goes on",
+                    instruction.host, instruction.what, instruction.since, instruction.id, instruction.folder, said,
+                )  # fmt: skip
+            self._pause()
+        if instruction.answer:
+            answer = self.inbox.latest(instruction.node, instruction.id)
+            assert not isinstance(answer, Unknown)  # a proof rests on it
+            self._remember(instruction, answer)
+        self._close(instruction, OBSERVED, "")
+        LOG.info("seen: %s", instruction.what)
+
+    def _close(self, instruction: Instruction, how: str, reason: str) -> None:
+        replace_file(str(instruction.folder / CLOSED), json.dumps({"how": how, "reason": reason}).encode())
+
+    def _refused(self, instruction: Instruction) -> None:
+        reason = " ".join(instruction.refusal.read_text(encoding="utf-8", errors="replace").split())[:2000]
+        self._close(instruction, COULD_NOT, reason)
+        raise PersonCouldNot(
+            f"instruction {instruction.id} ({instruction.what}) was not carried out: {reason or 'no reason given'}",
+            where=f"{instruction.host}, node {int(instruction.node)}",
+            why="what of it was done is known again once the collector's answer to it is in the inbox",
+        )
+
+
+_LOOK: Final = """Look at this node: nothing is changed by it.
+
+1. Copy this folder to the node's host, and work in the copy.
+2. Run the line of commands.txt as Kafka's own user.
+3. Bring the answer back, into {} on the host that runs kraft-migrate.
+
+    {}"""
+
+
+def _read(folder: Path) -> Instruction:
+    record = json.loads((folder / RECORD).read_bytes())
+    closed = ""
+    if (folder / CLOSED).exists():
+        closed = str(json.loads((folder / CLOSED).read_bytes())["how"])
+    proofs = tuple(Proof(**entry) for entry in record.pop("proofs"))
+    node = NodeId(record.pop("node"))
+    return Instruction(folder=folder, node=node, proofs=proofs, closed=closed, **record)
+
+
+__all__ = ["Desk", "Instruction", "sha256"]

@@ -1,0 +1,206 @@
+"""What a person is told to do on a host (pure): exact commands, the files that go with them, and what must be seen.
+
+An order is data, its proof too: a run that was killed while it waited reads both again and goes on waiting.
+"""
+
+from __future__ import annotations
+
+import difflib
+import hashlib
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from migrate.errors import CannotBeInstructed
+from migrate.hosts import collect_disks, commands
+from migrate.hosts.collect_disks import Digest, redact
+from migrate.hosts.manual_reports import Watched
+from migrate.hosts.remote_words import path as host_path
+from migrate.hosts.remote_words import quoted
+from migrate.model.ids import NodeId
+
+CONTENT: Final = "content"  # the engine's own text of the file, in the instruction's folder
+PART: Final = "lines"
+LEFT_OUT: Final = b"# (left out)"
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """One thing that must be seen: `kind` says what, the rest is what it needs."""
+
+    kind: str  # file, shown, nothing, something, folder, formatted, process, no-process, refuses, unregistered
+    path: str = ""
+    sha256: str = ""
+    cluster: str = ""
+
+    def text(self) -> str:
+        """In words."""
+        return {
+            "file": f"{self.path} has SHA-256 {self.sha256}",
+            "shown": f"{self.path}, its secrets hidden, is the planned text, and no placeholder is left in it",
+            "nothing": f"nothing is at {self.path}",
+            "something": f"{self.path} is there",
+            "folder": f"{self.path} is a folder",
+            "formatted": f"{self.path} is formatted for cluster {self.cluster}",
+            "process": f"one Kafka process runs with {self.path}, and nothing behind that on its command line",
+            "no-process": f"no Kafka process runs with {self.path}",
+            "refuses": "the node's address refuses connections",
+            "unregistered": "the other brokers do not name it any more",
+        }[self.kind]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One effect on one host.  `answer`: the collector's answer is part of the proof."""
+
+    node: NodeId
+    host: str
+    effect: str
+    what: str
+    commands: tuple[str, ...]
+    proofs: tuple[Proof, ...]
+    answer: bool = True
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    by_hand: tuple[str, ...] = ()
+    watch: tuple[str, ...] = ()
+
+    @property
+    def key(self) -> str:
+        """The same for the same effect with the same content: an open instruction is found again by it."""
+        told: list[Any] = [int(self.node), self.effect, self.what, [[p.kind, p.path, p.sha256] for p in self.proofs]]
+        told.append({name: hashlib.sha256(raw).hexdigest() for name, raw in sorted(self.files.items())})
+        return hashlib.sha256(json.dumps(told).encode()).hexdigest()
+
+
+# -- files -------------------------------------------------------------------------------------------------------------
+def sha256(raw: bytes) -> str:
+    """In hexadecimal."""
+    return hashlib.sha256(raw).hexdigest()
+
+
+def placeholders(content: bytes) -> tuple[str, ...]:
+    """Keys whose value stands for a secret that was not shown."""
+    return tuple(collect_disks.placeholders(content.decode("latin-1")))
+
+
+def copy_file(source: Watched, target: str, old: bool) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
+    """A file of the host takes the place of another, byte by byte."""
+    new = commands.new_name(target)
+    return (
+        (
+            _sum(source.sha256, source.path),
+            quoted(("cp", "-p", "-T", "--", source.path, new)),
+            *_in_place(target, old),
+        ),
+        (Proof("file", target, source.sha256),),
+    )
+
+
+def whole_file(target: str, content: bytes, old: bool, digest: Digest) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
+    """A text of ours; where it has placeholders the person puts the secrets in."""
+    proof = Proof("file", target, sha256(content))
+    if placeholders(content):
+        proof = Proof("shown", target, sha256(redact(content, digest)))
+    return (_new_from(CONTENT, target), *_in_place(target, old)), (proof,)
+
+
+def edited_file(
+    old: Watched, before: bytes, content: bytes, digest: Digest
+) -> tuple[tuple[str, ...], tuple[Proof, ...], dict[str, bytes]]:
+    """The host's own file with some lines changed: all others stay as they are, secrets and comments among them.
+
+    Raises:
+        CannotBeInstructed: a changed line would hold a secret, or lines cannot be counted.
+    """
+    was, wanted = before.splitlines(keepends=True), content.splitlines(keepends=True)
+    if old.lines not in (before.count(b"\n"), -1) or not before.endswith(b"\n"):
+        raise CannotBeInstructed(
+            "a secret stands over several lines, or the last line has no end: its lines cannot be told apart",
+            where=old.path,
+            next_step="put each key on a line of its own, end the file with a line end, and collect again",
+        )
+    new, found, files = commands.new_name(old.path), list[str](), dict[str, bytes]()
+    matcher = difflib.SequenceMatcher(None, was, wanted, autojunk=False)
+    for tag, first, last, start, end in matcher.get_opcodes():
+        if tag == "equal":
+            found.append(f"{quoted(('sed', '-n', f'{first + 1},{last}p', old.path))} >> {quoted((new,))}")
+        elif end > start:
+            lines = b"".join(wanted[start:end])
+            if placeholders(lines):
+                raise CannotBeInstructed(f"a new line holds a secret ({placeholders(lines)[0]})", where=old.path)
+            name = f"{PART}-{len(files) + 1}"
+            files[name] = lines
+            found.append(f"{quoted(('cat', name))} >> {quoted((new,))}")
+    steps = (_sum(old.sha256, old.path), _new_from("/dev/null", old.path), *found, *_in_place(old.path, True))
+    return steps, (Proof("shown", old.path, sha256(redact(content, digest))),), files
+
+
+def _sum(digest: str, path: str) -> str:
+    return f"{quoted(('printf', '%s', f'{digest}  {path}'))} | sha256sum -c -"
+
+
+def _new_from(source: str, target: str) -> str:
+    return quoted(("install", "-m", "600", "-T", "--", source, commands.new_name(target)))
+
+
+def _in_place(target: str, old: bool) -> tuple[str, ...]:
+    new, folder = commands.new_name(target), os.path.dirname(target)  # noqa: PTH120 - a path of another host
+    owned = commands.like_old(target) if old else (commands.own_like(new, folder),)
+    words = (*owned, commands.sync(new), commands.move(new, target), commands.sync(folder))
+    return tuple(map(quoted, words))
+
+
+def rename(old: str, new: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
+    """Set aside."""
+    return (quoted(commands.move_where_nothing_is(old, new)),), (Proof("nothing", old), Proof("something", new))
+
+
+def make_directory(path: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
+    """A folder, owned as its parent."""
+    words = (commands.make_folder(path), commands.own_like(path, os.path.dirname(path)))  # noqa: PTH120
+    return tuple(map(quoted, words)), (Proof("folder", path),)
+
+
+# -- as text -----------------------------------------------------------------------------------------------------------
+def collector_words(
+    node: NodeId, identity: str, config: str, directories: Sequence[str], watch: Sequence[str]
+) -> tuple[str, ...]:
+    """How the collector is run on the host; without directories those of the file are looked at."""
+    asked = ("--instruction", identity) if identity else ()
+    also = [word for path in dict.fromkeys((config, *watch)) for word in ("--watch", host_path(path))]
+    given = ("--", *map(host_path, directories)) if directories else ("--properties", config)
+    start = ("python3", "collect_disks.py", "--probe", "--node", str(int(node)), "--key-file", "key")
+    return (*start, *asked, *also, "--process", host_path(config), *given)
+
+
+def readme(order: Order, identity: str, lines: Sequence[str], inbox: str, since: str) -> str:
+    """What the person reads."""
+    steps = [
+        f"Instruction {identity}: {order.what}",
+        "",
+        f"host:  {order.host}   (node {int(order.node)})",
+        f"since: {since}",
+        "",
+        "1. Copy this folder to that host, and work in the copy.",
+        *(f"   BY HAND, first: {line}" for line in order.by_hand),
+        "2. Run each line of commands.txt in this order, as a user who may; stop at the first that fails:",
+        "",
+        *(f"    {line}" for line in lines),
+        "",
+    ]
+    if order.answer:
+        steps += [
+            f"3. Bring answer-{identity}.json back, into {inbox} on the host that runs kraft-migrate.",
+            "   Where it was too early for what must be seen: run the last line again, and bring that answer.",
+            "",
+        ]
+    steps += [
+        "What must be seen then:",
+        *(f"  - {proof.text()}" for proof in order.proofs),
+        "",
+        "kraft-migrate goes on by itself once it has seen that. Nobody's word is needed, and none is enough.",
+        "If it cannot be done: kraft-migrate manual could-not --inventory FILE --reason TEXT",
+    ]
+    return "\n".join(steps) + "\n"

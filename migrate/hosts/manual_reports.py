@@ -1,0 +1,200 @@
+"""What a person brought back from a host: the collector's answers in the inbox, each bound to an instruction.
+
+An answer counts where it echoes the id that was asked of that node last: whether it is older than what was done since
+is told by the id, never by a clock.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import errno
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Final
+
+from migrate.errors import CollectedDamaged, CollectedForNobody, CollectedOtherVersion, NotTold
+from migrate.hosts.collected import Collected, read_collected
+from migrate.hosts.meta_properties import META_PROPERTIES
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.views import Directory
+
+NO_ANSWER: Final = "no answer of the collector is there that was made after the last instruction for it"
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """A path as it is on the host: kind is nothing, file, folder, other or error; `shown` is its text without secrets.
+
+    `changed` is the inode's time in seconds; `near` are names in its folder that begin with its own (None: not known).
+    """
+
+    path: str
+    kind: str
+    sha256: str = ""
+    changed: float = 0.0
+    lines: int = -1
+    placeholders: int = 0
+    shown: bytes = b""
+    near: tuple[str, ...] | None = None
+    problem: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class KafkaProcess:
+    """A Kafka process that names the node's file; `more` counts the words behind it, which may override the file."""
+
+    pid: int
+    started: float
+    more: int
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer of the collector; `processes` None: it was not asked for them."""
+
+    collected: Collected
+    instruction: str
+    watched: Mapping[str, Watched]
+    processes: tuple[KafkaProcess, ...] | None
+    metas: Mapping[str, bytes]
+    folders: Mapping[str, tuple[str, ...]]
+    absent: frozenset[str]  # directories that are not there
+    without_meta: frozenset[str]  # paths of meta.properties that are not there
+
+    def directory(self, path: str) -> Directory | None:
+        """A log directory, or the metadata directory, that it looked at."""
+        disks = self.collected.disks
+        if isinstance(disks, Unknown):
+            return None
+        apart = () if disks.metadata_directory is None else (disks.metadata_directory,)
+        return next((entry for entry in (*disks.directories, *apart) if entry.path == path), None)
+
+    def meta(self, path: str) -> bytes | None:
+        """The meta.properties of a directory by the file's path; None where it was not looked at or is not there."""
+        return self.metas.get(path)
+
+    def started_with(self, path: str) -> str | None:
+        """SHA-256 of the raw file that the one process was started with, where the times prove it (systemd.py)."""
+        file = self.watched.get(path)
+        if file is None or file.kind != "file" or self.processes is None or len(self.processes) != 1:
+            return None
+        process = self.processes[0]
+        proven = not process.more and file.changed + 0.5 < process.started
+        return file.sha256 if proven else None
+
+
+def read_answer(path: str) -> Answer:
+    """One file of the inbox; raises what `read_collected` raises."""
+    collected = read_collected(path)
+    body = json.loads(Path(path).read_bytes())["body"]
+    try:
+        return _answer(collected, body)
+    except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
+        raise CollectedDamaged(
+            f"its content is not what the collector writes: {type(error).__name__} {error}", where=path
+        ) from error
+
+
+def _answer(collected: Collected, body: Mapping[str, Any]) -> Answer:
+    told = body.get("told") or {"instruction": "", "watched": [], "processes": None}
+    watched = {str(entry["path"]): _watched(entry) for entry in told["watched"]}
+    looks = {str(entry["path"]).rstrip("/"): entry for entry in body["directories"]}
+    metas = {
+        f"{path}/{META_PROPERTIES}": base64.b64decode(entry["meta"]["raw"], validate=True)
+        for path, entry in looks.items()
+        if "raw" in entry.get("meta", {})
+    }
+    absent = frozenset(path for path, entry in looks.items() if (entry.get("unreachable") or [0])[0] == errno.ENOENT)
+    without = frozenset(
+        f"{path}/{META_PROPERTIES}" for path, entry in looks.items() if entry.get("meta") == {} or path in absent
+    )
+    folders = {
+        path: tuple(sorted(str(inner["name"]) for inner in entry["entries"]))
+        for path, entry in looks.items()
+        if "entries" in entry
+    }
+    found = told["processes"]
+    processes = None
+    if found is not None:
+        processes = tuple(KafkaProcess(int(e["pid"]), int(e["started"]) / 1e9, int(e["more"])) for e in found)
+    return Answer(collected, str(told["instruction"]), watched, processes, metas, folders, absent, without)
+
+
+def _watched(entry: Mapping[str, Any]) -> Watched:
+    near = None if entry["near"] is None else tuple(map(str, entry["near"]))
+    found = Watched(str(entry["path"]), str(entry["kind"]), near=near)
+    if found.kind == "error":
+        return replace(found, problem=str(entry["error"][1]))
+    if found.kind != "file":
+        return found
+    return replace(
+        found,
+        sha256=str(entry["sha256"]),
+        changed=int(entry["changed"]) / 1e9,
+        lines=int(entry["lines"]),
+        placeholders=int(entry["placeholders"]),
+        shown=base64.b64decode(entry["raw"], validate=True),
+    )
+
+
+class Inbox:
+    """The folder where answers are put; a file is read once for each time that it changes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._known: dict[str, tuple[tuple[int, int, int], Answer | str]] = {}
+
+    def answers(self) -> tuple[list[Answer], Mapping[str, str]]:
+        """Those that can be read, the one put there last at the end; and what is wrong with the others, by name."""
+        found: list[tuple[int, str, Answer]] = []
+        wrong: dict[str, str] = {}
+        for path in sorted(self.folder.glob("*.json")):
+            try:
+                status = os.lstat(path)
+            except FileNotFoundError:
+                continue
+            mark = (status.st_mtime_ns, status.st_size, status.st_ino)
+            known = self._known.get(path.name)
+            if known is None or known[0] != mark:
+                known = (mark, _read(path))
+                self._known[path.name] = known
+            if isinstance(known[1], str):
+                wrong[path.name] = known[1]
+            else:
+                found.append((status.st_mtime_ns, path.name, known[1]))
+        return [answer for _, _, answer in sorted(found, key=lambda entry: entry[:2])], wrong
+
+    def latest(self, node: NodeId, instruction: str) -> Answer | Unknown:
+        """The last answer of that node which echoes that id ("": whichever id it has)."""
+        answers, wrong = self.answers()
+        mine = [
+            answer
+            for answer in answers
+            if answer.collected.node == node and (not instruction or answer.instruction == instruction)
+        ]
+        if mine:
+            return mine[-1]
+        said = "".join(f"; {name}: {why}" for name, why in sorted(wrong.items())[:3])
+        return Unknown(f"node {int(node)}: {NO_ANSWER}{said}")
+
+
+def _read(path: Path) -> Answer | str:
+    try:
+        return read_answer(str(path))
+    except (CollectedDamaged, CollectedOtherVersion, CollectedForNobody) as error:
+        return str(error)
+
+
+def missing(path: str) -> FileNotFoundError:
+    """As the host's own answer would be."""
+    return FileNotFoundError(errno.ENOENT, "there is nothing at that path", path)
+
+
+def untold(node: NodeId, path: str) -> NotTold:
+    """Neither there nor not there: nobody told."""
+    return NotTold("the collector's answer does not tell of it", where=f"node {int(node)}: {path}")
