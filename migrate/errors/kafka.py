@@ -107,7 +107,7 @@ class ProbeSilent(WorldError):
     """The topic that the playbook wants probed cannot be written and read back: nothing was changed."""
 
     id = "E-PROBE-01"
-    hint = "make the topic, a partition a broker and 3 replicas, with rights to write and read for broker_access"
+    hint = "make the topic, with rights to write and read it for broker_access; or take probes.topic out and plan anew"
 
 
 class TlsRefused(WorldError):
