@@ -32,8 +32,10 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
 )
 from migrate.checks.phase import phase_of
 from migrate.checks.registry import CHECKS, NEVER, run_all
+from migrate.checks.remembered import remembering
 from migrate.model.findings import CodeDoc, Finding, Severity
 from migrate.model.stage import Stage
+from migrate.model.unswept import unswept
 from migrate.model.world import World
 
 __all__ = ["CODES", "NEVER", "asked", "blind_spots", "blocking", "run"]
@@ -47,7 +49,8 @@ def run(world: World, *, target: Stage) -> tuple[Finding, ...]:
 
     `target` is the stage that shall begin: a finding blocks it when `blocks_from` is not above its number.
     """
-    found = list(run_all(world))
+    with remembering(), unswept():
+        found = list(run_all(world))
     return tuple(sorted(found, key=lambda entry: (not _blocks(entry, target), ORDER.index(entry.severity), entry.code)))
 
 

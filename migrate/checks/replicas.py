@@ -9,11 +9,12 @@ from migrate.checks.acceptance import STRAY as STRAY_RULE
 from migrate.checks.acceptance import accepted, entries, holds
 from migrate.checks.directories import Disks
 from migrate.checks.registry import ALWAYS, Hit, Result, check
+from migrate.checks.remembered import remembered
 from migrate.checks.sight import both, broker_disks, log_dir_answers, zookeeper
 from migrate.model.columns import UNREADABLE_TOPIC_ID, PartitionColumns
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
-from migrate.model.loader import Assigned, Fate, Foretold, all_assigned, foretell_all
+from migrate.model.loader import Fate, Foretold, foretell_all
 from migrate.model.moves import moves_of
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -57,6 +58,7 @@ def folders(disks: Disks, broker: NodeId, kind: str) -> Iterator[Folder]:
                 yield folder_at(directory, index)
 
 
+@remembered
 def copies(disks: BrokerDisks) -> dict[tuple[str, int], list[str]]:
     """(topic, partition) -> the directories with a current copy; broken ones are left out."""
     places: dict[tuple[str, int], list[str]] = {}
@@ -69,6 +71,7 @@ def copies(disks: BrokerDisks) -> dict[tuple[str, int], list[str]]:
     return places
 
 
+@remembered
 def assigned(columns: PartitionColumns) -> dict[int, dict[tuple[str, int], str]]:
     """Broker -> (topic, partition) -> topic id, "" where ZooKeeper has none."""
     found: dict[int, dict[tuple[str, int], str]] = {}
@@ -126,9 +129,10 @@ def other_topic_id(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
             yield Hit(f"broker {broker}: {fate.path}", message, f"{fate.size} bytes")
 
 
-def _foretold(view: ZookeeperView, disks: Disks) -> Iterator[tuple[NodeId, Foretold]]:
+@remembered
+def _foretold(view: ZookeeperView, disks: Disks) -> tuple[tuple[NodeId, Foretold], ...]:
     found = foretell_all({int(broker): entry for broker, entry in disks.items()}, view.partitions)
-    return ((NodeId(broker), foretold) for broker, foretold in found)
+    return tuple((NodeId(broker), foretold) for broker, foretold in found)
 
 
 @check(
@@ -158,9 +162,9 @@ def strays(seen: tuple[ZookeeperView, Disks]) -> Iterator[tuple[NodeId, Folder, 
     Future copies among them.  Those whose topic is assigned have codes of their own: B-DIR-06 and B-DIR-07.
     """
     view, disks = seen
-    names = all_assigned(view.partitions)
+    names = assigned(view.partitions)
     for broker, foretold in _foretold(view, disks):
-        mine = names.get(int(broker), Assigned({}, {})).names
+        mine = names.get(int(broker), {})
         for fate in foretold.strays:
             if (fate.topic, fate.partition) not in mine:
                 folder = Folder(fate.directory, fate.folder, fate.topic, fate.partition, fate.topic_id, fate.size)

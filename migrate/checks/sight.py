@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from migrate.checks.phase import no_quorum_yet
+from migrate.checks.remembered import remembered
 from migrate.model.difference import DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
@@ -133,6 +134,7 @@ def log_dir_answers(world: World) -> Sight[dict[NodeId, tuple[LogDirAnswer, ...]
     )
 
 
+@remembered
 def broker_disks(world: World) -> Sight[dict[NodeId, BrokerDisks]]:
     """Each broker's log directories as its host shows them."""
     return _by_node(
