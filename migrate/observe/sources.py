@@ -51,7 +51,6 @@ from migrate.observe.zookeeper_logins import with_zookeeper_clients
 from migrate.zookeeper.again import Rereader
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.login import access_of
-from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles, open_files, view_of_files
 from migrate.zookeeper.pace import Pace
 from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.read import read_migration
@@ -59,6 +58,7 @@ from migrate.zookeeper.sessions import sessions
 
 if TYPE_CHECKING:
     from migrate.diff.session import SparkHandle
+    from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles  # numpy
 
 LOG: Final = logging.getLogger("migrate.observe")
 HOSTS_AT_ONCE: Final = 20
@@ -109,6 +109,8 @@ class Sources:
 
     def _tree(self, files: ZookeeperFiles) -> OfflineTree:
         """The files as they are now: a running server writes on, so each look but the first opens them again."""
+        from migrate.zookeeper.offline.reader import open_files
+
         tree, self._unseen = self._unseen, None
         return open_files(files) if tree is None else tree
 
@@ -167,6 +169,8 @@ class Sources:
         try:
             secrets = self._encoder_secrets()
             if self._files is not None:
+                from migrate.zookeeper.offline.reader import view_of_files
+
                 return whole_or_unknown(view_of_files(self._tree(self._files), self.digester, secrets))
             return whole_or_unknown(self._tree_again.read(self.zookeeper_client(), secrets))
         except MigrateError as error:

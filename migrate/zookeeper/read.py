@@ -7,7 +7,7 @@ from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Final, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from migrate.errors import MalformedZnode, NotKafkasTree, ZookeeperDenied
 from migrate.model.columns import EntityColumns, PartitionColumns
@@ -31,8 +31,10 @@ from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.collect import Collected, collect
 from migrate.zookeeper.layout import child, name_of
 from migrate.zookeeper.password_encoder import EncoderSecrets, PasswordDecoder
-from migrate.zookeeper.plain_topics import NO_TOPICS, PlainTopics
 from migrate.zookeeper.znode import Absent, AclReader, TreeReader, Znode
+
+if TYPE_CHECKING:
+    from migrate.zookeeper.plain_topics import PlainTopics  # numpy: only files hold such topics
 
 TAKEOVER: Final = (layout.MIGRATION, layout.CONTROLLER, layout.CONTROLLER_EPOCH)
 KNOWN_CONFIG_TYPES: Final = frozenset({"topics", "brokers", "clients", "users", "ips", "changes"})
@@ -104,7 +106,7 @@ def view_of(
     connect: str,
     digester: Digester,
     secrets: EncoderSecrets | None = None,
-    plain: PlainTopics = NO_TOPICS,
+    plain: PlainTopics | None = None,
 ) -> ZookeeperView:
     """The whole view from any reader of trees; `plain` are topics that the reader leaves out."""
     found = collect(reader)
@@ -131,20 +133,20 @@ def view_of(
         controller=controller,
         controller_epoch=controller_epoch,
         migration=migration,
-        partitions=plain.merged_with(partitions),
+        partitions=partitions if plain is None else plain.merged_with(partitions),
         entities=rows,
         topics_without_id=tuple(name for name, topic in sorted(found.topics.items()) if not topic.id),
         partitions_without_state=stateless,
         pending=pending,
         blind_spots=(*_blind_spots(found, digester), *blind),
-        znodes=found.count + len(plain) + plain.partitions,
+        znodes=found.count + (0 if plain is None else len(plain) + plain.partitions),
         zxid_first=found.zxid_first,
         zxid_last=found.zxid_last,
         malformed=tuple(entry for _, entry in sorted(found.malformed.items())),
         undecodable=tuple(known.undecodable),
-        mzxids=_mzxids(found, set(rows.where), digester) | _mzxids_of(plain),
+        mzxids=_mzxids(found, set(rows.where), digester) | ({} if plain is None else _mzxids_of(plain)),
         controller_epoch_version=znodes[layout.CONTROLLER_EPOCH].version if layout.CONTROLLER_EPOCH in znodes else -1,
-        state_epoch=max(_state_epoch(found), plain.highest_writer()),
+        state_epoch=max(_state_epoch(found), -1 if plain is None else plain.highest_writer()),
     )
 
 
@@ -273,13 +275,15 @@ def _partitions(found: Collected) -> tuple[PartitionColumns, tuple[str, ...]]:
     return columns, tuple(stateless)
 
 
-def _entities(found: Collected, secrets: entities.Secrets, plain: PlainTopics) -> tuple[EntityColumns, list[str]]:
+def _entities(
+    found: Collected, secrets: entities.Secrets, plain: PlainTopics | None
+) -> tuple[EntityColumns, list[str]]:
     """Rows of every kind but `broker`, and blind spots."""
     rows = EntityColumns()
     blind: list[str] = []
-    ids = {name: topic.id for name, topic in found.topics.items()} | dict(
-        zip(plain.names, plain.id_texts(), strict=True)
-    )
+    ids = {name: topic.id for name, topic in found.topics.items()}
+    if plain is not None:
+        ids |= dict(zip(plain.names, plain.id_texts(), strict=True))
     for name, topic_id in sorted(ids.items()):
         if topic_id:
             rows.add("topic", name, "topic_id", topic_id, child(layout.TOPICS, name))
