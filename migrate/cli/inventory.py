@@ -21,23 +21,42 @@ def inventory() -> None:
 @click.option("--zookeeper", metavar="CONNECT", required=True, help="A connect string, with the chroot.")
 @rate_option
 @click.option("--name", metavar="NAME", help="What to call the cluster.  [default: its id]")
+@click.option(
+    "--zookeeper-access",
+    "access",
+    metavar="FILE",
+    type=click.Path(path_type=pathlib.Path),
+    help="How ZooKeeper lets us in: YAML as under an inventory's `zookeeper_access` (sasl, tls), paths relative to it.",
+)
+@click.option(
+    "--executor",
+    type=click.Choice(["supervisor", "local", "ssh", "manual"]),
+    default="supervisor",
+    show_default=True,
+    help="Who will work the hosts: what it needs is among the gaps.",
+)
 @click.option("--output", "output", type=click.Path(path_type=pathlib.Path), help="Write there instead of to stdout.")
-def init(zookeeper: str, name: str | None, output: pathlib.Path | None) -> int:
+def init(
+    zookeeper: str, name: str | None, access: pathlib.Path | None, executor: str, output: pathlib.Path | None
+) -> int:
     """Write an inventory from what the cluster says of itself, with gaps to fill in.  Nothing is changed there.
 
     A file that exists is never overwritten.
     """
     from migrate.model.secrets import Digester
-    from migrate.playbook.proposal import propose_inventory
+    from migrate.playbook.access_file import load_zookeeper_access
+    from migrate.playbook.proposal import NO_LOGIN, propose_inventory
     from migrate.zookeeper.client import connect
+    from migrate.zookeeper.login import access_of
     from migrate.zookeeper.pace import Pace
     from migrate.zookeeper.read import read_view
 
-    with connect(zookeeper, pace=Pace(rate_given())) as client:
+    login = NO_LOGIN if access is None else load_zookeeper_access(access)
+    with connect(zookeeper, access=access_of(login), pace=Pace(rate_given())) as client:
         view = read_view(client, Digester())
     for part in view.malformed:
         raise NotVisible(f"an inventory cannot be written from a damaged tree: {part.problem}", where=part.path)
-    text = propose_inventory(view, name or view.cluster_id)
+    text = propose_inventory(view, name or view.cluster_id, executor, login)
     if output is None:
         click.echo(text, nl=False)
         return EXIT_OK

@@ -9,11 +9,14 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from migrate.model.inventory import ZookeeperLogin
 from migrate.model.views import ZkBroker, ZookeeperView
+from migrate.playbook.access import dumped_login
 from migrate.playbook.fields import API_VERSION
 from migrate.playbook.gaps import gap
 
-SPOKEN: Final = ("PLAINTEXT", "SASL_PLAINTEXT")  # protocols that this release speaks
+SPOKEN: Final = ("PLAINTEXT", "SASL_PLAINTEXT")  # what is chosen without being asked; TLS needs stores to be named
+NO_LOGIN: Final = ZookeeperLogin()
 CONTROLLERS: Final = 3
 FIRST_CONTROLLER: Final = 3000
 HEADER: Final = (
@@ -23,8 +26,13 @@ HEADER: Final = (
 )
 
 
-def propose_inventory(view: ZookeeperView, name: str) -> str:
-    """The YAML text.  Addresses are of the one listener that all brokers have and that can be spoken, else a gap."""
+def propose_inventory(
+    view: ZookeeperView, name: str, executor: str = "supervisor", login: ZookeeperLogin = NO_LOGIN
+) -> str:
+    """The YAML text.  Addresses are of the one listener that all brokers have and that can be spoken, else a gap.
+
+    `login`: how ZooKeeper let us in, written as it was given; `executor`: who will work the hosts.
+    """
     brokers = [view.brokers[node] for node in sorted(view.brokers)]
     listener = common_listener(brokers)
     protocol = "" if listener is None else brokers[0].protocols[listener]
@@ -35,10 +43,11 @@ def propose_inventory(view: ZookeeperView, name: str) -> str:
         f"metadata: {{ name: {_text(name)} }}",
         "spec:",
         f"  zookeeper: {_text(view.connect)}",
+        *_login(login),
         f"  controller_listener: {_gap('a new listener name for the controllers, unlike every broker listener')}",
         "  executor:",
-        "    kind: supervisor",
-        f"    state: {_gap('folder of the supervisor that starts and stops the processes')}",
+        f"    kind: {executor}",
+        *_executor(executor),
         "  # password_encoder_secret: { file: ... }   # if password.encoder.secret is in the brokers' files",
         "  # password_encoder_old_secret: { file: ... }   # if password.encoder.old.secret is there too",
         "  brokers:",
@@ -46,10 +55,10 @@ def propose_inventory(view: ZookeeperView, name: str) -> str:
         "    nodes:" if brokers else "    nodes: []  # no broker is registered now: start them and write this anew",
     ]
     for broker in brokers:
-        lines += _broker(broker, listener)
+        lines += [*_broker(broker, listener), *_unit(executor)]
     lines += ["  controllers:", *_controller_access(), "    nodes:"]
     for number in controller_ids(view):
-        lines += _controller(number)
+        lines += [*_controller(number), *_unit(executor)]
     lines += ["  runs: runs", "  expect:", f"    cluster_id: {_text(view.cluster_id)}"]
     return "\n".join(lines) + "\n"
 
@@ -79,6 +88,29 @@ def _endpoints(broker: ZkBroker) -> dict[str, str]:
     return {name: address for name, _, address in (entry.partition("://") for entry in broker.endpoints)}
 
 
+def _login(login: ZookeeperLogin) -> Iterator[str]:
+    if login != NO_LOGIN:
+        yield f"  zookeeper_access: {json.dumps(dumped_login(login, str), ensure_ascii=True)}"
+
+
+def _executor(kind: str) -> Iterator[str]:
+    if kind == "supervisor":
+        yield f"    state: {_gap('folder of the supervisor that starts and stops the processes')}"
+    elif kind == "manual":
+        yield f"    inbox: {_gap('a folder of this host, into which the answers of the collector are brought')}"
+        yield "    # kafka_home: /opt/kafka   # on the nodes' hosts"
+    else:
+        yield f"    kafka_home: {_gap('where Kafka lies on the hosts, with bin/kafka-storage.sh in it')}"
+        yield "    # services_as, files_as, disks_as, format_as: the users that sudo -n is to run commands as"
+
+
+def _unit(executor: str) -> Iterator[str]:
+    if executor in ("local", "ssh"):
+        yield f"        unit: {_gap('its systemd unit on its host, such as kafka.service')}"
+    elif executor == "manual":
+        yield "        # unit: kafka.service   # named in instructions, where it is systemd that starts it"
+
+
 def _access(protocol: str, listener: str | None, brokers: Sequence[ZkBroker]) -> Iterator[str]:
     if listener is not None:
         yield f"    # listener {listener}"
@@ -87,7 +119,7 @@ def _access(protocol: str, listener: str | None, brokers: Sequence[ZkBroker]) ->
         told = ", ".join(f"{name} ({entry})" for name, entry in sorted(known.items())) or "none are told"
         yield f"    # choose one listener for all brokers; theirs are: {told.encode('unicode_escape').decode()}"
     yield "    access:"
-    yield f"      protocol: {protocol or _gap('PLAINTEXT or SASL_PLAINTEXT')}"
+    yield f"      protocol: {protocol or _gap('PLAINTEXT, SASL_PLAINTEXT, SSL or SASL_SSL')}"
     if protocol.startswith("SASL"):
         yield "      mechanism: PLAIN"
         yield f"      username: {_gap('a user that may DESCRIBE and ALTER the cluster')}"
@@ -112,7 +144,7 @@ def _broker(broker: ZkBroker, listener: str | None) -> Iterator[str]:
 
 def _controller_access() -> Iterator[str]:
     yield "    access:"
-    yield f"      protocol: {_gap('PLAINTEXT or SASL_PLAINTEXT, of the controllers new listener')}"
+    yield f"      protocol: {_gap('PLAINTEXT, SASL_PLAINTEXT, SSL or SASL_SSL, of the controllers new listener')}"
 
 
 def _controller(number: int) -> Iterator[str]:

@@ -14,8 +14,10 @@ from migrate.model.inventory import SecretFile, Store, ZookeeperLogin
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.login import access_of
 from migrate.zookeeper.znode import Absent
+from tests.cli.commands import kraft_migrate
 from tests.testing.certificates import HOSTS, PASSWORD, Pki, secret, stored
-from tests.testing.zookeeper_server import ZookeeperServer, free_port, running_server
+from tests.testing.golden_trees import golden
+from tests.testing.zookeeper_server import ZookeeperServer, free_port, load_tree, running_server
 
 MODULE = "org.apache.zookeeper.server.auth.DigestLoginModule"
 
@@ -129,3 +131,23 @@ def test_secrets_and_stores_are_read_before_anything_is_asked(tmp_path: Path) ->
     with pytest.raises(StoreUnreadable, match="No such file"):
         access_of(ZookeeperLogin(tls=True, truststore=Store(str(tmp_path / "none"))))
     assert access_of(ZookeeperLogin()).options() == {}
+
+
+@pytest.mark.zookeeper
+def test_an_inventory_is_proposed_through_a_login(secured: Secured, tmp_path: Path) -> None:
+    """Where the cluster's znodes are closed to others, and nobody wrote an inventory yet."""
+    address = f"{secured.server.address}/proposed"
+    with secured.to(secured.server.address, secured.login()) as root:
+        root.kazoo.ensure_path("/proposed")
+    with secured.to(address, secured.login()) as client:
+        load_tree(client, golden("zk-before"))
+        client.kazoo.set_acls("/cluster/id", [make_acl("sasl", "kafka", all=True)])
+    password = secured.login().password
+    assert password is not None
+    access = tmp_path / "access.yaml"
+    access.write_text(f"sasl: {{username: kafka, password: {{file: {password.path}}}}}\n")
+    words = ("inventory", "init", "--zookeeper", address)
+    assert kraft_migrate(*words).code == 1
+    answer = kraft_migrate(*words, "--zookeeper-access", access)
+    assert answer.code == 0, answer.err
+    assert f'"sasl": {{"username": "kafka", "password": {{"file": "{password.path}"}}}}' in answer.out
