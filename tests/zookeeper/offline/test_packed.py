@@ -21,7 +21,10 @@ from migrate.zookeeper.offline import packed
 from migrate.zookeeper.offline.files import Loaded, find_files, load
 from migrate.zookeeper.offline.packed_tree import PackedTree
 from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles, open_files, view_of_files
+from tests.bench.files import topic_znodes as topic_znodes_of
 from tests.bench.files import zookeeper_snapshot
+from tests.bench.live import fill
+from tests.testing.zookeeper_server import running_server
 from tests.zookeeper.offline.clusters import (
     FIRST,
     TOPICS,
@@ -291,6 +294,36 @@ def test_a_thousand_topics_are_the_same_packed_or_not(tmp_path: Path) -> None:
     with by_kernel():
         assert packed_names(tmp_path) == [f"team-{number % 97}.events-{number}" for number in range(60)]
         assert view(tmp_path) == expected
+
+
+@pytest.mark.zookeeper
+def test_a_real_servers_fuzzy_snapshot_is_the_same_packed_or_not_and_its_digests_hold(tmp_path: Path) -> None:
+    """Written while states move; each digest that the server put into snapshot and log is compared."""
+    settings = "snapCount=300\nautopurge.purgeInterval=0\n"
+    with running_server(tmp_path / "server", settings) as server, server.client() as client:
+        fill(client, 250)
+        pending = [
+            client.kazoo.set_async(path, state_data(number % 3, number, [number % 3, 4]))
+            for number in range(4)
+            for path, _ in topic_znodes_of(250)
+            if path.endswith("/state")
+        ]
+        for result in pending:
+            result.get(timeout=60)
+        client.kazoo.delete("/brokers/topics/team-2.events-2/partitions/7/state")
+    folder = tmp_path / "server" / "data"
+    with by_reference():
+        expected, tree = view(folder), outcome(folder)
+    with by_kernel(window=20_000, carried=100_000):
+        loaded = load(find_files([folder]))
+        assert view(folder) == expected
+        assert outcome(folder) == tree
+    assert loaded.plain is not None
+    assert "team-2.events-2" not in loaded.plain.names
+    assert len(loaded.plain) == 4
+    assert loaded.transactions > 0
+    assert loaded.digests > 0
+    assert dict(loaded.plain.fingerprints()) == topic_fingerprints(loaded.plain.columns(list(range(4))))
 
 
 def test_small_files_load_no_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
