@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from migrate.cli.lab import require_executor
+from migrate.cli.lab import require_as_wished
 from migrate.cli.planning import load_plan, make_plan, save_plan, write_text
 from migrate.cli.progress import ProgressLines
 from migrate.cli.run_report import read_report, write_reports
@@ -66,7 +66,7 @@ class Demo:
         kind = options.executor
         shape = replace(self.shape, ssh=kind == "ssh", manual=kind == "manual", secured=options.secured)
         self._lab = Lab.create(options.directory, shape, kafka_home=options.kafka_home, progress=lines.say)
-        require_executor(self._lab, options.executor)
+        require_as_wished(self._lab, options.executor, secured=options.secured)
         self._folder = pathlib.Path(self._lab.topology.directory)
         self._state_file = self._folder / "demo.json"
 

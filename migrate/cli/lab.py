@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import pathlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -21,28 +22,6 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def secured_option(command: F) -> F:
-    """`--secured`."""
-    return click.option(
-        "--secured",
-        is_flag=True,
-        help="SASL_SSL on every listener, a principal each for brokers, controllers and this tool, ZooKeeper with SASL "
-        "and ACLs; a lab has it from the start.",
-    )(command)
-
-
-def require_secured(found: Lab, wanted: bool) -> None:
-    """Refuse to take a lab that was made in clear for a secured one."""
-    from migrate.errors import FaultRefused
-
-    if wanted and not found.topology.secured:
-        raise FaultRefused(
-            "this lab was made without --secured",
-            where=found.topology.directory,
-            next_step="make another in an empty folder",
-        )
-
-
 def kafka_home_option(command: F) -> F:
     """`--kafka-home DIR`."""
     return click.option(
@@ -52,28 +31,59 @@ def kafka_home_option(command: F) -> F:
     )(command)
 
 
-def executor_option(command: F) -> F:
-    """`--executor supervisor|ssh`."""
-    return click.option(
-        "--executor",
-        type=click.Choice(["supervisor", "ssh", "manual"]),
-        default="supervisor",
-        show_default=True,
-        help="How the nodes are worked: as processes, as systemd units of hosts reached by SSH, or by a person (in "
-        "`lab demo` a thread plays that person by doing what the instructions say). A lab has it from the start.",
-    )(command)
+@dataclass(frozen=True, slots=True)
+class LabWish:
+    """How a lab is to be made: a lab that is there stays as it was."""
+
+    directory: pathlib.Path
+    kafka_home: str | None
+    executor: str
+    secured: bool
 
 
-def require_executor(found: Lab, executor: str) -> None:
-    """A lab that is there stays as it was made."""
+EXECUTOR: Final = click.option(
+    "--executor",
+    type=click.Choice(["supervisor", "ssh", "manual"]),
+    default="supervisor",
+    show_default=True,
+    help="How the nodes are worked: as processes, as systemd units of hosts reached by SSH, or by a person (in "
+    "`lab demo` a thread plays that person by doing what the instructions say). A lab has it from the start.",
+)
+SECURED: Final = click.option(
+    "--secured",
+    is_flag=True,
+    help="SASL_SSL on every listener, a principal each for brokers, controllers and this tool, ZooKeeper with SASL "
+    "and ACLs; a lab has it from the start.",
+)
+
+
+def wish_options(command: F) -> F:
+    """`--dir`, `--kafka-home`, `--executor`, `--secured`: given to the command as one `wish`."""
+
+    @functools.wraps(command)
+    def with_wish(
+        *args: Any, directory: pathlib.Path, kafka_home: str | None, executor: str, secured: bool, **words: Any
+    ) -> Any:
+        return command(*args, wish=LabWish(directory, kafka_home, executor, secured), **words)
+
+    options = (dir_option, kafka_home_option, EXECUTOR, SECURED)
+    return functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), with_wish)  # type: ignore[return-value] # a wrapper of the same shape, but for what it takes away
+
+
+def require_as_wished(found: Lab, executor: str, *, secured: bool) -> None:
+    """Refuse a lab that is there and was made with another executor, or in clear where a secured one is wanted."""
     from migrate.errors import FaultRefused
 
-    made = found.inventory.executor
+    made, where = found.inventory.executor, found.topology.directory
     if made != executor:
         raise FaultRefused(
             f"this lab was made with --executor {made}",
-            where=found.topology.directory,
+            where=where,
             next_step=f"say --executor {made}, or make another lab in an empty folder",
+        )
+    if secured and not found.topology.secured:
+        raise FaultRefused(
+            "this lab was made without --secured", where=where, next_step="make another in an empty folder"
         )
 
 
@@ -99,16 +109,13 @@ for group in (break_, mend):
 
 
 @lab.command()
-@dir_option
-@kafka_home_option
+@wish_options
 @click.option(
     "--proxy",
     is_flag=True,
     help="Put a proxy between the brokers and the controllers, for `lab break link`; a lab has it from the start.",
 )
-@executor_option
-@secured_option
-def up(directory: pathlib.Path, kafka_home: str | None, proxy: bool, executor: str, secured: bool) -> int:
+def up(wish: LabWish, proxy: bool) -> int:
     """Make the lab, or start what of it does not run.
 
     What runs is adopted.  Interrupted, the same command goes on.
@@ -119,18 +126,17 @@ def up(directory: pathlib.Path, kafka_home: str | None, proxy: bool, executor: s
     from migrate.lab.topology import Shape
 
     lines = ProgressLines()
-    shape = Shape(proxied=proxy, ssh=executor == "ssh", secured=secured, manual=executor == "manual")
-    found = Lab.create(directory, shape, kafka_home, lines.say)
+    shape = Shape(proxied=proxy, ssh=wish.executor == "ssh", secured=wish.secured, manual=wish.executor == "manual")
+    found = Lab.create(wish.directory, shape, wish.kafka_home, lines.say)
     if proxy and not found.topology.proxied:
         raise FaultRefused(
-            "this lab was made without a proxy", where=str(directory), next_step="make another in an empty folder"
+            "this lab was made without a proxy", where=str(wish.directory), next_step="make another in an empty folder"
         )
-    require_executor(found, executor)
-    require_secured(found, secured)
+    require_as_wished(found, wish.executor, secured=wish.secured)
     with no_run_goes_on(found):
         found.up(lines.say)
     click.echo(f"inventory: {found.inventory_path}")
-    after = f"plan {found.playbook_path}" if found.seeded() else f"lab seed --dir {directory}"
+    after = f"plan {found.playbook_path}" if found.seeded() else f"lab seed --dir {wish.directory}"
     click.echo(f"next: kraft-migrate {after}")
     return 0
 
@@ -184,8 +190,7 @@ def down(directory: pathlib.Path) -> int:
 
 
 @lab.command(short_help="A real migration, from start to report.")
-@dir_option
-@kafka_home_option
+@wish_options
 @click.option(
     "--until",
     default="cleanup",
@@ -205,21 +210,9 @@ def down(directory: pathlib.Path) -> int:
     is_flag=True,
     help="Another story: a KRaft cluster with one log directory a broker gets three each, one broker at a time.",
 )
-@executor_option
-@secured_option
 @click.option("--keep", is_flag=True, help="Leave the cluster running at the end.")
 @click.option("--load/--no-load", default=True, help="Write and read all the time.", show_default=True)
-def demo(
-    directory: pathlib.Path,
-    kafka_home: str | None,
-    until: str,
-    rollback_from: str | None,
-    directories: bool,
-    executor: str,
-    secured: bool,
-    keep: bool,
-    load: bool,
-) -> int:
+def demo(wish: LabWish, until: str, rollback_from: str | None, directories: bool, keep: bool, load: bool) -> int:
     """Take a real cluster through every stage, under load, ending in a report.
 
     Killed at any moment and started again with the same --dir, it goes on.  Ctrl-C stops the cluster as well.
@@ -234,16 +227,16 @@ def demo(
     if directories:
         if until != Stage.CLEANUP.label or rollback_from is not None:
             raise UsageWrong("--directories is a story of its own: it takes neither --until nor --rollback-from")
-        if secured:
+        if wish.secured:
             raise UsageWrong("--secured is about a migration: --directories begins with a KRaft cluster")
         from migrate.cli.directory_demo import story as directory_story
 
-        options = DemoOptions(directory, kafka_home, Stage.DIRECTORIES, keep, load, executor)
+        options = DemoOptions(wish.directory, wish.kafka_home, Stage.DIRECTORIES, keep, load, wish.executor)
         return directory_story(options, ProgressLines())()
     stage = next((one for one in MIGRATION if one.label == until), None)
     if stage is None:
         raise UsageWrong(f"there is no stage {until!r}: {', '.join(one.label for one in MIGRATION)}")
-    options = DemoOptions(directory, kafka_home, stage, keep, load, executor, secured)
+    options = DemoOptions(wish.directory, wish.kafka_home, stage, keep, load, wish.executor, wish.secured)
     if rollback_from is not None:
         from migrate.cli.rollback_demo import story
 

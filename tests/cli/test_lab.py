@@ -10,10 +10,13 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from migrate.cli.lab import as_text, lab
+from migrate.cli.lab import as_text, lab, require_as_wished
 from migrate.cli.main import cli
-from migrate.errors import LabFolderNotOurs, LabMissing
+from migrate.errors import FaultRefused, LabFolderNotOurs, LabMissing
+from migrate.hosts.supervisor import Supervisor
+from migrate.lab.cluster import Lab
 from migrate.lab.status import LabStatus, ProcessStatus
+from migrate.lab.topology import Shape, plan_topology
 from migrate.model.stage import Stage
 
 STATUS = LabStatus(
@@ -107,3 +110,17 @@ def test_json_is_json(tmp_path: Path) -> None:
     from dataclasses import asdict
 
     assert json.loads(json.dumps({"schema": 1, **asdict(STATUS)}))["processes"][0]["pid"] == 4711
+
+
+def test_a_lab_that_is_there_is_taken_for_no_other(tmp_path: Path) -> None:
+    """Made in clear, or with another executor: `up` and `demo` refuse; a secured one serves whoever asks less."""
+    clear, secured = (
+        Lab(plan_topology(tmp_path, Shape(secured=wanted)), Supervisor(tmp_path)) for wanted in (False, True)
+    )
+    require_as_wished(clear, "supervisor", secured=False)
+    require_as_wished(secured, "supervisor", secured=True)
+    require_as_wished(secured, "supervisor", secured=False)
+    with pytest.raises(FaultRefused, match="without --secured"):
+        require_as_wished(clear, "supervisor", secured=True)
+    with pytest.raises(FaultRefused, match="made with --executor supervisor"):
+        require_as_wished(clear, "ssh", secured=False)
