@@ -113,67 +113,80 @@ def requests_by_kernel(
     columns: AssignmentColumns, epochs: Mapping[NodeId, int], most: int
 ) -> list[AssignRequest] | None:
     """The same bytes by the kernel; None where anything is not plain, or is to be refused."""
-    from migrate.kernels import assignments as kernels  # noqa: PLC0415 - numba is loaded for what is large
-
     if not len(columns):
         return []
-    directory_codes, directory_ids = _coded(columns.directory)
-    topic_codes, topic_ids = _coded(columns.topic)
-    owners, widths = np.full(len(directory_ids), -1, np.int32), np.zeros(len(topic_ids), np.int32)
-    sizes = np.zeros(len(directory_ids), np.int64)
-    odd = kernels.surveyed(columns.broker, directory_codes, topic_codes, columns.partition, owners, widths, sizes)
-    topic_shift = max(int(widths.max()) - 1, 0).bit_length()
-    directory_shift = topic_shift + (len(topic_ids) - 1).bit_length()
-    if odd or _any_reserved(directory_ids) or directory_shift + len(directory_ids).bit_length() > BITS:
+    plan = _numbered(columns)
+    if plan is None:
         return None
-    width = int(widths.sum(dtype=np.int64))
-    if width > 8 * len(columns) + (1 << 20):
-        return None  # partitions far apart: no cluster's, and a table of them would be huge
-    by_directory = np.lexsort((_texts(directory_ids), owners))
-    by_topic = np.argsort(_texts(topic_ids))
-    keys, ends = np.empty(len(columns), np.uint64), np.cumsum(sizes[by_directory])
-    places = np.empty(len(sizes), np.int64)
-    places[by_directory] = ends - sizes[by_directory]
-    kernels.numbered(
-        directory_codes,
-        topic_codes,
-        columns.partition,
-        _ranks(by_directory),
-        _ranks(by_topic),
-        topic_shift,
-        directory_shift,
-        places,
-        keys,
-    )
-    for start, end in pairwise([0, *ends.tolist()]):
-        keys[start:end].sort()
-    owners, bases = owners[by_directory], np.concatenate(([0], np.cumsum(widths[by_topic], dtype=np.int64)))[:-1]
-    starts = np.empty(len(directory_ids) + len(columns) // most + 2, np.int64)
-    seen, sums = np.full(width, -1, np.int32), np.zeros(3, np.int64)
-    count = kernels.cut(keys, topic_shift, directory_shift, owners, bases, most, seen, starts, sums)
+    from migrate.kernels import assignments as kernels  # noqa: PLC0415 - numba is loaded for what is large
+
+    places = np.concatenate(([0], np.cumsum(plan.widths, dtype=np.int64)))
+    starts = np.empty(len(plan.owners) + len(columns) // most + 2, np.int64)
+    seen, sums = np.full(places[-1], -1, np.int32), np.zeros(3, np.int64)
+    shifts = plan.topic_shift, plan.directory_shift
+    count = kernels.cut(plan.keys, *shifts, plan.owners, places[:-1], most, seen, starts, sums)
     if count < 0:
         return None
     starts, ends = starts[: count + 1], np.empty(count, np.int64)
     out = np.empty(kernels.room(count, sums), np.uint8)
-    kernels.encoded(
-        keys,
-        starts,
-        topic_shift,
-        directory_shift,
-        owners,
-        np.array([epochs[NodeId(owner)] for owner in owners.tolist()], np.int64),
-        directory_ids[by_directory],
-        topic_ids[by_topic],
-        out,
-        ends,
-    )
-    brokers = owners[(keys[starts[:-1]] >> np.uint64(directory_shift)).astype(np.int64)]
+    of_owners = np.array([epochs[NodeId(owner)] for owner in plan.owners.tolist()], np.int64)
+    ids = plan.directory_ids, plan.topic_ids
+    kernels.encoded(plan.keys, starts, *shifts, plan.owners, of_owners, *ids, out, ends)
+    brokers = plan.owners[(plan.keys[starts[:-1]] >> np.uint64(plan.directory_shift)).astype(np.int64)]
     return [
         AssignRequest(NodeId(broker), out[start:end].tobytes(), replicas)
         for broker, start, end, replicas in zip(
             brokers.tolist(), [0, *ends[:-1].tolist()], ends.tolist(), np.diff(starts).tolist(), strict=True
         )
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """A sorted number for each replica, and what its parts mean; owners, ids and widths stand by rank."""
+
+    keys: Array
+    topic_shift: int
+    directory_shift: int
+    owners: Array  # each directory's broker
+    directory_ids: Array
+    topic_ids: Array
+    widths: Array  # each topic's highest partition + 1
+
+
+def _numbered(columns: AssignmentColumns) -> _Plan | None:
+    """The replicas' numbers, sorted a directory at a time; None where they are not plain."""
+    from migrate.kernels import assignments as kernels  # noqa: PLC0415 - as above
+
+    directory_codes, directory_ids = _coded(columns.directory)
+    topic_codes, topic_ids = _coded(columns.topic)
+    codes = directory_codes, topic_codes, columns.partition
+    owners, widths = np.full(len(directory_ids), -1, np.int32), np.zeros(len(topic_ids), np.int32)
+    sizes = np.zeros(len(directory_ids), np.int64)
+    odd = kernels.surveyed(columns.broker, *codes, owners, widths, sizes)
+    topic_shift = max(int(widths.max()) - 1, 0).bit_length()
+    directory_shift = topic_shift + (len(topic_ids) - 1).bit_length()
+    if odd or _any_reserved(directory_ids) or directory_shift + len(directory_ids).bit_length() > BITS:
+        return None
+    if int(widths.sum(dtype=np.int64)) > 8 * len(columns) + (1 << 20):
+        return None  # partitions far apart: no cluster's, and a table of them would be huge
+    by_directory = np.lexsort((_texts(directory_ids), owners))
+    by_topic = np.argsort(_texts(topic_ids))
+    keys, ends = np.empty(len(columns), np.uint64), np.cumsum(sizes[by_directory])
+    places = np.empty(len(sizes), np.int64)
+    places[by_directory] = ends - sizes[by_directory]
+    kernels.numbered(*codes, _ranks(by_directory), _ranks(by_topic), topic_shift, directory_shift, places, keys)
+    for start, end in pairwise([0, *ends.tolist()]):
+        keys[start:end].sort()
+    return _Plan(
+        keys,
+        topic_shift,
+        directory_shift,
+        owners[by_directory],
+        directory_ids[by_directory],
+        topic_ids[by_topic],
+        widths[by_topic],
+    )
 
 
 def _coded(ids: Array) -> tuple[Array, Array]:
