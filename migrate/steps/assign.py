@@ -72,7 +72,7 @@ class AssignDirectories(BaseStep):
         wrong = [row for row in world.ledger.of(self.broker) if row.state not in states]
         if not wrong:
             return Ready()
-        if any(row.state is ReplicaState.UNKNOWN for row in wrong):
+        if world.ledger.unknown and any(row.state is ReplicaState.UNKNOWN for row in wrong):
             return Unknown(f"the ledger was made without a view: {'; '.join(world.ledger.unknown)}")
         row = wrong[0]
         return Refused(
