@@ -122,7 +122,14 @@ ACTING = {  # what changes something -> where it may be called
     "drive": {"run/effects.py", "cli/directories_assign.py"},
     "assign": {"run/drive.py", "run/rescue.py", "kafka/topic_probe.py"},  # the last: a consumer's own partitions
     "assign_directories": {"steps/assign.py"},
-    "replace_file": {"run/effects.py", "hosts", "cli/bundle.py", "observe/bundle.py", "observe/bundled.py"},
+    "replace_file": {
+        "run/effects.py",
+        "cli/instructions.py",
+        "hosts",
+        "cli/bundle.py",
+        "observe/bundle.py",
+        "observe/bundled.py",
+    },
     "set_data": {"zookeeper"},
     "ZookeeperWriter": {"run/carry_out.py", "run/restore_znodes.py"},
     "JournaledEffects": {"run/carry_out.py"},
