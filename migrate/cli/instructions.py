@@ -90,13 +90,11 @@ def could_not(inventory: pathlib.Path, reason: str) -> int:
     Run again, `apply` renders the instruction anew; until the collector's answer to the old one is in the inbox, what
     was done of it is unknown.
     """
-    from migrate.hosts.files import replace_file
-
     waiting = _desk(inventory).open()
     if waiting is None:
         raise UsageWrong("no instruction is open", where=str(inventory))
     if not reason.strip():
         raise UsageWrong("a reason of blanks is none")
-    replace_file(str(waiting.refusal), f"{reason.strip()}\n".encode())
+    waiting.refuse(reason.strip())
     click.echo(f"{waiting.id}: {waiting.what}: could not: {reason.strip()}")
     return EXIT_OK

@@ -57,6 +57,10 @@ class Instruction:
     proofs: tuple[Proof, ...]
     closed: str
 
+    def refuse(self, reason: str) -> None:
+        """A person says that it could not be done: the run that waits for it hears so."""
+        replace_file(str(self.refusal), f"{reason}\n".encode())
+
     @property
     def refusal(self) -> Path:
         """Where a person says why it could not be done."""
