@@ -6,6 +6,7 @@ look at, come from the snapshot read once more, with the log replayed on them by
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -129,7 +130,8 @@ def _touched(files: MetadataFiles, found: Scan, below: int | None) -> tuple[froz
 def _replayed(files: MetadataFiles, found: Scan, numbers: Iterable[int], digester: Digester, end: int) -> Replayer:
     """The image with these topics of the snapshot, after the log up to (and without) `end`."""
     snapshot = found.snapshot
-    state = found.with_topics(list(numbers), digester)
+    wanted = list(numbers)
+    state = found.with_topics(wanted, digester) if wanted else copy.deepcopy(found.state)
     replayer = Replayer(digester, state, next_offset=snapshot.end_offset, fetched_epoch=snapshot.epoch)
     for segment in files.segments:
         replayer.apply(read_batches(segment.path), below=end)
