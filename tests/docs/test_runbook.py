@@ -79,7 +79,7 @@ def fault_of(line: str) -> str:
 
 def _refused(words: list[str]) -> str:
     command: click.Command = cli
-    context = click.Context(cli, info_name="kraft-migrate")
+    context = click.Context(cli, info_name="kraft-migrate", **cli.context_settings)
     while isinstance(command, click.Group) and words:
         if words[0] in ("--help", "--version", "-h"):
             return ""
@@ -87,7 +87,7 @@ def _refused(words: list[str]) -> str:
         if inner is None:
             return f"{words[0]} is no command"
         command, words = inner, words[1:]
-        context = click.Context(command, info_name=command.name, parent=context)
+        context = click.Context(command, info_name=command.name, parent=context, **command.context_settings)
     if isinstance(command, click.Group) or not words:
         return ""  # the name of a command, told in a sentence
     options = {name for parameter in command.params for name in (*parameter.opts, *parameter.secondary_opts)}
@@ -105,7 +105,8 @@ def _refused(words: list[str]) -> str:
 
 def _loose(command: click.Command, words: list[str]) -> list[str]:
     """Words that are neither options nor their values."""
-    _, loose, _ = command.make_parser(click.Context(command)).parse_args(list(words))
+    context = click.Context(command, **command.context_settings)
+    _, loose, _ = command.make_parser(context).parse_args(list(words))
     return loose
 
 
