@@ -36,8 +36,8 @@ def shared_file_system(disks: dict[NodeId, BrokerDisks], world: World) -> Result
             new = ()
         for mount, paths in _by_mount([*found.directories, *new]):
             if len(paths) > 1:
-                added = {entry.path for entry in new} & set(paths)
-                told = f", {', '.join(sorted(added))} of them new" if added else ""
+                added = {entry.path for entry in new} & set(paths) - {entry.path for entry in found.directories}
+                told = f"; new among them: {', '.join(sorted(added))}" if added else ""
                 yield Hit(
                     f"broker {node}", f"{len(paths)} of its log directories lie on {mount}{told}", ", ".join(paths)
                 )
