@@ -243,8 +243,7 @@ def decode(raw: Array, count: int, found: Columns) -> int:
     row, topic, other, member = 0, 0, 0, 0
     at, limit, at_hand, number = np.int64(HEADER), len(raw), counters[AT_HAND], counters[NUMBER]
     room, current = found.room, found.current
-    topics[0, COUNT], topics[0, ODD] = 0, 0
-    found.lanes[0, 0], found.lanes[0, 1] = np.uint64(0), np.uint64(0)
+    topics[0, COUNT], topics[0, ODD], found.lanes[0, 0], found.lanes[0, 1] = 0, 0, 0, 0
     for index in range(count):
         begin, end, after = _value(raw, at, limit, index)
         if after < 0:
