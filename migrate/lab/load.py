@@ -11,6 +11,7 @@
 | `tag` | names this load in every record |
 | `history-NNNN.bin` | ids sent and acknowledged, one file an epoch (load_history) |
 | `watch.jsonl`, `consumer.jsonl` | samples of the metadata; the reading group's lag and gaps |
+| `isr.jsonl` | partitions below min.insync.replicas, from the same samples (load_isr) |
 | `status.json` | running totals, once a second |
 | `probe.jsonl` | records acknowledged and given up since the line before, once a second: for `policy.probes.history` |
 | `load.log` | what the process says |
