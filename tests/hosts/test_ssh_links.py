@@ -6,6 +6,8 @@ import contextlib
 import shutil
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -41,18 +43,25 @@ def wire(server: SshServer) -> Iterator[Link]:
         yield link
 
 
-@pytest.fixture
-def runner(server: SshServer, wire: Link, tmp_path: Path) -> Iterator[SshRunner]:
+@contextmanager
+def over(wire: Link, server: SshServer, folder: Path) -> Iterator[SshRunner]:
     """Commands over that wire."""
     text = server.config.read_text().replace(f"Port {server.port}", f"Port {wire.port}")
-    (tmp_path / "ssh_config").write_text(text)
-    connections = SshConnections(str(tmp_path / "ssh_config"))
+    (folder / "ssh_config").write_text(text)
+    connections = SshConnections(str(folder / "ssh_config"))
     try:
         yield connections.runner("kafka-1")
     finally:
         wire.heal()
         wire.cut()
         connections.close()
+
+
+@pytest.fixture
+def runner(server: SshServer, wire: Link, tmp_path: Path) -> Iterator[SshRunner]:
+    """The same, for one wire."""
+    with over(wire, server, tmp_path) as found:
+        yield found
 
 
 @pytest.fixture
@@ -66,10 +75,10 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 # -- slow --------------------------------------------------------------------------------------------------------------
 def test_a_slow_connection_is_waited_for_and_loses_nothing(wire: Link, runner: SshRunner, tmp_path: Path) -> None:
-    """As over a modem with a fifth of a second: the look at a broker's disks is whole."""
+    """A narrow line with a tenth of a second: the look at a broker's disks is whole."""
     (tmp_path / "d0/t-0").mkdir(parents=True)
     (tmp_path / "d0/meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=REh233dFSJKhrlnVHSnalQ\n")
-    wire.slow(30_000, 0.1)
+    wire.slow(60_000, 0.05)
     disks = RemoteDisks({NODE: runner}, Privilege("")).look(NODE, [str(tmp_path / "d0")], None)
     assert isinstance(disks, BrokerDisks)
     assert list(disks.directories[0].replicas.topic) == ["t"]
@@ -89,7 +98,7 @@ def test_a_connection_that_is_cut_in_a_command_leaves_its_outcome_unknown(
     assert runner.run(["cat", str(mark)]).output == b"done\n"
 
 
-@pytest.mark.parametrize("count", [0, 600, 1500, 4000, 20_000])
+@pytest.mark.parametrize("count", [0, 1500, 20_000])
 def test_a_file_is_old_or_new_wherever_its_writing_was_cut(
     wire: Link, runner: SshRunner, tmp_path: Path, count: int
 ) -> None:
@@ -112,20 +121,27 @@ def test_a_file_is_old_or_new_wherever_its_writing_was_cut(
 
 # -- half-open ---------------------------------------------------------------------------------------------------------
 @pytest.mark.usefixtures("impatient")
-@pytest.mark.parametrize("ways", [("out", "back"), ("out",), ("back",)], ids=" ".join)
-def test_a_half_open_connection_is_noticed_and_its_command_unknown(
-    wire: Link, runner: SshRunner, ways: tuple[str, ...]
-) -> None:
-    """Nothing ends it: no reset, no end of file.  The client asks whether somebody is there."""
-    assert runner.run(["true"]).code == 0
-    wire.hold(*ways)
-    begun = time.monotonic()
-    with pytest.raises(HostCommandUnknown, match="nobody knows"):
-        runner.run(["true"], seconds=120)
-    assert time.monotonic() - begun < 4 + 2 + MEANWHILE
-    wire.cut()
-    wire.heal()
-    assert runner.run(["true"]).code == 0
+def test_a_half_open_connection_is_noticed_and_its_command_unknown(server: SshServer, tmp_path: Path) -> None:
+    """Nothing ends it, whichever way is silent: no reset, no end of file.  The client asks for a sign of life."""
+
+    def one(ways: tuple[str, ...]) -> float:
+        folder = tmp_path / "-".join(ways)
+        folder.mkdir()
+        with link_to(server.port) as wire, over(wire, server, folder) as runner:
+            assert runner.run(["true"]).code == 0
+            wire.hold(*ways)
+            begun = time.monotonic()
+            with pytest.raises(HostCommandUnknown, match="nobody knows"):
+                runner.run(["true"], seconds=120)
+            took = time.monotonic() - begun
+            wire.cut()
+            wire.heal()
+            assert runner.run(["true"]).code == 0
+            return took
+
+    with ThreadPoolExecutor(3) as pool:
+        took = list(pool.map(one, (("out", "back"), ("out",), ("back",))))
+    assert max(took) < 4 + 2 + MEANWHILE
 
 
 @pytest.mark.usefixtures("impatient")
