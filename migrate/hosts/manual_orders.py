@@ -194,6 +194,7 @@ def readme(order: Order, identity: str, lines: Sequence[str], inbox: str, since:
         steps += [
             f"3. Bring answer-{identity}.json back, into {inbox} on the host that runs kraft-migrate.",
             "   Where it was too early for what must be seen: run the last line again, and bring that answer.",
+            "   Once the run went on, remove the copy from that host: with its `key` a guessed secret could be tried.",
             "",
         ]
     steps += [
