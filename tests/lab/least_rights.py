@@ -20,7 +20,7 @@ from confluent_kafka.admin import (
     ResourceType,
 )
 
-from migrate.errors import AccessRefused
+from migrate.errors import AccessRefused, MigrateError
 from migrate.kafka.broker import describe_log_dirs, metadata
 from migrate.kafka.connection import Connection
 from migrate.kafka.controller import ActiveController
@@ -30,6 +30,7 @@ from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, Inventory
+from migrate.model.secrets import Digester
 from migrate.playbook.inventory import dump_inventory
 from migrate.run import journal as journals
 from tests.lab.commands import kraft_migrate
@@ -133,7 +134,7 @@ class Limited:
 
     def read_metadata(self) -> int:
         """Fetch."""
-        with MetadataReader(self.inventory) as reader:
+        with MetadataReader(self.inventory, Digester()) as reader:
             return reader.view().offset
 
     def assign(self) -> object:
@@ -186,7 +187,7 @@ def becomes(question: Callable[[], object], wanted: Callable[[object], bool]) ->
     while True:
         try:
             found = question()
-        except Exception as error:  # noqa: BLE001 - an error is an answer here
+        except MigrateError as error:  # an answer here
             found = error
         if wanted(found):
             return found
