@@ -32,7 +32,17 @@ class Right:
     when: str = ""
 
 
-LOOKS: Final = ("assess", "plan", "status", "diff", "apply", "rollback plan", "rollback apply")
+LOOKS: Final = (
+    "assess",
+    "plan",
+    "status",
+    "diff",
+    "fleet assess",
+    "fleet diff",
+    "apply",
+    "rollback plan",
+    "rollback apply",
+)
 DISKS: Final = ("directories show", "directories inspect", "directories verify")
 METADATA: Final = ("metadata dump", "metadata image", "metadata export")
 ACTS: Final = ("apply", "rollback apply", "directories assign", "directories rescue")
