@@ -98,13 +98,14 @@ def _look(sources: Sources, world: World, compare: Comparer) -> Look | Unknown:
 def _on_spark(
     sources: Sources, zookeeper: ZookeeperView, kraft: KraftView, accepted: tuple[AcceptedDifference, ...], lag: int
 ) -> DiffReport | Unknown:
-    from migrate.diff.compare import compare
-
     handle = sources.spark()
     if handle is None:
         return Unknown("this command works without Spark")
+    session = handle.get()  # first: pyspark is imported by who starts it, and cannot be by two threads at once
+    from migrate.diff.compare import compare
+
     today = datetime.now(UTC).date()
-    return compare(handle.get(), zookeeper, kraft, accepted, offset=kraft.offset, lag=lag, today=today)
+    return compare(session, zookeeper, kraft, accepted, offset=kraft.offset, lag=lag, today=today)
 
 
 def write_differences(report: DiffReport, folder: pathlib.Path) -> list[pathlib.Path]:
@@ -130,8 +131,6 @@ def await_dual_write(sources: Sources, offset: int) -> int | Unknown:
 
 def spark_ledger(sources: Sources, world: World) -> Ledger | Unknown:
     """The ledger from Spark, held equal to the pure rule's row by row."""
-    from migrate.diff.ledger import ledger
-
     reference = pure_ledger(world)
     if isinstance(reference, Unknown):
         return reference
@@ -140,9 +139,10 @@ def spark_ledger(sources: Sources, world: World) -> Ledger | Unknown:
         return Unknown("this command works without Spark, and this gate asks Spark")
     after_copy, finalized = stands(world)
     try:
-        found = ledger(
-            handle.get(), world.zookeeper, world.kraft, world.disks, after_copy=after_copy, finalized=finalized
-        )
+        session = handle.get()  # first, as in `_on_spark`
+        from migrate.diff.ledger import ledger
+
+        found = ledger(session, world.zookeeper, world.kraft, world.disks, after_copy=after_copy, finalized=finalized)
     except MigrateError as error:
         return Unknown(f"{error.id} {error}")
     if found.rows != reference.rows:
