@@ -79,6 +79,7 @@ class Executor:
     parallel: bool = False
     locks: LocksOnHosts | None = None  # None: files of this host
     resume: Callable[[], None] = field(default=_nothing)  # goes on with what a killed run left others to do
+    witness: NetworkWitness | None = None  # what is seen from here, where others work the hosts
 
 
 class _Waits:
@@ -122,6 +123,7 @@ def _by_hand(inventory: Inventory) -> Executor:
         services=services,
         metadata=ManualMetadata(desk),
         resume=services.resume,
+        witness=witness,
     )
 
 

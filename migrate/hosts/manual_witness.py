@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from typing import Final, Protocol
 
 from migrate.kafka import live
@@ -31,6 +32,9 @@ class NetworkWitness:
 
     def __init__(self, inventory: Inventory) -> None:
         self._inventory = inventory
+        self.fenced: Callable[[NodeId], bool | Unknown] | None = (
+            None  # by the metadata's committed end, where it is read
+        )
 
     def connects(self, node: NodeId) -> str:
         """Does something listen at the node's address?"""
@@ -44,11 +48,16 @@ class NetworkWitness:
             return f"cannot be reached: {error}"
 
     def named_by(self, node: NodeId) -> str:
-        """A broker whose session or registration is gone, or fenced, is in no other one's Metadata answer."""
+        """A broker that is gone is in no other one's Metadata answer, or its registration is fenced.
+
+        In dual write brokers of ZooKeeper mode go on naming one that the controller has fenced (seen on 3.9.2).
+        """
         found = live.look(self._inventory, wants=Wants(controllers=False, brokers=False, log_dirs=False))
         others = {other: answer for other, answer in found.metadata.items() if other != node}
         said = {other: answer for other, answer in others.items() if not isinstance(answer, Unknown)}
         if not said:
             return "no other broker answers, so nobody says whether it is registered"
         naming = sorted(int(other) for other, answer in said.items() if int(node) in map(int, answer.brokers))
-        return f"brokers {naming} still name it" if naming else ""
+        if not naming or (self.fenced is not None and self.fenced(node) is True):
+            return ""
+        return f"brokers {naming} still name it, and no metadata says that its registration is fenced"

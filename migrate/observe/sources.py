@@ -85,6 +85,8 @@ class Sources:
         self.files = self._executor.files
         self._disks = self._executor.disks
         self.services = self._executor.services
+        if self._executor.witness is not None:
+            self._executor.witness.fenced = self._is_fenced
         self.lock_on_host = None if self._executor.locks is None else self._executor.locks.take
         self._spark_folder = spark_folder
         self._spark: SparkHandle | None = None
@@ -204,6 +206,14 @@ class Sources:
             return self._reader.view()
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
+
+    def _is_fenced(self, node: NodeId) -> bool | Unknown:
+        """Is that broker's registration fenced, by the committed metadata of now?"""
+        view = self.kraft()
+        if isinstance(view, Unknown):
+            return view
+        found = view.brokers.get(node)
+        return Unknown(f"broker {int(node)} is not registered in the metadata") if found is None else found.fenced
 
     def live(self, *, controller_samples: int = 1) -> LiveView | Unknown:
         """Who answers where."""
