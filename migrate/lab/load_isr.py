@@ -12,8 +12,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from migrate.errors import LoadHistoryBroken
-from migrate.lab.load_watch import BLIND_SECONDS, UNEXPLAINED, RestartInterval
+from migrate.lab.load_watch import BLIND_SECONDS, UNEXPLAINED, RestartInterval, read_lines
 
 FILE: Final = "isr.jsonl"
 
@@ -76,17 +75,8 @@ def judge(time: float, least: Mapping[str, int], partitions: Iterable[tuple[str,
 
 
 def read(path: Path) -> Iterator[IsrSample]:
-    """The samples in order; none where there is no file, a torn last line is left out, others are LoadHistoryBroken."""
-    if not path.exists():
-        return
-    with path.open(encoding="utf-8") as handle:
-        for number, line in enumerate(handle, 1):
-            if not line.endswith("\n"):
-                return
-            try:
-                yield IsrSample.parse(line)
-            except (ValueError, KeyError, TypeError) as error:
-                raise LoadHistoryBroken(f"line {number} is no sample: {error!r}", where=str(path)) from error
+    """The samples in order; as `read_lines`."""
+    return read_lines(path, IsrSample.parse)
 
 
 def intervals(samples: Iterable[IsrSample]) -> tuple[tuple[ShortInterval, ...], int]:

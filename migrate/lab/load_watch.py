@@ -7,13 +7,14 @@ time without samples is *blind*: it is listed as such, and never read as a time 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Final, TextIO
+from typing import Any, Final, TextIO, TypeVar
 
 from migrate.errors import LoadHistoryBroken
 
+T = TypeVar("T")
 SAMPLE_SECONDS: Final = 0.25
 BLIND_SECONDS: Final = 2.0  # two good samples further apart than this leave the time between them unseen
 UNEXPLAINED: Final = "unexplained"
@@ -119,7 +120,12 @@ def append_lines(path: Path) -> TextIO:
 
 
 def read_samples(path: Path) -> Iterator[Sample]:
-    """The samples in order; a torn last line is left out, any other bad line is LoadHistoryBroken."""
+    """The samples in order; as `read_lines`."""
+    return read_lines(path, Sample.parse)
+
+
+def read_lines(path: Path, parse: Callable[[str], T]) -> Iterator[T]:
+    """A value a line, in order.  A torn last line is left out, any other bad one is LoadHistoryBroken."""
     if not path.exists():
         return
     with path.open(encoding="utf-8") as handle:
@@ -127,7 +133,7 @@ def read_samples(path: Path) -> Iterator[Sample]:
             if not line.endswith("\n"):
                 return
             try:
-                yield Sample.parse(line)
+                yield parse(line)
             except (ValueError, KeyError, TypeError) as error:
                 raise LoadHistoryBroken(f"line {number} is no sample: {error!r}", where=str(path)) from error
 
