@@ -1,29 +1,17 @@
-"""What a broker says of its cluster, its log directories and moves under way."""
+"""What a broker says of its cluster and its log directories."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Final
 
 from migrate.kafka.codes import Code
 from migrate.kafka.connection import Connection
 from migrate.model.views import LogDirAnswer, MetadataAnswer, PartitionHealth
 from migrate.protocol.fields import Values
-from migrate.protocol.messages import DESCRIBE_LOG_DIRS, LIST_PARTITION_REASSIGNMENTS, METADATA
+from migrate.protocol.messages import DESCRIBE_LOG_DIRS, METADATA
 
 NO_PARTITION: Final = -1  # of a topic that answers with an error and without partitions
-_REASSIGNMENT_MS: Final = 2000
-
-
-@dataclass(frozen=True, slots=True)
-class Reassignment:
-    """A partition that is being moved."""
-
-    topic: str
-    partition: int
-    adding: tuple[int, ...]
-    removing: tuple[int, ...]
 
 
 # -- Metadata ----------------------------------------------------------------------------------------------------
@@ -77,25 +65,3 @@ def _log_dir(entry: Values) -> LogDirAnswer:
     replicas = [(topic["name"], part) for topic in entry["topics"] for part in topic["partitions"]]
     future = sorted(f"{name}-{part['partitionIndex']}" for name, part in replicas if part["isFutureKey"])
     return LogDirAnswer(entry["logDir"], entry["errorCode"], len(replicas) - len(future), tuple(future))
-
-
-# -- reassignments -----------------------------------------------------------------------------------------------
-def list_reassignments(connection: Connection) -> tuple[Reassignment, ...]:
-    """Partitions that are being moved between brokers; asked of the controller in ZooKeeper mode, of any in KRaft.
-
-    Raises:
-        KafkaRefused: NOT_CONTROLLER among others.
-        AccessRefused: DESCRIBE on Cluster is missing.
-    """
-    found = connection.call(LIST_PARTITION_REASSIGNMENTS, {"timeoutMs": _REASSIGNMENT_MS, "topics": None})
-    connection.refuse(LIST_PARTITION_REASSIGNMENTS, found["errorCode"], found["errorMessage"])
-    return tuple(
-        Reassignment(
-            topic["name"],
-            entry["partitionIndex"],
-            tuple(entry["addingReplicas"]),
-            tuple(entry["removingReplicas"]),
-        )
-        for topic in found["topics"]
-        for entry in topic["partitions"]
-    )

@@ -140,7 +140,6 @@ TABLE: Final[tuple[Right, ...]] = (
 REQUESTS: Final = {
     "Metadata": "DESCRIBE on the topics",
     "DescribeLogDirs": "DESCRIBE on Cluster",
-    "ListPartitionReassignments": "DESCRIBE on Cluster",
     "DescribeQuorum": "DESCRIBE on Cluster",
     "Fetch": "CLUSTER_ACTION on Cluster",
     "FetchSnapshot": "CLUSTER_ACTION on Cluster",

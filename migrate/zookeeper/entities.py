@@ -138,12 +138,6 @@ def _add_quotas(rows: EntityColumns, path: str, parts: Mapping[str, str], values
         rows.add("client-quota", quota_entity(path, parts), name, repr(number), path)
 
 
-def add_user(rows: EntityColumns, path: str, user: str, data: bytes | None, secrets: Secrets) -> None:
-    """Rows of kinds `scram` and `client-quota` of a user (`ZkConfigMigrationClient.iterateClientQuotas`)."""
-    add_scram(rows, path, user, data, secrets)
-    add_user_quotas(rows, path, user, data)
-
-
 def add_scram(rows: EntityColumns, path: str, user: str, data: bytes | None, secrets: Secrets) -> None:
     """Rows of kind `scram` of a user."""
     values = config(path, data)

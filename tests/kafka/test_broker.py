@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from migrate.errors import AccessRefused, KafkaRefused
-from migrate.kafka.broker import Reassignment, describe_log_dirs, fold, list_reassignments, metadata
+from migrate.errors import AccessRefused
+from migrate.kafka.broker import describe_log_dirs, fold, metadata
 from migrate.kafka.connection import Connection, Limits
 from migrate.model.inventory import Access
 from migrate.model.views import LogDirAnswer, PartitionHealth
@@ -115,27 +115,14 @@ def test_no_right_to_log_directories_is_not_an_empty_answer() -> None:
         describe_log_dirs(connection)
 
 
-def test_moves_between_brokers_are_listed_or_refused() -> None:
-    """In ZooKeeper mode only the controller knows: 41 from the others."""
-    moving = {"partitionIndex": 3, "replicas": [0, 1, 2], "addingReplicas": [2], "removingReplicas": [0]}
-    said = {"errorCode": 0, "errorMessage": None, "topics": [{"name": "t", "partitions": [moving]}]}
-    node = FakeNode({"ListPartitionReassignments": lambda _v, _b: said})
-    with node, Connection(node.address, Access(), QUICK) as connection:
-        assert list_reassignments(connection) == (Reassignment("t", 3, (2,), (0,)),)
-        said.update(errorCode=41, topics=[])
-        with pytest.raises(KafkaRefused, match=r"NOT_CONTROLLER \(41\)"):
-            list_reassignments(connection)
-
-
 @pytest.mark.kafka
-def test_a_real_broker_tells_its_topics_directories_and_moves(kraft_cluster: KraftCluster) -> None:
-    """Every replica lies in one of the configured directories; nothing is being moved."""
+def test_a_real_broker_tells_its_topics_and_directories(kraft_cluster: KraftCluster) -> None:
+    """Every replica lies in one of the configured directories."""
     kraft_cluster.create_topic("told", 5)
     with Connection(kraft_cluster.inventory.brokers[0].address, Access()) as connection:
         found = metadata(connection, controller_samples=3)
         wait_for("five logs", lambda: sum(entry.replicas for entry in describe_log_dirs(connection)) >= 5)
         directories = describe_log_dirs(connection)
-        assert list_reassignments(connection) == ()
     assert found.brokers == (BROKER,)
     assert found.partitions >= 5
     assert [entry.path for entry in directories] == [str(kraft_cluster.data(BROKER, index)) for index in range(3)]

@@ -13,7 +13,6 @@ import re
 import signal
 import subprocess
 import sys
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,18 +22,20 @@ from typing import Any
 import pytest
 from kazoo.client import KazooClient
 
-from migrate.java.find import find_java
-from migrate.java.jars import kafka_jars
-from migrate.java.run import run_tool
 from migrate.kafka.connection import Connection
 from migrate.lab.cluster import Lab
 from migrate.lab.load import find_load
 from migrate.lab.seed_data import TOKENS
-from migrate.model.ids import MIGRATING
 from migrate.model.views import Running, Stopped
 from migrate.protocol.messages import DESCRIBE_DELEGATION_TOKEN
 from tests.kraft.logs import rewritten
 from tests.lab.commands import SECONDS, environment, kraft_migrate
+from tests.lab.logged import (
+    assignments_in_the_log,
+    directories_in_the_log,
+    directories_on_the_disks,
+    dumped_by_kafka,
+)
 from tests.lab.moving import a_slow_move
 from tests.lab.secrets_seen import Processes, holding
 from tests.testing.explorer.follow import Follower
@@ -381,69 +382,6 @@ def test_nothing_of_the_lab_lives_on(finished: Finished) -> None:
     """`lab demo` without --keep ends with the lab down."""
     assert alive(Lab.open(finished.directory)) == []
     assert isinstance(find_load(finished.directory), Stopped)
-
-
-def dumped_by_kafka(folder: Path) -> list[dict[str, Any]]:
-    """Every record of a metadata log's segments, as Kafka's own tool prints them."""
-    files = ",".join(sorted(str(path) for path in folder.glob("*.log")))
-    java, jars = find_java(), kafka_jars()
-    words = ["--cluster-metadata-decoder", "--skip-record-metadata", "--files", files]
-    done = run_tool(java, jars.classpath, "kafka.tools.DumpLogSegments", words, 120)
-    return [json.loads(line.split("payload: ", 1)[1]) for line in done.output.splitlines() if "payload: {" in line]
-
-
-def assignments_in_the_log(records: list[dict[str, Any]], broker: int) -> Counter[tuple[str, int]]:
-    """(topic id, partition) -> how often the broker's directory was changed by a record."""
-    now: dict[tuple[str, int], tuple[list[int], list[str]]] = {}
-    found = Counter[tuple[str, int]]()
-    for record in records:
-        if record["type"] not in ("PARTITION_RECORD", "PARTITION_CHANGE_RECORD"):
-            continue
-        data, key = record["data"], (record["data"]["topicId"], record["data"]["partitionId"])
-        replicas, before = now.get(key, ([], []))
-        replicas = data["replicas"] if data.get("replicas") is not None else replicas
-        after = data["directories"] if data.get("directories") else before or [str(MIGRATING)] * len(replicas)
-        now[key] = (replicas, after)
-        if broker in replicas and before and after[replicas.index(broker)] != before[replicas.index(broker)]:
-            found[key] += 1
-    return found
-
-
-def directories_in_the_log(records: list[dict[str, Any]]) -> dict[tuple[str, int, int], str]:
-    """(topic id, partition, broker) -> directory id, where the log ends."""
-    partitions: dict[tuple[str, int], dict[str, Any]] = {}
-    for record in records:
-        data = record["data"]
-        if record["type"] == "PARTITION_RECORD":
-            partitions[data["topicId"], data["partitionId"]] = data
-        elif record["type"] == "PARTITION_CHANGE_RECORD":
-            known = partitions[data["topicId"], data["partitionId"]]
-            known.update({key: data[key] for key in ("replicas", "directories") if data.get(key) is not None})
-        elif record["type"] == "REMOVE_TOPIC_RECORD":
-            partitions = {key: value for key, value in partitions.items() if key[0] != data["topicId"]}
-    return {
-        (topic, number, broker): directory
-        for (topic, number), data in partitions.items()
-        for broker, directory in zip(data["replicas"], data["directories"], strict=True)
-    }
-
-
-def directories_on_the_disks(lab: Lab) -> dict[tuple[str, int, int], str]:
-    """(topic id, partition, broker) -> directory.id of the folder's meta.properties."""
-    found: dict[tuple[str, int, int], str] = {}
-    for broker in lab.topology.brokers:
-        for path in map(Path, broker.log_dirs):
-            meta = dict(
-                line.split("=", 1) for line in (path / "meta.properties").read_text().splitlines() if "=" in line
-            )
-            for metadata in path.glob("*/partition.metadata"):
-                topic_id = metadata.read_text().split("topic_id:")[1].strip()
-                if metadata.parent.name.startswith("__cluster_metadata"):
-                    continue
-                key = (topic_id, int(metadata.parent.name.rsplit("-", 1)[1]), broker.id)
-                assert key not in found, f"{metadata.parent} stands twice"
-                found[key] = meta["directory.id"]
-    return found
 
 
 def test_every_replicas_directory_on_disk_is_the_one_in_the_metadata(finished: Finished) -> None:

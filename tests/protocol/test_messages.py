@@ -46,7 +46,6 @@ class TestLookups:
             "DescribeDelegationToken": (41, 0, 3, 2),
             "ElectLeaders": (43, 0, 2, 2),
             "IncrementalAlterConfigs": (44, 0, 1, 1),
-            "ListPartitionReassignments": (46, 0, 0, 0),
             "DescribeClientQuotas": (48, 0, 1, 1),
             "AlterClientQuotas": (49, 0, 1, 1),
             "DescribeQuorum": (55, 0, 2, 0),

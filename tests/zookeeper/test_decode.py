@@ -103,7 +103,7 @@ KINDS: dict[str, tuple[Any, Callable[[bytes | None], Any]]] = {
     "pending": (PENDING, lambda data: decode.partitions_named(PATH, data)),
     "config": (CONFIG, lambda data: entities.config(PATH, data)),
     "quota": (QUOTA, lambda data: rows(lambda found: entities.add_quotas(found, PATH, {"ip": "a"}, data))),
-    "user": (USER, lambda data: rows(lambda found: entities.add_user(found, PATH, "u", data, SECRETS))),
+    "user": (USER, lambda data: rows(lambda found: entities.add_scram(found, PATH, "u", data, SECRETS))),
     "acl": (ACL, lambda data: entities.acl_rows(PATH, "Topic", "LITERAL", "t", data)),
     "token": (TOKEN, lambda data: rows(lambda found: entities.add_token(found, PATH, data, SECRETS.digester))),
     "lock": (LOCK, lambda data: lock.holder_of(PATH, znode(data))),

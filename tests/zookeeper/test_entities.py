@@ -71,7 +71,8 @@ def test_scram_parts_are_digests_of_their_bytes() -> None:
     secrets = entities.Secrets(DIGESTER, None)
     credential = "salt=c2FsdA==,stored_key=c3RvcmVk,server_key=c2VydmVy,iterations=4096"
     data = json.dumps({"version": 1, "config": {"SCRAM-SHA-512": credential, "request_percentage": "7"}}).encode()
-    entities.add_user(rows, PATH, "al%20ice", data, secrets)
+    entities.add_scram(rows, PATH, "al%20ice", data, secrets)
+    entities.add_user_quotas(rows, PATH, "al%20ice", data)
     assert listed(rows) == [
         ("scram", "al ice", "SCRAM-SHA-512.salt", DIGESTER.digest(b"salt")),
         ("scram", "al ice", "SCRAM-SHA-512.stored_key", DIGESTER.digest(b"stored")),
@@ -88,7 +89,7 @@ def test_a_broken_credential_is_not_shown() -> None:
     for credential in ("salt=SECRET", "salt=SECRET!,stored_key=AA==,server_key=AA==,iterations=1"):
         data = json.dumps({"version": 1, "config": {"SCRAM-SHA-256": credential}}).encode()
         with pytest.raises(MalformedZnode) as caught:
-            entities.add_user(rows, PATH, "u", data, secrets)
+            entities.add_scram(rows, PATH, "u", data, secrets)
         assert "SECRET" not in str(caught.value)
 
 

@@ -10,7 +10,6 @@ from migrate.protocol.messages.admin import (
     ALTER_CLIENT_QUOTAS,
     DESCRIBE_CLIENT_QUOTAS,
     ELECT_LEADERS,
-    LIST_PARTITION_REASSIGNMENTS,
     UPDATE_FEATURES,
 )
 from migrate.protocol.messages.api import Api, decode_request, decode_response, encode_request, encode_response
@@ -37,7 +36,6 @@ API: Final[Mapping[str, Api]] = MappingProxyType(
             DESCRIBE_DELEGATION_TOKEN,
             ELECT_LEADERS,
             INCREMENTAL_ALTER_CONFIGS,
-            LIST_PARTITION_REASSIGNMENTS,
             DESCRIBE_CLIENT_QUOTAS,
             ALTER_CLIENT_QUOTAS,
             DESCRIBE_QUORUM,
@@ -75,7 +73,6 @@ __all__ = [
     "FETCH",
     "FETCH_SNAPSHOT",
     "INCREMENTAL_ALTER_CONFIGS",
-    "LIST_PARTITION_REASSIGNMENTS",
     "METADATA",
     "SASL_AUTHENTICATE",
     "SASL_HANDSHAKE",

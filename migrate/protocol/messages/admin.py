@@ -1,4 +1,4 @@
-"""ElectLeaders, ListPartitionReassignments, UpdateFeatures and client quotas: administration."""
+"""ElectLeaders, UpdateFeatures and client quotas: administration."""
 
 from __future__ import annotations
 
@@ -45,57 +45,6 @@ ELECT_LEADERS: Final = Api(
                                 field("partitionId", INT32),
                                 field("errorCode", INT16),
                                 field("errorMessage", STRING, nullable="0+"),
-                            )
-                        ),
-                    ),
-                )
-            ),
-        ),
-    ),
-)
-
-LIST_PARTITION_REASSIGNMENTS: Final = Api(
-    "ListPartitionReassignments",
-    message(
-        "ListPartitionReassignmentsRequest",
-        46,
-        "0",
-        "0+",
-        field("timeoutMs", INT32, default=60000),
-        field(
-            "topics",
-            Array(
-                struct(
-                    "ListPartitionReassignmentsTopics", field("name", STRING), field("partitionIndexes", Array(INT32))
-                )
-            ),
-            nullable="0+",
-            default=None,
-        ),
-    ),
-    message(
-        "ListPartitionReassignmentsResponse",
-        46,
-        "0",
-        "0+",
-        field("throttleTimeMs", INT32),
-        field("errorCode", INT16),
-        field("errorMessage", STRING, nullable="0+"),
-        field(
-            "topics",
-            Array(
-                struct(
-                    "OngoingTopicReassignment",
-                    field("name", STRING),
-                    field(
-                        "partitions",
-                        Array(
-                            struct(
-                                "OngoingPartitionReassignment",
-                                field("partitionIndex", INT32),
-                                field("replicas", Array(INT32)),
-                                field("addingReplicas", Array(INT32)),
-                                field("removingReplicas", Array(INT32)),
                             )
                         ),
                     ),
