@@ -142,6 +142,10 @@ RACES: Final = (
         at_most=False,
         around=both_sides,
         sides={"ours": side("ours"), "peer": side("peer")},
+        goal="P1",
+        peer="the tools' text in two dictionaries",
+        memory=0.2,
+        growth=5.2,
         note="SnapshotFormatter's and DumpLogSegments' text in two dictionaries; ZooKeeper's log is read by ours alone",
     ),
 )

@@ -17,7 +17,7 @@ from typing import Any, Final
 import numpy as np
 
 from migrate.kafka.assignment_columns import AssignmentColumns, requests_by_kernel
-from migrate.kafka.assignments import MAX_ASSIGNMENTS
+from migrate.kafka.assignment_requests import MAX_ASSIGNMENTS
 from migrate.model.ids import NodeId
 from tests.bench.races import Race, Work
 
@@ -167,6 +167,8 @@ def a_race(name: str, size: int, promise: float, *, grows: bool) -> Race:
         around=nothing,
         sides={"ours": ours, "peer": by_hand},
         grows=grows,
+        goal="P10",
+        peer="dict grouping",
         note="replicas; a script that checks and sorts nothing; ours sorts, and refuses what would harm",
     )
 

@@ -54,7 +54,10 @@ class Race:
     """Two sides and what they are run on.  `size` counts partitions.
 
     `around` makes what both need (files, a server) in the folder, for as long as the block runs.  `promise` is about
-    ours / peer (`at_most`), or about peer / ours (not `at_most`); `seconds` promises a time of ours instead.
+    ours / peer (`at_most`), or about peer / ours (not `at_most`); `seconds` promises a time of ours instead.  Further
+    promises, 0 for none: `memory` is our peak / the peer's at most, `megabytes` our peak at most, `growth` our time at
+    5N / at N at most.  `goal` is its number among the goals of docs/performance.md ("P1" ... "P12"), `peer` the other
+    side's short name, `lacks` says why the race cannot be run on this machine, "" where it can.
     """
 
     name: str
@@ -66,6 +69,13 @@ class Race:
     seconds: float = 0.0
     grows: bool = True  # is 5N tried?
     note: str = ""
+    goal: str = ""
+    peer: str = ""
+    memory: float = 0.0
+    megabytes: float = 0.0
+    growth: float = 0.0
+    lacks: Callable[[], str] = str
+    least: int = 100  # the size at which it is only seen whether it runs is a hundredth, or this
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +104,9 @@ class Result:
     ours_growth: tuple[float, float]  # of time, of the peak
     peer_growth: tuple[float, float]
     note: str
+    goal: str = ""
+    peer: str = ""
+    missed: tuple[str, ...] = ()  # further promises that do not hold
 
 
 # -- one run ---------------------------------------------------------------------------------------------------------
@@ -200,13 +213,14 @@ def result(entry: Race, size: int, runs: Mapping[str, Sequence[Run]], grown: Map
         return grown[side].seconds / seconds[side], grown[side].peak / max(peaks[side], MEGABYTE)
 
     promise, holds = kept(entry, ratio, seconds["ours"])
+    missed = further(entry, peaks, growth("ours")[0])
     return Result(
         name=entry.name,
         size=size,
         rounds=len(pairs),
         ratio=ratio,
         promise=promise,
-        holds=holds,
+        holds=holds and not missed,
         ours_seconds=seconds["ours"],
         peer_seconds=seconds["peer"],
         ours_peak=peaks["ours"] / MEGABYTE,
@@ -214,7 +228,22 @@ def result(entry: Race, size: int, runs: Mapping[str, Sequence[Run]], grown: Map
         ours_growth=growth("ours"),
         peer_growth=growth("peer"),
         note=entry.note,
+        goal=entry.goal,
+        peer=entry.peer,
+        missed=missed,
     )
+
+
+def further(entry: Race, peaks: Mapping[str, float], growth: float) -> tuple[str, ...]:
+    """The promises about memory and growth that do not hold; growth that was not tried (0) breaks none."""
+    share = peaks["ours"] / max(peaks["peer"], 1.0)
+    peak = peaks["ours"] / MEGABYTE
+    found = (
+        (entry.memory and share > entry.memory, f"memory {share:.2f} of the peer's, not {entry.memory:g}"),
+        (entry.megabytes and peak > entry.megabytes, f"{peak:.0f} MB, not {entry.megabytes:g}"),
+        (entry.growth and growth > entry.growth, f"x{growth:.1f} for 5N, not {entry.growth:g}"),
+    )
+    return tuple(words for broken, words in found if broken)
 
 
 def kept(entry: Race, ratio: float, seconds: float) -> tuple[str, bool]:
@@ -227,19 +256,18 @@ def kept(entry: Race, ratio: float, seconds: float) -> tuple[str, bool]:
 
 
 # -- the table -------------------------------------------------------------------------------------------------------
+def cpu_name() -> str:
+    """The processor's own name."""
+    lines = Path("/proc/cpuinfo").read_text().splitlines()
+    named = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(named, platform.machine())
+
+
 def machine() -> str:
     """What the figures were measured on."""
-    cpu = next(
-        (
-            line.partition(":")[2].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        platform.machine(),
-    )
     total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     load = os.getloadavg()[0]
-    return f"{os.cpu_count()} CPUs ({cpu}), {total:.0f} GB, Python {platform.python_version()}, load {load:.1f}"
+    return f"{os.cpu_count()} CPUs ({cpu_name()}), {total:.0f} GB, Python {platform.python_version()}, load {load:.1f}"
 
 
 def as_markdown(results: Sequence[Result]) -> str:
@@ -290,7 +318,7 @@ def main() -> None:
 
 def small(entry: Race) -> int:
     """The size at which it is only seen whether it runs."""
-    return max(100, entry.size // 100)
+    return max(entry.least, entry.size // 100)
 
 
 if __name__ == "__main__":

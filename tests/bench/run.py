@@ -1,130 +1,182 @@
-"""The figures that the project promises, measured in one run on one machine, printed as Markdown and as JSON.
+"""All benchmarks in one table, in Markdown and in JSON: `tests/bench/run`.
 
-    python -m tests.bench.run [--rounds N] [--quick] [--json FILE]
+    tests/bench/run [--only NAME|GOAL]... [--small] [--repeat N] [--into FOLDER] [--again] [--collect] [--list]
 
-| figure | promise |
-|---|---|
-| demo without load / floor | <= 2.0, median of the rounds, interleaved |
-| `--help` | < 0.3 s |
-| `status` | < 1 s, importing neither pyspark nor pyarrow |
-| our process with the Spark driver | <= 1.2 GB resident, peak during the demo |
+Each race's figures are kept in a file of their own, with the machine and its load as the race began, so that a long
+table can be made in pieces: a race whose file is there, with as many rounds, is not run again (`--again` does).  What
+cannot run here, and what nobody has measured yet, stands in the table with its reason.  The kept table of the project
+is `tests/bench/kept`; a run into it writes the table of docs/performance.md anew.  `--small` keeps nothing there.
 
-Nothing here asserts: machines differ, and a reader judges.  A part that cannot be measured says so in its place.
+Nothing asserts how fast something is.  Exit code 1: a race failed, or the two sides did not find the same.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
-import resource
-import shutil
-import statistics
-import subprocess
+import os
+import platform
+import re
 import sys
-import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
-from migrate.run import journal as journals
+from migrate.errors import MigrateError
+from migrate.java.find import find_java
+from migrate.java.jars import KAFKA_VERSION
+from tests.bench.races import ROOT, Race, Result, cpu_name, known, race, small
 
-ROOT: Final = Path(__file__).resolve().parents[2]
-KRAFT_MIGRATE: Final = (sys.executable, "-m", "migrate")
-REPEATS: Final = 7
-HEAVY: Final = ("pyspark", "pyarrow")
-# processes of the cluster and the load: children of the demo, and not part of it
-NOT_OURS: Final = ("kafka.Kafka", "QuorumPeerMain", "StorageTool", "migrate.lab.load")
-SAMPLE_SECONDS: Final = 0.2
-GIGABYTE: Final = 1e9
-PROBE: Final = """\
-import json, sys
-from migrate.cli.main import cli
-code = cli.main(sys.argv[1:], standalone_mode=False)
-print("\\n" + json.dumps([name for name in %r if name in sys.modules]))
-"""
+KEPT: Final = ROOT / "tests/bench/kept"
+PAGE: Final = ROOT / "docs/performance.md"
+BEGIN, END = "<!-- table of tests/bench/run: written by it -->", "<!-- end of the table -->"
+REPEAT: Final = 5
+GOALS: Final = tuple(f"P{number}" for number in range(1, 13))
+COLUMNS: Final = (
+    "goal",
+    "benchmark",
+    "N",
+    "peer",
+    "measured",
+    "promise",
+    "met",
+    "seconds, ours : peer",
+    "peak MB, ours : peer",
+    "5N: time; peak",
+    "rounds, load",
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
-    """One line of the table; `value` "" where it could not be measured, and `note` says why."""
+class Machine:
+    """What a race was run on; `load` are the averages of 1, 5 and 15 minutes as it began."""
+
+    cpu: str
+    cores: int
+    gigabytes: int
+    python: str
+    java: str
+    kafka: str
+    load: tuple[float, ...]
+
+    @classmethod
+    def here(cls) -> Machine:
+        """This one, now."""
+        try:
+            java = find_java()
+            version = re.search(r'^JAVA_VERSION="([^"]+)"', (java.home / "release").read_text(), re.MULTILINE)
+            said = version[1] if version else str(java.major)
+        except (MigrateError, OSError) as error:
+            said = f"none ({error})"
+        return cls(
+            cpu=cpu_name(),
+            cores=os.cpu_count() or 1,
+            gigabytes=round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9),
+            python=platform.python_version(),
+            java=said,
+            kafka=KAFKA_VERSION,
+            load=tuple(round(one, 1) for one in os.getloadavg()),
+        )
+
+    def told(self) -> str:
+        """In one line, without the load."""
+        return (
+            f"{self.cores} cores ({self.cpu}), {self.gigabytes} GB, Python {self.python}, Java {self.java}, "
+            f"Kafka {self.kafka}"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A race's outcome: its figures, or why there are none (`why`)."""
 
     name: str
-    value: str
-    promise: str
-    holds: str
-    note: str = ""
+    when: str
+    machine: Machine
+    result: Result | None = None
+    why: str = ""
+    failed: bool = False
+    small: bool = field(default=False)
 
 
-@dataclass(frozen=True, slots=True)
-class Pass:
-    """One run of a command; `peak` in resident bytes, of it and those of its children that are ours."""
-
-    seconds: float
-    cpu: float
-    code: int
-    peak: int
-    output: str
+# -- files -----------------------------------------------------------------------------------------------------------
+def file_of(folder: Path, name: str) -> Path:
+    """Where that race's figures lie."""
+    return folder / (re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + ".json")
 
 
-# -- processes ---------------------------------------------------------------------------------------------------
-def children(root: int) -> Iterator[int]:
-    """A process and all below it, without the cluster's."""
-    parents: dict[int, list[int]] = {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                fields = (folder / "stat").read_text().rpartition(")")[2].split()
-            except OSError:
-                continue
-            parents.setdefault(int(fields[1]), []).append(int(folder.name))
-    waiting = [root]
-    while waiting:
-        pid = waiting.pop()
-        try:
-            command = Path(f"/proc/{pid}/cmdline").read_text().replace("\0", " ")
-        except OSError:
-            continue
-        if any(name in command for name in NOT_OURS):
-            continue
-        yield pid
-        waiting += parents.get(pid, [])
+def write(folder: Path, found: Kept) -> None:
+    """Keep it; a whole file or none."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = file_of(folder, found.name)
+    partial = path.with_suffix(".partial")
+    partial.write_text(json.dumps(asdict(found), indent=1) + "\n")
+    partial.rename(path)
 
 
-def resident(root: int) -> int:
-    """Resident bytes of a process and its children that are ours."""
-    total = 0
-    for pid in children(root):
-        try:
-            lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        except OSError:
-            continue
-        total += sum(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmRSS:"))
-    return total
+def read(path: Path) -> Kept:
+    """What is kept there; raises what json and a missing field raise."""
+    raw: dict[str, Any] = json.loads(path.read_text())
+    machine = Machine(**{**raw["machine"], "load": tuple(raw["machine"]["load"])})
+    result = raw["result"] and _result(raw["result"])
+    return Kept(**{**raw, "machine": machine, "result": result})
 
 
-def run(argv: Sequence[str]) -> Pass:
-    """Run a command to its end, sampling its memory."""
-    begun, spent = time.monotonic(), cpu_of_children()
-    peak = 0
-    with tempfile.TemporaryFile("w+") as output:
-        with subprocess.Popen(argv, stdout=output, stderr=subprocess.STDOUT, text=True, cwd=ROOT) as process:
-            while True:
-                try:
-                    process.wait(SAMPLE_SECONDS)
-                    break
-                except subprocess.TimeoutExpired:
-                    peak = max(peak, resident(process.pid))
-        seconds = time.monotonic() - begun
-        output.seek(0)
-        return Pass(seconds, cpu_of_children() - spent, process.returncode, peak, output.read())
+def _result(raw: Mapping[str, Any]) -> Result:
+    pairs = {name: tuple(raw[name]) for name in ("ours_growth", "peer_growth", "missed")}
+    return Result(**{**raw, **pairs})
 
 
-def cpu_of_children() -> float:
-    """CPU seconds of all children that ended and were waited for."""
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_utime + used.ru_stime
+def collect(folder: Path, races: Iterable[Race]) -> list[Kept]:
+    """What is kept of these races, in their goals' order; what is not is told as not measured."""
+    found: list[Kept] = []
+    for entry in sorted(races, key=order):
+        path = file_of(folder, entry.name)
+        found.append(read(path) if path.exists() else Kept(entry.name, "", Machine.here(), why="not measured yet"))
+    return found
+
+
+def order(entry: Race) -> tuple[int, int]:
+    """Goals by their number, further races behind them; stable besides."""
+    number = int(entry.goal[1:]) if entry.goal in GOALS else len(GOALS) + 1
+    return number, 0
+
+
+# -- running ---------------------------------------------------------------------------------------------------------
+def chosen(wanted: Sequence[str]) -> list[Race]:
+    """The races of these names and goals, all without any; ValueError for a word that names none."""
+    races = known().values()
+    for word in wanted:
+        if not any(word in (entry.name, entry.goal) for entry in races):
+            raise ValueError(f"no race and no goal {word!r}: --list names them")
+    return [entry for entry in races if not wanted or {entry.name, entry.goal} & set(wanted)]
+
+
+def done(folder: Path, entry: Race, repeat: int) -> bool:
+    """Are there figures of it already, of its whole size and of as many rounds?"""
+    path = file_of(folder, entry.name)
+    if not path.exists():
+        return False
+    result = read(path).result
+    return result is not None and (result.size, result.rounds >= repeat) == (entry.size, True)
+
+
+def run(entry: Race, *, repeat: int, is_small: bool) -> Kept:
+    """One race; whatever goes wrong in it is its own line."""
+    machine, when = Machine.here(), time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())
+    if why := entry.lacks():
+        say(f"{entry.name}: SKIPPED, {why}")
+        return Kept(entry.name, when, machine, why=f"skipped: {why}", small=is_small)
+    say(f"{entry.name} ({machine.load[0]} load)")
+    try:
+        result = race(entry, repeat, small(entry) if is_small else entry.size)
+    except Exception as error:  # noqa: BLE001 - the others are run all the same
+        say(f"{entry.name}: FAILED, {error}")
+        reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]
+        return Kept(entry.name, when, machine, why=f"failed: {reason[0]}", failed=True, small=is_small)
+    return Kept(entry.name, when, machine, result, small=is_small)
 
 
 def say(text: str) -> None:
@@ -132,123 +184,98 @@ def say(text: str) -> None:
     sys.stderr.write(text + "\n")
 
 
-# -- figures -----------------------------------------------------------------------------------------------------
-def quick(name: str, arguments: Sequence[str], promise: float, *, probe: Sequence[str] = ()) -> Figure:
-    """The median time of a command that answers at once; with `probe`, which heavy modules it imports."""
-    passes = [run([*KRAFT_MIGRATE, *arguments]) for _ in range(REPEATS)]
-    median = statistics.median(one.seconds for one in passes)
-    cpu = statistics.median(one.cpu for one in passes)
-    notes = [f"median of {REPEATS}, {min(one.seconds for one in passes):.2f} at best, {cpu:.2f} of them on the CPU"]
-    holds = median < promise
-    if any(one.code for one in passes):
-        notes.append(f"exit codes {sorted({one.code for one in passes})}")
-        holds = False
-    if probe:
-        found = json.loads(run([sys.executable, "-c", PROBE % (HEAVY,), *probe]).output.splitlines()[-1])
-        notes.append(f"imports {', '.join(found)}" if found else f"imports none of {', '.join(HEAVY)}")
-        holds = holds and not found
-    return Figure(name, f"{median:.2f} s", f"< {promise} s", "yes" if holds else "NO", "; ".join(notes))
+# -- the table -------------------------------------------------------------------------------------------------------
+def as_markdown(outcomes: Sequence[Kept]) -> str:
+    """The machines, the table, and the goals that no benchmark has."""
+    machines = dict.fromkeys(one.machine.told() for one in outcomes if one.result)
+    races = known()
+    rows = [_row(one, races.get(one.name)) for one in outcomes]
+    bare = [goal for goal in GOALS if goal not in {entry.goal for entry in races.values()}]
+    rows += [f"| {goal} | - |" + " |" * 4 + " no benchmark yet |" + " |" * 4 for goal in bare]
+    head = [f"| {' | '.join(COLUMNS)} |", "|---" * len(COLUMNS) + "|"]
+    return "\n".join([*(f"{line}.\n" for line in machines), *head, *rows, ""])
 
 
-def compared(rounds: int, scratch: Path) -> list[Figure]:
-    """Demo against floor, interleaved."""
-    floors: list[dict[str, float]] = []
-    demos: list[Pass] = []
-    stages: dict[str, float] = {}
-    for number in range(rounds):
-        say(f"round {number + 1} of {rounds}: floor")
-        floor = run([sys.executable, "-m", "tests.bench.floor", str(scratch / f"floor-{number}")])
-        if floor.code:
-            return [unmeasured(f"the floor failed: {tail(floor)}")]
-        floors.append(json.loads(floor.output.splitlines()[-1]))
-        shutil.rmtree(scratch / f"floor-{number}")
-        say(f"round {number + 1} of {rounds}: demo (the floor took {floors[-1]['total']:.1f} s)")
-        directory = scratch / f"demo-{number}"
-        demos.append(run([*KRAFT_MIGRATE, "lab", "demo", "--dir", str(directory), "--no-load"]))
-        if demos[-1].code:
-            run([*KRAFT_MIGRATE, "lab", "down", "--dir", str(directory)])
-            return [unmeasured(f"the demo ended with {demos[-1].code}: {tail(demos[-1])}")]
-        stages = stage_seconds(directory, demos[-1].seconds)
-        shutil.rmtree(directory)
-    floor_median = statistics.median(one["total"] for one in floors)
-    demo_median = statistics.median(one.seconds for one in demos)
-    ratio, peak = demo_median / floor_median, max(one.peak for one in demos)
-    note = f"demo {demo_median:.1f} s, floor {floor_median:.1f} s, {rounds} rounds"
+def _row(one: Kept, entry: Race | None) -> str:
+    goal, peer = ("", "") if entry is None else (entry.goal, entry.peer or entry.note.partition(";")[0])
+    if one.result is None:
+        size = f"{entry.size:,}" if entry else ""
+        cells = [goal, one.name, size, peer, "-", "", one.why, "", "", "", ""]
+    else:
+        cells = [goal, one.name, f"{one.result.size:,}", peer, *_figures(one.result)]
+        cells.append(f"{one.result.rounds}, {one.machine.load[0]:g}")
+    return f"| {' | '.join(cells)} |"
+
+
+def _figures(found: Result) -> list[str]:
+    def grown(sides: tuple[float, float]) -> str:
+        return " : ".join(f"x{side:.1f}" if side else "-" for side in sides)
+
+    times, peaks = zip(found.ours_growth, found.peer_growth, strict=True)
+    met = "yes" if found.holds else "**no**" + (f" ({'; '.join(found.missed)})" if found.missed else "")
     return [
-        Figure("demo without load / floor", f"{ratio:.2f}", "<= 2.0", "yes" if ratio <= 2.0 else "NO", note),
-        Figure(
-            "our process with the Spark driver",
-            f"{peak / GIGABYTE:.2f} GB",
-            "<= 1.2 GB",
-            "yes" if peak <= 1.2 * GIGABYTE else "NO",
-            f"peak of resident bytes, sampled every {SAMPLE_SECONDS} s, shared pages counted in each process",
-        ),
-        Figure("where the floor's time went", by_stage(floors[-1]), "", "", "the last round, seconds"),
-        Figure("where the demo's time went", by_stage(stages), "", "", "the last round, seconds, by its journal"),
+        f"{found.ratio:.3g}",
+        found.promise,
+        met,
+        f"{found.ours_seconds:.3g} : {found.peer_seconds:.3g}",
+        f"{found.ours_peak:.0f} : {found.peer_peak:.0f}",
+        f"{grown(times)}; {grown(peaks)}" if found.ours_growth[0] else "not tried",
     ]
 
 
-def stage_seconds(directory: Path, total: float) -> dict[str, float]:
-    """The demo's seconds by stage, as its journal dates them; what lies before and after it as `around`."""
-    journal = max(directory.glob("runs/*/journal.jsonl"), key=lambda path: path.stat().st_mtime, default=None)
-    if journal is None:
-        return {"total": total}
-    events = [event for event in journals.read(journal).events if event.name in {"run", "stage", "end"}]
-    names = [str(event.data.get("stage", "begin")) for event in events[:-1]]
-    found = {name: after.time - one.time for name, one, after in zip(names, events, events[1:], strict=False)}
-    return found | {"around": total - sum(found.values()), "total": total}
+def with_table(page: str, table: str) -> str:
+    """The page with that table between its marks; ValueError where it has none."""
+    before, found, rest = page.partition(BEGIN)
+    _, ended, after = rest.partition(END)
+    if not (found and ended):
+        raise ValueError("the page has no marks for the table")
+    return f"{before}{BEGIN}\n\n{table}\n{END}{after}"
 
 
-def by_stage(seconds: dict[str, float]) -> str:
-    """`up 5, seed 12, ...`."""
-    return ", ".join(f"{name} {took:.0f}" for name, took in seconds.items())
-
-
-def unmeasured(why: str) -> Figure:
-    """A line that says that nothing was measured."""
-    return Figure("demo without load / floor", "", "<= 2.0", "not measured", why)
-
-
-def tail(done: Pass) -> str:
-    """The last line of what a command said."""
-    return next(reversed(done.output.strip().splitlines()), "it said nothing")
-
-
-def status_figure(scratch: Path) -> Figure:
-    """`status` against a living cluster."""
-    directory = scratch / "status"
-    up = run([*KRAFT_MIGRATE, "lab", "up", "--dir", str(directory)])
+def main(words: Sequence[str] | None = None) -> int:
+    """Run what is asked for, and print the table."""
+    parser = argparse.ArgumentParser(prog="tests/bench/run", description="All benchmarks in one table.")
+    parser.add_argument("--only", action="append", default=[], metavar="NAME|GOAL", help="this one; repeatable")
+    parser.add_argument("--small", action="store_true", help="one round on a hundredth of the size: does it run?")
+    parser.add_argument("--repeat", type=int, metavar="N", help=f"rounds of each (default {REPEAT}; 1 with --small)")
+    parser.add_argument("--into", type=Path, metavar="FOLDER", help="keep the figures there (default tests/bench/kept)")
+    parser.add_argument("--again", action="store_true", help="run also what is kept already")
+    parser.add_argument("--collect", action="store_true", help="run nothing: the table of what is kept")
+    parser.add_argument("--list", action="store_true", help="name the benchmarks and run nothing")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the table as JSON too")
+    options = parser.parse_args(words)
     try:
-        if up.code:
-            return Figure("status", "", "< 1.0 s", "not measured", f"lab up ended with {up.code}: {tail(up)}")
-        arguments = ("status", "--inventory", str(directory / "inventory.yaml"))
-        return quick("status", arguments, 1.0, probe=arguments)
-    finally:
-        run([*KRAFT_MIGRATE, "lab", "down", "--dir", str(directory)])
-
-
-def as_markdown(figures: Sequence[Figure]) -> str:
-    """The table."""
-    rows = [f"| {one.name} | {one.value or '-'} | {one.promise} | {one.holds} | {one.note} |" for one in figures]
-    return "\n".join(["| figure | measured | promise | holds | how |", "|---|---|---|---|---|", *rows, ""])
-
-
-def main() -> None:
-    """Measure everything and print it."""
-    parser = argparse.ArgumentParser(description="Measure what the project promises.")
-    parser.add_argument("--rounds", type=int, default=1, help="floor and demo, this often in turn")
-    parser.add_argument("--json", type=Path, help="write the figures here too")
-    parser.add_argument("--quick", action="store_true", help="only what needs no whole migration")
-    options = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
-        scratch = Path(folder)
-        figures = [quick("--help", ("--help",), 0.3), status_figure(scratch)]
-        if not options.quick:
-            figures += compared(options.rounds, scratch)
-    sys.stdout.write(as_markdown(figures))
+        races = chosen(options.only)
+    except ValueError as error:
+        parser.error(str(error))
+    if options.list:
+        sys.stdout.write("".join(f"{entry.goal or '-':4} {entry.name}\n" for entry in sorted(races, key=order)))
+        return 0
+    folder = options.into or (None if options.small else KEPT)
+    outcomes = table(races, options, folder)
+    sys.stdout.write(as_markdown(outcomes))
     if options.json:
-        options.json.write_text(json.dumps([asdict(one) for one in figures], indent=1) + "\n")
+        options.json.write_text(json.dumps([asdict(one) for one in outcomes], indent=1) + "\n")
+    if folder == KEPT:
+        PAGE.write_text(with_table(PAGE.read_text(), as_markdown(collect(KEPT, known().values()))))
+    return 1 if any(one.failed for one in outcomes) else 0
+
+
+def table(races: Sequence[Race], options: argparse.Namespace, folder: Path | None) -> list[Kept]:
+    """The outcomes of what is run now, and of what was kept before."""
+    repeat = options.repeat or (1 if options.small else REPEAT)
+    ran: list[Kept] = []
+    for entry in races:
+        if options.collect or (folder and not options.again and done(folder, entry, repeat)):
+            continue
+        ran.append(run(entry, repeat=repeat, is_small=options.small))
+        if folder and not ran[-1].failed:
+            write(folder, ran[-1])
+    if folder is None:
+        return ran
+    failed = {one.name: one for one in ran if one.failed}
+    return [failed.get(one.name, one) for one in collect(folder, races)]
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -130,6 +130,9 @@ RACES: Final = (
         at_most=False,
         around=a_data_dir,
         sides={"ours": our_columns, "peer": their_text},
+        goal="P3",
+        peer="SnapshotFormatter -d",
+        memory=0.2,
         note="SnapshotFormatter -d, which reads no log; ours replays one of a thousand transactions",
     ),
 )

@@ -1,0 +1,136 @@
+"""The table of all benchmarks: made in pieces, honest about what was not measured, the same in the docs."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from tests.bench import decoding, run
+from tests.bench.races import ROOT, Race, known, result
+from tests.bench.races import Run as Ran
+from tests.bench.run import Kept, Machine
+
+HERE = Machine("a CPU", 2, 24, "3.11.7", "17.0.15", "3.9.2", (0.5, 0.4, 0.3))
+
+
+def a_race(**changes: object) -> Race:
+    """A race of nothing."""
+    return replace(decoding.RACES[0], **changes)  # type: ignore[arg-type]
+
+
+def an_outcome(entry: Race, rounds: int = 2) -> Kept:
+    """Figures of it: ours twice as fast, with half of the memory."""
+    runs = {"ours": [Ran(1.0, 2_000_000, "x")] * rounds, "peer": [Ran(2.0, 4_000_000, "x")] * rounds}
+    grown = {"ours": Ran(5.0, 2_000_000, "x"), "peer": Ran(11.0, 4_000_000, "x")}
+    return Kept(entry.name, "2026-01-01T00:00Z", HERE, result(entry, entry.size, runs, grown))
+
+
+def test_the_docs_show_the_table_of_what_is_kept() -> None:
+    """Nobody writes a figure there by hand."""
+    table = run.as_markdown(run.collect(run.KEPT, known().values()))
+    page = run.PAGE.read_text()
+    assert run.with_table(page, table) == page, "tests/bench/run --collect writes it anew"
+
+
+def test_every_goal_stands_in_the_table() -> None:
+    """Measured, not measured, or without a benchmark: none is passed over in silence."""
+    table = run.as_markdown(run.collect(Path("/nowhere"), known().values()))
+    for goal in run.GOALS:
+        assert f"| {goal} |" in table
+    assert "not measured yet" in table
+    assert table.index("| P2 |") < table.index("| P10 |") < table.index("| metadata records |")
+
+
+def test_what_is_kept_is_read_as_it_was(tmp_path: Path) -> None:
+    """Figures, machine and load."""
+    for found in (an_outcome(a_race()), Kept("x / y", "now", HERE, why="skipped: no javac", small=True)):
+        run.write(tmp_path, found)
+        assert run.read(run.file_of(tmp_path, found.name)) == found
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["metadata-records.json", "x-y.json"]
+
+
+def test_a_race_that_is_kept_is_not_run_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unless more rounds are asked for, or its size has changed since, or `--again` says so."""
+    asked: list[tuple[str, int]] = []
+
+    def ran(entry: Race, *, repeat: int, is_small: bool) -> Kept:
+        asked.append((entry.name, repeat))
+        return an_outcome(entry, repeat)
+
+    monkeypatch.setattr(run, "run", ran)
+    words = ["--only", "metadata records", "--into", str(tmp_path)]
+    assert run.main([*words, "--repeat", "2"]) == run.main([*words, "--repeat", "2"]) == 0
+    assert asked == [("metadata records", 2)]
+    run.main([*words, "--repeat", "3"])
+    run.main([*words, "--repeat", "2"])
+    run.main([*words, "--repeat", "2", "--again"])
+    run.main([*words, "--collect", "--again"])
+    assert asked[1:] == [("metadata records", 3), ("metadata records", 2)]
+
+
+def test_what_cannot_run_here_is_skipped_aloud(capsys: pytest.CaptureFixture[str]) -> None:
+    """With the reason, and it is no failure."""
+    found = run.run(a_race(lacks=lambda: "there is no compiler"), repeat=1, is_small=True)
+    assert (found.result, found.why, found.failed) == (None, "skipped: there is no compiler", False)
+    assert "SKIPPED, there is no compiler" in capsys.readouterr().err
+    assert "| skipped: there is no compiler |" in run.as_markdown([found])
+
+
+def test_a_race_that_fails_stops_no_other_and_is_not_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The exit code tells."""
+
+    def broken(entry: Race, *_: object) -> None:
+        raise RuntimeError(f"{entry.name}: the two did not find the same")
+
+    monkeypatch.setattr(run, "race", broken)
+    words = ["--only", "metadata records", "--only", "ZooKeeper snapshot", "--small", "--into", str(tmp_path)]
+    assert run.main(words) == 1
+    shown = capsys.readouterr().out
+    assert shown.count("failed: ") == 2
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_small_race_runs_from_the_command(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """As a reader would type it; the project's own table is left alone."""
+    before = run.PAGE.read_text()
+    words = ["--only", "metadata records", "--small", "--json", str(tmp_path / "table.json")]
+    assert run.main(words) == 0
+    assert "| metadata records | 500 |" in capsys.readouterr().out
+    (row,) = json.loads((tmp_path / "table.json").read_text())
+    assert row["result"]["size"] == 500
+    assert row["machine"]["cores"] > 0
+    assert len(row["machine"]["load"]) == 3
+    assert run.PAGE.read_text() == before
+
+
+def test_a_word_that_names_nothing_is_refused() -> None:
+    """Not an empty table."""
+    with pytest.raises(ValueError, match="no race and no goal 'P99'"):
+        run.chosen(["P99"])
+    assert {entry.goal for entry in run.chosen(["P2"])} == {"P2"}
+
+
+def test_promises_about_memory_and_growth_are_told_with_the_ratio() -> None:
+    """A race that keeps its ratio and breaks one of these is not met, and says which."""
+    held = an_outcome(a_race(at_most=False, promise=2.0, memory=0.5, megabytes=2.0, growth=5.0))
+    assert held.result is not None
+    assert held.result.holds
+    missed = an_outcome(a_race(at_most=False, promise=2.0, memory=0.4, megabytes=1.0, growth=4.9))
+    assert missed.result is not None
+    assert not missed.result.holds
+    assert missed.result.missed == (
+        "memory 0.50 of the peer's, not 0.4",
+        "2 MB, not 1",
+        "x5.0 for 5N, not 4.9",
+    )
+    assert "**no** (memory 0.50" in run.as_markdown([missed])
+
+
+def test_the_command_stands_beside_its_module() -> None:
+    """And can be started."""
+    assert (ROOT / "tests/bench/run").stat().st_mode & 0o100
