@@ -11,9 +11,9 @@ import re
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain
+from itertools import chain, starmap
 from struct import error as StructError  # noqa: N812 - it is a class
 from typing import Any, Final, Self, TypeVar, cast
 
@@ -33,6 +33,8 @@ from migrate.errors import (
     ZookeeperSessionLost,
     ZookeeperUnreachable,
 )
+from migrate.zookeeper.decode import PartitionState
+from migrate.zookeeper.layout import TOPICS, partition_states
 from migrate.zookeeper.login import TlsHandler, ZookeeperAccess
 from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, MAX_OPERATIONS, Answer, MultiRead, chunks, znode_of
 from migrate.zookeeper.pace import Pace
@@ -183,6 +185,25 @@ class ZookeeperClient:
         """Data and stat of each path, in order."""
         return cast("Sequence[Znode | Absent]", self._answers(GET_DATA, paths))
 
+    def states(self, wanted: Sequence[tuple[str, Sequence[int]]]) -> Sequence[PartitionState | Znode | Absent]:
+        """What the states of these topics' partitions say, in order; a znode where that takes a closer look.
+
+        For many, where `migrate.kernels.choice` says that the kernel `live_topics` is ready.
+        """
+        from migrate.zookeeper.live_topics import StatesRead, requests, state_paths  # noqa: PLC0415 - numpy
+
+        def once() -> Sequence[PartitionState | Znode | Absent]:
+            (topics,) = self._absolute([TOPICS])
+            found = self._in_bulk(lambda most: map(StatesRead, requests(state_paths(topics, wanted), most)))
+            if found is None:
+                return cast(
+                    "Sequence[Znode | Absent]",
+                    self._answers_once(GET_DATA, [*chain.from_iterable(starmap(partition_states, wanted))]),
+                )
+            return found
+
+        return self._patiently(TOPICS, once)
+
     def children(self, paths: Sequence[str]) -> Sequence[tuple[str, ...] | Absent]:
         """Sorted names of each path's children, in order."""
         return cast("Sequence[tuple[str, ...] | Absent]", self._answers(GET_CHILDREN, paths))
@@ -207,11 +228,18 @@ class ZookeeperClient:
 
     def _answers_once(self, kind: int, paths: Sequence[str]) -> Sequence[Answer]:
         """A window of MultiReads, or of single reads where the server has no MultiRead (before 3.6)."""
+        found = None
+        if self.multiread:
+            absolute = self._absolute(paths)
+            found = self._in_bulk(lambda most: (MultiRead(kind, chunk) for chunk in chunks(absolute, most)))
+        return self._windowed(paths, PIPELINED, lambda path: self._send_one(kind, path)) if found is None else found
+
+    def _in_bulk(self, requests: Callable[[int], Iterable[MultiRead]]) -> list[Any] | None:
+        """The answers to requests of at most so many operations each; None: the server takes no MultiRead."""
         while self.multiread and self.operations >= LEAST_OPERATIONS:
             try:
-                requests = list(chunks(self._absolute(paths), self.pace.at_once(self.operations)))
-                found = self._windowed(requests, IN_FLIGHT, lambda chunk: self._send_many(kind, chunk))
-                return [*chain.from_iterable(found)]
+                sent = requests(self.pace.at_once(self.operations))
+                return [*chain.from_iterable(self._windowed(sent, IN_FLIGHT, self._send_many))]
             except kazoo_errors.BadArgumentsError:
                 self.operations //= FEWER
                 LOG.debug("the server refuses a MultiRead for its size: %d operations from now on", self.operations)
@@ -219,9 +247,9 @@ class ZookeeperClient:
                 LOG.info("this ZooKeeper has no MultiRead (before 3.6): reading one by one")
                 self.multiread = False
                 self.wait_connected(self.session_timeout)  # the server closes the connection after such a request
-        return self._windowed(paths, PIPELINED, lambda path: self._send_one(kind, path))
+        return None
 
-    def _windowed(self, work: Sequence[P], window: int, send: Callable[[P], Callable[[], T]]) -> list[T]:
+    def _windowed(self, work: Iterable[P], window: int, send: Callable[[P], Callable[[], T]]) -> list[T]:
         """Send all of `work`, at most `window` at once; answers in order."""
         under_way: deque[Callable[[], T]] = deque()
         answers: list[T] = []
@@ -232,10 +260,10 @@ class ZookeeperClient:
         answers.extend(answer() for answer in under_way)
         return answers
 
-    def _send_many(self, kind: int, paths: Sequence[bytes]) -> Callable[[], list[Answer]]:
-        self.pace.take(len(paths))
+    def _send_many(self, request: MultiRead) -> Callable[[], list[Answer]]:
+        self.pace.take(len(request.paths))
         result = self.kazoo.handler.async_result()
-        self.kazoo._call(MultiRead(kind, paths), result)  # noqa: SLF001 - kazoo has no public seam for a request of one's own
+        self.kazoo._call(request, result)  # noqa: SLF001 - kazoo has no public seam for a request of one's own
         return lambda: cast("list[Answer]", result.get(timeout=3 * self.session_timeout))
 
     def _send_one(self, kind: int, path: str) -> Callable[[], Answer]:

@@ -10,9 +10,11 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from itertools import chain
+from typing import Final, Protocol, cast, runtime_checkable
 
 from migrate.errors import MalformedZnode
+from migrate.kernels.choice import ready, repaid
 from migrate.model.znodes import Malformed, ZnodePart
 from migrate.zookeeper import decode, layout
 from migrate.zookeeper.layout import child
@@ -21,11 +23,24 @@ from migrate.zookeeper.znode import Absent, TreeReader, Znode
 LOG: Final = logging.getLogger("migrate.zookeeper")
 ROUNDS: Final = 6  # whole reads are the first two; the others read only what moved
 STATES_AT_ONCE: Final = 20_000  # bounds the memory for raw answers
+KERNEL_LEAST: Final = 100_000  # partitions: with fewer, loading the kernel takes longer than it saves
+KERNEL_WARM: Final = 500  # once it is loaded
+PARTITION_BYTES: Final = 16  # of a topic's data, about
 # written all the time while a KRaft controller is in dual write: their last value is as good as any
 ALWAYS_MOVING: Final = frozenset({layout.MIGRATION})
 
 State = decode.PartitionState | Absent
+Answers = Sequence[decode.PartitionState | Znode | Absent]
+Topics = Sequence[tuple[str, Sequence[int]]]  # partitions whose states are wanted, by topic
 Wanted = tuple[dict[int, State], int, str]  # where a partition's state belongs, the partition, its znode
+
+
+@runtime_checkable
+class StateReader(Protocol):
+    """A reader of trees whose answers are bytes for a kernel."""
+
+    def states(self, wanted: Topics) -> Answers:
+        """What the states of these topics' partitions say, in order; a znode where that takes a closer look."""
 
 
 @dataclass(slots=True)
@@ -44,6 +59,7 @@ class Collected:
     malformed: dict[tuple[str, ZnodePart], Malformed] = field(default_factory=dict)
     moving: tuple[str, ...] = ()
     count: int = 0
+    rounds: int = 0
     zxid_first: int = 0
     zxid_last: int = 0
 
@@ -68,9 +84,8 @@ def collect(reader: TreeReader) -> Collected:
         found.moving = tuple(sorted((moved or set()) - ALWAYS_MOVING))
     found.zxid_last = reader.zxid()
     _forget_mended(found)
-    found.count = len(found.znodes) + sum(
-        not isinstance(state, Absent) for states in found.states.values() for state in states.values()
-    )
+    kinds = [*map(type, chain.from_iterable(states.values() for states in found.states.values()))]
+    found.count = len(found.znodes) + len(kinds) - kinds.count(Absent)
     return found
 
 
@@ -99,7 +114,9 @@ def _read_round(reader: TreeReader, found: Collected, only: set[str] | None) -> 
     for path, answer in zip(paths, reader.data(paths), strict=True):
         moved |= _take(found, path, answer)
     _decode_topics(found, moved)
-    return moved | _read_states(reader, found, only)
+    moved |= _read_states(reader, found, only)
+    found.rounds += 1
+    return moved
 
 
 def _take(found: Collected, path: str, answer: Znode | Absent) -> set[str]:
@@ -156,17 +173,33 @@ def _wanted(found: Collected) -> Iterator[str]:
 
 
 def _decode_topics(found: Collected, moved: set[str]) -> None:
+    fresh: list[tuple[str, str, Znode]] = []
     for name in found.names.get(layout.TOPICS, ()):
         path = child(layout.TOPICS, name)
         znode = found.znodes.get(path)
         if znode is None:
             found.topics.pop(name, None)
         elif path in moved or name not in found.topics:
+            fresh.append((name, path, znode))
+    for (name, path, znode), topic in zip(fresh, _plain_topics([znode for _, _, znode in fresh]), strict=True):
+        if topic is None:
             _decode_topic(found, name, path, znode)
+        else:
+            found.topics[name] = topic
     for name in [name for name in found.topics if child(layout.TOPICS, name) not in found.znodes]:
         del found.topics[name]
     for name in [name for name in found.states if name not in found.topics]:
         del found.states[name]
+
+
+def _plain_topics(znodes: Sequence[Znode]) -> Sequence[decode.TopicZnode | None]:
+    """Topics as Kafka writes them at rest, where a kernel is to look for them; None: a closer look is needed."""
+    contents = [znode.data or b"" for znode in znodes]
+    if not ready("live_topics", sum(map(len, contents)) // PARTITION_BYTES, KERNEL_LEAST, KERNEL_WARM):
+        return [None] * len(znodes)
+    from migrate.zookeeper.live_topics import plain_topics  # noqa: PLC0415 - numpy
+
+    return plain_topics(contents)
 
 
 def _decode_topic(found: Collected, name: str, path: str, znode: Znode) -> None:
@@ -179,6 +212,10 @@ def _decode_topic(found: Collected, name: str, path: str, znode: Znode) -> None:
 
 def _read_states(reader: TreeReader, found: Collected, only: set[str] | None) -> set[str]:
     """Read partition states in bounded batches; answers the paths that differ from before."""
+    if only is None and isinstance(reader, StateReader):
+        partitions = sum(len(topic.replicas) for topic in found.topics.values())
+        if repaid("live_topics", partitions, KERNEL_LEAST, KERNEL_WARM):
+            return _read_all_states(reader, found)
     moved: set[str] = set()
     batch: list[Wanted] = []
     for topic, znode in found.topics.items():
@@ -194,10 +231,47 @@ def _read_states(reader: TreeReader, found: Collected, only: set[str] | None) ->
     return moved | _read_batch(reader, found, batch)
 
 
+def _read_all_states(reader: StateReader, found: Collected) -> set[str]:
+    """All states, as `_read_states` reads them; in the first round, which nobody compares, few paths are answered."""
+    moved: set[str] = set()
+    first = not found.rounds
+    batch: list[tuple[str, list[int]]] = []
+    size = 0
+    for topic, znode in found.topics.items():
+        batch.append((topic, [*znode.replicas]))
+        size += len(znode.replicas)
+        if size >= STATES_AT_ONCE:
+            moved |= _take_topics(found, batch, reader.states(batch), first=first)
+            batch, size = [], 0
+    return moved | _take_topics(found, batch, reader.states(batch), first=first)
+
+
+def _take_topics(found: Collected, batch: Topics, answers: Answers, *, first: bool) -> set[str]:
+    moved: set[str] = set()
+    start = 0
+    for topic, numbers in batch:
+        own = answers[start : start + len(numbers)]
+        start += len(numbers)
+        before = found.states.setdefault(topic, {})
+        now = dict(zip(numbers, own, strict=True))
+        if {*map(type, own)} == {decode.PartitionState} and (first or before == now):
+            found.states[topic] = cast("dict[int, State]", now)
+            continue
+        for gone in before.keys() - now.keys():
+            del before[gone]
+        paths = layout.partition_states(topic, numbers)
+        moved |= _take_states(found, [(before, *one) for one in zip(numbers, paths, strict=True)], own)
+    return moved
+
+
 def _read_batch(reader: TreeReader, found: Collected, batch: Sequence[Wanted]) -> set[str]:
+    return _take_states(found, batch, reader.data([path for _, _, path in batch]))
+
+
+def _take_states(found: Collected, batch: Sequence[Wanted], answers: Answers) -> set[str]:
     moved: set[str] = set()
     fresh: list[tuple[Wanted, Znode]] = []
-    for wanted, answer in zip(batch, reader.data([path for _, _, path in batch]), strict=True):
+    for wanted, answer in zip(batch, answers, strict=True):
         states, partition, path = wanted
         before = states.get(partition)
         if isinstance(answer, Absent):
@@ -207,7 +281,11 @@ def _read_batch(reader: TreeReader, found: Collected, batch: Sequence[Wanted]) -
                 moved.add(path)
                 states[partition] = answer
         elif not isinstance(before, decode.PartitionState) or before.mzxid != answer.mzxid:
-            fresh.append((wanted, answer))
+            if isinstance(answer, Znode):
+                fresh.append((wanted, answer))
+            else:
+                moved.add(path)
+                states[partition] = answer
     for ((states, partition, path), znode), state in zip(
         fresh, decode.written_states([znode for _, znode in fresh]), strict=True
     ):

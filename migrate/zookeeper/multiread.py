@@ -49,8 +49,8 @@ class MultiRead:
 
     def serialize(self) -> bytes:
         """The request's body."""
-        kind, pack = self.kind, RESULT.pack
-        parts = [pack(kind, False, -1, len(path)) + path for path in self.paths]
+        heads = {length: RESULT.pack(self.kind, False, -1, length) for length in {*map(len, self.paths)}}
+        parts = [heads[len(path)] + path for path in self.paths]
         return b"\x00".join((*parts, multiheader_struct.pack(-1, True, -1)))  # no watch, after each
 
     def deserialize(self, raw: bytes, offset: int) -> list[Answer]:
@@ -105,6 +105,12 @@ def plain_data(raw: bytes, offset: int, answers: list[Answer]) -> int:
     return offset
 
 
+def first_of(raw: bytes, offset: int) -> Znode:
+    """The znode whose result (header, data, stat) begins at `offset`."""
+    data, offset = read_buffer(raw, offset + multiheader_struct.size)
+    return znode_of(data, stat_struct.unpack_from(raw, offset))
+
+
 def znode_of(data: bytes | None, stat: Sequence[Any]) -> Znode:
     """A Znode from data and a stat in ZooKeeper's order (`org.apache.zookeeper.data.Stat`)."""
     czxid, mzxid, _, _, version, _, _, owner, _, children, _ = stat
@@ -115,7 +121,7 @@ def chunks(
     paths: Sequence[bytes], operations: int = MAX_OPERATIONS, request_bytes: int = MAX_REQUEST_BYTES
 ) -> Iterator[Sequence[bytes]]:
     """The paths in runs that fit one request each."""
-    ends = [*accumulate(HEADER_BYTES + len(path) for path in paths)]
+    ends = [*accumulate(map(HEADER_BYTES.__add__, map(len, paths)))]
     start = size = 0
     while start < len(paths):
         fitting = bisect_right(ends, size + request_bytes, start)

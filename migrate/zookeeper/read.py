@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from functools import partial
-from itertools import chain
+from itertools import chain, repeat
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 from migrate.errors import MalformedZnode, NotKafkasTree, ZookeeperDenied
@@ -170,8 +171,10 @@ def _require_read(found: Collected) -> None:
 
 def _state_epoch(found: Collected) -> int:
     """The highest controller epoch that a partition's state was written with; -1 where there is none."""
-    states = chain.from_iterable(states.values() for states in found.states.values())
-    return max({state.controller_epoch for state in states if not isinstance(state, Absent)}, default=-1)
+    states = [*chain.from_iterable(states.values() for states in found.states.values())]
+    if {*map(type, states)} != {decode.PartitionState}:
+        states = [state for state in states if not isinstance(state, Absent)]
+    return max(map(attrgetter("controller_epoch"), states), default=-1)
 
 
 def _attempt(found: Collected, part: ZnodePart, decoded: Callable[[], T], otherwise: U) -> T | U:
@@ -253,17 +256,18 @@ def _partitions(found: Collected) -> tuple[PartitionColumns, tuple[str, ...]]:
     stateless: list[str] = []
     for name, topic in sorted(found.topics.items()):
         numbers = sorted(topic.replicas)
-        answers = [found.states[name].get(number, Absent.MISSING) for number in numbers]
-        if Absent.MISSING in answers:
+        answers = [*map(found.states[name].get, numbers, repeat(Absent.MISSING))]
+        plain = {*map(type, answers)} == {decode.PartitionState}
+        if not plain and Absent.MISSING in answers:
             stateless += [
                 f"{name}-{number}" for number, it in zip(numbers, answers, strict=True) if it is Absent.MISSING
             ]
-        states = [NO_STATE if isinstance(answer, Absent) else answer for answer in answers]
+        states = answers if plain else [NO_STATE if isinstance(answer, Absent) else answer for answer in answers]
         leaders, epochs, isrs, recoveries, mzxids, _ = zip(*states, strict=True) if states else [()] * 6
         columns.topic.extend([name] * len(numbers))
         columns.topic_id.extend([topic.id] * len(numbers))
         columns.partition.extend(numbers)
-        columns.replicas.extend([topic.replicas[number] for number in numbers])
+        columns.replicas.extend(map(topic.replicas.__getitem__, numbers))
         columns.isr.extend(isrs)
         columns.adding.extend(_by_number(topic.adding, numbers))
         columns.removing.extend(_by_number(topic.removing, numbers))
