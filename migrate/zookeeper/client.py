@@ -45,6 +45,7 @@ IN_FLIGHT: Final = 4  # MultiReads under way at once
 READ_ATTEMPTS: Final = 3
 LEAST_HOSTS: Final = 4
 FEWER: Final = 4  # so many times fewer operations in a request, where the server refuses one for its size
+SMALL: Final = 2  # times as many where each answer is small
 LEAST_OPERATIONS: Final = 4  # with fewer a MultiRead is not worth it
 PIPELINED: Final = 1024  # single reads under way at once, where the server has no MultiRead
 
@@ -194,7 +195,8 @@ class ZookeeperClient:
 
         def once() -> Sequence[PartitionState | Znode | Absent]:
             (topics,) = self._absolute([TOPICS])
-            found = self._in_bulk(lambda most: map(StatesRead, requests(state_paths(topics, wanted), most)))
+            asked = self._in_bulk
+            found = asked(lambda most: map(StatesRead, requests(state_paths(topics, wanted), most)), SMALL)
             if found is None:
                 return cast(
                     "Sequence[Znode | Absent]",
@@ -234,11 +236,14 @@ class ZookeeperClient:
             found = self._in_bulk(lambda most: (MultiRead(kind, chunk) for chunk in chunks(absolute, most)))
         return self._windowed(paths, PIPELINED, lambda path: self._send_one(kind, path)) if found is None else found
 
-    def _in_bulk(self, requests: Callable[[int], Iterable[MultiRead]]) -> list[Any] | None:
-        """The answers to requests of at most so many operations each; None: the server takes no MultiRead."""
+    def _in_bulk(self, requests: Callable[[int], Iterable[MultiRead]], times: int = 1) -> list[Any] | None:
+        """The answers to requests of at most so many operations each; None: the server takes no MultiRead.
+
+        `times` as many operations as others may have those whose answers are small.
+        """
         while self.multiread and self.operations >= LEAST_OPERATIONS:
             try:
-                sent = requests(self.pace.at_once(self.operations))
+                sent = requests(self.pace.at_once(times * self.operations))
                 return [*chain.from_iterable(self._windowed(sent, IN_FLIGHT, self._send_many))]
             except kazoo_errors.BadArgumentsError:
                 self.operations //= FEWER
