@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from migrate.cli.lab import require_as_wished
+from migrate.cli.lab_wish import require_as_wished
 from migrate.cli.planning import load_plan, make_plan, save_plan, write_text
 from migrate.cli.progress import ProgressLines
 from migrate.cli.run_report import read_report, write_reports

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from migrate.cli.lab_faults import break_, dir_option, mend
+from migrate.cli.lab_wish import require_as_wished
 from migrate.cli.options import output_option
 
 if TYPE_CHECKING:
@@ -68,23 +69,6 @@ def wish_options(command: F) -> F:
 
     options = (dir_option, kafka_home_option, EXECUTOR, SECURED)
     return functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), with_wish)  # type: ignore[return-value] # a wrapper of the same shape, but for what it takes away
-
-
-def require_as_wished(found: Lab, executor: str, *, secured: bool) -> None:
-    """Refuse a lab that is there and was made with another executor, or in clear where a secured one is wanted."""
-    from migrate.errors import FaultRefused
-
-    made, where = found.inventory.executor, found.topology.directory
-    if made != executor:
-        raise FaultRefused(
-            f"this lab was made with --executor {made}",
-            where=where,
-            next_step=f"say --executor {made}, or make another lab in an empty folder",
-        )
-    if secured and not found.topology.secured:
-        raise FaultRefused(
-            "this lab was made without --secured", where=where, next_step="make another in an empty folder"
-        )
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from migrate.model.views import MetaBroken
 from migrate.model.words import plural
 
 if TYPE_CHECKING:
-    from migrate.hosts.kafka_start import Mode, Place
+    from migrate.hosts.start_place import Mode, Place
 
 WRONG_DIRECTORY: Final = "every replica in it then has the wrong directory in the metadata"
 RIGHT_DISK: Final = "Put the right disk in its place; do not edit ids over data that nobody has looked at"

@@ -1,7 +1,7 @@
 """AssignReplicasToDirs for whole clusters: replicas as columns, planned and encoded by a kernel.
 
-The reference is `migrate.kafka.assignments.requests_by_reference`, broker after broker; what a kernel finds odd, and
-what has to be refused, goes there.
+The reference is `migrate.kafka.assignment_requests.requests_by_reference`, broker after broker; what a kernel
+finds odd, and what has to be refused, goes there.
 """
 
 from __future__ import annotations
@@ -15,18 +15,9 @@ from typing import Any, Final
 import numpy as np
 
 from migrate.errors import EncodeError
-from migrate.kafka.assignments import (
-    KERNEL,
-    LARGE,
-    MAX_ASSIGNMENTS,
-    WARM,
-    AssignRequest,
-    Replica,
-    requests_by_reference,
-)
-from migrate.kernels.choice import ready
+from migrate.kafka.assignment_requests import AssignRequest, Replica
 from migrate.model.ids import RESERVED_DIRECTORY_IDS, NodeId
-from migrate.protocol.primitives import uuid_bytes, uuid_text
+from migrate.protocol.primitives import uuid_bytes
 
 Array = np.ndarray[Any, np.dtype[Any]]
 FEW_IDS: Final = 1 << 12
@@ -75,38 +66,6 @@ def columns_of(assignments: Mapping[NodeId, Mapping[str, Sequence[Replica]]]) ->
 
 def _ids(raw: Sequence[bytes]) -> Array:
     return np.frombuffer(b"".join(raw), np.uint8).reshape(-1, 16)
-
-
-def requests_of_columns(
-    columns: AssignmentColumns, epochs: Mapping[NodeId, int], most: int = MAX_ASSIGNMENTS
-) -> list[AssignRequest]:
-    """The requests for all these replicas, broker after broker, as `requests_of` makes them for one.
-
-    `epochs` holds each broker's epoch.
-
-    Raises:
-        ValueError: a replica in two directories, or a directory id that Kafka reserves.
-    """
-    if ready(KERNEL, len(columns), LARGE, WARM):
-        found = requests_by_kernel(columns, epochs, most)
-        if found is not None:
-            return found
-    return [
-        request
-        for broker, assignments in sorted(by_broker(columns).items())
-        for request in requests_by_reference(broker, epochs[broker], assignments, most)
-    ]
-
-
-def by_broker(columns: AssignmentColumns) -> dict[NodeId, dict[str, list[Replica]]]:
-    """Broker -> directory id -> replicas, in the columns' order."""
-    found: dict[NodeId, dict[str, list[Replica]]] = {}
-    for broker, directory, topic, partition in zip(
-        columns.broker.tolist(), columns.directory, columns.topic, columns.partition.tolist(), strict=True
-    ):
-        of_broker = found.setdefault(NodeId(broker), {})
-        of_broker.setdefault(uuid_text(directory.tobytes()), []).append((uuid_text(topic.tobytes()), partition))
-    return found
 
 
 def requests_by_kernel(
