@@ -1,0 +1,123 @@
+"""The page of a soak from its report: `python -m tests.long.soak.page REPORT... > docs/runs/soak.md`.
+
+Several reports make one page: the longest run first, then those that were added to it (a row repeated after a mend).
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from tests.long.soak.account import GOOD, read
+
+HEAD: Final = """\
+# Hours of there and back
+Apache Kafka 3.9.2, three brokers with three log directories each, three controllers, on one host of two cores that
+others used at the same time. Written from the soak's own report by `python -m tests.long.soak.page`.
+
+A round is a fresh cluster under load (100 records a second, `acks=all`, idempotent), all of it by the real command:
+
+1. **There**: stage by stage, each with a plan of its own, to hybrid, kraft-mode or soak.
+2. **Used in dual write**: a topic with records, configurations, quotas, a SCRAM user, ACLs; `diff` must say equal.
+3. **Back**: `rollback plan`, `rollback apply`; then the tree of ZooKeeper, every broker's file, every folder is held
+   against what was before the migration, and what was made meanwhile must be there.
+4. **Used in ZooKeeper mode**, and **again**: one plan to the end; `directories verify`, a topic and a restart with
+   ZooKeeper stopped, every delegation token, every record that was made.
+5. The load is stopped and every partition read whole: nothing acknowledged may be missing or doubled. The cluster is
+   stopped, and no process, open port, temporary file, draft, or mount of the round may be left.
+
+Each of the three ways has one fault, drawn from the round's seed: which, at which step, how long after its beginning,
+on whom, for how long. After a fault that ended the tool a person mends what is broken and gives the same command again
+(a stale plan is made anew). A round is bad when anything at all speaks against it.
+
+    python -m tests.long.soak --minutes 120 --seed 1 --dir DIR --report FILE    # needs root, for its small disks
+    python -m tests.long.soak --round-seed 123456789 --dir DIR --report FILE    # one round again
+"""
+FAULTS: Final = """
+| fault | what it is |
+| --- | --- |
+| `tool-killed`, `tool-interrupted` | SIGKILL, SIGINT to this tool |
+| `tool-paused` | SIGSTOP to this tool, beyond its session with ZooKeeper or not, then SIGCONT |
+| `second-apply` | the same command a second time while the first runs: must end with 7 |
+| `run-folder-full` | no free byte for journal, plans and reports |
+| `broker-killed`, `zookeeper-killed`, `active-controller-killed` | SIGKILL; the last one is the quorum's leader, or \
+the broker that is controller |
+| `zookeeper-paused`, `active-controller-paused` | SIGSTOP, then SIGCONT |
+| `link-cut` | a broker is cut off the controllers by a proxy |
+| `disk-gone` | a log directory is no directory any more; put back, and its broker restarted, when the tool has ended |
+"""
+
+
+def page(reports: Sequence[dict[str, Any]]) -> str:
+    """The whole page."""
+    return "".join([HEAD, *(part for report in reports for part in _run(report)), FAULTS])
+
+
+def _run(report: dict[str, Any]) -> Iterator[str]:
+    totals, ended = report["totals"], [one for one in report["rounds"] if one["ended"]]
+    day = time.strftime("%Y-%m-%d", time.gmtime(report["began"]))
+    yield f"\n## {day}, seed {report['seed']}\n"
+    yield (
+        f"{_state(report)}: {totals['rounds']} rounds, {totals['good']} good; {totals['faults']} faults struck, "
+        f"{totals['calls']} calls of `apply`; {totals['acknowledged']:,} records acknowledged, {totals['missing']} "
+        f"missing, {totals['doubled']} doubled. Commit {report['commit'][:10]}.\n\n"
+    )
+    yield "| round | seed | there to | there | back | again | took | records | longest wait | verdict |\n"
+    yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
+    yield from (_row(one) for one in ended)
+    yield "\n*There*, *back*, *again*: the fault, and the exit codes of the calls until the plan was carried out.\n"
+    if against := [f"- Round {one['number']}: {text}\n" for one in ended for text in one["against"]]:
+        yield "\nWhat spoke against rounds:\n\n"
+        yield from against
+    yield from _codes(ended)
+
+
+def _state(report: dict[str, Any]) -> str:
+    took = f"{report['seconds'] / 60:.0f} minutes"
+    return {"ended": took, "running": f"{took} so far"}.get(report["state"], f"{report['state']} after {took}")
+
+
+def _row(one: dict[str, Any]) -> str:
+    legs = {leg["name"]: _leg(leg) for leg in one["legs"]}
+    cells = [
+        str(one["number"]),
+        str(one["seed"]),
+        one["goal"],
+        *(legs.get(name, "") for name in ("there", "back", "again")),
+    ]
+    load = one["load"]
+    cells += [f"{one['seconds']:.0f} s", f"{load.get('acknowledged', 0):,}, {load.get('missing', 0)} missing"]
+    cells += [f"{load.get('longest_wait', 0)} s", "good" if one["verdict"] == GOOD else "**bad**"]
+    return f"| {' | '.join(cells)} |\n"
+
+
+def _leg(leg: dict[str, Any]) -> str:
+    codes = [attempt["code"] for attempt in leg["attempts"]]
+    shown = [
+        code for place, code in enumerate(codes) if code or place == len(codes) - 1
+    ]  # stages that went well: one 0
+    where = f" at {leg['step']}" if leg["step"] else " (not struck)"
+    return f"{leg['fault']}{where}: {', '.join(map(str, shown))}"
+
+
+def _codes(ended: Sequence[dict[str, Any]]) -> Iterator[str]:
+    """What the tool said when it did not end with 0, by fault."""
+    said = Counter(
+        (leg["fault"], attempt["code"], attempt["said"].split(";")[0].replace("|", "/"))
+        for one in ended
+        for leg in one["legs"]
+        for attempt in leg["attempts"]
+        if attempt["code"]
+    )
+    if said:
+        yield "\n| fault | exit code | what the tool said | times |\n| --- | --- | --- | --- |\n"
+        for (fault, code, text), times in sorted(said.items()):
+            yield f"| {fault} | {code} | {text} | {times} |\n"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(page([read(Path(name)) for name in sys.argv[1:]]))
