@@ -24,7 +24,7 @@ from migrate.checks.security import (
     super_users,
 )
 from migrate.checks.sight import both, broker_configs, controller_configs, readable_zookeeper
-from migrate.checks.zookeeper_access import closed
+from migrate.checks.zookeeper_access import stranger
 from migrate.model.findings import CodeDoc
 from migrate.model.inventory import Access
 from migrate.model.outcome import Unknown
@@ -221,12 +221,8 @@ def own_identity(view: ZookeeperView, world: World) -> Result:
     if isinstance(view.acls, Unknown):
         yield Blind("the ACLs of ZooKeeper's znodes", view.acls.reason)
         return
-    found, login = closed(view.acls), world.inventory.zookeeper_login
-    if not found:
-        return
-    common = frozenset.intersection(*found.values())
-    if any(who.startswith("x509:") for who in common) and login.keystore is not None:
-        yield Blind("our identity in ZooKeeper", "it comes from a TLS certificate")
-    elif f"sasl:{login.username}" not in common:
-        mine = f"sasl:{login.username}" if login.username else "nobody (no login)"
-        yield Hit("ZooKeeper's ACLs", f"we come as {mine}; {', '.join(sorted(common)) or 'nobody'} may write")
+    said = stranger(view.acls, world.inventory.zookeeper_login)
+    if isinstance(said, Blind):
+        yield said
+    elif said is not None:
+        yield Hit("ZooKeeper's ACLs", said)

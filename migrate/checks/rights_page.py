@@ -18,6 +18,9 @@ ZOOKEEPER: Final = (
     "let it act with its own, make the parent of a lock path beforehand with an ACL for it, and keep the brokers'",
     "identity at hand for the rollback night.",
     "",
+    "`rollback apply` asks ZooKeeper itself, by requests that cannot change anything, before it stops the first",
+    "process: without DELETE on the chroot or WRITE on /controller_epoch it ends in E-ZK-05, and all runs on as before.",
+    "",
     "What may not be read is never taken for empty: outside of those three subtrees a missing READ ends in E-ZK-05.",
 )
 KAFKA: Final = (

@@ -9,8 +9,10 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from migrate.checks.phase import FLAG, roles_of, truth
+from migrate.checks.registry import Blind
 from migrate.checks.versions import METADATA_VERSION_3_9
 from migrate.checks.way_back_origin import Origin, Start
+from migrate.checks.zookeeper_access import stranger
 from migrate.model.difference import DiffReport
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
@@ -269,6 +271,22 @@ def znodes(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reaso
     yield from _pending(view)
 
 
+def identity(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+    """Closed znodes are the brokers'; a right of our own may do: `rollback apply` asks ZooKeeper at its start."""
+    if origin.start < Start.CONTROLLERS or isinstance(world.zookeeper, Unknown):
+        return
+    acls = world.zookeeper.acls
+    said = Blind("", acls.reason) if isinstance(acls, Unknown) else stranger(acls, world.inventory.zookeeper_login)
+    if said is not None:
+        yield work(
+            "zookeeper-identity",
+            "ZooKeeper",
+            f"whether we may delete /controller is not known: {said.reason if isinstance(said, Blind) else said}",
+            "have the brokers' identity at hand; doctor --rights tells what ours lacks, and rollback apply asks "
+            "ZooKeeper before it stops anything",
+        )
+
+
 def _pending(view: ZookeeperView) -> Iterator[Reason]:
     found = {"reassignments": view.pending.reassignments, "log directory failures": view.pending.log_dir_events}
     for name, entries in found.items():
@@ -303,4 +321,5 @@ RULES: Final[tuple[Rule, ...]] = (
     quorum,
     running_controllers,
     znodes,
+    identity,
 )

@@ -9,6 +9,7 @@ from migrate.checks.registry import BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Re
 from migrate.checks.sight import readable_zookeeper
 from migrate.checks.zookeeper import sample
 from migrate.model.findings import CodeDoc
+from migrate.model.inventory import ZookeeperLogin
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ZookeeperView
@@ -34,6 +35,20 @@ def closed(acls: Mapping[str, tuple[ZnodeAcl, ...]]) -> dict[str, frozenset[str]
     """Znode -> who may write it, of those that not everybody may write."""
     found = {path: writers(acl) for path, acl in acls.items()}
     return {path: who for path, who in found.items() if ANYONE not in who}
+
+
+def stranger(acls: Mapping[str, tuple[ZnodeAcl, ...]], login: ZookeeperLogin) -> str | Blind | None:
+    """How our own login differs from who may write every closed znode; None where it does not, or none is closed."""
+    found = closed(acls)
+    if not found:
+        return None
+    common = frozenset.intersection(*found.values())
+    if any(who.startswith("x509:") for who in common) and login.keystore is not None:
+        return Blind("our identity in ZooKeeper", "it comes from a TLS certificate")
+    if f"sasl:{login.username}" in common:
+        return None
+    mine = f"sasl:{login.username}" if login.username else "nobody (no login)"
+    return f"we come as {mine}; {', '.join(sorted(common)) or 'nobody'} may write"
 
 
 @check(

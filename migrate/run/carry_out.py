@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import pathlib
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Final
@@ -23,6 +23,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.ports import DirectoryAssigner
 from migrate.model.stage import Stage
+from migrate.model.step import Step
 from migrate.observe.sources import Sources
 from migrate.observe.world import SLOW, ClusterObserver
 from migrate.run import journal as journals
@@ -44,7 +45,9 @@ from migrate.run.staleness import own_step
 from migrate.run.takeover import LOOK as PLACE
 from migrate.run.takeover import found_by, gone_back
 from migrate.run.way_back_facts import readiness_noted
+from migrate.steps.rollback.control import HandBackControl
 from migrate.zookeeper.lock import LOCK_PATH, Fence, ZookeeperLock, acquire
+from migrate.zookeeper.rights import require_way_back
 from migrate.zookeeper.unlock import look
 from migrate.zookeeper.write import ZookeeperWriter
 from migrate.zookeeper.znode import Absent
@@ -96,7 +99,8 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     """Run the plan to its end, from wherever its journal stands.
 
     Raises NotConfirmed for a plan with the point of no return and another confirmation than its fingerprint,
-    RunLocked or LockHeld where somebody else acts, and what the engine raises.
+    RunLocked or LockHeld where somebody else acts, ZookeeperDenied where our identity there may not do what the plan
+    will need, and what the engine raises.
     """
     steps = [own_step(planned) for planned in plan.steps]
     folder = folder_of(sources.inventory, plan)
@@ -115,6 +119,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
         elif RELEASED not in journals.concluded(journal.events):
             znode = _zookeeper_lock(sources, options.owner, plan.fingerprint, clock)
             lock, fence = lock.joined(znode), znode.fence
+            _znodes_may_be_changed(steps, journal, sources)
         sources.resume()
         _place_looked_at(plan, journal, observer, clock)
         if any((step.needs | step.proof_needs) & SLOW for step in steps):
@@ -141,6 +146,13 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             journal.close()
         _give_back(lock)
     return folder
+
+
+def _znodes_may_be_changed(steps: Sequence[Step], journal: Journal, sources: Sources) -> None:
+    """Ask ZooKeeper before anything is stopped, where a step that is still to come gives control back in it."""
+    done = journals.concluded(journal.events)
+    if any(isinstance(step, HandBackControl) and step.id not in done for step in steps):
+        require_way_back(sources.zookeeper_client())
 
 
 def _may_be_carried_out(plan: Plan, sources: Sources, options: Options, folder: RunFolder) -> None:

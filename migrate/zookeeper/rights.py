@@ -1,22 +1,31 @@
-"""What ZooKeeper lets our identity do: by reading, and from the ACLs of the znodes that matter; nothing is written."""
+"""What ZooKeeper lets our identity do: by reading, and from the ACLs of the znodes that matter; nothing is written.
+
+Before a rollback stops its first process ZooKeeper itself is asked, by requests that cannot change anything: ACLs do
+not say what a super user may do, or as whom a certificate is known.
+"""
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator, Sequence
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from kazoo import exceptions as kazoo_errors
+
+from migrate.errors import WorldError, ZookeeperDenied
 from migrate.model.rights import SENSITIVE
 from migrate.zookeeper import layout
-from migrate.zookeeper.client import ZookeeperClient
+from migrate.zookeeper.client import ZookeeperClient, translated
 from migrate.zookeeper.znode import Absent
 
 READ, WRITE, CREATE, DELETE, ADMIN = 1, 2, 4, 8, 16
 NAMES: Final = {READ: "READ", WRITE: "WRITE", CREATE: "CREATE", DELETE: "DELETE", ADMIN: "ADMIN"}
 OF_KAFKA: Final = (layout.TOPICS, layout.CONFIG, layout.TOPIC_CONFIGS, layout.BROKER_IDS, *SENSITIVE)
 CHANGES: Final = WRITE | CREATE | DELETE | ADMIN
+NEVER: Final = 2**31 - 1  # a version that no znode has: a change under it is refused, whoever asks
 Acls = Sequence[tuple[int, str, str]]
 
 
@@ -107,3 +116,38 @@ def _bits(acl: Acls, who: Iterable[tuple[str, str]]) -> int:
 
 def _told(bits: int) -> str:
     return ", ".join(name for bit, name in NAMES.items() if bits & bit)
+
+
+def require_way_back(client: ZookeeperClient) -> None:
+    """Return only if ZooKeeper would let this identity give control back: asked before anything is stopped for it.
+
+    A znode that is not there is to be deleted, and /controller_epoch to be set under a version that it cannot have:
+    rights are looked at first, so that one answer means no, and the other that only the change is impossible.
+    Source: `PrepRequestProcessor.pRequest2Txn`, checkACL before the znode and before its version.
+
+    Raises:
+        ZookeeperDenied: DELETE on the chroot, or WRITE on /controller_epoch, is missing.
+        ZookeeperSessionLost, WorldError: there is no answer to go by.
+    """
+    seconds = 3 * client.session_timeout
+    nothing = f"/kraft-migrate-asks-{secrets.token_hex(8)}"
+    _asked(layout.CONTROLLER, "DELETE on its parent", lambda: client.kazoo.delete_async(nothing, NEVER).get(seconds))
+    epoch = layout.CONTROLLER_EPOCH
+    _asked(epoch, "WRITE on it", lambda: client.kazoo.set_async(epoch, b"", NEVER).get(seconds))
+
+
+def _asked(path: str, right: str, impossible: Callable[[], object]) -> None:
+    """`impossible` ends in an error whoever asks: in which one is the answer."""
+    with translated(path):
+        try:
+            impossible()
+        except (kazoo_errors.NoNodeError, kazoo_errors.BadVersionError):
+            return
+        except kazoo_errors.NoAuthError as error:
+            raise ZookeeperDenied(
+                f"this identity may not change the znode: it needs {right}",
+                where=path,
+                why="the way back would end there, with the controllers stopped: nothing was stopped or changed",
+                next_step="give the inventory's zookeeper_access the brokers' identity; `doctor --rights` tells all",
+            ) from error
+    raise WorldError("ZooKeeper carried out what cannot be carried out", where=path)

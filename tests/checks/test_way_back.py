@@ -9,6 +9,7 @@ import pytest
 
 from migrate.checks.way_back import way_back
 from migrate.model.ids import NodeId
+from migrate.model.inventory import SecretFile, ZookeeperLogin
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import (
@@ -24,6 +25,7 @@ from migrate.model.views import (
 )
 from migrate.model.way_back import KeptFile, Measured, WayBack, WayBackFacts, WayBackWord, Weight
 from migrate.model.world import World
+from tests.checks.cases import CLOSED
 from tests.steps.looks import (
     broken_disk,
     different,
@@ -241,6 +243,43 @@ def test_what_has_to_be_done_first_is_work(stage: Stage, bend: Bend, work: str) 
     found = asked(bend(whole(stage)))
     assert found.word is WORK, found.reasons
     assert names(found, Weight.WORK) == {work}
+
+
+def as_user(name: str, bend: Bend = CLOSED) -> Bend:
+    """We come to ZooKeeper by that login, "" for none, where the znodes are the brokers'."""
+
+    def bent(world: World) -> World:
+        login = ZookeeperLogin(name, SecretFile("/secret") if name else None)
+        return replace(bend(world), inventory=replace(world.inventory, zookeeper_login=login))
+
+    return bent
+
+
+@pytest.mark.parametrize("stage", [Stage.CONTROLLERS, Stage.COPY, Stage.SOAK])
+@pytest.mark.parametrize(
+    ("bend", "said"),
+    [
+        (as_user("ops"), "we come as sasl:ops; sasl:kafka may write"),
+        (as_user(""), "we come as nobody (no login); sasl:kafka may write"),
+        (as_user("kafka", lambda world: worlds.with_zk(world, acls=Unknown("/config: hidden"))), "/config: hidden"),
+    ],
+    ids=["another", "nobody", "unread"],
+)
+def test_another_zookeeper_identity_than_the_brokers_is_told_before_the_night(
+    stage: Stage, bend: Bend, said: str
+) -> None:
+    """It may have been given the rights apart: so it is no bar, and the run asks ZooKeeper before it stops anything."""
+    found = asked(bend(whole(stage)))
+    (reason,) = found.of(Weight.WORK)
+    assert (found.word, reason.name) == (WORK, "zookeeper-identity")
+    assert said in reason.what
+
+
+def test_the_brokers_own_zookeeper_identity_is_no_work() -> None:
+    """Nor is another one before anything was begun, or where everybody may write."""
+    assert asked(as_user("kafka")(whole(Stage.COPY))).word is READY
+    assert asked(as_user("ops")(whole(Stage.ASSESS))).word is READY
+    assert asked(as_user("ops", lambda world: world)(whole(Stage.COPY))).word is READY
 
 
 def test_a_broker_that_is_down_need_not_answer() -> None:

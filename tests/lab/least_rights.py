@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-import pytest
 from confluent_kafka.admin import (
     AclBinding,
     AclBindingFilter,
@@ -44,6 +43,7 @@ TOPICS: Final = (ResourceType.TOPIC, "*")
 Grant = tuple[tuple[ResourceType, str], str]
 NEEDED: Final[tuple[Grant, ...]] = ((TOPICS, "DESCRIBE"), (CLUSTER, "DESCRIBE"), (CLUSTER, "CLUSTER_ACTION"))
 SECONDS: Final = 40.0
+PATIENT, BRIEF = "tool-playbook.yaml", "tool-brief.yaml"  # how long a wait without progress may be
 
 
 def let_in(lab: Lab) -> None:
@@ -85,9 +85,9 @@ class Limited:
             controller_access=as_tool(own.controller_access),
         )
         (folder / "tool.yaml").write_text(dump_inventory(known))
-        text = lab.playbook_path.read_text()
-        text = text.replace("inventory: inventory.yaml", "inventory: tool.yaml").replace("timeout: 3m", "timeout: 10s")
-        (folder / "tool-playbook.yaml").write_text(text)
+        text = lab.playbook_path.read_text().replace("inventory: inventory.yaml", "inventory: tool.yaml")
+        (folder / PATIENT).write_text(text)
+        (folder / BRIEF).write_text(text.replace("timeout: 3m", "timeout: 10s"))
         return cls(lab, known, AdminClient(settings_for(lab.topology)))
 
     def grant(self, *grants: Grant) -> None:
@@ -156,10 +156,10 @@ class Limited:
                 found.setdefault(item["health"], []).append(f"{item['name']}: {item['found']}")
         return found
 
-    def plan(self) -> Path:
+    def plan(self, playbook: str) -> Path:
         """As the tool's user, with what it needs."""
         folder = Path(self.lab.topology.directory)
-        ended = kraft_migrate("plan", str(folder / "tool-playbook.yaml"), "--until", "kraft-mode", "--output", "json")
+        ended = kraft_migrate("plan", str(folder / playbook), "--stage", "kraft-mode", "--output", "json")
         assert ended.returncode == 2, ended.stdout[-2000:] + ended.stderr[-3000:]
         fingerprint = json.loads(ended.stdout)["fingerprint"]
         return Path(self.inventory.runs) / fingerprint[:8] / "plan.json"
@@ -252,7 +252,7 @@ def a_run_with_each_right_taken_away(limited: Limited) -> None:
     limited.grant(*NEEDED)
     becomes(limited.read_metadata, lambda answer: isinstance(answer, int))
     becomes(limited.topics, lambda answer: isinstance(answer, int) and answer > 0)
-    plan, before = limited.plan(), limited.processes()
+    plan, before = limited.plan(BRIEF), limited.processes()
     takes: dict[Grant, Callable[[], object]] = {
         (CLUSTER, "DESCRIBE"): limited.quorum,
         (CLUSTER, "CLUSTER_ACTION"): limited.read_metadata,
@@ -274,7 +274,7 @@ def a_run_with_each_right_taken_away(limited: Limited) -> None:
     limited.grant(*NEEDED)
     becomes(limited.topics, lambda answer: isinstance(answer, int) and answer > 0)
     becomes(limited.read_metadata, lambda answer: isinstance(answer, int))
-    code, said = limited.apply(limited.plan())
-    assert code in (0, 5), said[-4000:]
-    with pytest.raises(AssertionError):
-        assert limited.processes() == before
+    code, said = limited.apply(limited.plan(PATIENT))
+    assert code == 0, said[-4000:]
+    after = limited.processes()
+    assert {name for name, state in after.items() if state != before[name]} == {"broker-0", "broker-1", "broker-2"}

@@ -21,7 +21,7 @@ from migrate.zookeeper.backup import BackupTree
 from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.lock import LOCK_PATH, acquire
 from migrate.zookeeper.read import read_migration, read_view
-from migrate.zookeeper.rights import For, look
+from migrate.zookeeper.rights import For, look, require_way_back
 from migrate.zookeeper.write import ZookeeperWriter
 from migrate.zookeeper.znode import Znode
 from tests.testing.golden_trees import golden
@@ -197,6 +197,36 @@ def test_without_delete_beside_the_lock_it_cannot_be_given_back_and_goes_with_th
     tool.close()
     owner.sync("/")
     assert owner.kazoo.exists(LOCK_PATH) is None
+
+
+BACK = tuple(take for take in TAKES if take.stops is For.ROLLBACK)
+
+
+@pytest.mark.parametrize("take", BACK, ids=lambda take: f"{take.operation} {take.path}")
+def test_what_a_rollback_lacks_is_known_before_it_stops_anything(
+    take: Taken, tool: ZookeeperClient, owner: ZookeeperClient
+) -> None:
+    """By ZooKeeper's own answer to what cannot be done; the tree stays as it was, whatever the answer."""
+    before = _versions(owner)
+    require_way_back(tool)
+    require_way_back(owner)
+    _grant(owner, (take.path, take.operation))
+    with pytest.raises(ZookeeperDenied) as caught:
+        require_way_back(tool)
+    assert caught.value.where == take.names
+    assert take.says in caught.value.what
+    assert "nothing was stopped" in caught.value.why
+    require_way_back(owner)
+    assert _versions(owner) == before
+
+
+def test_a_rollback_needs_no_right_on_an_epoch_that_is_not_there(server: ZookeeperServer) -> None:
+    """A cluster that no broker ever controlled has none; an open tree lets in everybody."""
+    with server.client() as client:
+        client.kazoo.create("/bare", b"")
+    with server.client("/bare") as client:
+        require_way_back(client)
+        assert client.kazoo.get_children("/") == []
 
 
 @pytest.mark.parametrize("path", SENSITIVE)
