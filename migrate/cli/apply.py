@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 import click
 
 from migrate.cli.errors import EXIT_OK
-from migrate.errors import LockHeld, RunLocked, UsageWrong
+from migrate.errors import FileNotReplaced, LockHeld, RunLocked, UsageWrong
 
 if TYPE_CHECKING:
     from migrate.cli.event_lines import EventLines
     from migrate.cli.progress import ProgressLines
     from migrate.model.history import Event
     from migrate.model.plan import Plan
+    from migrate.run.carry_out import RunFolder
 
 
 JSON_LINES = click.option(
@@ -82,7 +83,6 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "", *, json
     """Carry it out with lines of progress, and write its report however it ends."""
     from migrate.cli.event_lines import EventLines
     from migrate.cli.progress import ProgressLines
-    from migrate.cli.run_report import write_reports
     from migrate.observe.sources import Sources
     from migrate.playbook.load import load_inventory, load_playbook
     from migrate.run.carry_out import Options, carry_out, folder_of
@@ -114,9 +114,19 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "", *, json
         if events is not None:
             events.close()
         if ours and folder.journal.exists():
-            paths = write_reports(plan, folder)
-            click.echo(f"report: {paths[0]}", err=True)
+            _tell_report(plan, folder)
     return EXIT_OK
+
+
+def _tell_report(plan: Plan, folder: RunFolder) -> None:
+    """Write it and say where; where it cannot be written that is said, and hides nothing of how the run ended."""
+    from migrate.cli.run_report import write_reports
+
+    try:
+        said = f"report: {write_reports(plan, folder)[0]}"
+    except FileNotReplaced as error:
+        said = f"no report was written: {error}; `kraft-migrate report {folder.path}` writes it when that is mended"
+    click.echo(said, err=True)
 
 
 def both(lines: ProgressLines, events: EventLines) -> Callable[[Event], None]:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 from dataclasses import replace
 from typing import Final
 
 from migrate.checks.way_back import way_back
-from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
+from migrate.errors import FileNotReplaced, MalformedPlan, PlanUnreadable, UsageWrong
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.plan import Plan
 from migrate.model.ports import Observer
@@ -92,12 +93,16 @@ def make_rollback_plan(observer: Observer, playbook: Playbook, *, created: float
 
 
 def save_plan(inventory: Inventory, plan: Plan) -> pathlib.Path:
-    """Write the plan (JSON), and its report (text, HTML), into the run's folder; the JSON's path."""
+    """Write the plan (JSON), and its report (text, HTML), into the run's folder; the JSON's path.
+
+    Raises:
+        FileNotReplaced: one cannot be written.
+    """
     folder = folder_of(inventory, plan)
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    write_text(folder.path / "plan.html", plan_html(plan, str(folder.plan)))
-    write_text(folder.path / "plan.txt", plan_text(plan, str(folder.plan)))
-    write_text(folder.plan, plan_to_json(plan))
+    keep_text(folder.path / "plan.html", plan_html(plan, str(folder.plan)))
+    keep_text(folder.path / "plan.txt", plan_text(plan, str(folder.plan)))
+    keep_text(folder.plan, plan_to_json(plan))
     return folder.plan
 
 
@@ -121,12 +126,30 @@ def write_text(path: pathlib.Path, text: str) -> None:
     write_bytes(path, text.encode())
 
 
+def keep_text(path: pathlib.Path, text: str) -> None:
+    """The same for a file of a run's own folder.
+
+    Raises:
+        FileNotReplaced: no room, or no right; the old file is still there.
+    """
+    try:
+        write_text(path, text)
+    except OSError as error:
+        why = "what was there before is still there, whole"
+        raise FileNotReplaced(f"the file was not written: {error.strerror}", where=str(path), why=why) from error
+
+
 def write_bytes(path: pathlib.Path, content: bytes) -> None:
-    """Whole or not at all."""
+    """Whole or not at all; OSError where it cannot be written, and then no draft of it stays."""
     part = path.with_suffix(path.suffix + ".part")
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    try:
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+    except OSError:
+        with contextlib.suppress(OSError):
+            part.unlink()
+        raise

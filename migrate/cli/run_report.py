@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Sequence
 
-from migrate.cli.planning import write_text
+from migrate.cli.planning import keep_text
 from migrate.errors import JournalDamaged
 from migrate.model.history import LoadSummary
 from migrate.model.plan import Plan
@@ -38,7 +38,11 @@ def read_report(
 def write_reports(
     plan: Plan, folder: RunFolder, load: LoadSummary | None = None, claims: Sequence[Claim] = ()
 ) -> tuple[pathlib.Path, ...]:
-    """Write report.html, report.md and report.json into the run's folder; their paths, HTML first."""
+    """Write report.html, report.md and report.json into the run's folder; their paths, HTML first.
+
+    Raises:
+        FileNotReplaced: one cannot be written.
+    """
     report = read_report(plan, folder, load, claims)
     written = []
     for name, text in (
@@ -47,6 +51,6 @@ def write_reports(
         ("report.json", run_json(report)),
     ):
         path = folder.path / name
-        write_text(path, text)
+        keep_text(path, text)
         written.append(path)
     return tuple(written)
