@@ -1,4 +1,4 @@
-"""A disk without room: what was under way is told by an error of ours, nothing half-written stays, nothing is hidden."""
+"""A disk without room: what was under way is told by an error of ours; nothing half-written stays or hides it."""
 
 from __future__ import annotations
 
