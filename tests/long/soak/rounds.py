@@ -73,8 +73,10 @@ class RoundRun:
         except (MigrateError, NotCarriedOut, AssertionError, OSError) as error:
             self.seen.against.append(f"{type(error).__name__}: {error}")
         finally:
-            with contextlib.suppress(MigrateError):
+            try:
                 self._judge_load()
+            except MigrateError as error:
+                self.seen.against.append(f"the load could not be judged: {error}")
             self.end()
         self.seen.against += leaks.left(self.folder, self.lab.topology, self._temporary())
         if (more := leaks.descriptors() - open_before) > 0:
