@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any, Final
 
 from confluent_kafka.admin import (
@@ -27,6 +28,7 @@ from migrate.kraft.fetch import MetadataReader
 from migrate.lab import secured
 from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
+from migrate.lab.topology import ZOOKEEPER
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, Inventory
 from migrate.model.secrets import Digester
@@ -47,7 +49,7 @@ PATIENT, BRIEF = "tool-playbook.yaml", "tool-brief.yaml"  # how long a wait with
 
 
 def let_in(lab: Lab) -> None:
-    """Before the lab's first start: brokers and controllers know the tool's user, and nobody gives it a right."""
+    """Before the lab's first start: each part knows the tool's user, and nobody gives it a right."""
     known = f' user_{TOOL}="{WORD}" '
     for broker in lab.topology.brokers:
         path = lab.topology.config(broker.name)
@@ -57,6 +59,8 @@ def let_in(lab: Lab) -> None:
         path.write_text(text.replace(line, line.replace(" required ", f" required{known}")))
     path = secured.added_path(lab.topology, secured.CONTROLLERS)
     path.write_text(path.read_text().replace(" user_broker=", f"{known}user_broker="))
+    path = secured.jaas_path(lab.topology, ZOOKEEPER)
+    path.write_text(path.read_text().replace(" required\n", f" required\n {known}\n"))
 
 
 @dataclass(frozen=True)
@@ -80,7 +84,6 @@ class Limited:
         known = replace(
             own,
             path=str(folder / "tool.yaml"),
-            runs=str(folder / "tool-runs"),
             broker_access=as_tool(own.broker_access),
             controller_access=as_tool(own.controller_access),
         )
@@ -156,18 +159,23 @@ class Limited:
                 found.setdefault(item["health"], []).append(f"{item['name']}: {item['found']}")
         return found
 
-    def plan(self, playbook: str) -> Path:
-        """As the tool's user, with what it needs."""
+    def planned(self, *words: str) -> CompletedProcess[str]:
+        """`plan` or `rollback plan` with a playbook of ours, and what goes with it."""
         folder = Path(self.lab.topology.directory)
-        ended = kraft_migrate("plan", str(folder / playbook), "--stage", "kraft-mode", "--output", "json")
+        named = [str(folder / word) if word in (BRIEF, PATIENT) else word for word in words]
+        return kraft_migrate(*named, "--output", "json")
+
+    def plan(self, *words: str) -> Path:
+        """The same with all that it needs: where the plan is."""
+        ended = self.planned(*words)
         assert ended.returncode == 2, ended.stdout[-2000:] + ended.stderr[-3000:]
         fingerprint = json.loads(ended.stdout)["fingerprint"]
         return Path(self.inventory.runs) / fingerprint[:8] / "plan.json"
 
-    def apply(self, plan: Path) -> tuple[int, str]:
-        """Exit code, and all that was said."""
+    def apply(self, plan: Path, *verb: str) -> tuple[int, str]:
+        """`apply`, or another verb: exit code, and all that was said."""
         fingerprint = json.loads(plan.read_text())["fingerprint"]
-        ended = kraft_migrate("apply", str(plan), "--confirm", fingerprint)
+        ended = kraft_migrate(*(verb or ("apply",)), str(plan), "--confirm", fingerprint)
         return ended.returncode, ended.stdout + ended.stderr
 
     def effects(self, plan: Path) -> list[Any]:
@@ -252,7 +260,7 @@ def a_run_with_each_right_taken_away(limited: Limited) -> None:
     limited.grant(*NEEDED)
     becomes(limited.read_metadata, lambda answer: isinstance(answer, int))
     becomes(limited.topics, lambda answer: isinstance(answer, int) and answer > 0)
-    plan, before = limited.plan(BRIEF), limited.processes()
+    plan, before = limited.plan("plan", BRIEF, "--stage", "kraft-mode"), limited.processes()
     takes: dict[Grant, Callable[[], object]] = {
         (CLUSTER, "DESCRIBE"): limited.quorum,
         (CLUSTER, "CLUSTER_ACTION"): limited.read_metadata,
@@ -268,13 +276,17 @@ def a_run_with_each_right_taken_away(limited: Limited) -> None:
     limited.grant(*(entry for entry in NEEDED if entry[0] != TOPICS))
     becomes(limited.topics, lambda answer: answer == 0)
     code, said = limited.apply(plan)
-    assert code not in (0, 5), said[-2000:]
+    assert code == 5, said[
+        -2000:
+    ]  # brokers leave such topics out, as those that they do not know yet: it is waited for
+    assert "E-RUN-06" in said
+    assert "see that the principal of broker_access may DESCRIBE every topic" in said, said[-3000:]
     assert limited.effects(plan) == []
     assert limited.processes() == before
     limited.grant(*NEEDED)
     becomes(limited.topics, lambda answer: isinstance(answer, int) and answer > 0)
     becomes(limited.read_metadata, lambda answer: isinstance(answer, int))
-    code, said = limited.apply(limited.plan(PATIENT))
+    code, said = limited.apply(limited.plan("plan", PATIENT, "--stage", "kraft-mode"))
     assert code == 0, said[-4000:]
     after = limited.processes()
     assert {name for name, state in after.items() if state != before[name]} == {"broker-0", "broker-1", "broker-2"}

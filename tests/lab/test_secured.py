@@ -30,6 +30,7 @@ from migrate.zookeeper.login import access_of
 from migrate.zookeeper.znode import Absent
 from tests.lab.commands import kraft_migrate
 from tests.lab.least_rights import Limited, a_run_with_each_right_taken_away, doctor_says, each_right_in_turn, let_in
+from tests.lab.least_rights_back import the_way_back_with_each_right_taken_away
 from tests.lab.secrets_seen import Processes, holding
 from tests.testing.certificates import secret
 from tests.testing.rotating import in_turn, rotated
@@ -88,6 +89,14 @@ def rights(directory: Path) -> None:
     each_right_in_turn(limited)
     doctor_says(limited)
     a_run_with_each_right_taken_away(limited)
+
+
+def rights_back(directory: Path) -> None:
+    """Least rights in ZooKeeper: the way back from hybrid with one right after the other taken away, then with all."""
+    lab = Lab.create(directory, Shape(secured=True))
+    let_in(lab)
+    migrated(directory, "--until", "hybrid")
+    the_way_back_with_each_right_taken_away(Limited.of(Lab.open(directory)))
 
 
 def rollback(directory: Path) -> None:
@@ -204,7 +213,11 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "into-hybrid": into_hybrid,
     "logins": logins,
 }
-AT_LENGTH: dict[str, Callable[[Path], None]] = {"rights": rights, "rollback": rollback}
+AT_LENGTH: dict[str, Callable[[Path], None]] = {
+    "rights": rights,
+    "rights-back": rights_back,
+    "rollback": rollback,
+}
 
 
 @in_turn("secured")
