@@ -17,10 +17,16 @@ from tests.long.soak.znodes import unexplained
 MADE = "made-in-dual-write"
 
 
-def difference(path: str, standing: Standing, why: str = "", live: bytes | None = None) -> ZnodeDifference:
+def difference(
+    path: str, standing: Standing, why: str = "", live: bytes | None = None, kept: bytes = b"{}"
+) -> ZnodeDifference:
     """One znode that is not as it was."""
     now = None if live is None else Znode(live, 1, 1, 1, 0)
-    return ZnodeDifference(path, standing, why, None, now, (), ())
+    return ZnodeDifference(path, standing, why, Znode(kept, 1, 1, 1, 0), now, (), ())
+
+
+CONFIG = b'{"version":1,"config":{"num.replica.fetchers":"2"}}'
+CONFIG_MADE = b'{"version":1,"config":{"background.threads":"3","num.replica.fetchers":"2"}}'
 
 
 def test_a_process_of_the_round_is_found_by_its_words_and_by_its_place(tmp_path: Path) -> None:
@@ -79,6 +85,7 @@ def test_a_znode_that_has_a_reason_to_differ_is_not_told() -> None:
         difference("/config/changes/config_change_0000000009", Standing.LIVE_ONLY),
         difference("/kraft-migrate", Standing.LIVE_ONLY),
         difference("/brokers/topics/__consumer_offsets/partitions/7/state", Standing.LIVE_ONLY),
+        difference("/config/brokers/2", Standing.DIFFERS, live=CONFIG_MADE, kept=CONFIG),
         difference("/kafka-acl/Topic/x", Standing.DIFFERS, live=b'{"acls":[{"principal":"User:made-in-dual-write"}]}'),
     )
     assert unexplained(fine, MADE) == []
@@ -89,6 +96,7 @@ def test_a_znode_without_a_reason_is_told() -> None:
     wrong = (
         difference("/config/topics/a", Standing.MISSING),
         difference("/config/users/b", Standing.DIFFERS, live=b"{}"),
+        difference("/config/brokers/2", Standing.DIFFERS, live=CONFIG_MADE.replace(b'"2"', b'"3"'), kept=CONFIG),
         difference("/kraft-migrate/lock", Standing.LIVE_ONLY),
         difference("/migration", Standing.LIVE_ONLY),
         difference("/odd", Standing.LIVE_ONLY),

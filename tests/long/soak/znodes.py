@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from typing import Final
 
+from migrate.lab.made import BROKER_CONFIG
 from migrate.zookeeper.compare_backup import NEVER_BELOW, Standing, ZnodeDifference, inside
+from migrate.zookeeper.znode import Znode
 
 NOTIFICATIONS: Final = tuple(parent for parent in NEVER_BELOW if parent != "/kraft-migrate")
 # new since, each with its reason; a name that was made meanwhile explains itself
@@ -30,4 +33,15 @@ def _explained(entry: ZnodeDifference, made: str) -> bool:
     if entry.standing is Standing.LIVE_ONLY:
         below = any(entry.path != parent and inside(entry.path, parent) for parent in NOTIFICATIONS)
         return below or any(pattern.fullmatch(entry.path) for pattern in NEW)
-    return entry.standing is Standing.DIFFERS and made.encode() in ((entry.live.data if entry.live else b"") or b"")
+    if entry.standing is not Standing.DIFFERS or entry.live is None or entry.kept is None:
+        return False
+    return made.encode() in (entry.live.data or b"") or _but_for_made(entry.kept, entry.live)
+
+
+def _but_for_made(kept: Znode, live: Znode) -> bool:
+    """Is it a broker's configuration with nothing more than the one key that was made meanwhile?"""
+    try:
+        before, now = (json.loads(one.data or b"") for one in (kept, live))
+        return bool({**before, "config": {**before["config"], BROKER_CONFIG[0]: BROKER_CONFIG[1]}} == now)
+    except (ValueError, KeyError, TypeError):
+        return False
