@@ -34,10 +34,10 @@ class ConfigUnreadable(WorldError):
 
 
 class SecretUnreadable(InputError):
-    """A secret's file is missing, empty, or readable by others than its owner."""
+    """A secret's file is missing, empty, or readable by others; or its environment variable or command gives none."""
 
     id = "E-HOST-05"
-    hint = "give the path of a file with mode 0600 that holds the secret alone"
+    hint = "give the path of a file with mode 0600 that holds the secret alone, or mend the variable or the command"
 
 
 class ProcessSpecUnreadable(InputError):

@@ -1,4 +1,4 @@
-"""Secrets, read where they are used and from files that nobody but their owner can read."""
+"""Secrets, read where they are used: from files that nobody but their owner can read, variables, or commands."""
 
 from __future__ import annotations
 
@@ -7,20 +7,32 @@ import stat
 from typing import Final
 
 from migrate.errors import SecretUnreadable
-from migrate.model.inventory import SecretFile
+from migrate.java.secret_command import ask
+from migrate.kafka.secret_variables import value_of
+from migrate.model.inventory import Secret, SecretCommand, SecretFile, SecretVariable
 
 MAX_BYTES: Final = 64 * 1024
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
-def read_secret(secret: SecretFile) -> str:
-    """The secret, without the white space around it.
-
-    The mode is asked of the open file, so that it is the file that was read.  Messages never hold its content.
+def read_secret(secret: Secret) -> str:
+    """The secret, without the white space around it.  Messages never hold any of it.
 
     Raises:
-        SecretUnreadable: missing, empty, no regular file, open to others, too large, or no UTF-8.
+        SecretUnreadable: missing, empty, too large, or no UTF-8; a file that is none, or open to others; a command
+            that failed.
     """
+    match secret:
+        case SecretVariable(name):
+            return value_of(name)
+        case SecretCommand(argv, timeout):
+            return _text(ask(argv, timeout), "the secret's command wrote what", argv[0])
+        case SecretFile():
+            return _of_file(secret)
+
+
+def _of_file(secret: SecretFile) -> str:
+    """The mode is asked of the open file, so that it is the file that was read."""
     try:
         descriptor = os.open(secret.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
@@ -30,12 +42,16 @@ def read_secret(secret: SecretFile) -> str:
         raise SecretUnreadable(f"the secret's file cannot be read: {error.strerror}", where=secret.path) from None
     if len(raw) > MAX_BYTES:
         raise SecretUnreadable(f"the secret's file is larger than {MAX_BYTES // 1024} KiB", where=secret.path)
+    return _text(raw, "the secret's file", secret.path)
+
+
+def _text(raw: bytes, what: str, where: str) -> str:
     try:
         text = raw.decode().strip()
     except UnicodeDecodeError:
-        raise SecretUnreadable("the secret's file is not UTF-8", where=secret.path) from None
+        raise SecretUnreadable(f"{what} is not UTF-8", where=where) from None
     if not text:
-        raise SecretUnreadable("the secret's file is empty", where=secret.path)
+        raise SecretUnreadable(f"{what} is empty", where=where)
     return text
 
 

@@ -66,7 +66,7 @@ class LoadSettings:
 
     def text(self) -> str:
         """The content of `settings.json`."""
-        password = self.access.password.path if self.access.password else None
+        password = self.access.password.path if isinstance(self.access.password, SecretFile) else None
         trusted = None if self.access.truststore is None else [self.access.truststore.path, self.access.truststore.kind]
         access = [self.access.protocol, self.access.mechanism, self.access.username, password, trusted]
         return json.dumps({"bootstrap": self.bootstrap, "access": access, "topics": self.topics, "rate": self.rate})

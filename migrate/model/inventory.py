@@ -20,12 +20,30 @@ class SecretFile:
 
 
 @dataclass(frozen=True, slots=True)
+class SecretVariable:
+    """A secret by reference: the value (stripped) of an environment variable."""
+
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class SecretCommand:
+    """A secret by reference: what a command writes to its standard output (stripped), within `timeout` seconds."""
+
+    argv: tuple[str, ...]
+    timeout: float = 10.0
+
+
+Secret = SecretFile | SecretVariable | SecretCommand
+
+
+@dataclass(frozen=True, slots=True)
 class Store:
     """A file with certificates, or with a key and its certificates: `kind` is PEM, PKCS12 or JKS."""
 
     path: str
     kind: str = "PEM"
-    password: SecretFile | None = None  # PEM: of the private key in it
+    password: Secret | None = None  # PEM: of the private key in it
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +56,7 @@ class Access:
     protocol: str = "PLAINTEXT"
     mechanism: str = ""
     username: str = ""
-    password: SecretFile | None = None
+    password: Secret | None = None
     truststore: Store | None = None
     keystore: Store | None = None
 
@@ -53,7 +71,7 @@ class ZookeeperLogin:
     """How ZooKeeper lets us in: a SASL identity (DIGEST-MD5), TLS, both or neither."""
 
     username: str = ""
-    password: SecretFile | None = None
+    password: Secret | None = None
     tls: bool = False
     truststore: Store | None = None
     keystore: Store | None = None
@@ -105,13 +123,13 @@ class Inventory:
     controller_listener: str
     broker_access: Access
     controller_access: Access
-    password_encoder_secret: SecretFile | None
+    password_encoder_secret: Secret | None
     executor: str  # supervisor (the lab's), local, ssh or manual: see `migrate.hosts.executors`
     executor_options: Mapping[str, str] = field(default_factory=dict)
     expect_cluster_id: str | None = None
     runs: str = "runs"
     zookeeper_rate: int | None = None  # operations a second that we may ask of ZooKeeper; None: no limit
-    password_encoder_old_secret: SecretFile | None = None  # while the brokers' secret is being replaced
+    password_encoder_old_secret: Secret | None = None  # while the brokers' secret is being replaced
     zookeeper_login: ZookeeperLogin = field(default_factory=ZookeeperLogin)
     broker_properties: AddedProperties | None = None  # what brokers get at their first restart, beyond our own keys
     controller_properties: AddedProperties | None = None  # what rendered controllers get beyond what brokers have

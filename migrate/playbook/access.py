@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final, Literal
 
 import javaproperties
 
 from migrate.errors import DocumentUnreadable
 from migrate.kafka.secret_files import read_secret
-from migrate.model.inventory import Access, AddedProperties, SecretFile, Store, ZookeeperLogin
+from migrate.kafka.secret_variables import take
+from migrate.model.inventory import (
+    Access,
+    AddedProperties,
+    Secret,
+    SecretCommand,
+    SecretFile,
+    SecretVariable,
+    Store,
+    ZookeeperLogin,
+)
 from migrate.playbook.fields import FilePath, SecretReference, Section, Text
 from migrate.playbook.problems import Fault
 
@@ -109,7 +120,7 @@ def access_of(section: AccessSection, beside: Place) -> Access:
         section.protocol,
         section.mechanism or "",
         section.username or "",
-        _secret(section.password, beside),
+        secret_of(section.password, beside),
         _store(section.truststore, beside),
         _store(section.keystore, beside),
     )
@@ -122,7 +133,7 @@ def login_of(section: ZookeeperAccessSection | None, beside: Place) -> Zookeeper
     sasl, tls = section.sasl, section.tls
     return ZookeeperLogin(
         "" if sasl is None else sasl.username,
-        None if sasl is None else _secret(sasl.password, beside),
+        None if sasl is None else secret_of(sasl.password, beside),
         tls is not None,
         None if tls is None else _store(tls.truststore, beside),
         None if tls is None else _store(tls.keystore, beside),
@@ -130,11 +141,20 @@ def login_of(section: ZookeeperAccessSection | None, beside: Place) -> Zookeeper
 
 
 def _store(section: StoreSection | None, beside: Place) -> Store | None:
-    return None if section is None else Store(beside(section.path), section.type, _secret(section.password, beside))
+    return None if section is None else Store(beside(section.path), section.type, secret_of(section.password, beside))
 
 
-def _secret(reference: SecretReference | None, beside: Place) -> SecretFile | None:
-    return None if reference is None else SecretFile(beside(reference.file))
+def secret_of(reference: SecretReference | None, beside: Place) -> Secret | None:
+    """The value.  An environment variable is taken out of our environment here, before anything is started."""
+    if reference is None:
+        return None
+    if reference.file is not None:
+        return SecretFile(beside(reference.file))
+    if reference.env is not None:
+        take(reference.env)
+        return SecretVariable(reference.env)
+    command = SecretCommand(tuple(reference.command or ()))
+    return command if reference.timeout is None else replace(command, timeout=reference.timeout)
 
 
 def added(path: str | None, beside: Place) -> AddedProperties | None:
@@ -162,13 +182,24 @@ def added(path: str | None, beside: Place) -> AddedProperties | None:
 
 
 # -- and back ----------------------------------------------------------------------------------------------------
+def dumped_secret(value: Secret, relative: Place) -> dict[str, Any]:
+    """As an inventory spells it."""
+    match value:
+        case SecretFile(path):
+            return {"file": relative(path)}
+        case SecretVariable(name):
+            return {"env": name}
+        case SecretCommand(argv, timeout):
+            return {"command": list(argv), "timeout": f"{timeout:.0f}s"}
+
+
 def dumped_access(value: Access, relative: Place) -> dict[str, Any]:
     """As an inventory spells it."""
     found: dict[str, Any] = {"protocol": value.protocol}
     if value.mechanism:
         found |= {"mechanism": value.mechanism, "username": value.username}
     if value.password:
-        found["password"] = {"file": relative(value.password.path)}
+        found["password"] = dumped_secret(value.password, relative)
     return found | _stores(value.truststore, value.keystore, relative)
 
 
@@ -176,7 +207,7 @@ def dumped_login(value: ZookeeperLogin, relative: Place) -> dict[str, Any]:
     """As an inventory spells it."""
     found: dict[str, Any] = {}
     if value.username and value.password:
-        found["sasl"] = {"username": value.username, "password": {"file": relative(value.password.path)}}
+        found["sasl"] = {"username": value.username, "password": dumped_secret(value.password, relative)}
     if value.tls:
         found["tls"] = _stores(value.truststore, value.keystore, relative)
     return found
@@ -193,5 +224,5 @@ def _stores(truststore: Store | None, keystore: Store | None, relative: Place) -
         if store is not None:
             found[name] = {"path": relative(store.path), "type": store.kind}
             if store.password is not None:
-                found[name]["password"] = {"file": relative(store.password.path)}
+                found[name]["password"] = dumped_secret(store.password, relative)
     return found

@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from datetime import date
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, Self
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from migrate.model.host_names import UNIT, USER
 from migrate.model.ids import KafkaUuid
@@ -147,6 +147,10 @@ Name = Annotated[
 ]
 UnitName = Annotated[Text, _like(UNIT, "a systemd service is expected as systemctl shows it, such as kafka.service")]
 UserName = Annotated[Text, _like(USER, "a user's name is expected, such as root or kafka")]
+VariableName = Annotated[
+    Text, _like(re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}"), "the name of an environment variable is expected")
+]
+CommandWord = Annotated[Text, _like(re.compile(r"[^\n\x00]{1,4096}"), "a word of a command in one line is expected")]
 FilePath = Annotated[Text, _like(re.compile(r"[^\n\t]{1,4096}"), "a path in one line is expected")]
 
 
@@ -159,10 +163,19 @@ class Metadata(Section):
 
 
 class SecretReference(Section):
-    """A secret by the path of a file of mode 0600 that holds it alone."""
+    """A secret by one of: `file` of mode 0600 that holds it alone, `env` variable, `command` that writes it."""
 
-    later: ClassVar[Mapping[str, str]] = {
-        "env": "put the secret into a file of mode 0600, and name the file",
-        "command": "put the secret into a file of mode 0600, and name the file",
-    }
-    file: FilePath
+    file: FilePath | None = None
+    env: VariableName | None = None
+    command: Annotated[list[CommandWord], Field(min_length=1)] | None = None  # no shell: a list of words
+    timeout: Annotated[Duration, Field(ge=1, le=60)] | None = None  # of the command; 10s by default
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if sum(one is not None for one in (self.file, self.env, self.command)) != 1:
+            raise ValueError("exactly one of file, env and command is expected")
+        if self.timeout is not None and self.command is None:
+            raise ValueError("only a command has a timeout")
+        if self.command is not None and not self.command[0].startswith("/"):
+            raise ValueError("the command's first word is the absolute path of a program")
+        return self

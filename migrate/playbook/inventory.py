@@ -12,7 +12,7 @@ import yaml
 from pydantic import Field
 
 from migrate.model.ids import NodeId
-from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, SecretFile, ZookeeperLogin
+from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, ZookeeperLogin
 from migrate.playbook.access import (
     AccessSection,
     ZookeeperAccessSection,
@@ -22,7 +22,9 @@ from migrate.playbook.access import (
     dumped_access,
     dumped_added,
     dumped_login,
+    dumped_secret,
     login_of,
+    secret_of,
     zookeeper_faults,
 )
 from migrate.playbook.document import Document
@@ -46,7 +48,7 @@ from migrate.playbook.fields import (
 from migrate.playbook.gaps import refuse_gaps
 from migrate.playbook.problems import Fault, refuse, validate
 
-HEADER: Final = "# Where the cluster is.  Relative paths are relative to this file; secrets are files of mode 0600.\n"
+HEADER: Final = "# Where the cluster is.  Relative paths are relative to this file; secrets are referred to.\n"
 
 
 class BrokerSection(Section):
@@ -227,9 +229,6 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
     def beside(text: str) -> str:
         return os.path.normpath(near / text)
 
-    def file_of(reference: SecretReference | None) -> SecretFile | None:
-        return None if reference is None else SecretFile(beside(reference.file))
-
     return Inventory(
         name=parsed.metadata.name,
         path=str(path.absolute()),
@@ -255,13 +254,13 @@ def _value(parsed: InventoryDocument, path: Path) -> Inventory:
         controller_listener=spec.controller_listener,
         broker_access=access_of(spec.brokers.access, beside),
         controller_access=access_of(spec.controllers.access, beside),
-        password_encoder_secret=file_of(spec.password_encoder_secret),
+        password_encoder_secret=secret_of(spec.password_encoder_secret, beside),
         executor=spec.executor.kind,
         executor_options=_options(spec.executor, beside),
         expect_cluster_id=spec.expect.cluster_id,
         runs=beside(spec.runs),
         zookeeper_rate=spec.zookeeper_rate,
-        password_encoder_old_secret=file_of(spec.password_encoder_old_secret),
+        password_encoder_old_secret=secret_of(spec.password_encoder_old_secret, beside),
         zookeeper_login=login_of(spec.zookeeper_access, beside),
         broker_properties=added(spec.brokers.properties, beside),
         controller_properties=added(spec.controllers.properties, beside),
@@ -290,9 +289,6 @@ def dump_inventory(inventory: Inventory) -> str:
     def of_node(text: str) -> str:
         return relative(text) if inventory.executor == "supervisor" else text  # a path on the node's own host
 
-    def secret(reference: SecretFile) -> dict[str, str]:
-        return {"file": relative(reference.path)}
-
     spec: dict[str, Any] = {
         **({"zookeeper": inventory.zookeeper} if inventory.zookeeper else {}),
         "controller_listener": inventory.controller_listener,
@@ -304,9 +300,9 @@ def dump_inventory(inventory: Inventory) -> str:
     if inventory.zookeeper_rate is not None:
         spec["zookeeper_rate"] = inventory.zookeeper_rate
     if inventory.password_encoder_secret:
-        spec["password_encoder_secret"] = secret(inventory.password_encoder_secret)
+        spec["password_encoder_secret"] = dumped_secret(inventory.password_encoder_secret, relative)
     if inventory.password_encoder_old_secret:
-        spec["password_encoder_old_secret"] = secret(inventory.password_encoder_old_secret)
+        spec["password_encoder_old_secret"] = dumped_secret(inventory.password_encoder_old_secret, relative)
     if inventory.zookeeper_login != ZookeeperLogin():
         spec["zookeeper_access"] = dumped_login(inventory.zookeeper_login, relative)
     spec["brokers"] = {

@@ -89,10 +89,10 @@ def _problem(document: Document, schema: type[Section], error: Any) -> DocumentI
                 f"{path} is {_shown(error['input'])}, expected {expected}", where=where, why=_near(error, expected)
             )
         case "value_error":
-            return DocumentInvalid(f"{path} is {_shown(error['input'])}: {error['ctx']['error']}", where=where)
+            return DocumentInvalid(f"{path} is {_told(location, error)}: {error['ctx']['error']}", where=where)
         case other:
             message = MESSAGES.get(other, error["msg"][0].lower() + error["msg"][1:])
-            shown = "a value of its own" if _may_be_secret(location) else _shown(error["input"])
+            shown = _told(location, error)
             return DocumentInvalid(f"{path} is {shown}: {message}", where=where)
 
 
@@ -130,6 +130,10 @@ def _without_none(annotation: Any) -> Any:
     if type(None) in arguments:
         return next(found for found in arguments if found is not type(None))
     return annotation
+
+
+def _told(location: Location, error: Any) -> str:
+    return "a value of its own" if _may_be_secret(location) else _shown(error["input"])
 
 
 def _may_be_secret(location: Location) -> bool:

@@ -50,13 +50,20 @@ class Place:
         return kraft_migrate("-v", *words)
 
 
-def secret(folder: Path, kind: str) -> str:
-    """The reference to a secret's file."""
+FILE, VARIABLE, COMMAND = "file", "variable", "command"
+
+
+def secret(folder: Path, kind: str, by: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The reference to a secret."""
     path = folder / "secrets" / kind
     path.parent.mkdir(exist_ok=True)
     path.write_text(CANARY[kind] + "\n", encoding="utf-8")
     path.chmod(0o600)
-    return f"{{file: secrets/{kind}}}"
+    if by == VARIABLE:
+        name = f"A_{kind.replace('-', '_')}"
+        monkeypatch.setenv(name, CANARY[kind])
+        return f"{{env: {name}}}"
+    return f"{{file: secrets/{kind}}}" if by == FILE else f"{{command: [/bin/cat, '{path}']}}"
 
 
 def node_file(node: str) -> str:
@@ -131,7 +138,10 @@ spec:
 
 @pytest.fixture(params=["stores that open", "a truststore that is none", "a truststore of Java's"])
 def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Place:
-    """The folder; in two of three cases a store cannot be opened, and that is what goes wrong first."""
+    """The folder; in two of three cases a store cannot be opened, and that is what goes wrong first.
+
+    In each case the secrets are referred to in another way.
+    """
     monkeypatch.chdir(tmp_path)
     authority = Authority.make("authority")
     issued = authority.issue("tool", ("localhost",))
@@ -140,19 +150,20 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     (tmp_path / "key.pem").write_bytes(issued.pem)
     (tmp_path / "trust.p12").write_bytes(authority.issue("x", ("h",)).pkcs12(CANARY["truststore-password"]))
     (tmp_path / "none.p12").write_bytes(CANARY["comment"].encode())
-    trust, kind = {
-        "stores that open": ("trust.p12", "PKCS12"),
-        "a truststore that is none": ("none.p12", "PKCS12"),
-        "a truststore of Java's": ("none.p12", "JKS"),
+    trust, kind, by = {
+        "stores that open": ("trust.p12", "PKCS12", FILE),
+        "a truststore that is none": ("none.p12", "PKCS12", COMMAND),
+        "a truststore of Java's": ("none.p12", "JKS", VARIABLE),
     }[request.param]
+    references = {kind: secret(tmp_path, kind, by, monkeypatch) for kind in KINDS}
     text = INVENTORY.format(
-        encoder=secret(tmp_path, "encoder-secret"),
-        old=secret(tmp_path, "old-encoder-secret"),
-        zookeeper=secret(tmp_path, "zookeeper-password"),
-        keystore=secret(tmp_path, "keystore-password"),
-        sasl=secret(tmp_path, "sasl-password"),
-        truststore=secret(tmp_path, "truststore-password"),
-        passphrase=secret(tmp_path, "key-passphrase"),
+        encoder=references["encoder-secret"],
+        old=references["old-encoder-secret"],
+        zookeeper=references["zookeeper-password"],
+        keystore=references["keystore-password"],
+        sasl=references["sasl-password"],
+        truststore=references["truststore-password"],
+        passphrase=references["key-passphrase"],
         trust=trust,
         kind=kind,
     )

@@ -12,7 +12,7 @@ from migrate.checks.advisor import least_release
 from migrate.kafka.connection import Limits
 from migrate.kafka.live import Wants, look
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Access, BrokerNode, Inventory, SecretFile
+from migrate.model.inventory import Access, BrokerNode, Inventory, SecretCommand, SecretFile
 from migrate.model.outcome import Unknown
 from migrate.model.views import MetadataAnswer, NodeAnswer, Quorum
 from tests.kafka.fake_node import Close, FakeNode, Raw, Silence, served
@@ -144,8 +144,11 @@ def test_what_is_not_wanted_is_not_asked() -> None:
 # -- on real Kafka -----------------------------------------------------------------------------------------------
 @pytest.mark.kafka
 def test_a_real_cluster_is_seen_whole(kraft_cluster: KraftCluster) -> None:
-    """Through the clear listener and through SASL/PLAIN alike; the controllers' flag is off."""
-    for inventory in (kraft_cluster.inventory, kraft_cluster.sasl_inventory):
+    """Through the clear listener and through SASL/PLAIN alike, the password by a command; the flag is off."""
+    sasl = kraft_cluster.sasl_inventory
+    asked = SecretCommand(("/bin/cat", str(kraft_cluster.folder / "password")))
+    by_command = replace(sasl, broker_access=replace(sasl.broker_access, password=asked))
+    for inventory in (kraft_cluster.inventory, sasl, by_command):
         found = look(inventory, controller_samples=20)
         assert isinstance(found.quorum, Quorum)
         assert found.quorum.leader in CONTROLLERS

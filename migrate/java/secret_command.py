@@ -1,0 +1,141 @@
+"""A secret from a command of the operator's: what it writes to its standard output, and nothing else of it.
+
+It stands in this layer because those above start no processes.  No shell is asked: the command is a list of words, the
+first an absolute path.  It has no terminal and no input, so that it can ask nobody; what it writes to its standard
+error is not kept, for it may hold the secret.  Its environment is ours, from which every secret was taken before.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import selectors
+import signal
+import stat
+import subprocess
+import threading
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from migrate.errors import SecretUnreadable
+from migrate.java.run import child_environment
+
+MAX_BYTES: Final = 64 * 1024
+KEPT_SECONDS: Final = 300.0  # an answer is used for so long: connections are opened by the hundred
+PIECE: Final = 4096
+OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    content: bytes
+    until: float  # monotonic seconds
+
+    def __repr__(self) -> str:
+        return "_Kept(...)"
+
+
+_KEPT: Final[dict[tuple[str, ...], _Kept]] = {}
+_ONE_AT_A_TIME: Final = threading.Lock()
+
+
+def ask(argv: Sequence[str], timeout: float) -> bytes:
+    """What the command writes, at most 64 KiB; the same answer for five minutes.
+
+    Raises:
+        SecretUnreadable: it cannot be started, others could change it, it failed, or did not end within `timeout`
+            seconds (it is killed then, with all that it started).  Messages name the program, never its words.
+    """
+    key = tuple(argv)
+    with _ONE_AT_A_TIME:
+        kept = _KEPT.get(key)
+        if kept is None or time.monotonic() > kept.until:
+            _check(key[0])
+            kept = _Kept(_run(key, timeout), time.monotonic() + KEPT_SECONDS)
+            _KEPT[key] = kept
+        return kept.content
+
+
+def forget() -> None:
+    """The next answers are asked for anew."""
+    with _ONE_AT_A_TIME:
+        _KEPT.clear()
+
+
+def _check(program: str) -> None:
+    try:
+        status = Path(program).stat()
+    except OSError as error:
+        raise SecretUnreadable(f"the secret's command cannot be started: {error.strerror}", where=program) from None
+    if status.st_mode & OTHERS_WRITE:
+        raise SecretUnreadable(
+            f"the secret's command has mode {stat.S_IMODE(status.st_mode):04o}",
+            where=program,
+            why="others than its owner can change it, and it would be run as this user",
+            next_step=f"chmod go-w {program}",
+        )
+
+
+def _run(argv: tuple[str, ...], timeout: float) -> bytes:
+    try:
+        process = subprocess.Popen(
+            argv,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=child_environment(),
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise SecretUnreadable(f"the secret's command cannot be started: {error.strerror}", where=argv[0]) from None
+    deadline = time.monotonic() + timeout
+    try:
+        content = _answer(process, deadline)
+        code = 0 if len(content) > MAX_BYTES else process.wait(max(deadline - time.monotonic(), 0))
+    except (TimeoutError, subprocess.TimeoutExpired):
+        raise SecretUnreadable(
+            f"the secret's command did not end within {timeout:.0f} s",
+            where=argv[0],
+            why="it may wait for a person, or for a service that does not answer",
+            next_step="run it by hand as this user; `timeout` beside `command` gives it more time",
+        ) from None
+    finally:
+        _end(process)
+    if len(content) > MAX_BYTES:
+        raise SecretUnreadable(f"the secret's command wrote more than {MAX_BYTES // 1024} KiB", where=argv[0])
+    if code:
+        raise SecretUnreadable(
+            f"the secret's command ended with {code}",
+            where=argv[0],
+            why="what it said is not kept, for it may hold the secret",
+            next_step="run it by hand as this user",
+        )
+    return content
+
+
+def _answer(process: subprocess.Popen[bytes], deadline: float) -> bytes:
+    assert process.stdout is not None
+    found = bytearray()
+    with selectors.DefaultSelector() as ready:
+        ready.register(process.stdout, selectors.EVENT_READ)
+        while len(found) <= MAX_BYTES:
+            left = deadline - time.monotonic()
+            if left <= 0 or not ready.select(left):
+                raise TimeoutError
+            piece = os.read(process.stdout.fileno(), PIECE)
+            if not piece:
+                return bytes(found)
+            found += piece
+    return bytes(found)
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Whatever of it still lives: its session is its own."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    if process.stdout is not None:
+        process.stdout.close()
