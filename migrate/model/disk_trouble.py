@@ -268,4 +268,5 @@ def _of_a_dead_one(sick: Sick) -> str:
         return GOES_ON[sick.mode]
     value = sick.file.values.get(TIMEOUT, "").strip()
     spelled = f"{TIMEOUT}={value}" if value else f"{TIMEOUT} is {TIMEOUT_DEFAULT}, the default"
-    return f"{GOES_ON[sick.mode]}; {spelled}: a failure that no controller acknowledges for so long stops the broker"
+    stops = "a failure that no controller acknowledges for so long stops the broker, 5 minutes later where none answers"
+    return f"{GOES_ON[sick.mode]}; {spelled}: {stops}"

@@ -68,9 +68,9 @@ class SickBroker:
         while not reached():
             assert time.monotonic() < deadline, f"{what}: {brokers_agree(self.lab.topology)}\n{self.last_words()}"
 
-    def until_it_halts(self) -> None:
+    def until_it_halts(self, seconds: float = SECONDS) -> None:
         """Its process ends."""
-        self.until("the broker halts", lambda: isinstance(self.lab.supervisor.state(self.name), Stopped))
+        self.until("the broker halts", lambda: isinstance(self.lab.supervisor.state(self.name), Stopped), seconds)
 
     def until_offline(self) -> None:
         """It says itself that the directory is offline."""

@@ -43,6 +43,7 @@ HALT_IN_MIGRATION: Final = "some log directory has failed during migration mode"
 NO_META: Final = "No `meta.properties` found"
 RECORDS: Final = 600  # of the load, acknowledged while the disk is dead: three seconds of it
 UNEXPECTED_VERSION: Final = "unexpected version"
+ALONE: Final = range(240, 400)  # seconds until a broker that stops itself and finds no controller is gone
 
 
 @dataclass(frozen=True)
@@ -266,22 +267,39 @@ def test_every_failure_in_every_mode_is_told_held_and_mended(ward: tuple[str, La
 
 @pytest.mark.long
 def test_a_failure_that_no_controller_hears_of_stops_the_broker(tmp_path: Path) -> None:
-    """After log.dir.failure.timeout.ms of its own file, which both rolls carried along, and `status` names."""
+    """After log.dir.failure.timeout.ms of its own file, which both rolls carried along, and `status` names.
+
+    It stops itself in the clean way, which asks a controller: at once where one can be asked by then, else it lives for
+    five minutes more (`KafkaBroker.shutdown`).
+    """
     lab = Lab.create(tmp_path / "lab", Shape(directories=2, proxied=True))
     file = lab.topology.config("broker-1")
     file.write_bytes(edit(file.read_bytes(), {TIMEOUT: "4000"}, ()))
-    sick = SickBroker(lab, 1)
     try:
         at_mode(lab, "kraft")
-        breaking.break_link(lab, 1)
-        sick.break_now(DiskFault.GONE)
-        sick.until_it_halts()
-        assert sick.said("couldn't communicate offline log dir")
-        breaking.mend_link(lab, 1)
-        trouble = sick.trouble()
-        assert f"{TIMEOUT}=4000" in trouble["effect"]
-        sick.follow(trouble, OLD_DISK)
-        assert sick.disks() == []
+        heard = until_it_stops_itself(SickBroker(lab, 1), heard_in_the_end=True)
+        alone = until_it_stops_itself(SickBroker(lab, 1), heard_in_the_end=False)
+        print(f"{TIMEOUT}: ended after {heard:.0f} s with a controller, {alone:.0f} s without", file=sys.stderr)
+        assert heard < ALONE.start <= alone < ALONE.stop
     finally:
         lab.down()
-        sick.made_whole()
+        SickBroker(lab, 1).made_whole()
+
+
+def until_it_stops_itself(sick: SickBroker, *, heard_in_the_end: bool) -> float:
+    """Cut off from the controllers it loses a disk; from its word on to its end, in seconds, and mended afterwards."""
+    breaking.break_link(sick.lab, sick.broker)
+    sick.break_now(DiskFault.GONE)
+    sick.until("its word", lambda: sick.said("couldn't communicate offline log dir"))
+    said = time.monotonic()
+    assert sick.runs()
+    assert f"{TIMEOUT}=4000" in sick.trouble()["effect"]
+    if heard_in_the_end:
+        breaking.mend_link(sick.lab, sick.broker)
+    sick.until_it_halts(ALONE.stop)
+    ended = time.monotonic() - said
+    if not heard_in_the_end:
+        breaking.mend_link(sick.lab, sick.broker)
+    sick.follow(sick.trouble(), OLD_DISK)
+    assert sick.disks() == []
+    return ended

@@ -63,6 +63,8 @@ ROWS = (
     Row("unknown directory, not there", at(UNKNOWN_ID), Act.CREATE_ANYWHERE, ReplicaState.NOT_ON_DISK),
     Row("unknown directory, one disk dead", at(UNKNOWN_ID, offline=True), Act.HOLD_BACK, ReplicaState.NOT_ON_DISK),
     Row("unknown directory, is there", at(UNKNOWN_ID, HERE), Act.REPORT, ReplicaState.MISMATCH),
+    Row("assigned to the dead disk", at(THIRD, offline=True), Act.HOLD_BACK, ReplicaState.NOT_ON_DISK),
+    Row("assigned to the dead disk, is elsewhere", at(THIRD, HERE, offline=True), Act.REPORT, ReplicaState.MISMATCH),
     Row("lost, not there", at(LOST), Act.CREATE_ANYWHERE, ReplicaState.NOT_ON_DISK),
     Row("lost, one disk dead", at(LOST, offline=True), Act.HOLD_BACK, ReplicaState.NOT_ON_DISK),
     Row("lost, is there", at(LOST, HERE), Act.REPORT, ReplicaState.LOST),
