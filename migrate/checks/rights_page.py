@@ -25,7 +25,8 @@ ZOOKEEPER: Final = (
 )
 KAFKA: Final = (
     "ApiVersions, DescribeCluster on brokers and Metadata without topics need no right. The tool never reads or writes",
-    "a record of a topic: READ and WRITE on topics are too much, and so is whatever else this table does not name.",
+    "a record of a topic, but for its own on the one that a playbook's probe names: READ and WRITE on others are too",
+    "much, and so is whatever else this table does not name.",
     "Before the copy a controller has no ACLs yet and lets in super users alone: from the stage `controllers` until",
     "`copy` the tool's principal must be among the controllers' `super.users`. After it the ACLs of ZooKeeper hold",
     "there, too. A missing right is E-KAFKA-05, which names the request and the right.",

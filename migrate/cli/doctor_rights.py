@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from functools import partial
 from typing import Final
 
-from migrate.errors import MigrateError
+from migrate.errors import MigrateError, NodeUnreachable
 from migrate.kafka.connection import Connection
 from migrate.kafka.rights import cluster_rights, controller_rights, topic_rights
 from migrate.model import rights
@@ -16,7 +16,9 @@ from migrate.model.inventory import Access, Inventory
 from migrate.model.rights import CLUSTER, TOPICS, Side
 from migrate.zookeeper import rights as of_zookeeper
 from migrate.zookeeper.client import connect
+from migrate.zookeeper.layout import TOPICS as TOPIC_ZNODES
 from migrate.zookeeper.login import access_of
+from migrate.zookeeper.znode import Absent
 
 NAMED: Final = 4  # paths in one line
 PAGE: Final = "docs/rights.md"
@@ -44,18 +46,51 @@ class Said:
 def rights_of(inventory: Inventory, lock_path: str) -> Iterator[Said]:
     """ZooKeeper, brokers, controllers; each by itself.  Nothing is changed by asking."""
     if inventory.zookeeper:
-        yield from _guarded("zookeeper rights", Stand.MISSING, partial(_zookeeper, inventory, lock_path))
-    who = _who(inventory.broker_access)
-    for broker in inventory.brokers[:1]:
-        yield from _guarded("broker rights", Stand.MISSING, partial(_broker, inventory, broker.address, who))
-    yield from _controllers(inventory)
+        yield from _guarded("zookeeper rights", partial(_zookeeper, inventory, lock_path))
+    topics = _topics(inventory)
+    brokers = [partial(_broker, inventory, node.address, topics) for node in inventory.brokers]
+    yield from _first("broker rights", Stand.MISSING, brokers)
+    controllers = [partial(_controller, inventory, node.address) for node in inventory.controllers]
+    yield from _first("controller rights", Stand.LATER, controllers)  # before the stage `controllers` none answers
 
 
-def _guarded(name: str, stand: Stand, look: Callable[[], Iterator[Said]]) -> list[Said]:
+def _first(name: str, unreachable: Stand, looks: Sequence[Callable[[], Iterator[Said]]]) -> Iterator[Said]:
+    """What the first node says that can be reached; whoever refuses us has been reached."""
+    said: list[Said] = []
+    for look in looks:
+        try:
+            said = list(look())
+        except NodeUnreachable as error:
+            said = said or [_error(name, unreachable, error)]
+        except MigrateError as error:
+            said = [_error(name, Stand.MISSING, error)]
+            break
+        else:
+            break
+    yield from said
+
+
+def _guarded(name: str, look: Callable[[], Iterator[Said]]) -> list[Said]:
     try:
         return list(look())
     except MigrateError as error:
-        return [Said(name, stand, f"{error.id} {error}" + (f" ({error.why})" if error.why else ""), error.next_step)]
+        return [_error(name, Stand.MISSING, error)]
+
+
+def _error(name: str, stand: Stand, error: MigrateError) -> Said:
+    return Said(name, stand, f"{error.id} {error}" + (f" ({error.why})" if error.why else ""), error.next_step)
+
+
+def _topics(inventory: Inventory) -> int | None:
+    """How many topics there are, by ZooKeeper: brokers leave out those that we may not describe; None: not known."""
+    if not inventory.zookeeper:
+        return None
+    try:
+        with connect(inventory.zookeeper, access=access_of(inventory.zookeeper_login)) as client:
+            names = client.children([TOPIC_ZNODES])[0]
+    except MigrateError:
+        return None  # told as ZooKeeper's own line
+    return None if isinstance(names, Absent) else len(names)
 
 
 def _who(access: Access) -> str:
@@ -100,24 +135,31 @@ def _beyond(name: str, found: of_zookeeper.ZookeeperRights) -> Said:
 
 
 # -- Kafka ---------------------------------------------------------------------------------------------------------
-def _broker(inventory: Inventory, address: str, who: str) -> Iterator[Said]:
+def _broker(inventory: Inventory, address: str, there_are: int | None) -> Iterator[Said]:
     with Connection(address, inventory.broker_access) as connection:
         have, topics = cluster_rights(connection), topic_rights(connection)
-    name = "broker rights"
+    name, who = "broker rights", _who(inventory.broker_access)
     yield from _judged(name, f"{who} on Cluster", have, Side.BROKERS, CLUSTER)
-    beyond = rights.too_much(topics.allowed, Side.BROKERS, TOPICS)
+    beyond = rights.too_much(topics.allowed, TOPICS)
     if not topics.described:
         yield Said(name, Stand.MISSING, f"{who} may describe no topic", f"grant DESCRIBE on Topic:*: {PAGE}")
-    elif beyond:
+    elif there_are is not None and topics.described < there_are:
+        told = f"{who} may describe {topics.described} of {there_are} topics"
+        yield Said(name, Stand.MISSING, told, f"grant DESCRIBE on Topic:*: {PAGE}")
+    if beyond:
         told = ", ".join(f"{operation} on {topics.allowed[operation]}" for operation in beyond)
-        yield Said(name, Stand.TOO_MUCH, f"{who} on {topics.described} topics: {told}", "no command needs these")
-    else:
-        yield Said(name, Stand.GOOD, f"{who} may describe {topics.described} topics, and no more")
+        advice = "no command needs these, but for READ and WRITE on the topic of a playbook's probe"
+        yield Said(name, Stand.TOO_MUCH, f"{who} on {topics.described} topics: {told}", advice)
+    elif there_are is not None and 0 < topics.described >= there_are:
+        yield Said(name, Stand.GOOD, f"{who} may describe {topics.described} topics, which are all, and no more")
+    elif there_are is None and topics.described:
+        told = f"{who} may describe {topics.described} topics; whether that is all of them is not known"
+        yield Said(name, Stand.LATER, told, "a run compares them with the metadata, and waits where some are left out")
 
 
 def _judged(name: str, who: str, have: frozenset[str], side: Side, resource: str) -> Iterator[Said]:
     lacks = sorted(rights.needed(side, resource) - have)
-    beyond = rights.too_much(have, side, resource)
+    beyond = rights.too_much(have, resource)
     if lacks:
         yield Said(name, Stand.MISSING, f"{who}: lacks {', '.join(lacks)}", f"grant it: {PAGE}")
     if beyond:
@@ -126,28 +168,17 @@ def _judged(name: str, who: str, have: frozenset[str], side: Side, resource: str
         yield Said(name, Stand.GOOD, f"{who}: {', '.join(sorted(have))}, and no more")
 
 
-def _controllers(inventory: Inventory) -> Iterator[Said]:
-    """The first that answers; before the stage `controllers` none does."""
-    name, who = "controller rights", _who(inventory.controller_access)
-    said: list[Said] = []
-    for node in inventory.controllers:
-        said = _guarded(name, Stand.LATER, partial(_controller, inventory, node.address, who))
-        if said and not said[0].found.startswith("E-KAFKA-01"):
-            yield from said
-            return
-    yield from said[:1]
-
-
-def _controller(inventory: Inventory, address: str, who: str) -> Iterator[Said]:
-    name = "controller rights"
+def _controller(inventory: Inventory, address: str) -> Iterator[Said]:
     with Connection(address, inventory.controller_access) as connection:
         found = controller_rights(connection)
-    if not found.describes:
-        yield Said(name, Stand.MISSING, f"{who} on Cluster: lacks DESCRIBE", f"grant it: {PAGE}")
+    name, who = "controller rights", _who(inventory.controller_access)
     if found.operations is not None:
         yield from _judged(name, f"{who} on Cluster", found.operations, Side.CONTROLLERS, CLUSTER)
-    elif found.describes:
-        told = f"{who} has no ALTER on Cluster: elections after a rescue are not possible; CLUSTER_ACTION is not told"
-        yield Said(
-            name, Stand.LATER, told, "a controller tells them to who may ALTER alone; status says what it cannot read"
-        )
+        return
+    lacks = [right for right, has in (("DESCRIBE", found.describes), ("CLUSTER_ACTION", found.reads)) if not has]
+    if lacks:
+        advice = f"grant it, or before the copy make it one of the controllers' super.users: {PAGE}"
+        yield Said(name, Stand.MISSING, f"{who} on Cluster: lacks {', '.join(lacks)}", advice)
+        return
+    told = f"{who} has DESCRIBE and CLUSTER_ACTION on Cluster, and no ALTER: elections after a rescue are not possible"
+    yield Said(name, Stand.LATER, told, "a controller tells what is too much to who may ALTER alone; brokers told it")

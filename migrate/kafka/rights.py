@@ -3,13 +3,47 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
-from migrate.errors import AccessRefused, KafkaRefused, NotLeader
+from migrate.errors import AccessRefused, NotLeader
 from migrate.kafka.codes import Code
 from migrate.kafka.connection import Connection
 from migrate.kafka.controller import describe_quorum
+from migrate.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from migrate.model.rights import operations
-from migrate.protocol.messages import DESCRIBE_CLUSTER, METADATA
+from migrate.protocol.fields import Values
+from migrate.protocol.messages import DESCRIBE_CLUSTER, FETCH, METADATA
+
+# a controller asks for the right first: whatever of these it then says, it was there
+LET_IN: Final = (
+    Code.NONE,
+    Code.OFFSET_OUT_OF_RANGE,
+    Code.NOT_LEADER_OR_FOLLOWER,
+    Code.FENCED_LEADER_EPOCH,
+    Code.UNKNOWN_LEADER_EPOCH,
+)
+FROM_THE_BEGINNING: Final[Values] = {
+    "maxWaitMs": 0,
+    "minBytes": 0,
+    "maxBytes": 1,
+    "topics": [
+        {
+            "topic": METADATA_TOPIC,
+            "topicId": str(METADATA_TOPIC_ID),
+            "partitions": [
+                {
+                    "partition": 0,
+                    "currentLeaderEpoch": 0,
+                    "fetchOffset": 0,
+                    "lastFetchedEpoch": 0,
+                    "logStartOffset": -1,
+                    "partitionMaxBytes": 1,
+                }
+            ],
+        }
+    ],
+    "forgottenTopicsData": [],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +56,13 @@ class TopicRights:
 
 @dataclass(frozen=True, slots=True)
 class ControllerRights:
-    """DESCRIBE by DescribeQuorum; `operations` of Cluster by DescribeCluster, which needs ALTER: None without that."""
+    """DESCRIBE by DescribeQuorum, CLUSTER_ACTION by Fetch (`reads`).
+
+    `operations` of Cluster are told by DescribeCluster, which needs ALTER: None without that.
+    """
 
     describes: bool
+    reads: bool
     operations: frozenset[str] | None
 
 
@@ -57,11 +95,29 @@ def controller_rights(connection: Connection) -> ControllerRights:
         describe_quorum(connection)
     except AccessRefused:
         describes = False
-    except (NotLeader, KafkaRefused):
+    except NotLeader:  # said to who may ask alone
         pass
+    reads = _reads(connection)
     asked = {"includeClusterAuthorizedOperations": True, "endpointType": 2}
     found = connection.call(DESCRIBE_CLUSTER, asked)
     if found["errorCode"] == Code.CLUSTER_AUTHORIZATION_FAILED:
-        return ControllerRights(describes, None)
+        return ControllerRights(describes, reads, None)
     connection.refuse(DESCRIBE_CLUSTER, found["errorCode"], found["errorMessage"])
-    return ControllerRights(describes, operations(found["clusterAuthorizedOperations"]))
+    return ControllerRights(describes, reads, operations(found["clusterAuthorizedOperations"]))
+
+
+def _reads(connection: Connection) -> bool:
+    """May we read the metadata log?  As an outsider of it, from its beginning: nothing is changed, and little is sent.
+
+    Raises:
+        KafkaRefused: an answer that says neither.
+    """
+    answer = connection.call(FETCH, FROM_THE_BEGINNING)
+    parts = [entry for topic in answer["responses"] for entry in topic["partitions"]]
+    codes = [answer["errorCode"], *(entry["errorCode"] for entry in parts)]
+    if Code.CLUSTER_AUTHORIZATION_FAILED in codes:
+        return False
+    for code in codes:
+        if code not in LET_IN:
+            connection.refuse(FETCH, code)
+    return True

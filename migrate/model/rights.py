@@ -109,6 +109,14 @@ TABLE: Final[tuple[Right, ...]] = (
     ),
     Right(Side.BROKERS, "DESCRIBE", TOPICS, "Metadata: leaders and ISRs of every partition", (*LOOKS, *ACTS)),
     Right(Side.BROKERS, "DESCRIBE", CLUSTER, "DescribeLogDirs", (*LOOKS, *DISKS, *ACTS)),
+    Right(
+        Side.BROKERS,
+        "DESCRIBE, READ, WRITE",
+        "the topic of the playbook's probe",
+        "the probe's own records, and no others",
+        ("apply", "rollback apply"),
+        "only with policy.probes.topic",
+    ),
     Right(Side.CONTROLLERS, "DESCRIBE", CLUSTER, "DescribeQuorum", (*LOOKS, *DISKS, *METADATA, *ACTS)),
     Right(
         Side.CONTROLLERS,
@@ -176,8 +184,11 @@ def needed(side: Side, resource: str) -> frozenset[str]:
     return frozenset(row.operation for row in TABLE if row.side is side and row.resource == resource)
 
 
-def too_much(have: Iterable[str], side: Side, resource: str) -> tuple[str, ...]:
-    """Of the operations that an identity has, those that no command needs; what a needed one implies is not told."""
-    wanted = needed(side, resource)
+def too_much(have: Iterable[str], resource: str) -> tuple[str, ...]:
+    """Of Kafka's operations that an identity has, those that no command needs; what a needed one implies is not told.
+
+    An ACL is the cluster's: what controllers ask for is granted at the brokers, too.
+    """
+    wanted = needed(Side.BROKERS, resource) | needed(Side.CONTROLLERS, resource)
     implied = {IMPLIED[name] for name in wanted if name in IMPLIED}
     return tuple(sorted(set(have) - wanted - implied))

@@ -243,16 +243,30 @@ def each_right_in_turn(limited: Limited) -> None:
 
 
 def doctor_says(limited: Limited) -> None:
-    """What is missing, and what is too much."""
+    """Nothing of exactly the table's rights; else what is missing, and what is too much."""
     limited.grant(*NEEDED)
     becomes(limited.read_metadata, lambda answer: isinstance(answer, int))
-    found = limited.doctor()
-    assert not [text for text in found.get("missing", []) if "broker" in text or "controller" in text], found
+    becomes(limited.topics, lambda answer: isinstance(answer, int) and answer > 0)
+    found = kafkas(limited.doctor())
+    assert not found.get("missing"), found
+    assert not found.get("too much"), found
     limited.grant((CLUSTER, "CREATE"), (TOPICS, "WRITE"))
     becomes(limited.log_dirs, lambda answer: isinstance(answer, AccessRefused))
-    found = limited.doctor()
-    assert any("lacks DESCRIBE" in text for text in found["missing"]), found
+    becomes(limited.quorum, lambda answer: isinstance(answer, MigrateError))
+    found = kafkas(limited.doctor())
+    assert any("broker rights" in text and "lacks DESCRIBE" in text for text in found["missing"]), found
+    assert any("controller rights" in text and "DESCRIBE, CLUSTER_ACTION" in text for text in found["missing"]), found
     assert any("WRITE on " in text for text in found["too much"]), found
+    limited.grant((CLUSTER, "DESCRIBE"), (CLUSTER, "CLUSTER_ACTION"), ((ResourceType.TOPIC, "single-ledger"), "DESCRIBE"))
+    becomes(limited.topics, lambda answer: answer == 1)
+    becomes(limited.log_dirs, lambda answer: isinstance(answer, int))
+    found = kafkas(limited.doctor())
+    assert any("may describe 1 of " in text for text in found["missing"]), found
+
+
+def kafkas(found: dict[str, list[str]]) -> dict[str, list[str]]:
+    """Without ZooKeeper's part: this user comes there as the brokers."""
+    return {health: [text for text in texts if "zookeeper" not in text] for health, texts in found.items()}
 
 
 def a_run_with_each_right_taken_away(limited: Limited) -> None:

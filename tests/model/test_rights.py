@@ -49,6 +49,12 @@ def test_kafkas_answer_is_read_as_operations(bits: int, names: set[str] | None) 
 def test_too_much_is_what_no_command_needs() -> None:
     """What a needed right implies is no surplus."""
     have = {"DESCRIBE", "CLUSTER_ACTION", "ALTER", "CREATE", "ALTER_CONFIGS"}
-    assert rights.too_much(have, Side.CONTROLLERS, CLUSTER) == ("ALTER_CONFIGS", "CREATE")
-    assert rights.too_much({"DESCRIBE"}, Side.BROKERS, TOPICS) == ()
-    assert rights.too_much({"DESCRIBE", "READ"}, Side.BROKERS, TOPICS) == ("READ",)
+    assert rights.too_much(have, CLUSTER) == ("ALTER_CONFIGS", "CREATE")
+    assert rights.too_much({"DESCRIBE"}, TOPICS) == ()
+    assert rights.too_much({"DESCRIBE", "READ"}, TOPICS) == ("READ",)
+
+
+def test_what_controllers_ask_for_is_not_too_much_at_the_brokers() -> None:
+    """An ACL on Cluster is one for both: brokers tell it, too."""
+    every = rights.needed(Side.CONTROLLERS, CLUSTER) | rights.needed(Side.BROKERS, CLUSTER)
+    assert rights.too_much(every, CLUSTER) == ()

@@ -1,0 +1,189 @@
+"""`doctor --rights`, asked of nodes that answer by a script: nothing that was not seen counts as there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.cli.doctor_rights import Said, Stand, rights_of
+from migrate.kafka.codes import Code
+from migrate.model.inventory import Access, Inventory
+from migrate.model.rights import NOT_TOLD, OPERATIONS
+from migrate.protocol.fields import Values
+from migrate.zookeeper.lock import LOCK_PATH
+from tests.kafka.fake_node import FakeNode, Script
+from tests.testing import worlds
+from tests.testing.certificates import secret
+from tests.testing.zookeeper_server import running_server
+
+NOBODY = "127.0.0.1:1"  # nothing listens there
+PLAIN = Access("PLAINTEXT")
+
+
+def bits(*names: str) -> int:
+    """KIP-430: a bit an operation."""
+    return sum(1 << code for code, name in OPERATIONS.items() if name in names)
+
+
+def broker(on_cluster: int, topics: int, on_topics: int = bits("DESCRIBE")) -> dict[str, Script]:
+    """A broker that allows us those operations, and tells of so many topics."""
+    described: list[Values] = [
+        {"errorCode": 0, "name": f"t{number}", "topicAuthorizedOperations": on_topics, "partitions": []}
+        for number in range(topics)
+    ]
+    return {
+        "DescribeCluster": lambda *_: {"errorCode": 0, "clusterAuthorizedOperations": on_cluster},
+        "Metadata": lambda *_: {"topics": described},
+    }
+
+
+def controller(quorum: int, fetch: int, cluster: int, on_cluster: int = NOT_TOLD) -> dict[str, Script]:
+    """A controller with those error codes to the three requests."""
+
+    def described(*_: object) -> Values:
+        only = {"partitionIndex": 0, "errorCode": quorum, "currentVoters": [], "observers": []}
+        whole = quorum if quorum == Code.CLUSTER_AUTHORIZATION_FAILED else 0
+        return {"errorCode": whole, "topics": [{"topicName": "__cluster_metadata", "partitions": [only]}]}
+
+    def fetched(*_: object) -> Values:
+        if fetch in (Code.CLUSTER_AUTHORIZATION_FAILED, Code.UNKNOWN_SERVER_ERROR):
+            return {"errorCode": fetch, "responses": []}
+        return {"errorCode": 0, "responses": [{"partitions": [{"partitionIndex": 0, "errorCode": fetch}]}]}
+
+    return {
+        "DescribeQuorum": described,
+        "Fetch": fetched,
+        "DescribeCluster": lambda *_: {"errorCode": cluster, "clusterAuthorizedOperations": on_cluster},
+    }
+
+
+@pytest.fixture
+def stack() -> Iterator[ExitStack]:
+    """Nodes live as long as the test."""
+    with ExitStack() as found:
+        yield found
+
+
+def known(stack: ExitStack, brokers: list[dict[str, Script] | None], *controllers: dict[str, Script]) -> Inventory:
+    """An inventory without ZooKeeper whose nodes answer so; None: nobody is there."""
+
+    def address(scripts: dict[str, Script] | None) -> str:
+        return NOBODY if scripts is None else stack.enter_context(FakeNode(scripts)).address
+
+    own = worlds.inventory()
+    padded = [*controllers, *[None] * (len(own.controllers) - len(controllers))]
+    return replace(
+        own,
+        zookeeper="",
+        broker_access=PLAIN,
+        controller_access=PLAIN,
+        brokers=tuple(
+            replace(node, address=address(it)) for node, it in zip(own.brokers[: len(brokers)], brokers, strict=True)
+        ),
+        controllers=tuple(replace(node, address=address(it)) for node, it in zip(own.controllers, padded, strict=True)),
+    )
+
+
+def asked(inventory: Inventory, part: str) -> list[Said]:
+    """What is said of brokers, or of controllers."""
+    return [said for said in rights_of(inventory, LOCK_PATH) if said.name.startswith(part)]
+
+
+def test_a_broker_that_is_down_is_passed_over(stack: ExitStack) -> None:
+    """Rights are the cluster's: the next one tells them."""
+    exact = broker(bits("DESCRIBE", "CLUSTER_ACTION", "ALTER"), 3)
+    found = asked(known(stack, [None, exact]), "broker")
+    assert [said.stand for said in found] == [Stand.GOOD, Stand.LATER]
+    assert "not known" in found[1].found, "without ZooKeeper nobody says how many topics there are"
+
+
+def test_where_no_broker_answers_nothing_is_fine(stack: ExitStack) -> None:
+    """Missing, with the reason."""
+    (said,) = asked(known(stack, [None, None]), "broker")
+    assert said.stand is Stand.MISSING
+    assert "E-KAFKA-01" in said.found
+
+
+def test_what_a_broker_lacks_and_what_is_too_much_are_told_apart(stack: ExitStack) -> None:
+    """No DESCRIBE: Kafka tells nothing of the cluster then; a record may be written, which no command does."""
+    found = asked(known(stack, [broker(NOT_TOLD, 2, bits("DESCRIBE", "WRITE"))]), "broker")
+    told = {said.stand: said.found for said in found}
+    assert "lacks DESCRIBE" in told[Stand.MISSING]
+    assert "WRITE on 2" in told[Stand.TOO_MUCH]
+    (nothing,) = [said for said in asked(known(stack, [broker(NOT_TOLD, 0)]), "broker") if "topic" in said.found]
+    assert (nothing.stand, "describe no topic" in nothing.found) == (Stand.MISSING, True)
+
+
+@pytest.mark.parametrize(
+    ("answers", "lacks"),
+    [
+        ((Code.NONE, Code.CLUSTER_AUTHORIZATION_FAILED, Code.CLUSTER_AUTHORIZATION_FAILED), "lacks CLUSTER_ACTION"),
+        ((Code.CLUSTER_AUTHORIZATION_FAILED, Code.NONE, Code.CLUSTER_AUTHORIZATION_FAILED), "lacks DESCRIBE"),
+        ((Code.CLUSTER_AUTHORIZATION_FAILED,) * 3, "lacks DESCRIBE, CLUSTER_ACTION"),
+    ],
+)
+def test_what_a_controller_refuses_is_missing(answers: tuple[int, int, int], lacks: str, stack: ExitStack) -> None:
+    """CLUSTER_ACTION too, which is told to nobody: it is tried by a read of the metadata."""
+    (said,) = asked(known(stack, [], controller(*answers)), "controller")
+    assert (said.stand, lacks in said.found) == (Stand.MISSING, True)
+    assert "super.users" in said.to_do
+
+
+@pytest.mark.parametrize("code", [Code.NONE, Code.NOT_LEADER_OR_FOLLOWER, Code.FENCED_LEADER_EPOCH])
+def test_a_follower_lets_in_as_the_leader_does(code: int, stack: ExitStack) -> None:
+    """It looks at the right first, and then says that it does not lead."""
+    quorum = Code.NOT_LEADER_OR_FOLLOWER if code else Code.NONE
+    (said,) = asked(known(stack, [], controller(quorum, code, Code.CLUSTER_AUTHORIZATION_FAILED)), "controller")
+    assert said.stand is Stand.LATER
+    assert "has DESCRIBE and CLUSTER_ACTION on Cluster, and no ALTER" in said.found
+
+
+def test_an_answer_that_says_nothing_about_rights_is_not_taken_for_a_yes(stack: ExitStack) -> None:
+    """An error of the server's own: it is told as what it is."""
+    for answers in ((Code.UNKNOWN_SERVER_ERROR, Code.NONE), (Code.NONE, Code.UNKNOWN_SERVER_ERROR)):
+        (said,) = asked(known(stack, [], controller(*answers, Code.CLUSTER_AUTHORIZATION_FAILED)), "controller")
+        assert (said.stand, "E-KAFKA-10" in said.found) == (Stand.MISSING, True)
+
+
+def test_with_alter_a_controller_tells_everything(stack: ExitStack) -> None:
+    """Exactly the table's, and one more."""
+    exact = bits("DESCRIBE", "CLUSTER_ACTION", "ALTER")
+    (good,) = asked(known(stack, [], controller(0, 0, 0, exact)), "controller")
+    assert good.stand is Stand.GOOD
+    (more,) = asked(known(stack, [], controller(0, 0, 0, exact | bits("CREATE"))), "controller")
+    assert (more.stand, "CREATE" in more.found) == (Stand.TOO_MUCH, True)
+
+
+def test_only_a_controller_that_is_not_there_may_come_later(stack: ExitStack, tmp_path: Path) -> None:
+    """One that refuses the login has been reached: that is missing, and no other one is asked."""
+    (later,) = asked(known(stack, []), "controller")
+    assert later.stand is Stand.LATER
+    refusing: dict[str, Script] = {
+        "SaslHandshake": lambda *_: {"errorCode": 0, "mechanisms": ["PLAIN"]},
+        "SaslAuthenticate": lambda *_: {"errorCode": Code.SASL_AUTHENTICATION_FAILED, "errorMessage": "no"},
+    }
+    inventory = known(stack, [], refusing, controller(0, 0, 0))
+    login = Access("SASL_PLAINTEXT", "PLAIN", "admin", secret(tmp_path))
+    with_login = replace(inventory, controller_access=login)
+    (said,) = asked(with_login, "controller")
+    assert (said.stand, "E-KAFKA-05" in said.found) == (Stand.MISSING, True)
+
+
+@pytest.mark.zookeeper
+def test_topics_that_brokers_leave_out_are_missed(stack: ExitStack, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Brokers say nothing of what may not be described; ZooKeeper says how many there are."""
+    inventory = known(stack, [broker(bits("DESCRIBE"), 2)])
+    with running_server(tmp_path_factory.mktemp("topics")) as server:
+        with server.client() as client:
+            for number in range(3):
+                client.kazoo.create(f"/brokers/topics/t{number}", b"{}", makepath=True)
+        found = asked(replace(inventory, zookeeper=server.address), "broker")
+        assert [said.found for said in found if said.stand is Stand.MISSING] == [
+            "User:ANONYMOUS, or the name of a certificate may describe 2 of 3 topics"
+        ]
+        whole = known(stack, [broker(bits("DESCRIBE"), 3)])
+        assert {said.stand for said in asked(replace(whole, zookeeper=server.address), "broker")} == {Stand.GOOD}
