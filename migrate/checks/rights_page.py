@@ -56,5 +56,5 @@ def rights_page(command: str) -> Iterator[str]:
 
 
 def _line(row: Right) -> str:
-    names = ", ".join(f"`{name}`" for name in row.commands)
+    names = ", ".join(f"`{name}`" for name in dict.fromkeys(row.commands))
     return f"| {row.side} | {row.operation} | {row.resource} | {row.asked_by} | {names} | {row.when or 'always'} |"

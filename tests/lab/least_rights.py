@@ -257,7 +257,8 @@ def doctor_says(limited: Limited) -> None:
     assert any("broker rights" in text and "lacks DESCRIBE" in text for text in found["missing"]), found
     assert any("controller rights" in text and "DESCRIBE, CLUSTER_ACTION" in text for text in found["missing"]), found
     assert any("WRITE on " in text for text in found["too much"]), found
-    limited.grant((CLUSTER, "DESCRIBE"), (CLUSTER, "CLUSTER_ACTION"), ((ResourceType.TOPIC, "single-ledger"), "DESCRIBE"))
+    one_topic = ((ResourceType.TOPIC, "single-ledger"), "DESCRIBE")
+    limited.grant((CLUSTER, "DESCRIBE"), (CLUSTER, "CLUSTER_ACTION"), one_topic)
     becomes(limited.topics, lambda answer: answer == 1)
     becomes(limited.log_dirs, lambda answer: isinstance(answer, int))
     found = kafkas(limited.doctor())
