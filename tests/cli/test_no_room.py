@@ -60,7 +60,7 @@ def test_a_report_without_room_does_not_hide_how_the_run_ended(
     Journal.begin(folder.journal, 1.0, {"plan": made.fingerprint}).close()
     with no_room():
         _tell_report(made, folder)
-    assert f"`kraft-migrate report {folder.path}` writes it" in capsys.readouterr().err
+    assert f"`kraft-migrate report write {folder.path}` writes it" in capsys.readouterr().err
     _tell_report(made, folder)
     assert capsys.readouterr().err == f"report: {folder.path / 'report.html'}\n"
     assert (folder.path / "report.html").exists()
