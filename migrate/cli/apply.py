@@ -125,7 +125,7 @@ def _tell_report(plan: Plan, folder: RunFolder) -> None:
     try:
         said = f"report: {write_reports(plan, folder)[0]}"
     except FileNotReplaced as error:
-        said = f"no report was written: {error}; `kraft-migrate report write {folder.path}` writes it when that is mended"
+        said = f"no report was written: {error} (when that is mended: `kraft-migrate report write RUN`)"
     click.echo(said, err=True)
 
 
