@@ -21,7 +21,7 @@ others used at the same time. Written from the soak's own report by `python -m t
 
 A round is a fresh cluster under load (100 records a second, `acks=all`, idempotent), all of it by the real command:
 
-1. **There**: stage by stage, each with a plan of its own, to hybrid, kraft-mode or soak.
+1. **There**: to hybrid, kraft-mode or soak, by one plan or by one for each stage.
 2. **Used in dual write**: a topic with records, configurations, quotas, a SCRAM user, ACLs; `diff` must say equal.
 3. **Back**: `rollback plan`, `rollback apply`; then the tree of ZooKeeper, every broker's file, every folder is held
    against what was before the migration, and what was made meanwhile must be there.
