@@ -38,6 +38,7 @@ DEVELOPMENT = [
     "types-PyYAML>=6.0",
 ]
 
+CONNECT = ["pyspark[connect]>=4.0,<5"]  # comparisons on a Spark Connect server
 LAB = ["asyncssh>=2.18"]  # the SSH server of a lab whose nodes are hosts
 
 setup(
@@ -57,7 +58,7 @@ setup(
         "migrate": ["py.typed", "**/*.jinja", "**/*.json", "**/*.txt", "**/*.yaml"],
     },
     install_requires=RUNTIME,
-    extras_require={"dev": [*DEVELOPMENT, *LAB], "lab": LAB},
+    extras_require={"dev": [*DEVELOPMENT, *LAB, *CONNECT], "lab": LAB, "connect": CONNECT},
     entry_points={"console_scripts": ["kraft-migrate=migrate.cli.main:main"]},
     classifiers=[
         "Environment :: Console",

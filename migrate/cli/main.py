@@ -88,8 +88,11 @@ def _dress(command: click.Command, path: str) -> None:
 @click.version_option(__version__, prog_name="kraft-migrate")
 @click.option("--verbose", "-v", is_flag=True, help="Say more while working, and show tracebacks of errors.")
 @click.option("--no-kernels", is_flag=True, help="Plain Python only, no compiled loops (KRAFT_MIGRATE_KERNELS=off).")
+@click.option(
+    "--no-class-archive", is_flag=True, help="Start Spark without its class archive (KRAFT_MIGRATE_CLASS_ARCHIVE=off)."
+)
 @click.pass_context
-def cli(ctx: click.Context, verbose: bool, no_kernels: bool) -> None:
+def cli(ctx: click.Context, verbose: bool, no_kernels: bool, no_class_archive: bool) -> None:
     """Take a ZooKeeper-mode Apache Kafka 3.9 cluster with several log directories a broker to KRaft, in place.
 
     A plan before, a proof after every step, a way back until the last one.
@@ -100,6 +103,10 @@ def cli(ctx: click.Context, verbose: bool, no_kernels: bool) -> None:
         from migrate.kernels.choice import use_references
 
         use_references()
+    if no_class_archive:
+        from migrate.java.driver_archive import use_no_archive
+
+        use_no_archive()
 
 
 class _Printable(logging.Formatter):

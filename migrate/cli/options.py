@@ -28,7 +28,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 RATE: Final = "migrate.cli.zookeeper_rate"
 MASTER: Final = "migrate.cli.spark_master"
 CONF: Final = "migrate.cli.spark_conf"
-MASTERS: Final = re.compile(r"(local(\[[1-9*][0-9]*\])?|spark://[^\s/]+|yarn|k8s://\S+)\Z")
+MASTERS: Final = re.compile(r"(local(\[[1-9*][0-9]*\])?|spark://[^\s/]+|yarn|k8s://\S+|sc://[^\s/;]+)\Z")
 SECRETIVE: Final = re.compile(r"secret|password|token|credential|key", re.IGNORECASE)
 MOST_A_SECOND: Final = 1_000_000
 NO_PLAYBOOK: Final = Unknown("no playbook was given")
@@ -91,7 +91,7 @@ def spark_options(command: F) -> F:
         metavar="URL",
         expose_value=False,
         callback=keep(MASTER),
-        help="Compare on that Spark: local[N], spark://HOST:PORT, yarn or k8s://URL; default: on this host.",
+        help="Compare on that Spark: local[N], spark://HOST:PORT, yarn, k8s://URL, sc://HOST:PORT; default: this host.",
     )(command)
 
 
@@ -113,7 +113,7 @@ def spark_given() -> SparkWhere:
     master = given.get(MASTER)
     if master is not None and not MASTERS.match(master):
         raise UsageWrong(
-            f"--spark-master takes local[N], spark://HOST:PORT, yarn or k8s://URL, {master!r} is none",
+            f"--spark-master takes local[N], spark://HOST:PORT, yarn, k8s://URL or sc://HOST:PORT, {master!r} is none",
             next_step="docs/spark.md says what each of them needs",
         )
     return SparkWhere(conf=conf) if master is None else SparkWhere(master, conf)

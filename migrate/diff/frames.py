@@ -11,6 +11,8 @@ from typing import Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.utils import is_remote
 
 from migrate.diff.typed_rows import EntityRow
 from migrate.model.columns import UNREADABLE_TOPIC_ID, EntityColumns, PartitionColumns
@@ -104,8 +106,11 @@ class Column:
 def frame(spark: SparkSession, table: pa.Table) -> DataFrame:
     """A DataFrame over an Arrow table.
 
-    In one chunk: pyspark 4.3 silently drops every row that comes after an empty chunk.
+    In one chunk: pyspark 4.3 silently drops every row that comes after an empty chunk.  A session of Spark Connect
+    takes no schema from a table without rows.
     """
+    if not table.num_rows and is_remote():
+        return spark.createDataFrame([], from_arrow_schema(table.schema))
     return spark.createDataFrame(table.combine_chunks())
 
 

@@ -19,12 +19,15 @@ import tempfile
 import threading
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from migrate.errors import MigrateError, SparkDidNotStart, SparkGone
+from migrate.diff.connect import close_session, open_session
+from migrate.errors import MigrateError, NoJava, SparkDidNotStart, SparkGone
+from migrate.java.driver_archive import DriverArchive, driver_archive
 from migrate.java.find import find_java
-from migrate.java.gateway import DriverJvm, DriverRequest, start_driver
+from migrate.java.gateway import DriverJvm, DriverRequest, jar_files, start_driver
 from migrate.model.spark_where import SparkWhere
 
 if TYPE_CHECKING:
@@ -32,6 +35,7 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("migrate.diff")
 LEAST_HEAP, MOST_HEAP = 512, 4096  # MiB; a small cluster leaves most of it untouched
+ARCHIVING_SECONDS: Final = 120.0  # a driver may take to write its class archive when it ends
 SMALL_DRIVER: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:MaxMetaspaceSize=256m")
 QUIET_LOG: Final = """\
 rootLogger.level = error
@@ -96,8 +100,10 @@ class SparkHandle:
         self._jvm: DriverJvm | None = None
         self._session: SparkSession | None = None
         self._failure: MigrateError | None = None
+        self._archive: DriverArchive | None = None
         self._stopped = False
         self.seconds = 0.0  # from start to the end of the first job
+        self.waited = 0.0  # of them, somebody waited for it in `get`
         self._thread = threading.Thread(target=self._run, name="spark-start", daemon=True)
 
     @classmethod
@@ -115,13 +121,17 @@ class SparkHandle:
             SparkGone: it was stopped, or its driver died.
             NoJava, JavaVersionUnsupported: there is no Java to run it on.
         """
+        began, there = time.monotonic(), self._ready.is_set()
         if not self._ready.wait(timeout):
             raise SparkDidNotStart(f"the Spark session was not there after {timeout:.0f} s", where=str(self._folder))
+        if not there:
+            self.waited = max(self.waited, time.monotonic() - began)
+            LOG.info("waited %.1f s for the Spark session, of %.1f s that it took", self.waited, self.seconds)
         if self._failure is not None:
             raise self._failure
-        if self._stopped or self._session is None or self._jvm is None:
+        if self._stopped or self._session is None:
             raise SparkGone("the Spark session was stopped")
-        if not self._jvm.alive:
+        if self._jvm is not None and not self._jvm.alive:
             raise SparkGone("Spark's driver is gone", where=str(self._jvm.log))
         return self._session
 
@@ -147,22 +157,30 @@ class SparkHandle:
         with self._lock:
             session, self._session = self._session, None
             jvm, self._jvm = self._jvm, None
-            if session is not None and jvm is not None:
-                _close(session, alive=jvm.alive)
+            if session is not None:
+                close_session(session) if jvm is None else _close(session, alive=jvm.alive)
             if jvm is not None:
-                jvm.stop()
+                self._end(jvm, well=session is not None)
             shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _end(self, jvm: DriverJvm, *, well: bool) -> None:
+        """End the driver; what it has written of its classes is kept for later ones."""
+        archive = self._archive if well else None
+        if archive is None or archive.used:
+            jvm.stop()
+            return
+        jvm.stop(ARCHIVING_SECONDS)
+        if jvm.ended_well:
+            archive.keep()
+        else:
+            archive.discard()
 
     def _run(self) -> None:
         began = time.monotonic()
         try:
-            self._jvm = start_driver(self._request(), unwanted=lambda: self._stopped)
+            self._come_up()
             if self._stopped:
                 return
-            self._session = _connect(self._jvm)
-            if self._stopped:
-                return
-            _warm(self._session)
             self.seconds = time.monotonic() - began
             LOG.info("the Spark session is warm after %.1f s", self.seconds)
         except MigrateError as error:
@@ -171,6 +189,36 @@ class SparkHandle:
             self._failure = self._did_not_come_up(error)
         finally:
             self._ready.set()
+
+    def _come_up(self) -> None:
+        """Driver, session, first job; once more without the class archive where the driver dies with it."""
+        if self._where.is_connect:
+            self._session = open_session(self._where)
+            _warm(self._session)
+            return
+        request = self._request()
+        self._archive = archive = request.archive
+        try:
+            self._up(request)
+        except Exception as error:
+            alone = self._jvm is None or not self._jvm.alive
+            if archive is None or not archive.used or not alone or self._stopped or isinstance(error, NoJava):
+                raise
+            LOG.info("Spark's driver did not come up with its class archive: once more without (%s)", _short(error))
+            if self._session is not None:
+                _close(self._session, alive=False)
+            self._jvm = self._session = self._archive = None
+            self._up(replace(request, archive=None))
+            archive.discard()
+
+    def _up(self, request: DriverRequest) -> None:
+        self._jvm = start_driver(request, unwanted=lambda: self._stopped)
+        if self._stopped:
+            return
+        self._session = _connect(self._jvm)
+        if self._stopped:
+            return
+        _warm(self._session)
 
     def _did_not_come_up(self, error: Exception) -> SparkDidNotStart:
         """With the reason in the message itself: where it ends up as an Unknown, nothing else is kept."""
@@ -185,15 +233,21 @@ class SparkHandle:
         memory = conf.pop("spark.driver.memory", "") or f"{_heap()}m"
         quiet = self._folder / "log4j2.properties"
         quiet.write_text(QUIET_LOG, encoding="utf-8")
-        local = self._where.is_local
+        local, java, jars = self._where.is_local, find_java(), _spark_home() / "jars"
+        folders = _configuration_folders()
         return DriverRequest(
-            java=find_java(),
-            jars=_spark_home() / "jars",
+            java=java,
+            jars=jars,
             conf=conf,
             folder=self._folder,
             memory=memory,
-            options=(*(SMALL_DRIVER if local else ()), f"-Dlog4j2.configurationFile={quiet.as_uri()}"),
-            extra_classpath=_configuration_folders(),
+            options=(
+                *(SMALL_DRIVER if local else ()),
+                f"-XX:ErrorFile={self._folder / 'spark-driver.crash'}",  # else it would lie where we were started
+                f"-Dlog4j2.configurationFile={quiet.as_uri()}",
+            ),
+            extra_classpath=folders,
+            archive=driver_archive(java, jar_files(jars), SMALL_DRIVER) if local and not folders else None,
             environment={
                 "PYSPARK_PYTHON": sys.executable,
                 "PYSPARK_DRIVER_PYTHON": sys.executable,

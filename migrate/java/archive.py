@@ -34,13 +34,18 @@ def archive_path(java: Java, jars: KafkaJars) -> Path:
 
 def _key(java: Java, jars: KafkaJars) -> str:
     """Changes with the runtime's own files and with the jars: the JVM would refuse the archive then."""
-    facts = [jars.fingerprint, str(java.home)]
+    return hashlib.sha256("\n".join([jars.fingerprint, *runtime_facts(java)]).encode()).hexdigest()[:20]
+
+
+def runtime_facts(java: Java) -> list[str]:
+    """What changes with the runtime's own files."""
+    facts = [str(java.home)]
     for name in ("release", "lib/server/libjvm.so", "lib/modules"):
         path = java.home / name
         if path.exists():
             stat = path.stat()
             facts.append(f"{name} {stat.st_size} {stat.st_mtime_ns}")
-    return hashlib.sha256("\n".join(facts).encode()).hexdigest()[:20]
+    return facts
 
 
 def archive_options(java: Java, jars: KafkaJars, progress: Progress = silent) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from migrate.errors import SparkDidNotStart
+from migrate.java.driver_archive import DriverArchive
 from migrate.java.find import Java
 from migrate.java.run import child_environment
 
@@ -62,7 +63,8 @@ class DriverRequest:
     """How to start a driver: `jars` is Spark's folder of jars, `conf` goes onto SparkSubmit's command line.
 
     `folder` is ours alone (0700): the log `spark-driver.log` and, for a moment, the connection file lie there.
-    `extra_classpath` holds folders of Hadoop and YARN configuration, for masters that need them.
+    `extra_classpath` holds folders of Hadoop and YARN configuration, for masters that need them.  With a class archive
+    the class path is the jars one by one, in their names' order: the archive is bound to it.
     """
 
     java: Java
@@ -73,6 +75,7 @@ class DriverRequest:
     options: tuple[str, ...] = ()
     extra_classpath: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict)
+    archive: DriverArchive | None = None
 
     @property
     def log(self) -> Path:
@@ -82,12 +85,14 @@ class DriverRequest:
 
 def driver_argv(request: DriverRequest) -> tuple[str, ...]:
     """The argv of the driver's JVM (pure).  `--conf` stands on it: no secret belongs there."""
-    classpath = os.pathsep.join([*request.extra_classpath, str(request.jars / "*")])
+    jars = jar_files(request.jars) if request.archive else (str(request.jars / "*"),)
+    classpath = os.pathsep.join([*request.extra_classpath, *jars])
     conf = [part for name, value in sorted(request.conf.items()) for part in ("--conf", f"{name}={value}")]
     return (
         request.java.path,
         f"-Xmx{request.memory}",
         *request.options,
+        *(request.archive.options if request.archive else ()),
         *MODULE_OPTIONS,
         "-cp",
         classpath,
@@ -95,6 +100,11 @@ def driver_argv(request: DriverRequest) -> tuple[str, ...]:
         *conf,
         "pyspark-shell",
     )
+
+
+def jar_files(folder: Path) -> tuple[str, ...]:
+    """The jars of a folder, in their names' order."""
+    return tuple(sorted(str(path) for path in folder.glob("*.jar")))
 
 
 class DriverJvm:
@@ -119,6 +129,11 @@ class DriverJvm:
     def alive(self) -> bool:
         """Does the process live?"""
         return self._process.poll() is None
+
+    @property
+    def ended_well(self) -> bool:
+        """Has it ended by itself, with exit code 0?"""
+        return self._process.poll() == 0
 
     def complaint(self) -> str:
         """The first error that it logged, without time and trace; "" where there is none."""

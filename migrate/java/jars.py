@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -36,9 +36,14 @@ class KafkaJars:
     @property
     def fingerprint(self) -> str:
         """Changes with names, order, sizes and times of the jars: what a class archive is bound to."""
-        stats = ((path, Path(path).stat()) for path in self.classpath)
-        facts = "\n".join(f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats)
-        return hashlib.sha256(facts.encode()).hexdigest()[:16]
+        return fingerprint(self.classpath)
+
+
+def fingerprint(classpath: Sequence[str]) -> str:
+    """Of names, order, sizes and times of these files."""
+    stats = ((path, Path(path).stat()) for path in classpath)
+    facts = "\n".join(f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats)
+    return hashlib.sha256(facts.encode()).hexdigest()[:16]
 
 
 def lock_list() -> dict[str, str]:

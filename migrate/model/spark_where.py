@@ -11,7 +11,7 @@ LOCAL: Final = "local[2]"
 
 @dataclass(frozen=True, slots=True)
 class SparkWhere:
-    """`master` is Spark's own word for it (local[2], spark://host:7077, yarn, k8s://...).
+    """`master` is Spark's own word for it (local[2], spark://host:7077, yarn, k8s://..., sc://host:15002).
 
     `conf` are settings that win over ours.  They stand on a command line: no secret belongs there.
     """
@@ -23,3 +23,8 @@ class SparkWhere:
     def is_local(self) -> bool:
         """Does everything happen in one JVM of this host?"""
         return self.master.startswith("local")
+
+    @property
+    def is_connect(self) -> bool:
+        """Does another process hold the driver, a Spark Connect server?"""
+        return self.master.startswith("sc://")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import stat
@@ -18,8 +19,10 @@ from migrate.diff import session
 from migrate.diff.frames import frame
 from migrate.diff.session import SparkHandle, settings
 from migrate.errors import NoJava, SparkDidNotStart
-from migrate.java.find import Java
+from migrate.java.driver_archive import BASES, _sum
+from migrate.java.find import Java, find_java
 from migrate.model.spark_where import SparkWhere
+from tests.testing.rotating import in_turn
 
 DEADLINE = 60.0
 ROOT = Path(__file__).parents[2]
@@ -296,3 +299,49 @@ def test_a_start_that_is_not_wanted_any_more_is_broken_off_wherever_it_is(tmp_pa
     assert [line.split()[0] for line in broken] == ["start_driver", "_connect", "_warm"], done.stderr
     assert all(line.endswith("True []") for line in broken)
     assert (last, done.returncode, done.stderr) == ("6", 0, "")
+
+
+# -- the class archive ---------------------------------------------------------------------------------------------
+STARTED = """\
+import sys, tempfile
+from pathlib import Path
+from migrate.diff.session import SparkHandle
+with tempfile.TemporaryDirectory() as folder:
+    handle = SparkHandle.start(Path(folder))
+    session = handle.get(300)
+    found = handle._archive
+    assert session.range(7).count() == 7
+    maps = Path(f"/proc/{handle.driver_pid}/maps").read_text()
+    print("none" if found is None else "used" if found.used else "written", *["mapped"] * ("/archives/spark-" in maps))
+    handle.stop()
+"""
+
+
+def started(cache: Path, **environment: str) -> str:
+    """A session in a process of its own, with that cache; which archive it had."""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", STARTED],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=ROOT,
+        env={**os.environ, "XDG_CACHE_HOME": str(cache), **environment},
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.spark
+@in_turn("spark-cluster")
+def test_the_second_session_maps_the_first_ones_classes_and_no_damage_stops_a_session(tmp_path: Path) -> None:
+    """Written when the first ends; one that the JVM cannot bear is thrown away and done without."""
+    if not any((find_java().home / name).exists() for name in BASES):
+        pytest.skip("this Java has no base archive")
+    assert started(tmp_path) == "written"
+    assert started(tmp_path) == "used mapped"
+    (path,) = (tmp_path / "kraft-migrate" / "archives").glob("spark-*.jsa")
+    raw = bytearray(path.read_bytes())
+    raw[4096 : len(raw) : 64] = b"\xff" * len(raw[4096 : len(raw) : 64])
+    path.write_bytes(raw)
+    path.with_suffix(".sum").write_text(json.dumps(_sum(path)))  # as if it had been written so
+    assert started(tmp_path) == "none", "it came up without"
+    assert not path.exists()

@@ -17,7 +17,8 @@ from tests.cli.commands import Ended, kraft_migrate, process
 from tests.steps.looks import whole
 from tests.testing import worlds
 from tests.testing.rotating import in_turn
-from tests.testing.spark_cluster import DEADLINE, SparkCluster, standalone
+from tests.testing.spark_cluster import DEADLINE, SparkCluster, connect_server, standalone
+from tests.testing.zookeeper_server import free_port
 
 SMALL = ("--spark-conf", "spark.driver.host=127.0.0.1", "--spark-conf", "spark.executor.memory=512m")
 
@@ -83,6 +84,28 @@ def test_a_worker_that_dies_under_a_comparison_changes_nothing(bundle: Path, clu
 
 
 @pytest.mark.spark
+@in_turn("spark-cluster")
+def test_a_connect_server_gives_the_same_answer_and_goes_on(bundle: Path, tmp_path: Path) -> None:
+    """A process of its own, as PySpark's package brings it; our command starts no Java, and ends its session there."""
+    with connect_server(tmp_path, free_port()) as url:
+        there = found(diff(bundle, "--spark-master", url))
+        assert [row["field"] for row in there["differences"] if not row["rule"]] == ["segment.ms"]
+        assert there == found(diff(bundle))
+        refused = diff(bundle, "--spark-master", url, "--spark-conf", "spark.executor.memory=512m")
+        assert refused.code == 1, "a setting that no session may change"
+        assert "spark.executor.memory" in refused.err
+
+
+@pytest.mark.spark
+@in_turn("spark-cluster")
+def test_a_connect_server_that_is_not_there_is_told(bundle: Path) -> None:
+    """Within seconds: pyspark itself would try for ten minutes."""
+    ended = diff(bundle, "--spark-master", "sc://127.0.0.1:1")
+    assert ended.code == 1
+    assert "did not come up at sc://127.0.0.1:1" in ended.err
+
+
+@pytest.mark.spark
 @pytest.mark.long  # Spark tries for a minute
 def test_a_master_that_is_not_there_is_told_with_sparks_own_reason(bundle: Path) -> None:
     """Nothing is compared, and that is no difference."""
@@ -110,7 +133,9 @@ def test_a_setting_that_may_be_secret_or_is_none_is_refused(setting: str, said: 
     assert "=x" not in ended.err
 
 
-@pytest.mark.parametrize("master", ["sc://127.0.0.1:15002", "local[0]", "spark://", "mesos://h:5050", "yarn --x", ""])
+@pytest.mark.parametrize(
+    "master", ["sc://127.0.0.1:15002/;token=x", "sc://", "local[0]", "spark://", "mesos://h:5050", "yarn --x", ""]
+)
 def test_a_master_that_spark_or_we_do_not_know_is_refused(master: str, bundle: Path) -> None:
     """Before anything is read."""
     ended = kraft_migrate("diff", "--from-bundle", bundle, "--spark-master", master)

@@ -82,3 +82,38 @@ def standalone(folder: Path) -> Iterator[SparkCluster]:
         for name, process in cluster.processes.items():
             if process.poll() is None:
                 cluster.kill(name)
+
+
+@contextmanager
+def connect_server(folder: Path, port: int) -> Iterator[str]:
+    """A Spark Connect server, as PySpark's package brings it; its URL, while the block runs."""
+    java = find_java()
+    settings = {
+        "spark.master": "local[2]",
+        "spark.ui.enabled": "false",
+        "spark.driver.host": "127.0.0.1",
+        "spark.connect.grpc.binding.address": "127.0.0.1",
+        "spark.connect.grpc.binding.port": str(port),
+        "spark.sql.warehouse.dir": str(folder / "warehouse"),
+        "spark.sql.catalogImplementation": "in-memory",
+    }
+    argv = [
+        java.path,
+        "-Xmx512m",
+        *("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"),
+        *MODULE_OPTIONS,
+        *(f"-D{name}={value}" for name, value in settings.items()),
+        *("-cp", str(HOME / "jars" / "*"), "org.apache.spark.sql.connect.service.SparkConnectServer"),
+    ]
+    path = folder / "connect.log"
+    with path.open("wb") as log:
+        process = subprocess.Popen(argv, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+    try:
+        until = time.monotonic() + DEADLINE
+        while b"Spark Connect server started at" not in path.read_bytes():
+            assert process.poll() is None, path.read_text()[-2000:]
+            assert time.monotonic() < until, path.read_text()[-2000:]
+        yield f"sc://127.0.0.1:{port}"
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait(30)
