@@ -103,6 +103,7 @@ class ZookeeperClient:
         self.connect_string = connect_string
         self.session_timeout = session_timeout
         self.multiread = True  # until the server says that it has none
+        self.sasl_user = ""  # as whom ZooKeeper's ACLs know this session; "" for nobody, or by a certificate
         self.operations = MAX_OPERATIONS  # of a MultiRead; fewer once the server refuses that many
         self._connected = threading.Event()
         self._lost_hooks: list[Callable[[], None]] = []
@@ -356,13 +357,13 @@ def connect(
         if handler is not None and handler.last_error is not None:
             raise handler.last_error from error
         raise ZookeeperUnreachable(f"no session within {timeout:g} s", where=hosts) from error
-    except kazoo_errors.AuthFailedError as error:
+    except (kazoo_errors.AuthFailedError, kazoo_errors.NoAuthError) as error:
         _give_up(kazoo)
-        raise ZookeeperDenied(
-            f"authentication failed{f' for SASL user {access.sasl_username}' if access.sasl_username else ''}",
-            where=hosts,
-        ) from error
+        said = "authentication failed" if isinstance(error, kazoo_errors.AuthFailedError) else "the chroot needs READ"
+        user = f" for SASL user {access.sasl_username}" if access.sasl_username else ""
+        raise ZookeeperDenied(f"{said}{user}", where=connect_string.strip()) from error
     client = ZookeeperClient(kazoo, connect_string.strip(), float(session_timeout), pace)
+    client.sasl_user = access.sasl_username
     try:
         _require_chroot(client, hosts, chroot)
     except BaseException:

@@ -3,6 +3,7 @@
 The lock goes with its session: ZooKeeper frees it some seconds after its process died, or hangs.
 Beside it stands a persistent znode whose version counts acquisitions: writes that check that version in their own
 transaction are refused by ZooKeeper once another run has acquired the lock, even if the old run has not noticed.
+Where Kafka's znodes are closed (zookeeper.set.acl), these are closed as well: else anybody could shut out a run.
 """
 
 from __future__ import annotations
@@ -17,14 +18,17 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kazoo import exceptions as kazoo_errors
+from kazoo.security import ACL, make_acl
 
 from migrate.errors import LockHeld, LockLost, MalformedZnode, ZnodeChanged, ZookeeperDenied, ZookeeperSessionLost
 from migrate.zookeeper.client import ZookeeperClient, translated
 from migrate.zookeeper.fields import JsonZnode
+from migrate.zookeeper.layout import TOPICS
 from migrate.zookeeper.znode import Absent, Znode
 
 LOG: Final = logging.getLogger("migrate.zookeeper")
 LOCK_PATH: Final = "/kraft-migrate/lock"
+CHANGES: Final = 2 | 4 | 8  # WRITE, CREATE, DELETE
 ATTEMPTS: Final = 5  # the lock may go between the refusal and our look at its holder
 
 
@@ -117,9 +121,10 @@ def acquire(client: ZookeeperClient, owner: str, plan: str, path: str = LOCK_PAT
         plan=plan,
         session_seconds=client.session_timeout,
     )
-    _prepare(client, path, fence_path)
+    acl = _acl(client)
+    _prepare(client, path, fence_path, acl)
     for _ in range(ATTEMPTS):
-        fence = _try(client, path, fence_path, holder)
+        fence = _try(client, (path, fence_path), holder, acl)
         znode = client.data([path])[0]
         if isinstance(znode, Absent):
             continue
@@ -135,10 +140,22 @@ def acquire(client: ZookeeperClient, owner: str, plan: str, path: str = LOCK_PAT
     raise LockHeld("the lock comes and goes: another run is starting or ending", where=path)
 
 
-def _prepare(client: ZookeeperClient, path: str, fence_path: str) -> None:
+def _acl(client: ZookeeperClient) -> list[ACL] | None:
+    """Ours all, read for everybody, as brokers with zookeeper.set.acl close theirs; None: as open as Kafka's are.
+
+    A certificate's identity is not known by a name here: what it makes stays open.
+    """
+    theirs = client.acls([TOPICS])[0]
+    is_open = isinstance(theirs, Absent) or any(who == "anyone" and bits & CHANGES for bits, _, who in theirs)
+    if is_open or not client.sasl_user:
+        return None
+    return [make_acl("sasl", client.sasl_user, all=True), make_acl("world", "anyone", read=True)]
+
+
+def _prepare(client: ZookeeperClient, path: str, fence_path: str, acl: list[ACL] | None) -> None:
     with translated(path):
         try:
-            client.kazoo.ensure_path_async(fence_path).get(timeout=3 * client.session_timeout)
+            client.kazoo.ensure_path_async(fence_path, acl).get(timeout=3 * client.session_timeout)
         except kazoo_errors.NoNodeError as error:
             raise ZookeeperDenied("the lock's parent cannot be made", where=path) from error
         except kazoo_errors.NoAuthError as error:
@@ -148,11 +165,12 @@ def _prepare(client: ZookeeperClient, path: str, fence_path: str) -> None:
             ) from error
 
 
-def _try(client: ZookeeperClient, path: str, fence_path: str, holder: LockHolder) -> Fence | None:
+def _try(client: ZookeeperClient, paths: tuple[str, str], holder: LockHolder, acl: list[ACL] | None) -> Fence | None:
     """Create the lock and count the acquisition in one transaction; None if it exists already."""
+    path, fence_path = paths
     transaction = client.kazoo.transaction()
     data = {name: getattr(holder, name) for name in LockHolder.__slots__}
-    transaction.create(path, json.dumps({"version": 1, **data}).encode(), ephemeral=True)
+    transaction.create(path, json.dumps({"version": 1, **data}).encode(), acl=acl, ephemeral=True)
     transaction.set_data(fence_path, str(holder.pid).encode(), -1)  # bound to the creation: no write of its own
     results = client.commit(transaction, path)
     if isinstance(results[0], kazoo_errors.NodeExistsError):

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from kazoo.exceptions import NoAuthError
 from kazoo.security import make_acl
 
 from migrate.errors import LockLost, MigrateError, ZookeeperDenied
@@ -23,7 +24,7 @@ from migrate.zookeeper.lock import LOCK_PATH, acquire
 from migrate.zookeeper.read import read_migration, read_view
 from migrate.zookeeper.rights import For, look, require_way_back
 from migrate.zookeeper.write import ZookeeperWriter
-from migrate.zookeeper.znode import Znode
+from migrate.zookeeper.znode import Absent, Znode
 from tests.testing.golden_trees import golden
 from tests.testing.secured_zookeeper import login, sasl_server, session
 from tests.testing.zookeeper_server import ZookeeperServer
@@ -229,6 +230,14 @@ def test_a_rollback_needs_no_right_on_an_epoch_that_is_not_there(server: Zookeep
         assert client.kazoo.get_children("/") == []
 
 
+def test_a_chroot_that_may_not_be_read_is_told_at_the_door(server: ZookeeperServer, owner: ZookeeperClient) -> None:
+    """A right that is missing is an error of ours, wherever it is asked for."""
+    del owner
+    with pytest.raises(ZookeeperDenied, match="the chroot needs READ") as caught:
+        server.client(CHROOT)
+    assert caught.value.where.endswith(CHROOT)
+
+
 @pytest.mark.parametrize("path", SENSITIVE)
 def test_what_only_brokers_may_read_is_a_blind_spot_that_is_named(
     path: str, tool: ZookeeperClient, owner: ZookeeperClient
@@ -253,6 +262,38 @@ def test_a_takeover_znode_that_may_not_be_read_is_never_taken_for_none(
             assert (type(caught.value), caught.value.where) == (ZookeeperDenied, layout.MIGRATION)
     finally:
         owner.kazoo.delete(layout.MIGRATION)
+
+
+@pytest.mark.parametrize("path", [LOCK_PATH, "/kraft-migrate/other/lock"])
+def test_where_kafkas_znodes_are_closed_the_locks_are_too(
+    path: str, server: ZookeeperServer, owner: ZookeeperClient
+) -> None:
+    """Whoever could change the fence would shut out a run; whoever could make a lock there would hold it up."""
+    fence = f"{path}-fence"
+    lock = acquire(owner, "me", "plan", path)
+    try:
+        made = (path, fence, path.rpartition("/")[0]) if path != LOCK_PATH else (path,)
+        for acl in owner.acls(made):
+            assert not isinstance(acl, Absent)
+            assert sorted(acl) == [(1, "world", "anyone"), (31, "sasl", "kafka")]
+        with server.client() as nobody:
+            assert nobody.data([CHROOT + path])[0] == owner.data([path])[0], "who holds it may be seen"
+            for change in (lambda: nobody.kazoo.set(CHROOT + fence, b""), lambda: nobody.kazoo.delete(CHROOT + path)):
+                with pytest.raises(NoAuthError):
+                    change()
+        lock.still_ours()
+    finally:
+        lock.release()
+
+
+def test_in_an_open_tree_everybody_may_lock(server: ZookeeperServer, tmp_path: Path) -> None:
+    """A login alone closes nothing: the next person may come without one."""
+    with server.client() as client:
+        client.kazoo.create("/free/brokers/topics", b"", makepath=True)
+    with session(server, login(tmp_path, "kafka", "k"), "/free") as client:
+        acquire(client, "me", "plan").release()
+    with server.client("/free") as nobody:
+        acquire(nobody, "me", "plan").release()
 
 
 def test_what_is_too_much_is_told_by_path_and_operation(owner: ZookeeperClient, tool: ZookeeperClient) -> None:
