@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import click
 
-from migrate.cli import status_directories, status_disks, status_stuck
+from migrate.cli import status_directories, status_disks, status_run, status_stuck
 from migrate.cli.options import cluster_options, load_target, observing, output_option
 
 NEXT: Final = {
@@ -56,7 +56,8 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
                 seen = {key: value for key, value in describe(world).items() if key != "unknown"}
                 return named({**seen, **status_directories.stage(world)}, playbook)
             seen = describe(world, status_stuck.clues_for(observer, world))
-            return named({**seen, "rollback": rollback_readiness(world)}, playbook)
+            answer = {**seen, "rollback": rollback_readiness(world)}
+            return named(status_run.with_run(answer, status_run.unended(pathlib.Path(found.runs))), playbook)
 
         if watch:
             go_on(look, as_text, RunFile(pathlib.Path(found.runs)), SystemClock(), output=output)
@@ -214,11 +215,13 @@ def as_text(answer: Mapping[str, Any]) -> str:
     lines.append(f"partitions without full ISR or leader: {'unknown' if unhealthy is None else unhealthy}")
     lines += status_disks.as_lines(answer.get("disks", ()))
     lines += status_disks.leaderless_lines(answer.get("leaderless", ()))
+    lines += status_run.as_lines(answer.get("run"))
     lines += status_stuck.lines(answer["waiting"])
     if "rollback" in answer:
         from migrate.report import way_back_text
 
         lines += [f"rollback {line}" for line in way_back_text.lines(answer["rollback"])]
     if "next" in answer:
-        lines.append(f"next     kraft-migrate {answer['next']}")
+        first = "mend the disk as is said above, then " if answer.get("disks") else ""
+        lines.append(f"next     {first}kraft-migrate {answer['next']}")
     return "\n".join(lines)

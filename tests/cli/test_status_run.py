@@ -1,0 +1,113 @@
+"""`status` tells of a run that is not ended, and sends nobody past it: neither into a new plan nor to a broker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrate.cli.status import as_text, describe, named
+from migrate.cli.status_run import unended, with_run
+from migrate.errors import RunInterrupted
+from migrate.model.stage import Stage
+from migrate.report.plan_json import plan_to_json
+from migrate.run.locks import LockFile
+from tests.run.gated import Gated
+from tests.steps.looks import registration, whole
+from tests.testing import worlds
+from tests.testing.sick_disks import gone
+
+
+@pytest.fixture(scope="module")
+def parked(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of runs with one that parked behind broker 0 of the first roll."""
+    runs = tmp_path_factory.mktemp("runs")
+    folder = runs / "run"
+    folder.mkdir()
+    run = Gated(folder, worlds.playbook())
+
+    def look() -> None:
+        if run.stopped() == ["0"]:
+            run.request.by = "Ctrl-C"
+
+    run.each_look = look
+    with pytest.raises(RunInterrupted):
+        run.session()
+    (folder / "plan.json").write_text(plan_to_json(run.planned()))
+    return runs
+
+
+def half_rolled(next_step: str = "Roll it.") -> dict[str, Any]:
+    """What status says there without the run: a new plan, and a broker to be rolled."""
+    answer = describe(registration(0, migrating=False)(whole(Stage.MIGRATION_MODE)))
+    row = {"code": "S-STUCK-30", "nodes": [1], "owner": "the operator", "next": next_step}
+    return {**answer, "half_done": "migration-mode", "next": "plan PLAYBOOK --stage migration-mode", "waiting": [row]}
+
+
+def test_a_parked_run_goes_on_by_its_own_command(parked: Path) -> None:
+    """No new plan, no new approval: the run's own words of where it stands, and its own command."""
+    run = unended(parked)
+    assert run is not None
+    assert run["next"] == f"apply {parked}/run/plan.json"
+    assert "parked before migration-mode/1: Ctrl-C asked for it" in run["told"]
+    assert run["nodes"] == [1, 2]
+    said = with_run(half_rolled(), run)
+    assert said["next"] == run["next"]
+    text = as_text({**said, "waiting": []})
+    assert "Ctrl-C asked for it; no process is at it\n" in text
+    assert text.endswith(f"next     kraft-migrate apply {parked}/run/plan.json")
+
+
+def test_a_broker_that_the_run_has_yet_to_roll_is_nobody_elses(parked: Path) -> None:
+    """Stopped half way or not begun: who starts it by hand starts it with the file of before."""
+    run = unended(parked)
+    assert run is not None
+    (row,) = with_run(half_rolled(), run)["waiting"]
+    assert (row["owner"], row["next"]) == (f"run {run['plan']}", f"`kraft-migrate {run['next']}` goes on with it.")
+    elsewhere = half_rolled()
+    elsewhere["waiting"][0]["nodes"] = [0]  # rolled by this run already: what is wrong with it is somebody's to mend
+    assert with_run(elsewhere, run)["waiting"][0]["next"] == "Roll it."
+
+
+def test_a_run_that_lives_is_watched(parked: Path) -> None:
+    """A second `apply` would only be refused."""
+    lock = LockFile(parked / "lock")
+    try:
+        run = unended(parked)
+        said = named(with_run(half_rolled(), run), Path("p.yaml"))
+    finally:
+        lock.release()
+    assert run is not None
+    assert run["alive"] is True
+    assert said["next"] == "status p.yaml --watch"
+    assert "; its process lives" in as_text({**said, "waiting": []})
+
+
+def test_a_cluster_that_went_on_without_the_run_is_not_sent_back_to_it(parked: Path) -> None:
+    """Its steps left are of stages behind us, or all were undone: the run is told, the next command is not its."""
+    run = unended(parked)
+    later = {**half_rolled(), "half_done": None, "next": "plan PLAYBOOK --stage finalize"}
+    back = {**half_rolled(), "half_done": None, "next": "plan PLAYBOOK"}
+    for answer in (later, back):
+        said = with_run(answer, run)
+        assert said["next"] == answer["next"]
+        assert said["run"]["next"] == ""
+        assert said["waiting"] == answer["waiting"]
+
+
+def test_without_a_run_nothing_is_told(parked: Path, tmp_path: Path) -> None:
+    """No folder, no journal, a plan that cannot be read: `status` is about the cluster."""
+    assert unended(tmp_path) is None
+    assert unended(tmp_path / "missing") is None
+    answer = half_rolled()
+    assert with_run(answer, None) == answer
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "journal.jsonl").write_bytes((parked / "run" / "journal.jsonl").read_bytes())
+    assert unended(tmp_path) is None
+
+
+def test_a_broken_disk_comes_before_any_command() -> None:
+    """Every plan would be refused as long as it is broken."""
+    text = as_text(describe(worlds.with_directory(whole(Stage.KRAFT_MODE), 1, 1, gone)))
+    assert text.endswith("next     mend the disk as is said above, then kraft-migrate plan PLAYBOOK --stage soak")
