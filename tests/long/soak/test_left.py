@@ -84,6 +84,7 @@ def test_a_znode_that_has_a_reason_to_differ_is_not_told() -> None:
         difference(f"/brokers/topics/{MADE}/partitions/0", Standing.LIVE_ONLY),
         difference("/config/changes/config_change_0000000009", Standing.LIVE_ONLY),
         difference("/kraft-migrate", Standing.LIVE_ONLY),
+        difference("/kraft-migrate/lock-fence", Standing.LIVE_ONLY),
         difference("/brokers/topics/__consumer_offsets/partitions/7/state", Standing.LIVE_ONLY),
         difference("/config/brokers/2", Standing.DIFFERS, live=CONFIG_MADE, kept=CONFIG),
         difference("/kafka-acl/Topic/x", Standing.DIFFERS, live=b'{"acls":[{"principal":"User:made-in-dual-write"}]}'),

@@ -14,7 +14,8 @@ from migrate.zookeeper.znode import Znode
 NOTIFICATIONS: Final = tuple(parent for parent in NEVER_BELOW if parent != "/kraft-migrate")
 # new since, each with its reason; a name that was made meanwhile explains itself
 NEW: Final = (
-    re.compile(r"/kraft-migrate"),  # the lock's parent: an operator may have made it with ACLs of his own
+    # the lock's parent, and the fence that counts its holders: were it gone, an old holder could not be told from a new
+    re.compile(r"/kraft-migrate(/lock-fence)?"),
     re.compile(r"/brokers/topics/__[a-z_]+/partitions(/\d+(/state)?)?"),  # Kafka's own topics, by their first use
     re.compile(r"/brokers/topics/__[a-z_]+"),
 )
