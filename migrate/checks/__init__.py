@@ -11,6 +11,7 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     config,
     config_words,
     directories,
+    host_rights,
     launch,
     logins,
     malformed,

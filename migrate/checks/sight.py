@@ -12,6 +12,7 @@ from typing import Generic, TypeVar
 from migrate.checks.phase import no_quorum_yet
 from migrate.checks.remembered import remembered
 from migrate.model.difference import DiffReport
+from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.launch import Launch
@@ -204,6 +205,14 @@ def controller_ports(world: World) -> Sight[dict[NodeId, tuple[Listening, ...]]]
         [node.id for node in world.inventory.controllers],
         ("the ports of controller {}'s host", "the ports of the controllers' hosts"),
     )
+
+
+def host_rights(world: World) -> Sight[dict[NodeId, HostRights]]:
+    """What is allowed on each node's host; nothing to see where a supervisor or people work them."""
+    if world.inventory.executor not in ("local", "ssh"):
+        return Sight(None)
+    names = ("the rights on node {}'s host", "the rights on the nodes' hosts")
+    return _by_node(world.host_rights, [node.id for node in world.inventory.nodes], names)
 
 
 def ledger(world: World) -> Sight[Ledger]:

@@ -105,7 +105,8 @@ def _print_rights(path: pathlib.Path | None) -> int:
 
 def _host_items(path: pathlib.Path | None) -> Iterator[Item]:
     """One item a node where all is allowed, one a reason where it is not."""
-    from migrate.cli.doctor_hosts import by_node, folded, too_much
+    from migrate.cli.doctor_hosts import by_node, too_much
+    from migrate.hosts.host_needs import folded
 
     for node, host, tried in by_node(_target(path)):
         bad = folded(tried)

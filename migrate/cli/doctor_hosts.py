@@ -60,21 +60,3 @@ def by_node(inventory: Inventory) -> Iterator[tuple[int, str, list[Tried]]]:
     found = examine(inventory)
     for node in inventory.nodes:
         yield int(node.id), node.host, [tried for tried in found if tried.need.node == node.id]
-
-
-def folded(tried: Sequence[Tried]) -> list[tuple[str, str]]:
-    """What is wrong and what to do, one entry a reason: sudo refuses forty commands with one word (pure)."""
-    by_problem: dict[str, list[HostNeed]] = {}
-    for entry in tried:
-        if entry.problem:
-            by_problem.setdefault(entry.problem, []).append(entry.need)
-    found = []
-    for problem, needs in by_problem.items():
-        if problem.startswith("E-HOST"):
-            found.append((problem, f"explain {problem.split()[0]}: nothing else was asked of this host"))
-            continue
-        more = f" (and {len(needs) - 1} more commands)" if len(needs) > 1 else ""
-        command = " ".join(needs[0].privilege.words(needs[0].command))
-        advice = f"{command}{'; `doctor --sudoers` prints what sudo needs' if needs[0].privilege.user else ''}"
-        found.append((f"{needs[0].purpose}{more}: {problem}", advice))
-    return found

@@ -39,6 +39,7 @@ PLANNED_ON: Final = frozenset(
         Need.METADATA_LOGS,
         Need.LAUNCHES,
         Need.PORTS,
+        Need.HOST_RIGHTS,
     }
 )
 
@@ -52,7 +53,11 @@ def target_stage(playbook: Playbook, name: str | None) -> Stage:
     except KeyError:
         raise UsageWrong(f"there is no stage {name!r}: {', '.join(stage.label for stage in Stage)}") from None
     if stage not in playbook.stages:
-        raise UsageWrong(f"stage {name} is not in the playbook", where=playbook.path)
+        raise UsageWrong(
+            f"stage {name} is not in the playbook",
+            where=playbook.path,
+            next_step=f"add `- name: {name}` at its place under spec.stages, and give the same command again",
+        )
     return stage
 
 
@@ -80,7 +85,7 @@ def _seen(observer: Observer, needs: frozenset[Need]) -> World:
 
 def make_directory_plan(observer: Observer, playbook: Playbook, *, created: float, back: bool = False) -> Plan:
     """Observe, and plan a KRaft cluster's directories, or their way back; raises NothingToPlan, DirectoriesRefused."""
-    world = observer.observe(directories.PLANNED_ON, {})
+    world = observer.observe(directories.PLANNED_ON | {Need.HOST_RIGHTS}, {})
     return scheduled(directories.build(world, playbook, created=created, back=back), playbook)
 
 
@@ -88,7 +93,7 @@ def make_rollback_plan(observer: Observer, playbook: Playbook, *, created: float
     """Observe, and plan the way back, or out of a stuck copy; raises NoWayBack, NothingToPlan, RestoreRefused."""
     if playbook.of_directories:
         return make_directory_plan(observer, playbook, created=created, back=True)
-    world = _seen(observer, rollback.PLANNED_ON)
+    world = _seen(observer, rollback.PLANNED_ON | {Need.HOST_RIGHTS})
     return scheduled(rollback.build(world, playbook, created=created, copy_again=copy_again), playbook)
 
 

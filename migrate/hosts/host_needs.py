@@ -18,8 +18,10 @@ from migrate.hosts.commands import Privilege, Words
 from migrate.hosts.host_locks import LOCK_SUFFIX
 from migrate.hosts.runner import Runner
 from migrate.hosts.systemd import UNLIMITED, parse_unit, seconds
+from migrate.model.host_rights import HostRights, Refused
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
+from migrate.model.outcome import Unknown
 
 HOSTS_AT_ONCE: Final = 20
 SAMPLE: Final = "20260101T000000"  # in the place of what a name takes from its time or content
@@ -127,6 +129,39 @@ def examine(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> list[Trie
     with ThreadPoolExecutor(HOSTS_AT_ONCE, thread_name_prefix="host") as pool:
         answers = pool.map(lambda entry: _examine(runners[entry[0]], entry[1]), by_node.items())
         return [tried for found in answers for tried in found]
+
+
+def folded(tried: Sequence[Tried]) -> list[tuple[str, str]]:
+    """What is wrong and what to do, one entry a reason: sudo refuses forty commands with one word (pure)."""
+    by_problem: dict[str, list[HostNeed]] = {}
+    for entry in tried:
+        if entry.problem:
+            by_problem.setdefault(entry.problem, []).append(entry.need)
+    found = []
+    for problem, needs in by_problem.items():
+        if problem.startswith("E-HOST"):
+            found.append((problem, f"explain {problem.split()[0]}: nothing else was asked of this host"))
+            continue
+        more = f" (and {len(needs) - 1} more commands)" if len(needs) > 1 else ""
+        command = " ".join(needs[0].privilege.words(needs[0].command))
+        advice = f"{command}{'; `doctor --sudoers` prints what sudo needs' if needs[0].privilege.user else ''}"
+        found.append((f"{needs[0].purpose}{more}: {problem}", advice))
+    return found
+
+
+def rights_of(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> dict[NodeId, HostRights | Unknown]:
+    """The same by node, for a plan: Unknown where its host does not answer; none where no hosts are worked."""
+    tried: dict[NodeId, list[Tried]] = {}
+    for entry in examine(inventory, runners):
+        tried.setdefault(entry.need.node, []).append(entry)
+    return {node: _rights(found) for node, found in tried.items()}
+
+
+def _rights(found: Sequence[Tried]) -> HostRights | Unknown:
+    silent = [entry.problem for entry in found if entry.problem.startswith("E-HOST")]
+    if silent:
+        return Unknown(silent[0])
+    return HostRights(found[0].need.host, len(found), tuple(Refused(*entry) for entry in folded(found)))
 
 
 def _examine(runner: Runner, needs: Sequence[HostNeed]) -> list[Tried]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from migrate.model.difference import DiffReport
+from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.launch import Launch
@@ -45,6 +46,7 @@ class Need(StrEnum):
     NEW_DIRECTORIES = "new-directories"  # those that a DirectoryPlaybook names, before and after they are log.dirs
     LAUNCHES = "launches"  # command lines and environments of running nodes
     PORTS = "ports"  # what listens on the controllers' hosts
+    HOST_RIGHTS = "host-rights"  # every command that a run needs on the nodes' hosts, tried without changing anything
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 
@@ -70,5 +72,6 @@ class World:
     new_directories: Mapping[NodeId, tuple[NewDirectory, ...] | Unknown] | Unknown = NOT_ASKED
     launches: Mapping[NodeId, Launch | Unknown] | Unknown = NOT_ASKED
     ports: Mapping[NodeId, tuple[Listening, ...] | Unknown] | Unknown = NOT_ASKED  # on controllers' hosts
+    host_rights: Mapping[NodeId, HostRights | Unknown] | Unknown = NOT_ASKED  # none where the executor works no hosts
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from migrate.errors import MigrateError, NotVisible
+from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.launch import Launch
@@ -114,6 +115,10 @@ class BundledSources(Sources):
     def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:
         """What listened."""
         return self._of_nodes(self._kept.ports)
+
+    def host_rights(self) -> Mapping[NodeId, HostRights | Unknown]:
+        """Nobody is asked for them now."""
+        return {node.id: Unknown("a bundle does not say what is allowed on the hosts") for node in self.inventory.nodes}
 
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:  # noqa: ARG002 - looked at by then
         """The directories as they were."""

@@ -17,12 +17,14 @@ from migrate.hosts.collected import Collected
 from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
 from migrate.hosts.directories import LocalDisks
 from migrate.hosts.executors import executor_of
+from migrate.hosts.host_needs import rights_of
 from migrate.hosts.launches import launches
 from migrate.hosts.ports import listening
 from migrate.hosts.remote_disks import RemoteDisks
 from migrate.kafka import live
 from migrate.kafka.secret_files import read_secret
 from migrate.kraft.fetch import MetadataReader
+from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, Playbook
 from migrate.model.launch import Launch
@@ -255,6 +257,10 @@ class Sources:
     def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:
         """What listens on each controller's host."""
         return listening(self._executor, [node.id for node in self.inventory.controllers])
+
+    def host_rights(self) -> Mapping[NodeId, HostRights | Unknown]:
+        """Which commands of a run are allowed on each node's host; none where the executor works no hosts."""
+        return rights_of(self.inventory, self._executor.runners)
 
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:
         """Brokers' log directories, and controllers' metadata directories as their only one."""

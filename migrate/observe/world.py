@@ -63,6 +63,7 @@ class ClusterObserver:
             metadata_logs=self._metadata_logs(services) if Need.METADATA_LOGS in wanted else NOT_ASKED,
             launches=self._launches(services) if Need.LAUNCHES in wanted else NOT_ASKED,
             ports=self.sources.ports() if Need.PORTS in wanted else NOT_ASKED,
+            host_rights=self.sources.host_rights() if Need.HOST_RIGHTS in wanted else NOT_ASKED,
             today=datetime.now(UTC).date().isoformat(),
             facts=facts,
         )

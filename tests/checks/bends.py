@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from migrate.model.columns import ReplicaColumns
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
+from migrate.model.host_rights import HostRights, Refused
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import AcceptedDifference
 from migrate.model.launch import Launch
@@ -75,6 +76,18 @@ def launched(node: int, **changed: object) -> Bend:
         found = world.launches[NodeId(node)]
         assert isinstance(found, Launch)
         return replace(world, launches={**world.launches, NodeId(node): replace(found, **changed)})  # type: ignore[arg-type]
+
+    return bend
+
+
+def refused_on_host(node: int, *reasons: str) -> Bend:
+    """The nodes' hosts are reached over SSH; there all is allowed but, on one, commands of a run."""
+
+    def bend(world: World) -> World:
+        nodes = {entry.id: HostRights(entry.host, 40) for entry in world.inventory.nodes}
+        refused = tuple(Refused(reason, "sudo -n -u root -- ls") for reason in reasons)
+        nodes[NodeId(node)] = replace(nodes[NodeId(node)], refused=refused)
+        return replace(world, inventory=replace(world.inventory, executor="ssh"), host_rights=nodes)
 
     return bend
 

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.cli.doctor_hosts import folded
 from migrate.hosts.commands import Privilege
-from migrate.hosts.host_needs import HostNeed, Tried
+from migrate.hosts.host_needs import HostNeed, Tried, folded
 from migrate.hosts.process_spec import ProcessSpec, write_spec
 from migrate.lab.units import write_programs
 from migrate.model.ids import NodeId

@@ -16,8 +16,10 @@ from migrate.hosts.executors import executor_of
 from migrate.hosts.host_needs import SAMPLE, HostNeed, sudoers
 from migrate.hosts.remote_files import HostFiles, RemoteFiles
 from migrate.hosts.runner import Completed, LocalRunner
+from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
+from migrate.model.outcome import Unknown
 from tests.testing import worlds
 
 OPTIONS = {
@@ -169,3 +171,40 @@ def test_an_executor_without_hosts_needs_nothing() -> None:
     """The lab's own."""
     assert host_needs.needs_of(worlds.inventory()) == ()
     assert not executor_of(worlds.inventory()).runners
+
+
+class Sudo(LocalRunner):
+    """A host on which sudo allows nothing, and every look is answered."""
+
+    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
+        """No."""
+        return Completed(1, b"", "sudo: a password is required\n") if words[0] == "sudo" else Completed(0, b"", "")
+
+
+class Silent(LocalRunner):
+    """A host that does not answer."""
+
+    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
+        """Never."""
+        raise HostUnreachable("no route", where="host")
+
+
+def test_a_plan_is_told_what_is_refused_by_node_and_a_silent_host_is_unknown() -> None:
+    """In one reason where forty commands have the same; a silent host says nothing of its rights."""
+    inventory = on_hosts()
+    silent = inventory.controllers[0].id
+    runners = {node.id: Silent() if node.id == silent else Sudo() for node in inventory.nodes}
+    found = host_needs.rights_of(inventory, runners)
+    assert set(found) == {node.id for node in inventory.nodes}
+    told = found.pop(silent)
+    assert isinstance(told, Unknown)
+    assert told.reason.startswith(HostUnreachable.id)
+    for rights in found.values():
+        assert isinstance(rights, HostRights)
+        assert rights.tried > 20
+        assert len(rights.refused) == 2  # to be asked of, and to be run
+        for refused in rights.refused:
+            assert "sudo: a password is required" in refused.what
+            assert "more commands" in refused.what
+            assert "doctor --sudoers" in refused.advice
+    assert host_needs.rights_of(worlds.inventory(), {}) == {}

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from migrate.errors import MigrateError
+from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.launch import Launch
@@ -111,6 +112,12 @@ class KeptSources:
     def ports(self) -> Mapping[NodeId, tuple[Listening, ...] | Unknown]:
         """The world's, alike."""
         found = self.world.ports
+        nodes = (node.id for node in self.inventory.nodes)
+        return dict.fromkeys(nodes, found) if isinstance(found, Unknown) else found
+
+    def host_rights(self) -> Mapping[NodeId, HostRights | Unknown]:
+        """The world's, alike."""
+        found = self.world.host_rights
         nodes = (node.id for node in self.inventory.nodes)
         return dict.fromkeys(nodes, found) if isinstance(found, Unknown) else found
 
