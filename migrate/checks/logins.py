@@ -5,12 +5,12 @@ Passwords are compared here, and never stand in a finding.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.certificates import LOCATION, certificates_name
 from migrate.checks.config import Configs, inter_broker_listener, protocols
+from migrate.checks.jaas import options
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
 from migrate.checks.security import (
     ANONYMOUS,
@@ -34,17 +34,6 @@ from migrate.model.world import World
 
 CONTROLLER_MECHANISM: Final = "sasl.mechanism.controller.protocol"
 BROKER_MECHANISM: Final = "sasl.mechanism.inter.broker.protocol"
-OPTION: Final = re.compile(
-    r"\b(?P<name>[\w.-]+)\s*=\s*(?:\"(?P<double>[^\"]*)\"|'(?P<single>[^']*)'|(?P<bare>[^\s;]+))"
-)
-
-
-def options(jaas: str) -> dict[str, str]:
-    """The options of a sasl.jaas.config."""
-    return {
-        found["name"]: next(text for text in (found["double"], found["single"], found["bare"]) if text is not None)
-        for found in OPTION.finditer(jaas)
-    }
 
 
 def jaas_key(listener: str, mechanism: str) -> str:
@@ -124,11 +113,17 @@ def _known(
     """Does the side with these values know each caller's user and password?"""
     key = jaas_key(listener, "PLAIN")
     known = options(values.get(key, ""))
+    if isinstance(known, Unknown):
+        yield Blind(about, known.reason)
+        return
     if not any(name.startswith("user_") for name in known):
         return  # a handler of its own, a JAAS file, or no PLAIN: nothing that could be compared stands here
     for who, other in callers:
-        mine = options(other.get(key, ""))
-        if other.get(mechanism_key, "").strip() != "PLAIN" or "username" not in mine:
+        mine = options(other.get(key, "")) if other.get(mechanism_key, "").strip() == "PLAIN" else {}
+        if isinstance(mine, Unknown):
+            yield Blind(who, mine.reason)
+            continue
+        if "username" not in mine:
             continue
         user, given, wanted = mine["username"], mine.get("password", ""), known.get(f"user_{mine['username']}")
         if EXTERNAL in given or EXTERNAL in (wanted or ""):

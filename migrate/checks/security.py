@@ -5,18 +5,19 @@ Values of passwords are compared and parsed here, and never stand in a finding.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from migrate.checks.certificates import Subjects, certificates_name
 from migrate.checks.config import Configs, inter_broker_listener, protocols
+from migrate.checks.jaas import options
 from migrate.checks.phase import Mode, mode_of, truth
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import both, broker_configs, controller_configs, zookeeper
 from migrate.hosts.collect_disks import DIGEST, HIDDEN
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, ZookeeperView
@@ -31,7 +32,6 @@ JAAS: Final = "sasl.jaas.config"
 SUPER_USERS: Final = "super.users"
 ANONYMOUS: Final = "User:ANONYMOUS"
 BUILDER: Final = "principal.builder.class"
-USERNAME: Final = re.compile(r"\busername\s*=\s*(?:\"([^\"]*)\"|'([^']*)'|([^\s;]+))")
 EXTERNAL: Final = "${"  # a configuration provider resolves it on the node
 
 
@@ -60,10 +60,14 @@ def caller(values: Mapping[str, str], listener: str, protocol: str, mechanism_ke
         return Blind("its principal", f"listener {listener} takes it from a TLS certificate")
     mechanism = values.get(mechanism_key, "GSSAPI").strip()
     name = f"listener.name.{listener.lower()}.{mechanism.lower()}.{JAAS}"
-    found = USERNAME.search(values.get(name, ""))
-    if found is None:
+    found = options(values.get(name, ""))
+    if isinstance(found, Unknown):
+        return Blind("its principal", found.reason)
+    if found.get("tokenauth", "").lower() == "true":
+        return Blind("its principal", f"{name} logs in by a delegation token, as that token's owner")
+    if "username" not in found:
         return Blind("its principal", f"{name} names no username")
-    return "User:" + next(part for part in found.groups() if part is not None)
+    return "User:" + found["username"]
 
 
 def after_first_restart(file: ConfigFile, world: World) -> Mapping[str, str]:

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from migrate import checks
-from migrate.checks.logins import options
 from migrate.model.findings import Finding, Severity
 from migrate.model.inventory import AddedProperties, SecretFile, ZookeeperLogin
 from migrate.model.stage import Stage
@@ -81,7 +80,39 @@ def test_our_identity_in_zookeeper_is_held_against_the_znodes() -> None:
     assert [entry.severity for entry in of(certificates, "W-SEC-18")] == [Severity.WARNING]
 
 
-def test_options_of_a_login_are_read_as_java_reads_them() -> None:
-    """Double, single or no quotes."""
-    found = options("""org.X required username="a b" password='c=d' user_e=f serviceName=kafka;""")
-    assert found == {"username": "a b", "password": "c=d", "user_e": "f", "serviceName": "kafka"}
+def test_two_passwords_that_differ_behind_a_quote_are_two() -> None:
+    """A quote within is escaped: what stands behind it belongs to the password."""
+    same, other = 'a\\"b', 'a\\"c'  # as they stand in the configuration's value
+    for first, second, expected in ((same, same, 0), (same, other, 3)):
+        jaas = f'X required username="broker" password="{first}" user_broker="{first}";'
+        late = f'X required username="broker" password="{second}";'
+        both = then(
+            SECURED,
+            *(values(node, listener__name__ctl__plain__sasl__jaas__config=jaas) for node in (3000, 3001, 3002)),
+            *(values(node, listener__name__ctl__plain__sasl__jaas__config=late) for node in (0, 1, 2)),
+        )
+        found = [entry for entry in of(both(world_at(PREPARED)), "B-SEC-17") if "user broker" in entry.message]
+        assert len({entry.about for entry in found}) == expected
+
+
+@pytest.mark.parametrize("text", ["hmac:0123", "${file:/secrets:jaas}", 'X required username="broker'])
+def test_a_login_that_cannot_be_read_is_a_blind_spot(text: str) -> None:
+    """A digest of the collector, a provider's reference, a quote without its end: nothing of it is guessed."""
+    bent = values(1, listener__name__ctl__plain__sasl__jaas__config=text)
+    found = then(SECURED, bent)(world_at(PREPARED))
+    assert Severity.BLIND_SPOT in {entry.severity for entry in of(found, "B-SEC-17")}
+    assert Severity.BLIND_SPOT in {entry.severity for entry in of(found, "B-SEC-06")}
+    assert text not in repr(checks.run(found, target=Stage.CLEANUP))
+
+
+def test_a_login_by_a_delegation_token_has_its_owners_name() -> None:
+    """The user name is the token's id there: super.users has the owner."""
+    token = 'org.X required username="id" password="p" tokenauth="true";'
+    bent = values(
+        1,
+        sasl__mechanism__controller__protocol="SCRAM-SHA-512",
+        **{"listener__name__ctl__scram-sha-512__sasl__jaas__config": token},
+    )
+    found = of(then(SECURED, bent)(world_at(PREPARED)), "B-SEC-06")
+    assert Severity.BLIND_SPOT in {entry.severity for entry in found}
+    assert "User:id" not in repr(found)

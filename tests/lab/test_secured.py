@@ -80,6 +80,11 @@ def into_hybrid(directory: Path) -> None:
     assert not [words[:200] for _, words, around in processes.seen if holding(words + around, secrets)]
 
 
+def to_the_end(directory: Path) -> None:
+    """Proven, as the one in clear is."""
+    assert "PROVEN" in migrated(directory)
+
+
 def rights(directory: Path) -> None:
     """Least rights on real Kafka: each request, doctor, and a run with one right after the other taken away."""
     lab = Lab.create(directory, Shape(secured=True))
@@ -212,11 +217,10 @@ def blocked(lab: Lab) -> None:
 PARTS: dict[str, Callable[[Path], None]] = {
     "into-hybrid": into_hybrid,
     "logins": logins,
-}
-AT_LENGTH: dict[str, Callable[[Path], None]] = {
     "rights": rights,
     "rights-back": rights_back,
     "rollback": rollback,
+    "to-the-end": to_the_end,
 }
 
 
@@ -225,16 +229,3 @@ AT_LENGTH: dict[str, Callable[[Path], None]] = {
 def test_a_secured_cluster(part: str, directory: Path) -> None:
     """The part's own words say what holds."""
     PARTS[part](directory)
-
-
-@pytest.mark.long
-@pytest.mark.parametrize("part", tuple(AT_LENGTH))
-def test_a_secured_cluster_at_length(part: str, directory: Path) -> None:
-    """The part's own words say what holds."""
-    AT_LENGTH[part](directory)
-
-
-@pytest.mark.long
-def test_a_secured_cluster_is_migrated_to_its_end(directory: Path) -> None:
-    """Proven, as the one in clear is."""
-    assert "PROVEN" in migrated(directory)
