@@ -10,12 +10,21 @@ from pathlib import Path
 
 import pytest
 
+from migrate import checks
+from migrate.cli.planning import PLANNED_ON
 from migrate.hosts.commands import Privilege
 from migrate.hosts.host_needs import HostNeed, Tried, folded
 from migrate.hosts.process_spec import ProcessSpec, write_spec
 from migrate.lab.units import write_programs
+from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.world import Need
+from migrate.observe.sources import Sources
+from migrate.observe.world import ClusterObserver
 from migrate.playbook.inventory import dump_inventory
+from migrate.playbook.load import load_inventory
 from tests.cli.commands import kraft_migrate as run
 from tests.testing import worlds
 from tests.testing.ssh_server import SshServer, ssh_server
@@ -103,6 +112,34 @@ def test_a_host_that_has_all_is_good_and_one_that_is_down_is_named(tmp_path: Pat
     assert text.code == 1
     assert "E-HOST-22" in text.out
     assert "missing: " in text.out
+
+
+@needs_ssh
+def test_what_assess_and_plan_look_at_says_what_is_refused_and_what_was_not_tried(
+    tmp_path: Path, server: SshServer
+) -> None:
+    """Through the same client: a unit that is not there, then a host that is down."""
+    path = inventory(tmp_path, server)
+    path.write_text(path.read_text().replace("unit: node-1.service", "unit: another.service"))
+    assert Need.HOST_RIGHTS in PLANNED_ON
+    told = rights_told(path)
+    assert {(entry.severity, entry.about) for entry in told} == {(Severity.WARNING, f"node 1 on {HOST}")}
+    assert any("see the unit" in entry.message for entry in told)
+    server.stop()
+    unseen = rights_told(path)
+    assert {entry.severity for entry in unseen} == {Severity.BLIND_SPOT}
+    assert len(unseen) == len(worlds.inventory().nodes)
+    assert all("E-HOST-22" in entry.evidence for entry in unseen)
+
+
+def rights_told(path: Path) -> list[Finding]:
+    """What is said of the rights on the hosts."""
+    observer = ClusterObserver(Sources(load_inventory(path), Unknown("none"), None))
+    try:
+        world = observer.observe(frozenset({Need.HOST_RIGHTS}), {})
+    finally:
+        observer.close()
+    return [entry for entry in checks.run(world, target=Stage.PREPARE) if entry.code == "W-OPS-05"]
 
 
 def test_hosts_without_an_inventory_is_a_usage_error() -> None:
