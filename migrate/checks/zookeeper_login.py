@@ -20,6 +20,7 @@ from migrate.model.world import World
 
 SET_ACL: Final = "zookeeper.set.acl"
 KEYSTORE: Final = "zookeeper.ssl.keystore.location"
+X509: Final = "x509:"  # `X509AuthenticationProvider`: the subject of the certificate, or a name that it is told to take
 Seen = tuple[ZookeeperView, tuple[Configs, dict[NodeId, Launch]]]
 
 
@@ -46,7 +47,7 @@ def _seen(world: World) -> Sight[Seen]:
     proof=True,
 )
 def controllers_may_write(seen: Seen, world: World) -> Result:
-    """Where znodes are closed, or are to be; an identity from a certificate is not judged here."""
+    """Where znodes are closed, or are to be: by a login, or by the certificate with which it calls ZooKeeper."""
     view, (brokers, launches) = seen
     if isinstance(view.acls, Unknown):
         yield Blind("the ACLs of ZooKeeper's znodes", view.acls.reason)
@@ -54,20 +55,36 @@ def controllers_may_write(seen: Seen, world: World) -> Result:
     found = closed(view.acls)
     writers = frozenset.intersection(*found.values()) if found else frozenset()
     for node, launch in launches.items():
-        values = _values(world, node, brokers)
-        by_certificate = bool(values.get(KEYSTORE, "").strip()) and (not found or _x509(writers))
-        if (found or truth(values, SET_ACL)) and not by_certificate:
-            yield from _judged(f"controller {node}", launch, writers if found else None)
+        file = _file(world, node, brokers)
+        if not found and not truth(file.values, SET_ACL):
+            continue
+        about, keystore = f"controller {node}", file.values.get(KEYSTORE, "").strip()
+        by_login = list(_judged(about, launch, writers if found else None))
+        if not keystore or not by_login:  # a session has both identities: either will do
+            yield from by_login
+        elif any(who.startswith(X509) for who in writers):
+            yield from _certified(about, file.subjects.get(keystore, Unknown(f"{keystore} was not looked at")), writers)
+        elif found:
+            yield from by_login
 
 
-def _values(world: World, node: NodeId, brokers: Configs) -> Mapping[str, str]:
+def _file(world: World, node: NodeId, brokers: Configs) -> ConfigFile:
     """The controller's own file; a broker's, of which it will be rendered, before it is there."""
     own = world.configs.get(node) if isinstance(world.configs, Mapping) else None
-    return own.values if isinstance(own, ConfigFile) else next(iter(brokers.values())).values
+    return own if isinstance(own, ConfigFile) else next(iter(brokers.values()))
 
 
-def _x509(writers: frozenset[str]) -> bool:
-    return any(who.startswith("x509:") for who in writers)
+def _certified(about: str, subject: str | Unknown, writers: frozenset[str]) -> Result:
+    """Is the certificate that its file names one of those who may write?"""
+    known = sorted(who for who in writers if who.startswith(X509))
+    if isinstance(subject, Unknown):
+        yield Blind(f"the ZooKeeper certificate of {about}", subject.reason)
+    elif X509 + subject in writers:
+        return
+    elif any("=" not in who for who in known):
+        yield Blind(f"the ZooKeeper certificate of {about}", f"ZooKeeper calls certificates by other names: {known[0]}")
+    else:
+        yield Hit(about, f"it will come as {X509}{subject}, and {', '.join(sorted(writers))} may write")
 
 
 def _judged(about: str, launch: Launch, writers: frozenset[str] | None) -> Result:

@@ -16,28 +16,41 @@ from migrate.model.ports import Files
 from migrate.model.views import ConfigFile
 
 LOCATION: Final = "ssl.keystore.location"
+KIND: Final = "ssl.keystore.type"
+PASSWORD: Final = "ssl.keystore.password"  # noqa: S105 - a configuration's name
+ZOOKEEPER: Final = "zookeeper."
+ENDINGS: Final = {"pem": "PEM", "p12": "PKCS12", "jks": "JKS"}
 REFERENCE: Final = "${"
 
 
 def with_subjects(file: ConfigFile, added: AddedProperties | None, files: Files, own: Store | None) -> ConfigFile:
     """The file with keystore's path -> subject: of the stores that it names, or will name, and of our own.
 
-    Nothing is read where no listener is of protocol SSL.
+    Listeners' stores are not read where no listener is of protocol SSL; the one for ZooKeeper is.
     """
     values = {**file.values, **({} if added is None else added.values)}
-    if ":SSL" not in values.get("listener.security.protocol.map", "").replace(" ", "").upper():
-        return file
-    found = dict(_stores((file.values, values), file.node, files))
-    if own is not None:
-        found[own.path] = _own(own)
-    return replace(file, subjects=found)
+    found = dict(_zookeepers(values, file.node, files))
+    if ":SSL" in values.get("listener.security.protocol.map", "").replace(" ", "").upper():
+        found |= dict(_stores((file.values, values), file.node, files))
+        if own is not None:
+            found[own.path] = _own(own)
+    return replace(file, subjects=found) if found else file
+
+
+def _zookeepers(values: Mapping[str, str], node: NodeId, files: Files) -> Iterator[tuple[str, str | Unknown]]:
+    """The keystore with which the node calls ZooKeeper; without a type its ending tells it (`KeyStoreFileType`)."""
+    path = values.get(f"{ZOOKEEPER}{LOCATION}", "").strip()
+    if path:
+        kind = values.get(f"{ZOOKEEPER}{KIND}", "").strip() or ENDINGS.get(path.rpartition(".")[2].lower(), "JKS")
+        password = values.get(f"{ZOOKEEPER}{PASSWORD}", "").strip()
+        yield path, _opened(path, kind, password, node, files)
 
 
 def _stores(both: tuple[Mapping[str, str], ...], node: NodeId, files: Files) -> Iterator[tuple[str, str | Unknown]]:
     seen: set[str] = set()
     for values in both:
         for key, path in values.items():
-            if key.endswith(LOCATION) and not key.startswith("zookeeper.") and path not in seen:
+            if key.endswith(LOCATION) and not key.startswith(ZOOKEEPER) and path not in seen:
                 seen.add(path)
                 yield path, _subject(values, key.removesuffix(LOCATION), path, node, files)
 
@@ -46,7 +59,10 @@ def _subject(values: Mapping[str, str], prefix: str, path: str, node: NodeId, fi
     def value(name: str, default: str) -> str:
         return values.get(prefix + name, values.get(name, default)).strip()
 
-    kind, password = value("ssl.keystore.type", "JKS"), value("ssl.keystore.password", "")
+    return _opened(path, value(KIND, "JKS"), value(PASSWORD, ""), node, files)
+
+
+def _opened(path: str, kind: str, password: str, node: NodeId, files: Files) -> str | Unknown:
     if REFERENCE in path + kind + password:
         return Unknown(f"a configuration provider says on the node how {path} is opened")
     try:

@@ -109,6 +109,7 @@ def test_the_stores_that_a_file_names_and_will_name_are_read(authority: Authorit
     added = AddedProperties("/b", {"listener.name.x.ssl.keystore.location": f"{tmp_path}/three"})
     found = with_subjects(file_of(text), added, LocalFiles(), own).subjects
     told = {Path(path).name: said for path, said in found.items()}
+    assert isinstance(told.pop("none"), Unknown)
     assert told == {"one": "CN=one", "two": "CN=two", "three": "CN=three", "tool.pem": "CN=tool"}
 
 
@@ -120,3 +121,17 @@ def test_what_cannot_be_read_is_unknown_and_no_store_is_read_without_need() -> N
     assert isinstance(missing["/none"], Unknown)
     referred = with_subjects(file_of(MAP + text + "ssl.keystore.password=${file:/a:b}\n"), None, LocalFiles(), None)
     assert isinstance(referred.subjects["/none"], Unknown)
+
+
+@pytest.mark.parametrize(("ending", "kind"), [("pem", ""), ("p12", ""), ("store", "PKCS12")])
+def test_the_store_for_zookeeper_is_read_by_its_own_keys(
+    ending: str, kind: str, authority: Authority, tmp_path: Path
+) -> None:
+    """Also where no listener asks for certificates; a listener's type and password are not its."""
+    issued = authority.issue("zk-client", ("h",))
+    path = tmp_path / f"zk.{ending}"
+    path.write_bytes(issued.pem if ending == "pem" else issued.pkcs12(PASSWORD))
+    text = f"zookeeper.ssl.keystore.location={path}\nzookeeper.ssl.keystore.password={PASSWORD}\n"
+    text += "ssl.keystore.type=JKS\nssl.keystore.password=another\n"
+    text += f"zookeeper.ssl.keystore.type={kind}\n" if kind else ""
+    assert with_subjects(file_of(text), None, LocalFiles(), None).subjects == {str(path): "CN=zk-client"}

@@ -10,6 +10,7 @@ import pytest
 from kazoo.security import make_acl
 
 from migrate.errors import SecretUnreadable, StoreUnreadable, TlsRefused, ZookeeperDenied
+from migrate.kafka.subjects import subject
 from migrate.model.inventory import SecretFile, Store, ZookeeperLogin
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.login import access_of
@@ -98,6 +99,17 @@ def test_a_session_over_tls_reads(secured: Secured) -> None:
     """With our own handshake: chain and host name verified, our certificate presented."""
     with secured.to(secured.secure, secured.tls()) as client:
         assert client.data(["/zookeeper"])[0] is not Absent.MISSING
+
+
+@pytest.mark.zookeeper
+def test_zookeeper_calls_a_certificate_as_its_subject_is_spelled_here(secured: Secured) -> None:
+    """What is said of a node's keystore (B-SEC-21) is what its znodes will carry."""
+    login = secured.tls()
+    assert login.keystore is not None
+    with secured.to(secured.secure, login) as client:
+        client.kazoo.create("/certified", b"", acl=[make_acl("auth", "", all=True)])
+        acl = client.acls(["/certified"])[0]
+    assert acl == ((31, "x509", subject(Path(login.keystore.path).read_bytes(), "PEM", "")),)
 
 
 @pytest.mark.zookeeper

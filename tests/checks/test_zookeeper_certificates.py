@@ -1,0 +1,85 @@
+"""Controllers that call ZooKeeper with a certificate: whose name the closed znodes must carry (B-SEC-21)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import pytest
+
+from migrate import checks
+from migrate.checks.zookeeper_login import KEYSTORE
+from migrate.model.findings import Finding, Severity
+from migrate.model.launch import NoZookeeperClient, ZookeeperClient
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage
+from migrate.model.views import ConfigFile
+from migrate.model.world import World
+from migrate.model.znodes import ZnodeAcl
+from tests.checks.bends import OPEN_READ, acls, launched, then, values
+from tests.testing.worlds import world_at
+
+NODES = (3000, 3001, 3002)
+STORE = "/etc/kafka/zk.p12"
+NO_LOGIN = NoZookeeperClient("no JAAS file")
+LOGIN = ZookeeperClient("kafka", accepted=True)
+
+
+def world(subject: str | Unknown | None, *writers: str, login: object = NO_LOGIN) -> World:
+    """Every controller names that store, of that subject (None: it was not looked at); znodes are the writers'."""
+    owned = tuple(ZnodeAcl(31, *who.split(":", 1)) for who in writers)
+    bend = then(
+        acls({"/config": (OPEN_READ, *owned), "/brokers/topics": (OPEN_READ, *owned)}),
+        *(values(node, **{KEYSTORE.replace(".", "__"): STORE}) for node in NODES),
+        *(launched(node, zookeeper_client=login) for node in NODES),
+    )
+    found = bend(world_at(Stage.PREPARE))
+    assert isinstance(found.configs, Mapping)
+    subjects = {} if subject is None else {STORE: subject}
+    told = {
+        node: replace(file, subjects=subjects) if isinstance(file, ConfigFile) and int(node) in NODES else file
+        for node, file in found.configs.items()
+    }
+    return replace(found, configs=told)
+
+
+def of(found: World) -> list[Finding]:
+    """What B-SEC-21 says."""
+    return [entry for entry in checks.run(found, target=Stage.CLEANUP) if entry.code == "B-SEC-21"]
+
+
+def test_the_writers_own_certificate_is_silent() -> None:
+    """Also beside a login that may do nothing: the session has both names."""
+    assert of(world("CN=kafka,O=x", "x509:CN=kafka,O=x")) == []
+    assert of(world("CN=kafka", "x509:CN=kafka", "sasl:kafka")) == []
+    assert of(world("CN=other", "x509:CN=kafka", "sasl:kafka", login=LOGIN)) == []
+
+
+def test_another_certificate_is_stopped_before_the_controllers_start() -> None:
+    """It would stay up and try for ever."""
+    found = of(world("CN=controller", "x509:CN=kafka"))
+    assert {entry.about for entry in found} == {f"controller {node}" for node in NODES}
+    assert all("x509:CN=controller, and x509:CN=kafka may write" in entry.message for entry in found)
+    assert checks.blocking(found, Stage.CONTROLLERS) == tuple(found)
+
+
+@pytest.mark.parametrize(
+    ("subject", "writer", "said"),
+    [
+        (None, "x509:CN=kafka", "was not looked at"),
+        (Unknown("the store cannot be opened"), "x509:CN=kafka", "cannot be opened"),
+        ("CN=kafka", "x509:kafka.example.org", "by other names"),
+    ],
+)
+def test_a_name_that_cannot_be_told_is_a_blind_spot(subject: str | Unknown | None, writer: str, said: str) -> None:
+    """As a JAAS file that cannot be seen: told, and never taken for right."""
+    found = of(world(subject, writer))
+    assert {entry.severity for entry in found} == {Severity.BLIND_SPOT}
+    assert said in repr(found)
+
+
+def test_a_certificate_does_not_help_where_only_a_login_may_write() -> None:
+    """The znodes are a SASL user's: the keystore is for TLS alone there."""
+    found = of(world("CN=kafka", "sasl:kafka"))
+    assert {entry.severity for entry in found} == {Severity.BLOCKER}
+    assert of(world("CN=kafka", "sasl:kafka", login=LOGIN)) == []
