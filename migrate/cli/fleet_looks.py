@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import os
 import pathlib
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 import click
@@ -18,6 +20,7 @@ from migrate.cli.options import NO_PLAYBOOK, Evidence, load_target, paced, spark
 from migrate.errors import MigrateError, UsageWrong
 from migrate.model.difference import DiffReport
 from migrate.model.fleet import Fleet, Member, NotRead, Target
+from migrate.observe.many_files import FilesPool, not_read
 from migrate.observe.session import spark_session
 from migrate.playbook.load import load_fleet
 from migrate.report.assessment import Assessment
@@ -39,8 +42,29 @@ def assess_all(path: pathlib.Path, only: Sequence[str], at_once: int) -> tuple[F
 def compare_all(path: pathlib.Path, only: Sequence[str], at_once: int) -> tuple[Fleet, list[Answer]]:
     """Every cluster's comparison on one Spark session, which starts while the first views are read."""
     fleet = _chosen(load_fleet(path), only)
+    files = [member for member in fleet.members if member.files is not None]
+    others = replace(fleet, members=tuple(member for member in fleet.members if member.files is None))
     with spark_session(spark_given()) as handle:
-        return fleet, _answers(fleet, at_once, functools.partial(_compared, handle))
+        found = {answer.member.name: answer for answer in _of_files(handle, files)}
+        found |= {
+            answer.member.name: answer for answer in _answers(others, at_once, functools.partial(_compared, handle))
+        }
+    return fleet, [found[member.name] for member in fleet.members]
+
+
+def _of_files(handle: SparkHandle, members: Sequence[Member]) -> list[Answer]:
+    """The comparisons of clusters that are named by their files: read side by side, compared by one job."""
+    if not members:
+        return []
+    began = time.monotonic()
+    pairs = [member.files for member in members if member.files is not None]
+    with FilesPool(handle, min(len(pairs), os.cpu_count() or 1)) as pool:
+        found = pool.compare(pairs, datetime.now(UTC).date())
+    each = (time.monotonic() - began) / len(members)
+    answers = [Answer(member, each, one) for member, one in zip(members, found, strict=True)]
+    for answer in answers:
+        click.echo(f"{answer.member.name}: {answer.word}", err=True)
+    return answers
 
 
 def _compared(handle: SparkHandle, subject: Subject) -> DiffReport:
@@ -65,6 +89,8 @@ def _answers(fleet: Fleet, at_once: int, look: Look) -> list[Answer]:
     members = fleet.members
     subjects = {member.name: _subject(member) for member in members}  # read here: options live in click's own thread
     found: dict[str, Answer] = {}
+    if not members:
+        return []
     with ThreadPoolExecutor(at_once, thread_name_prefix="cluster") as pool:
         begun = [pool.submit(_answer, member, subjects[member.name], look) for member in members]
         for done in as_completed(begun):
@@ -88,6 +114,12 @@ def _subject(member: Member) -> Subject | MigrateError:
             case Target.BUNDLE:
                 evidence = Evidence(bundle=path)
                 return Subject(*load_target(None, None, evidence), evidence)
+            case Target.FILES:
+                raise UsageWrong(
+                    "files of a cluster can be compared alone",
+                    where=member.where,
+                    next_step="ask `fleet diff`, or name the cluster by its inventory, its playbook or a bundle",
+                )
     except MigrateError as error:
         return error
 
@@ -100,5 +132,5 @@ def _answer(member: Member, subject: Subject | MigrateError, look: Look) -> Answ
             raise subject
         found = look(subject)
     except MigrateError as error:
-        found = NotRead(error.id, error.what, error.where, error.why, error.next_step, error.exit_code)
+        found = not_read(error)
     return Answer(member, time.monotonic() - began, found)

@@ -13,15 +13,32 @@ class Target(StrEnum):
     PLAYBOOK = "playbook"
     ZOOKEEPER = "zookeeper"
     BUNDLE = "bundle"
+    FILES = "files"
+
+
+@dataclass(frozen=True, slots=True)
+class FilePair:
+    """ZooKeeper's files of a cluster (dataDir, and dataLogDir where it has one) and its metadata directory.
+
+    All are absolute paths; `chroot` is Kafka's in ZooKeeper's tree, "" for none.
+    """
+
+    zookeeper: tuple[str, ...]
+    metadata: str
+    chroot: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A cluster of a fleet: `where` is an absolute path, or ZooKeeper's connect string."""
+    """A cluster of a fleet: `where` is an absolute path, or ZooKeeper's connect string.
+
+    Of a cluster that is named by files it is its metadata directory, and `files` is there.
+    """
 
     name: str
     target: Target
     where: str
+    files: FilePair | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from typing import Annotated, Final, Literal
 
 from pydantic import Field
 
-from migrate.model.fleet import Fleet, Member, Target
+from migrate.model.fleet import FilePair, Fleet, Member, Target
 from migrate.playbook.document import Document, read_document
 from migrate.playbook.fields import FilePath, Metadata, Section, Text, ZookeeperConnect
 from migrate.playbook.problems import Fault, refuse, validate
@@ -18,17 +18,27 @@ from migrate.playbook.problems import Fault, refuse, validate
 TARGETS: Final = tuple(str(target) for target in Target)
 
 
+class FilesSection(Section):
+    """A cluster's files, for a comparison alone: ZooKeeper's, and a metadata directory."""
+
+    zookeeper: FilePath
+    zookeeper_log: Annotated[FilePath | None, Field(alias="zookeeperLog")] = None
+    chroot: Annotated[str, Field(pattern=r"^/\S*[^/\s]$")] | None = None
+    metadata: FilePath
+
+
 class MemberSection(Section):
-    """One cluster: a name, and one of inventory, playbook, zookeeper and bundle."""
+    """One cluster: a name, and one of inventory, playbook, zookeeper, bundle and files."""
 
     name: Text
     inventory: FilePath | None = None
     playbook: FilePath | None = None
     zookeeper: ZookeeperConnect | None = None
     bundle: FilePath | None = None
+    files: FilesSection | None = None
 
     @property
-    def named_by(self) -> list[tuple[Target, str]]:
+    def named_by(self) -> list[tuple[Target, str | FilesSection]]:
         """What the cluster is named by; exactly one entry where the section is right."""
         values = ((target, getattr(self, target)) for target in Target)
         return [(target, value) for target, value in values if value is not None]
@@ -71,6 +81,11 @@ def fleet_of(document: Document) -> Fleet:
 
 def _member(section: MemberSection, near: Path) -> Member:
     ((target, value),) = section.named_by
+    if isinstance(value, FilesSection):
+        folders = [value.zookeeper, *([value.zookeeper_log] if value.zookeeper_log else [])]
+        metadata = os.path.normpath(near / value.metadata)
+        pair = FilePair(tuple(os.path.normpath(near / one) for one in folders), metadata, value.chroot or "")
+        return Member(section.name, target, metadata, pair)
     where = value if target is Target.ZOOKEEPER else os.path.normpath(near / value)
     return Member(section.name, target, where)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import DocumentInvalid
-from migrate.model.fleet import Member, Target
+from migrate.model.fleet import FilePair, Member, Target
 from migrate.playbook.load import load_fleet
 
 HEAD = "apiVersion: kraft-migrate/v1\nkind: Fleet\nmetadata: {name: all}\nspec:\n  clusters:\n"
@@ -28,6 +28,8 @@ def test_paths_are_beside_the_file_and_a_zookeeper_stays_as_it_is(tmp_path: Path
         "{name: b, playbook: ../b.yaml}",
         "{name: c, zookeeper: 'zk1:2181,zk2:2181/kafka'}",
         "{name: d, bundle: /kept/d.bundle}",
+        "{name: e, files: {zookeeper: e/data, metadata: /m}}",
+        "{name: f, files: {zookeeper: d, zookeeperLog: /log, chroot: /kafka, metadata: m}}",
     )
     fleet = load_fleet(path)
     assert (fleet.name, fleet.path) == ("all", str(path))
@@ -36,6 +38,13 @@ def test_paths_are_beside_the_file_and_a_zookeeper_stays_as_it_is(tmp_path: Path
         Member("b", Target.PLAYBOOK, str(tmp_path.parent / "b.yaml")),
         Member("c", Target.ZOOKEEPER, "zk1:2181,zk2:2181/kafka"),
         Member("d", Target.BUNDLE, "/kept/d.bundle"),
+        Member("e", Target.FILES, "/m", FilePair((str(tmp_path / "e" / "data"),), "/m")),
+        Member(
+            "f",
+            Target.FILES,
+            str(tmp_path / "m"),
+            FilePair((str(tmp_path / "d"), "/log"), str(tmp_path / "m"), "/kafka"),
+        ),
     )
 
 
@@ -47,6 +56,9 @@ def test_paths_are_beside_the_file_and_a_zookeeper_stays_as_it_is(tmp_path: Path
         (("{name: a, bundle: b}", "{name: a, bundle: c}"), 7, "'a' stands twice"),
         (("{name: a, zookeeper: nowhere}",), 6, "host:port is expected"),
         (("{bundle: b}",), 6, "name is missing"),
+        (("{name: a, files: {zookeeper: z}}",), 6, "metadata is missing"),
+        (("{name: a, bundle: b, files: {zookeeper: z, metadata: m}}",), 6, "named by bundle and files"),
+        (("{name: a, files: {zookeeper: z, metadata: m, chroot: kafka}}",), 6, "chroot"),
         (("{name: a, bundel: b}",), 6, "bundel"),
     ],
 )
