@@ -1,0 +1,178 @@
+"""The races of a fleet: sixteen clusters' files, compared in one warm pool and one warm session.
+
+Against the text of ZooKeeper's and Kafka's tools, cluster by cluster, and against a bare pool of two processes that
+runs the same decoder and sets the rows that differ against each other in Python.
+
+    python -m tests.bench.fleets FOLDER
+
+compares them as a new process does, and says which topics differ.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
+from datetime import date
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Final
+
+from migrate.diff.session import SparkHandle
+from migrate.model.columns import PartitionColumns
+from migrate.model.difference import DiffReport
+from migrate.model.fleet import FilePair, NotRead
+from migrate.observe.many_files import FilesPool, Read, read_pair
+from tests.bench import agreeing
+from tests.bench.races import ROOT, Race, Work
+
+CLUSTERS: Final = 16
+PROCESSES: Final = 2
+WARM: Final = 2  # comparisons before the one that is timed
+TODAY: Final = date(2026, 1, 1)
+Topics = list[tuple[str, list[str]]]  # of each cluster, by its folder's name
+
+
+@contextmanager
+def clusters(folder: Path, size: int) -> Iterator[None]:
+    """Each with its share of the partitions, in a folder of its own."""
+    for number in range(CLUSTERS):
+        place = folder / f"cluster-{number:02}"
+        place.mkdir()
+        with agreeing.both_sides(place, size // CLUSTERS):
+            pass
+    yield
+
+
+def pairs_in(folder: Path) -> list[FilePair]:
+    """The clusters' files."""
+    return [FilePair((str(place),), str(place)) for place in sorted(folder.glob("cluster-*"))]
+
+
+def topics_of(pairs: Sequence[FilePair], reports: Sequence[DiffReport | NotRead]) -> Topics:
+    """The topics whose partitions differ, by the reports' rows."""
+    found: Topics = []
+    for pair, report in zip(pairs, reports, strict=True):
+        assert isinstance(report, DiffReport), report
+        rows = [row.key.rpartition("-")[0] for row in report.unexcused if row.kind == "partition"]
+        found.append((Path(pair.metadata).name, sorted(set(rows))))
+    return found
+
+
+@contextmanager
+def our_fleet(folder: Path, _size: int) -> Iterator[Work]:
+    """As `fleet diff` does it, warm."""
+    pairs = pairs_in(folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        handle = SparkHandle.start(Path(scratch))
+        try:
+            handle.get(600)
+            with FilesPool(handle, PROCESSES) as pool:
+                for _ in range(WARM):
+                    pool.compare(pairs, TODAY)
+                yield Work(lambda: topics_of(pairs, pool.compare(pairs, TODAY)), str, tree=True)
+        finally:
+            handle.stop()
+
+
+@contextmanager
+def bare_pool(folder: Path, _size: int) -> Iterator[Work]:
+    """The same decoder in two processes, and Python's own comparison of the rows that it hands back; warm."""
+    pairs = pairs_in(folder)
+    with ProcessPoolExecutor(PROCESSES, mp_context=get_context("spawn")) as pool:
+
+        def timed() -> Topics:
+            return list(pool.map(differing, pairs))
+
+        for _ in range(WARM):
+            timed()
+        yield Work(timed, str, tree=True)
+
+
+def differing(pair: FilePair) -> tuple[str, list[str]]:
+    """The topics of which some row differs."""
+    found = read_pair(pair)
+    assert isinstance(found, Read), found
+    left, right = (rows(columns) for columns in (found.zookeeper.partitions, found.kraft.partitions))
+    keys = left.keys() | right.keys()
+    return Path(pair.metadata).name, sorted({key[0] for key in keys if left.get(key) != right.get(key)})
+
+
+def rows(columns: PartitionColumns) -> dict[tuple[str, int], tuple[object, ...]]:
+    """By topic and number."""
+    keys = zip(columns.topic, columns.partition, strict=True)
+    values = zip(columns.replicas, columns.isr, columns.leader, columns.leader_epoch, strict=True)
+    return dict(zip(keys, values, strict=True))
+
+
+@contextmanager
+def by_text(folder: Path, _size: int) -> Iterator[Work]:
+    """SnapshotFormatter's and DumpLogSegments' text in dictionaries, one cluster after the other."""
+
+    def timed() -> Topics:
+        return [(place.name, agreeing.by_text(place)) for place in sorted(folder.glob("cluster-*"))]
+
+    yield Work(timed, str, tree=True)
+
+
+@contextmanager
+def our_fleet_cold(folder: Path, _size: int) -> Iterator[Work]:
+    """A new process, its pool and its session included."""
+    command = [sys.executable, "-m", "tests.bench.fleets", str(folder)]
+
+    def timed() -> str:
+        return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.strip()
+
+    yield Work(timed, str, tree=True)
+
+
+def whole(folder: Path) -> Topics:
+    """All of them, once."""
+    pairs = pairs_in(folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        handle = SparkHandle.start(Path(scratch))
+        try:
+            with FilesPool(handle, PROCESSES) as pool:
+                return topics_of(pairs, pool.compare(pairs, TODAY))
+        finally:
+            handle.stop()
+
+
+def a_race(name: str, **words: object) -> Race:
+    """Of sixteen clusters with 100,000 partitions each."""
+    return Race(name, CLUSTERS * 100_000, around=clusters, goal="P8", least=CLUSTERS * 100, **words)  # type: ignore[arg-type]
+
+
+RACES: Final = (
+    a_race(
+        "fleet of files, warm, text",
+        promise=55,
+        at_most=False,
+        sides={"ours": our_fleet, "peer": by_text},
+        grows=False,
+        peer="the tools' text, cluster by cluster",
+    ),
+    a_race(
+        "fleet of files, warm, bare pool",
+        promise=1.3,
+        at_most=True,
+        sides={"ours": our_fleet, "peer": bare_pool},
+        growth=5.5,
+        peer="two processes with the same decoder",
+    ),
+    a_race(
+        "fleet of files, cold, text",
+        promise=13,
+        at_most=False,
+        sides={"ours": our_fleet_cold, "peer": by_text},
+        grows=False,
+        peer="the tools' text, cluster by cluster",
+    ),
+)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(f"{whole(Path(sys.argv[1]))}\n")
