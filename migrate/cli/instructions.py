@@ -61,21 +61,26 @@ def look(inventory: pathlib.Path) -> int:
 @inventory_option
 @output_option
 def show(inventory: pathlib.Path, output: str) -> int:
-    """Which instruction is waited for, and which nodes' answers are missing."""
+    """Which instruction is waited for, which metadata logs are to be brought, and which nodes' answers are missing."""
+    from migrate.hosts.manual_metadata import ManualMetadata
     from migrate.model.outcome import Unknown
 
     desk = _desk(inventory)
     waiting = desk.open()
     answers = {int(node.id): desk.answer(node.id) for node in desk.inventory.nodes}
     absent = {node: answer.reason for node, answer in answers.items() if isinstance(answer, Unknown)}
+    logs = ManualMetadata(desk).requests()
     if output == "json":
         found = None if waiting is None else {
             "id": waiting.id, "node": int(waiting.node), "host": waiting.host, "what": waiting.what,
             "since": waiting.since, "folder": str(waiting.folder), "must_be_seen": [p.text() for p in waiting.proofs],
         }  # fmt: skip
-        click.echo(json.dumps({"open": found, "unknown_nodes": absent}, indent=1))
+        told = {"open": found, "unknown_nodes": absent, "logs_to_bring": [str(folder) for folder in logs]}
+        click.echo(json.dumps(told, indent=1))
         return EXIT_OK
     click.echo("no instruction is open" if waiting is None else (waiting.folder / "README.txt").read_text())
+    for folder in logs:
+        click.echo(f"a metadata log is to be brought: {folder / 'README.txt'}")
     for reason in absent.values():
         click.echo(reason)
     return EXIT_OK

@@ -145,6 +145,13 @@ class NotTold(WorldError):
     hint = "run the collector's line of the last instruction for that node, or of `manual look`, and bring its answer"
 
 
+class MetadataAwaited(NotTold):
+    """A stopped controller's metadata log is needed, and a person is asked to bring it."""
+
+    id = "E-MAN-04"
+    hint = "bring what the README.txt of the folder named above asks for, then run the same command again"
+
+
 class CannotBeInstructed(WorldError):
     """No instruction can be written for this without seeing a file that the collector may not show."""
 

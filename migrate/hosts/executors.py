@@ -18,8 +18,9 @@ from migrate.hosts.directories import LocalDisks
 from migrate.hosts.files import LocalFiles
 from migrate.hosts.held_command import Holder, LocalHolder
 from migrate.hosts.host_locks import HostLock, is_held, owner_of
-from migrate.hosts.manual import ManualDisks, ManualFiles, ManualMetadata, ManualServices, Proofs
+from migrate.hosts.manual import ManualDisks, ManualFiles, ManualServices, Proofs
 from migrate.hosts.manual_desk import Desk
+from migrate.hosts.manual_metadata import ManualMetadata
 from migrate.hosts.manual_witness import NetworkWitness
 from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.remote_files import HostFiles, RemoteFiles

@@ -8,10 +8,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from pathlib import Path
+from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from migrate.errors import HostCommandRefused, NotTold, ProcessNotStarted
@@ -335,39 +332,3 @@ class ManualServices:
         if isinstance(disks, Unknown):
             raise HostCommandRefused(f"its directories are unknown: {disks.reason}", where=entry.host)
         return [directory.path for directory in disks.directories]
-
-
-class ManualMetadata:
-    """Of metadata directories people bring only whether a log is in them: one may be large, and holds credentials."""
-
-    def __init__(self, desk: Desk) -> None:
-        self._desk = desk
-
-    @contextmanager
-    def folders(self, directories: Mapping[NodeId, str]) -> Iterator[Mapping[NodeId, Path]]:
-        """Empty folders, where the collector saw none with a log in it; NotTold otherwise."""
-        for node, path in directories.items():
-            self._require_no_log(node, path)
-        with tempfile.TemporaryDirectory(prefix="kraft-migrate-metadata-") as kept:
-            found = {node: Path(kept) / str(int(node)) for node in directories}
-            for folder in found.values():
-                folder.mkdir()
-            yield found
-
-    def _require_no_log(self, node: NodeId, path: str) -> None:
-        answer = self._desk.answer(node)
-        where = f"node {int(node)}: {path}"
-        if isinstance(answer, Unknown):
-            raise NotTold(answer.reason, where=where)
-        if path in answer.absent:
-            return
-        directory = answer.directory(path)
-        if directory is None or directory.problem:
-            raise NotTold("" if directory is None else f"it {directory.problem}", where=where)
-        if directory.holds_metadata_log:
-            raise NotTold(
-                "it holds a metadata log, and the collector's answers do not",
-                where=where,
-                why="what a stopped controller last wrote is asked before another one may start, and on the way back",
-                next_step="choose executor ssh for this part, or start the controllers again as they were",
-            )

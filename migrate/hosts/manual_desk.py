@@ -158,7 +158,7 @@ class Desk:
         folder = self.folder / f"look-{int(node)}"
         words = self._collector(node, "", ())
         text = f"{quoted(words)} > answer-{int(node)}.json\n"
-        self._put(folder, {COMMANDS: text.encode(), "README.txt": _LOOK.format(self.inbox.folder, text).encode()})
+        self.put(folder, {COMMANDS: text.encode()}, _LOOK.format(self.inbox.folder, text))
         return folder
 
     def carry_out(self, order: Order, seen: Seen) -> None:
@@ -195,24 +195,25 @@ class Desk:
         text = readme(order, identity, lines, str(self.inbox.folder), since)
         rendered = self.folder / f".{name}"
         shutil.rmtree(rendered, ignore_errors=True)
-        self._put(
+        self.put(
             rendered,
             {
                 **order.files,
                 COMMANDS: "".join(f"{line}\n" for line in lines).encode(),
-                "README.txt": text.encode(),
                 RECORD: json.dumps(record, indent=1).encode(),
             },
+            text,
         )
         os.rename(rendered, self.folder / name)  # noqa: PTH104 - whole or not at all
         LOG.info("%s\n%s", self.folder / name, text)
         return _read(self.folder / name)
 
-    def _put(self, folder: Path, files: dict[str, bytes]) -> None:
+    def put(self, folder: Path, files: dict[str, bytes], readme_text: str) -> None:
+        """A folder that a person copies to a host: these files, the collector, its key; what is acted on comes last."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         collector = importlib.resources.files("migrate.hosts").joinpath("collect_disks.py").read_bytes()
-        every = {"collect_disks.py": collector, "key": self._key(), **files}
-        for name, raw in sorted(every.items(), key=lambda entry: entry[0] == COMMANDS):  # what is acted on comes last
+        every = {"collect_disks.py": collector, "key": self._key(), "README.txt": readme_text.encode(), **files}
+        for name, raw in sorted(every.items(), key=lambda entry: entry[0] == COMMANDS):
             replace_file(str(folder / name), raw)
 
     def _collector(self, node: NodeId, identity: str, watch: Sequence[str]) -> tuple[str, ...]:

@@ -97,7 +97,7 @@ class Person:
                 (folder / COULD_NOT).write_text(f"{line}: {done.says}")
                 break
         (copy / "done").touch()
-        for answer in copy.glob("answer-*.json"):
+        for answer in sorted([*copy.glob("answer-*.json"), *copy.glob("metadata-*.tar*")]):
             self._bring(answer)
 
     def _fill(self, copy: Path) -> None:

@@ -15,6 +15,14 @@ class Unknown:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Awaited(Unknown):
+    """Unknown so far, and somebody was asked for it: a run waits for the answer as for anything that must come true."""
+
+    owner: str = ""
+    next_step: str = ""
+
+
 # -- may a step act? ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Ready:

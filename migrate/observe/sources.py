@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
-from migrate.errors import MigrateError
+from migrate.errors import MetadataAwaited, MigrateError
 from migrate.hosts import new_directories
 from migrate.hosts.backups import kept_files
 from migrate.hosts.collected import Collected
@@ -30,7 +30,7 @@ from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, Playb
 from migrate.model.launch import Launch
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.new_directories import NewDirectory
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Awaited, Unknown
 from migrate.model.ports_seen import Listening
 from migrate.model.secrets import Digester
 from migrate.model.spark_where import SparkWhere
@@ -316,6 +316,8 @@ class Sources:
         try:
             with self._executor.metadata.folders(places) as directories:
                 return metadata_logs(directories, self.digester)
+        except MetadataAwaited as error:
+            return Awaited(f"{error.what} ({error.where})", "whoever works those hosts", error.next_step)
         except (MigrateError, OSError) as error:
             return Unknown(f"the controllers' metadata directories cannot be read: {error}")
 

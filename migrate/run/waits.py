@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final, Protocol
 
 from migrate.errors import NoProgress
-from migrate.model.outcome import NotYet, Outcome, Readiness, Unknown
+from migrate.model.outcome import Awaited, NotYet, Outcome, Readiness, Unknown
 from migrate.model.ports import Clock
 
 POLL: Final = 0.3  # seconds between two looks while waiting
@@ -23,7 +23,8 @@ class Journaled(Protocol):
 class Wait:
     """One wait of one step.
 
-    NotYet is waited for as long as it moves within `patience` seconds.  Unknown is looked at again for UNSEEN_SECONDS
+    NotYet, and what somebody was asked for, is waited for as long as it moves within `patience` seconds.  Any other
+    Unknown is looked at again for UNSEEN_SECONDS
     (a broker that did not answer once, a request that timed out), and is an answer after that.
     """
 
@@ -39,6 +40,10 @@ class Wait:
             case NotYet():
                 self._unseen = None
                 self._turn(found)
+                return False
+            case Awaited(reason=reason, owner=owner, next_step=next_step):
+                self._unseen = None
+                self._turn(NotYet(reason, owner, next_step))
                 return False
             case Unknown(reason=reason):
                 return self._unseen_too_long(reason)

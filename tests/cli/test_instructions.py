@@ -45,7 +45,7 @@ def test_a_look_is_rendered_for_every_node(hosts: Bench) -> None:
         assert str(hosts.root / f"runs/manual/look-{node}") in said.out
         hosts.follow(hosts.root / f"runs/manual/look-{node}")
     after = json.loads(kraft_migrate("manual", "show", "--inventory", where, "-o", "json").out)
-    assert after == {"open": None, "unknown_nodes": {}}
+    assert after == {"open": None, "unknown_nodes": {}, "logs_to_bring": []}
 
 
 def test_what_is_waited_for_is_shown(hosts: Bench) -> None:

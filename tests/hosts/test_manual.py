@@ -12,7 +12,6 @@ import pytest
 
 from migrate.errors import CannotBeInstructed, NotTold, PersonCouldNot
 from migrate.hosts.backups import BACKUP_SUFFIX
-from migrate.hosts.manual import ManualMetadata
 from migrate.hosts.manual_desk import Desk, Instruction
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
@@ -296,29 +295,3 @@ def test_another_effect_waits_for_the_open_one_first(hosts: Bench) -> None:
     with pytest.raises(PersonCouldNot):
         hosts.files.write(BROKER, hosts.config, edited(hosts))
     assert [one.effect for one in hosts.desk.all()] == ["make-directory"]
-
-
-# -- metadata directories ----------------------------------------------------------------------------------------------
-def test_that_no_metadata_log_is_there_is_told(hosts: Bench) -> None:
-    """A directory that is not there, or was only formatted, is an empty one; without an answer nothing is known."""
-    places = {CONTROLLER: str(hosts.root / "meta")}
-    metadata = ManualMetadata(hosts.desk)
-    for _ in range(2):
-        with metadata.folders(places) as found:
-            assert list(found[CONTROLLER].iterdir()) == []
-        (hosts.root / "meta").mkdir(exist_ok=True)
-        hosts.look()
-    (hosts.root / "inbox/answer-3000.json").unlink()
-    with pytest.raises(NotTold), metadata.folders(places):
-        pass
-
-
-def test_a_metadata_log_that_nobody_brought_is_not_taken_for_empty(hosts: Bench) -> None:
-    """It holds what a start or a way back must know."""
-    (hosts.root / "meta/__cluster_metadata-0").mkdir(parents=True)
-    hosts.look()
-    with (
-        pytest.raises(NotTold, match="holds a metadata log"),
-        ManualMetadata(hosts.desk).folders({CONTROLLER: str(hosts.root / "meta")}),
-    ):
-        pass

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from migrate.model.ids import NodeId
-from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown
+from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     ControllerZnode,
@@ -169,6 +169,8 @@ def unwritten(world: World) -> str | Unknown | None:
 def zookeeper_has_all(world: World) -> Readiness:
     """Nothing that is committed would be lost with the controllers: looked at on their disks, after they stopped."""
     found = unwritten(world)
+    if isinstance(found, Awaited):
+        return found
     if isinstance(found, Unknown):
         return Unknown(
             f"whether ZooKeeper has all that the controllers committed is not known ({found.reason}): make their "

@@ -1,0 +1,180 @@
+"""Stopped controllers' metadata logs, where only people may touch the hosts: a person is asked to bring them.
+
+A log is asked for only where one is needed: no controller runs, and the collector saw one.  The archive's name holds
+the id of the collector's answer that told of the stopped controller: what lies in the inbox from before a later
+instruction, or a later look, has another name, counts for nothing, and is deleted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import logging
+import tarfile
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from migrate.errors import MetadataAwaited, NotTold
+from migrate.hosts import commands
+from migrate.hosts.manual_desk import Desk
+from migrate.hosts.manual_reports import Answer
+from migrate.hosts.remote_metadata import LOG
+from migrate.hosts.remote_words import quoted
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+
+LOGGER: Final = logging.getLogger("migrate.manual")
+PREFIX: Final = "metadata"
+SUM: Final = ".sha256"
+PIECE: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A log that is needed: whose, where it lies on its host, and the name under which it is to be brought."""
+
+    node: NodeId
+    host: str
+    path: str
+    name: str
+
+    def commands(self) -> tuple[str, ...]:
+        """What is run on the host, in the request's folder."""
+        return (
+            f"{quoted(commands.archive(self.path, (LOG,)))} > {self.name}.tar",
+            f"{quoted(('sha256sum', f'{self.name}.tar'))} > {self.name}.tar{SUM}",
+        )
+
+
+class ManualMetadata:
+    """Implements `MetadataCopies`: folders of this host, filled from what people brought."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    @contextlib.contextmanager
+    def folders(self, directories: Mapping[NodeId, str]) -> Iterator[Mapping[NodeId, Path]]:
+        """As long as the context lasts; empty where the collector saw no log.
+
+        Raises:
+            NotTold: the collector's answer does not tell of a directory.
+            MetadataAwaited: a log is there and was not brought; a person is asked for it.
+        """
+        found = (self._log_of(node, path) for node, path in directories.items())
+        wanted = {one.node: one for one in found if one is not None}
+        self._delete_others({one.name for one in wanted.values()})
+        missing = [(one, why) for one in wanted.values() if (why := self._missing(one))]
+        if missing:
+            for one, _ in missing:
+                self._ask(one)
+            raise _awaited(missing)
+        with tempfile.TemporaryDirectory(prefix="kraft-migrate-metadata-") as kept:
+            places = {node: Path(kept) / str(int(node)) for node in directories}
+            for node, place in places.items():
+                place.mkdir()
+                if node in wanted:
+                    _unpack(self._archive(wanted[node]), place)
+            yield places
+
+    def requests(self) -> list[Path]:
+        """Folders of the logs that were asked for and are not here: of the newest answers alone."""
+        found = []
+        for node in self._desk.inventory.controllers:
+            with contextlib.suppress(NotTold):
+                one = self._log_of(node.id, node.metadata_directory)
+                if one is not None and (self._desk.folder / one.name).is_dir() and self._missing(one):
+                    found.append(self._desk.folder / one.name)
+        return found
+
+    def _log_of(self, node: NodeId, path: str) -> Wanted | None:
+        """None where the collector saw that none is there."""
+        answer = self._desk.answer(node)
+        where = f"node {int(node)}: {path}"
+        if isinstance(answer, Unknown):
+            raise NotTold(answer.reason, where=where)
+        if path in answer.absent:
+            return None
+        directory = answer.directory(path)
+        if directory is None or directory.problem:
+            raise NotTold("" if directory is None else f"it {directory.problem}", where=where)
+        if not directory.holds_metadata_log:
+            return None
+        return Wanted(node, self._desk.inventory.node(node).host, path, f"{PREFIX}-{int(node)}-{_mark(answer)}")
+
+    def _archive(self, one: Wanted) -> Path:
+        return self._desk.inbox.folder / f"{one.name}.tar"
+
+    def _missing(self, one: Wanted) -> str:
+        """ "" where the archive is here whole: by the sum that was made on its host."""
+        archive = self._archive(one)
+        try:
+            stated = archive.with_name(archive.name + SUM).read_text(encoding="ascii", errors="replace").split()
+            with archive.open("rb") as file:
+                told = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError:
+            return "not brought yet"
+        return "" if stated[:1] == [told] else f"{archive.name} is not what its sum was made of: bring both again"
+
+    def _ask(self, one: Wanted) -> None:
+        """Render the request, once; what it says is told on the terminal."""
+        folder = self._desk.folder / one.name
+        if (folder / "README.txt").exists():
+            return
+        lines = one.commands()
+        text = _README.format(
+            node=int(one.node), host=one.host, name=one.name, inbox=self._desk.inbox.folder,
+            commands="\n".join(f"    {line}" for line in lines),
+        )  # fmt: skip
+        self._desk.put(folder, {"commands.txt": "".join(f"{line}\n" for line in lines).encode()}, text)
+        LOGGER.info("%s\n%s", folder, text)
+
+    def _delete_others(self, names: set[str]) -> None:
+        """Archives of before: they hold credentials, and nobody reads them any more."""
+        for path in self._desk.inbox.folder.glob(f"{PREFIX}-*.tar*"):
+            if path.name.removesuffix(SUM).removesuffix(".tar") not in names:
+                path.unlink(missing_ok=True)
+
+
+def _mark(answer: Answer) -> str:
+    return answer.instruction or f"look-{answer.collected.taken}"
+
+
+def _awaited(missing: list[tuple[Wanted, str]]) -> MetadataAwaited:
+    nodes = ", ".join(f"{int(one.node)} at {one.host}" for one, _ in missing)
+    return MetadataAwaited(
+        f"the metadata logs of the stopped controllers are needed (node {nodes}): {missing[0][1]}",
+        where=", ".join(f"RUNS/manual/{one.name}" for one, _ in missing),
+        why="what a stopped controller last wrote is asked before another one may start, and on the way back",
+        next_step="bring what each README.txt there asks for; a run that waits goes on by itself",
+    )
+
+
+def _unpack(archive: Path, place: Path) -> None:
+    """The log's own files alone, whatever else lies in it."""
+    try:
+        with tarfile.open(archive, mode="r:") as tar:
+            members = [one for one in tar if one.isfile() and one.name.startswith(f"{LOG}/")]
+            tar.extractall(place, members, filter="data")
+    except tarfile.TarError as error:
+        raise NotTold(f"{archive.name} is no archive: {error}", where=str(archive)) from error
+
+
+_README: Final = """Bring the metadata log of controller {node}, which is stopped: nothing is changed by it.
+
+host:  {host}   (node {node})
+
+1. Copy this folder to that host, and work in the copy.
+2. Run each line of commands.txt in this order, as a user who may read the controller's files:
+
+{commands}
+
+3. Bring {name}.tar and {name}.tar.sha256 back, into {inbox}
+   on the host that runs kraft-migrate, and remove both from the other host.
+
+The log holds credentials (SCRAM users, delegation tokens), as a backup of ZooKeeper does: carry it as one.
+It is read where it lies, and deleted from the inbox with the first look after the next instruction for that node.
+Why it is needed: what the controllers have committed and ZooKeeper lacks would be lost on a way back.
+"""

@@ -1,0 +1,156 @@
+"""Metadata logs that people bring: asked for where one is needed, bound to the stop, whole, and nothing else."""
+
+from __future__ import annotations
+
+import io
+import shutil
+import subprocess
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from migrate.errors import MetadataAwaited, NotTold
+from migrate.hosts.manual_metadata import ManualMetadata
+from migrate.hosts.remote_metadata import LOG
+from migrate.model.ids import NodeId
+from tests.testing.person import Bench, bench
+
+CONTROLLER = NodeId(3000)
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Bench:
+    """Both hosts, looked at once."""
+    found = bench(tmp_path)
+    found.look()
+    return found
+
+
+@pytest.fixture
+def stopped(hosts: Bench) -> Bench:
+    """The controller has a log, and the collector saw it."""
+    log = hosts.root / "meta" / LOG
+    log.mkdir(parents=True)
+    (log / "00000000000000000000.log").write_bytes(b"canary-in-the-log")
+    (hosts.root / "meta" / "other").write_text("not the log's")
+    hosts.look()
+    return hosts
+
+
+def places(hosts: Bench) -> dict[NodeId, str]:
+    """Where the controller's metadata lies on its host."""
+    return {CONTROLLER: str(hosts.root / "meta")}
+
+
+def request(hosts: Bench) -> Path:
+    """The one that is open."""
+    with pytest.raises(MetadataAwaited, match="node 3000 at"), ManualMetadata(hosts.desk).folders(places(hosts)):
+        pass
+    (folder,) = ManualMetadata(hosts.desk).requests()
+    return folder
+
+
+def bring(hosts: Bench, folder: Path) -> list[Path]:
+    """What the request says, and both files into the inbox; where they are now."""
+    copy = hosts.root / "host" / folder.name
+    shutil.copytree(folder, copy)
+    for line in (copy / "commands.txt").read_text().splitlines():
+        subprocess.run(["/bin/sh", "-c", line], cwd=copy, check=True)
+    return [Path(shutil.copy(path, hosts.desk.inbox.folder)) for path in sorted(copy.glob("metadata-*.tar*"))]
+
+
+def test_that_no_metadata_log_is_there_is_told(hosts: Bench) -> None:
+    """A directory that is not there, or was only formatted, is an empty one; without an answer nothing is known."""
+    metadata = ManualMetadata(hosts.desk)
+    for _ in range(2):
+        with metadata.folders(places(hosts)) as found:
+            assert list(found[CONTROLLER].iterdir()) == []
+        (hosts.root / "meta").mkdir(exist_ok=True)
+        hosts.look()
+    assert metadata.requests() == []
+    (hosts.root / "inbox/answer-3000.json").unlink()
+    with pytest.raises(NotTold), metadata.folders(places(hosts)):
+        pass
+
+
+def test_a_log_that_nobody_brought_is_asked_for_once_and_not_taken_for_empty(stopped: Bench) -> None:
+    """The request says what to run, what it is for and that it holds credentials; it holds none itself."""
+    folder = request(stopped)
+    before = {path.name: path.stat().st_mtime_ns for path in folder.iterdir()}
+    assert request(stopped) == folder
+    assert {path.name: path.stat().st_mtime_ns for path in folder.iterdir()} == before
+    text = (folder / "README.txt").read_text()
+    assert f"tar -C {stopped.root}/meta" in text
+    assert "holds credentials" in text
+    assert str(stopped.desk.inbox.folder) in text
+    assert stopped.desk.open() is None  # it is no instruction: nothing is changed by it
+
+
+def test_a_log_that_was_brought_is_read_as_it_lay_there(stopped: Bench) -> None:
+    """The log's own files, and nothing of them stays outside the inbox."""
+    bring(stopped, request(stopped))
+    metadata = ManualMetadata(stopped.desk)
+    assert metadata.requests() == []
+    with metadata.folders(places(stopped)) as found:
+        files = [path for path in found[CONTROLLER].rglob("*") if path.is_file()]
+        assert [path.relative_to(found[CONTROLLER]).as_posix() for path in files] == [f"{LOG}/00000000000000000000.log"]
+        assert files[0].read_bytes() == b"canary-in-the-log"
+        place = found[CONTROLLER]
+    assert not place.exists()
+
+
+@pytest.mark.parametrize("how", ["cut", "without-sum", "bent-sum"])
+def test_an_archive_that_is_not_whole_counts_for_nothing(stopped: Bench, how: str) -> None:
+    """Half a log would say that nothing is missing."""
+    archive, told = bring(stopped, request(stopped))
+    match how:
+        case "cut":
+            archive.write_bytes(archive.read_bytes()[:512])
+        case "without-sum":
+            told.unlink()
+        case _:
+            told.write_text("0" * 64)
+    assert request(stopped).name == archive.name.removesuffix(".tar")
+
+
+def test_an_archive_of_before_a_later_look_counts_for_nothing_and_is_deleted(stopped: Bench) -> None:
+    """The controller may have run in between; and the old one holds credentials."""
+    first = request(stopped)
+    brought = bring(stopped, first)
+    stopped.look()
+    answer = stopped.desk.answer(CONTROLLER)
+    raw = (stopped.desk.inbox.folder / "answer-3000.json").read_bytes()
+    assert b"taken" in raw
+    assert not isinstance(answer, NotTold)
+    again = request(stopped)
+    assert again != first
+    assert [path.exists() for path in brought] == [False, False]
+
+
+def test_nothing_but_the_logs_own_files_is_unpacked(stopped: Bench) -> None:
+    """Neither a link, nor a name that leads out, nor another folder; what is no archive is told."""
+    folder = request(stopped)
+    archive = stopped.desk.inbox.folder / f"{folder.name}.tar"
+    with tarfile.open(archive, "w") as tar:
+        for name in (f"{LOG}/0.log", f"{LOG}/../../../escaped", "elsewhere/1.log"):
+            member = tarfile.TarInfo(name)
+            member.size = 1
+            tar.addfile(member, io.BytesIO(b"x"))
+        link = tarfile.TarInfo(f"{LOG}/link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        tar.addfile(link)
+    summed(archive)
+    with pytest.raises(NotTold, match="is no archive"), ManualMetadata(stopped.desk).folders(places(stopped)):
+        pass
+    assert not list(stopped.root.rglob("escaped"))
+    archive.write_bytes(b"no archive")
+    summed(archive)
+    with pytest.raises(NotTold, match="is no archive"), ManualMetadata(stopped.desk).folders(places(stopped)):
+        pass
+
+
+def summed(archive: Path) -> None:
+    """Its sum beside it."""
+    done = subprocess.run(["sha256sum", archive.name], cwd=archive.parent, capture_output=True, check=True)
+    archive.with_name(f"{archive.name}.sha256").write_bytes(done.stdout)
