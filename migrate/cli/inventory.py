@@ -31,9 +31,10 @@ def inventory() -> None:
 @click.option(
     "--executor",
     type=click.Choice(["supervisor", "local", "ssh", "manual"]),
-    default="supervisor",
+    default="ssh",
     show_default=True,
-    help="Who will work the hosts: what it needs is among the gaps.",
+    help="Who works the hosts (docs/executors.md): OpenSSH, this host's systemd, people, or (supervisor) a lab's own "
+    "processes. What it needs is among the gaps.",
 )
 @click.option("--output", "output", type=click.Path(path_type=pathlib.Path), help="Write there instead of to stdout.")
 def init(
@@ -45,7 +46,7 @@ def init(
     """
     from migrate.model.secrets import Digester
     from migrate.playbook.access_file import load_zookeeper_access
-    from migrate.playbook.proposal import NO_LOGIN, propose_inventory
+    from migrate.playbook.proposal import NO_LOGIN, propose_inventory, unregistered
     from migrate.zookeeper.client import connect
     from migrate.zookeeper.login import access_of
     from migrate.zookeeper.pace import Pace
@@ -67,5 +68,8 @@ def init(
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
     click.echo(f"{output}: {len(view.brokers)} brokers; fill in what begins with <fill in, then run")
-    click.echo(f"  kraft-migrate assess --inventory {output}")
+    click.echo(f"  kraft-migrate playbook lint {output}")
+    if missing := unregistered(view):
+        many = "broker is" if len(missing) == 1 else "brokers are"
+        click.echo(f"{len(missing)} more {many} named by replicas and not registered now: {missing}")
     return EXIT_OK

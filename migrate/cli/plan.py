@@ -53,7 +53,11 @@ def plan(
         raise UsageWrong("name a playbook")
     found, loaded = load_target(playbook, inventory, evidence)
     if not isinstance(loaded, Playbook):
-        raise UsageWrong("the bundle was made without a playbook: name one", where=str(evidence.bundle))
+        raise UsageWrong(
+            "the bundle was made without a playbook: name one",
+            where=str(evidence.bundle),
+            next_step=f"kraft-migrate plan playbook.yaml --from-bundle {evidence.bundle}",
+        )
     target = target_stage(loaded, stage or to)
     with observing(found, loaded, evidence=evidence) as observer:
         made = make_plan(observer, loaded, target=target, only=stage is not None, created=time.time())

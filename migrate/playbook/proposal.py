@@ -56,6 +56,8 @@ def propose_inventory(
     ]
     for broker in brokers:
         lines += [*_broker(broker, listener), *_unit(executor)]
+    for number in unregistered(view):
+        lines += [*_unregistered(number), *_unit(executor)]
     lines += ["  controllers:", *_controller_access(), "    nodes:"]
     for number in controller_ids(view):
         lines += [*_controller(number), *_unit(executor)]
@@ -83,6 +85,12 @@ def controller_ids(view: ZookeeperView) -> list[int]:
     return [number for number in free if number not in taken][:CONTROLLERS]
 
 
+def unregistered(view: ZookeeperView) -> list[int]:
+    """Ids that hold replicas and stand in no /brokers/ids: brokers that are down, or in KRaft mode already."""
+    holding = {int(replica) for replicas in view.partitions.replicas for replica in replicas}
+    return sorted(holding - {int(node) for node in view.brokers})
+
+
 def _endpoints(broker: ZkBroker) -> dict[str, str]:
     """Listener -> host:port."""
     return {name: address for name, _, address in (entry.partition("://") for entry in broker.endpoints)}
@@ -95,7 +103,7 @@ def _login(login: ZookeeperLogin) -> Iterator[str]:
 
 def _executor(kind: str) -> Iterator[str]:
     if kind == "supervisor":
-        yield f"    state: {_gap('folder of the supervisor that starts and stops the processes')}"
+        yield f"    state: {_gap('for a lab alone, its folder `processes`; else kind: ssh, local or manual')}"
     elif kind == "manual":
         yield f"    inbox: {_gap('a folder of this host, into which the answers of the collector are brought')}"
         yield "    # kafka_home: /opt/kafka   # on the nodes' hosts"
@@ -120,9 +128,11 @@ def _access(protocol: str, listener: str | None, brokers: Sequence[ZkBroker]) ->
         yield f"    # choose one listener for all brokers; theirs are: {told.encode('unicode_escape').decode()}"
     yield "    access:"
     yield f"      protocol: {protocol or _gap('PLAINTEXT, SASL_PLAINTEXT, SSL or SASL_SSL')}"
+    if not protocol:
+        yield "      # SASL: mechanism, username, password: { file: ... }; TLS: truststore: { path: ..., type: ... }"
     if protocol.startswith("SASL"):
         yield "      mechanism: PLAIN"
-        yield f"      username: {_gap('a user that may DESCRIBE and ALTER the cluster')}"
+        yield f"      username: {_gap('a user that may DESCRIBE the cluster and every topic')}"
         yield f"      password: {{ file: {_gap('its password, a file of mode 0600')} }}"
 
 
@@ -140,6 +150,13 @@ def _broker(broker: ZkBroker, listener: str | None) -> Iterator[str]:
     yield f"        config: {_gap('path of its server.properties on its host')}"
     if broker.rack:
         yield f"        rack: {_text(broker.rack)}"
+
+
+def _unregistered(number: int) -> Iterator[str]:
+    yield f"      - id: {number}   # holds replicas, and is not registered in ZooKeeper: down, in KRaft mode, or gone"
+    yield f"        host: {_gap('its host')}"
+    yield f"        address: {_gap('host:port of the listener that `access` opens')}"
+    yield f"        config: {_gap('path of its server.properties on its host')}"
 
 
 def _controller_access() -> Iterator[str]:

@@ -13,7 +13,7 @@ from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Un
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Predicted
 from migrate.model.views import MigrationZnode, ZookeeperView
-from migrate.model.words import counted, plural
+from migrate.model.words import counted, lasting, plural
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates, moves
 from migrate.steps.base import BaseStep
@@ -186,7 +186,7 @@ class Soak(BaseStep):
     @property
     def title(self) -> str:
         """How long, and what for."""
-        return f"pure dual write for {self.seconds:g} s, then compare everything again"
+        return f"pure dual write for {lasting(self.seconds)}, then compare everything again"
 
     def pace(self, waited: float) -> float:
         """Seconds to the next look: each compares everything and is written down, and a soak may last for days."""
@@ -201,7 +201,7 @@ class Soak(BaseStep):
         waited, state = float(world.facts.get("soak_elapsed", "0")), gates.state_is(world, ZkMigrationState.MIGRATION)
         if waited < self.seconds and isinstance(state, Ready):
             return NotYet(
-                f"the soak to last {self.seconds:g} s (so far {waited:.0f} s)",
+                f"the soak to last {lasting(self.seconds)} (so far {lasting(waited)})",
                 "the calendar",
                 "nothing; run the same command again later if you like",
                 progress=f"{waited:.0f}",

@@ -13,7 +13,7 @@ from migrate.model.ids import NodeId
 from migrate.model.secrets import Digester
 from migrate.model.views import ZkBroker, ZookeeperView
 from migrate.playbook.load import load_inventory
-from migrate.playbook.proposal import common_listener, controller_ids, propose_inventory
+from migrate.playbook.proposal import common_listener, controller_ids, propose_inventory, unregistered
 from migrate.zookeeper.read import view_of
 from tests.testing.clusters import zookeeper_view
 from tests.testing.golden_trees import golden
@@ -66,6 +66,20 @@ def test_a_real_cluster_gives_its_brokers_chroot_and_id(tmp_path: Path) -> None:
     assert [node.id for node in found.brokers] == sorted(view.brokers)
     assert len(found.controllers) == 3
     assert not {node.id for node in found.brokers} & {node.id for node in found.controllers}
+
+
+def test_a_broker_that_is_down_is_not_left_out(tmp_path: Path) -> None:
+    """It holds replicas and is registered nowhere: an inventory without it would say nothing of its disks."""
+    view = real()
+    down = min(view.brokers)
+    seen = replace(view, brokers={node: entry for node, entry in view.brokers.items() if node != down})
+    assert unregistered(view) == []
+    assert unregistered(seen) == [int(down)]
+    text = propose_inventory(seen, "payments")
+    assert f"- id: {int(down)}   # holds replicas, and is not registered in ZooKeeper" in text
+    path = tmp_path / "inventory.yaml"
+    path.write_text(filled(text))
+    assert {node.id for node in load_inventory(path).brokers} == set(view.brokers)
 
 
 def test_each_gap_that_is_left_is_told_with_its_line(tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ def test_the_soak_lasts_as_long_as_the_playbook_says(elapsed: str, kind: type) -
     assert isinstance(SOAK.verify(replace(SOAKED, facts={"soak_elapsed": elapsed})), kind)
     assert isinstance(SOAK.verify(replace(SOAKED, facts={})), NotYet)
     assert isinstance(Soak(0.0).verify(replace(SOAKED, facts={})), Verified)
-    assert "3600 s" in SOAK.title
+    assert "for 1 h, then" in SOAK.title
 
 
 def test_a_soak_that_lasts_is_progress() -> None:
