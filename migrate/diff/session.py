@@ -173,7 +173,7 @@ class SparkHandle:
         if jvm.ended_well:
             archive.keep()
         else:
-            archive.discard()
+            archive.partial.unlink(missing_ok=True)  # another process may have written a whole one meanwhile
 
     def _run(self) -> None:
         began = time.monotonic()
