@@ -37,8 +37,8 @@ from migrate.errors.hosts import (
     HostDenied,
     HostKeyNotTrusted,
     HostUnreachable,
-    MountRefused,
     MetadataAwaited,
+    MountRefused,
     NotTold,
     PersonCouldNot,
     ProcessNotStarted,
@@ -128,7 +128,7 @@ from migrate.errors.runs import (
     RestoreRefused,
     RunLocked,
 )
-from migrate.errors.spark import SparkDidNotStart, SparkGone
+from migrate.errors.spark import PartitionFilesRefused, SparkDidNotStart, SparkGone
 from migrate.errors.zookeeper import (
     BackupUnreadable,
     ChrootMissing,
@@ -270,6 +270,7 @@ __all__ = [
     "SecretUnreadable",
     "SeedRefused",
     "SnapshotError",
+    "PartitionFilesRefused",
     "SparkDidNotStart",
     "SparkGone",
     "StaleBrokerEpoch",

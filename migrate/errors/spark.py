@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from migrate.errors.base import WorldError
+from migrate.errors.base import InputError, WorldError
 
 
 class SparkDidNotStart(WorldError):
@@ -17,3 +17,10 @@ class SparkGone(WorldError):
 
     id = "E-SPARK-02"
     hint = "run the same command again: gates that need Spark never pass without it"
+
+
+class PartitionFilesRefused(InputError):
+    """Files that should hold the partitions of one side do not, or cannot be written."""
+
+    id = "E-SPARK-03"
+    hint = "name a folder of Parquet files with a table of partitions, as `metadata export` writes them"
