@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from migrate.model.plan import Plan
 
 RUN_ROLLS_IT: Final = ("S-STUCK-30", "S-STUCK-31")  # a broker that is not rolled yet, or was stopped to be rolled
+PROGRAM: Final = "kraft-migrate"
 FIRST: Final = frozenset({"prepare", "controllers"})  # what a run has left that stopped before it changed the cluster
 WATCH: Final = "status PLAYBOOK --watch"
 
@@ -58,7 +59,7 @@ def _command(plan: Plan, path: pathlib.Path) -> str:
     from migrate.report.change_summary import next_command
 
     near = os.path.relpath(path)
-    return next_command(plan, str(path) if near.startswith(os.pardir) else near).removeprefix("kraft-migrate ")
+    return next_command(plan, str(path) if near.startswith(os.pardir) else near).removeprefix(f"{PROGRAM} ")
 
 
 def with_run(answer: Mapping[str, Any], run: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -83,7 +84,7 @@ def _goes_on(row: Mapping[str, Any], run: Mapping[str, Any]) -> Mapping[str, Any
     """A broker that the run has yet to roll is nobody's to roll or to start by hand."""
     if row["code"] not in RUN_ROLLS_IT or not set(row["nodes"]) <= set(run["nodes"]):
         return row
-    return {**row, "owner": f"run {run['plan']}", "next": f"`kraft-migrate {run['next']}` goes on with it."}
+    return {**row, "owner": f"run {run['plan']}", "next": f"`{PROGRAM} {run['next']}` goes on with it."}
 
 
 def as_lines(run: Mapping[str, Any] | None) -> list[str]:
