@@ -21,7 +21,7 @@ from migrate.errors import MetadataAwaited, NotTold
 from migrate.hosts import commands
 from migrate.hosts.manual_desk import Desk
 from migrate.hosts.manual_reports import Answer
-from migrate.hosts.remote_metadata import LOG
+from migrate.hosts.remote_metadata import LOG, PARTS
 from migrate.hosts.remote_words import quoted
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -44,7 +44,7 @@ class Wanted:
     def commands(self) -> tuple[str, ...]:
         """What is run on the host, in the request's folder."""
         return (
-            f"{quoted(commands.archive(self.path, (LOG,)))} > {self.name}.tar",
+            f"{quoted(commands.archive(self.path, PARTS))} > {self.name}.tar",
             f"{quoted(('sha256sum', f'{self.name}.tar'))} > {self.name}.tar{SUM}",
         )
 
@@ -108,7 +108,7 @@ class ManualMetadata:
         return self._desk.inbox.folder / f"{one.name}.tar"
 
     def _missing(self, one: Wanted) -> str:
-        """ "" where the archive is here whole: by the sum that was made on its host."""
+        """What is missing: nothing where the archive is here whole, by the sum that was made on its host."""
         archive = self._archive(one)
         try:
             stated = archive.with_name(archive.name + SUM).read_text(encoding="ascii", errors="replace").split()
@@ -153,10 +153,10 @@ def _awaited(missing: list[tuple[Wanted, str]]) -> MetadataAwaited:
 
 
 def _unpack(archive: Path, place: Path) -> None:
-    """The log's own files alone, whatever else lies in it."""
+    """The log's own files, and whose it is; nothing else that lies in it."""
     try:
         with tarfile.open(archive, mode="r:") as tar:
-            members = [one for one in tar if one.isfile() and one.name.startswith(f"{LOG}/")]
+            members = [one for one in tar if one.isfile() and (one.name in PARTS or one.name.startswith(f"{LOG}/"))]
             tar.extractall(place, members, filter="data")
     except tarfile.TarError as error:
         raise NotTold(f"{archive.name} is no archive: {error}", where=str(archive)) from error

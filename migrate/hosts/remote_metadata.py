@@ -17,11 +17,13 @@ from typing import Final, Protocol
 from migrate.errors import HostCommandRefused
 from migrate.hosts import commands
 from migrate.hosts.commands import Privilege
+from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.hosts.runner import Runner
 from migrate.model.ids import METADATA_TOPIC, NodeId
 
 COPY_SECONDS: Final = 600.0
 LOG: Final = f"{METADATA_TOPIC}-0"
+PARTS: Final = (META_PROPERTIES, LOG)
 
 
 class MetadataCopies(Protocol):
@@ -70,7 +72,8 @@ class RemoteMetadata:
             if runner.run(self._reads_as.words(commands.status(path))).says.endswith("No such file or directory"):
                 return
             raise HostCommandRefused("the directory cannot be looked into", where=f"{runner.host}:{path}")
-        done = runner.run(self._reads_as.words(commands.archive(path, (LOG,))), seconds=COPY_SECONDS)
+        # whose log it is stands beside it alone: without that no log counts for a majority
+        done = runner.run(self._reads_as.words(commands.archive(path, PARTS)), seconds=COPY_SECONDS)
         if done.code:
             raise HostCommandRefused(f"tar: {done.says}", where=f"{runner.host}:{path}")
         with tarfile.open(fileobj=io.BytesIO(done.output), mode="r:") as archive:

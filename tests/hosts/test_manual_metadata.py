@@ -33,6 +33,7 @@ def stopped(hosts: Bench) -> Bench:
     log = hosts.root / "meta" / LOG
     log.mkdir(parents=True)
     (log / "00000000000000000000.log").write_bytes(b"canary-in-the-log")
+    (hosts.root / "meta" / "meta.properties").write_text("node.id=3000\n")
     (hosts.root / "meta" / "other").write_text("not the log's")
     hosts.look()
     return hosts
@@ -93,9 +94,10 @@ def test_a_log_that_was_brought_is_read_as_it_lay_there(stopped: Bench) -> None:
     metadata = ManualMetadata(stopped.desk)
     assert metadata.requests() == []
     with metadata.folders(places(stopped)) as found:
-        files = [path for path in found[CONTROLLER].rglob("*") if path.is_file()]
-        assert [path.relative_to(found[CONTROLLER]).as_posix() for path in files] == [f"{LOG}/00000000000000000000.log"]
-        assert files[0].read_bytes() == b"canary-in-the-log"
+        files = sorted(path for path in found[CONTROLLER].rglob("*") if path.is_file())
+        names = [path.relative_to(found[CONTROLLER]).as_posix() for path in files]
+        assert names == [f"{LOG}/00000000000000000000.log", "meta.properties"]
+        assert [path.read_bytes() for path in files] == [b"canary-in-the-log", b"node.id=3000\n"]
         place = found[CONTROLLER]
     assert not place.exists()
 
