@@ -37,7 +37,15 @@ on whom, for how long. After a fault that ended the tool a person mends what is 
     python -m tests.long.soak --minutes 120 --seed 1 --dir DIR --report FILE    # needs root, for its small disks
     python -m tests.long.soak --round-seed 123456789 --dir DIR --report FILE    # one round again
 """
-FAULTS: Final = """
+FOUND: Final = """
+## What it found
+- A run whose disk was full stopped by name (E-RUN-02), and then a report that could not be written hid that behind a
+  traceback; a draft of it stayed. Now it is said, with the command that writes the report later
+  (`tests/cli/test_no_room.py`).
+
+## The faults
+"""
+FAULTS: Final = """\
 | fault | what it is |
 | --- | --- |
 | `tool-killed`, `tool-interrupted` | SIGKILL, SIGINT to this tool |
@@ -54,7 +62,7 @@ the broker that is controller |
 
 def page(reports: Sequence[dict[str, Any]]) -> str:
     """The whole page."""
-    return "".join([HEAD, *(part for report in reports for part in _run(report)), FAULTS])
+    return "".join([HEAD, *(part for report in reports for part in _run(report)), FOUND, FAULTS])
 
 
 def _run(report: dict[str, Any]) -> Iterator[str]:
