@@ -165,7 +165,8 @@ def as_text(found: Found) -> Iterator[str]:
     for one in found.leaderless[:SHOWN]:
         yield f"no leader: {one.topic}-{one.partition}, whose replica on broker {one.broker} is online again"
     if not found.dead and not found.stranded and not found.leaderless:
-        yield "no directory is dead, no replica's directory is wrong, nothing waits for an election"
+        yield "nothing to rescue: no directory of a running broker is dead, no replica's is wrong, no leader is missing"
+        yield "what is broken under a broker that is down is told by kraft-migrate status"
         return
     for broker in found.brokers:
         for directory, rows in found.to_send(broker).items():

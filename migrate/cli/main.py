@@ -15,7 +15,7 @@ from migrate.cli.manual import epilog
 
 # name -> (module, attribute, one line of help): nothing is imported until a command runs, so that --help is quick
 COMMANDS: Final = {
-    "lab": ("migrate.cli.lab", "lab", "A real cluster on this host: up, seed, status, down, demo."),
+    "lab": ("migrate.cli.lab", "lab", "A real cluster on this host: up, demo, break, mend, ..."),
     "inventory": ("migrate.cli.inventory", "inventory", "Write an inventory from the cluster's own answers: init."),
     "assess": ("migrate.cli.assess", "assess", "Read-only findings about a cluster, with causes and fixes."),
     "plan": ("migrate.cli.plan", "plan", "Say exactly what would happen; change nothing."),
@@ -34,7 +34,7 @@ COMMANDS: Final = {
     "directories": (
         "migrate.cli.directories",
         "directories",
-        "Log directories: show, inspect, verify, assign.",
+        "Log directories: show, verify, rescue, ...",
     ),
     "metadata": ("migrate.cli.metadata", "metadata", "Read KRaft metadata files: dump, image, export."),
     "bundle": ("migrate.cli.bundle", "bundle", "Everything that was seen in one file, without secrets: create, show."),

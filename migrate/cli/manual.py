@@ -48,7 +48,9 @@ MANUALS: Final[Mapping[str, Manual]] = {
     ),
     "lab break broker": Manual((("lab break broker 1 --dir lab", "kill it (SIGKILL)"),), LAB_FILES),
     "lab break controller": Manual((("lab break controller 3000 --dir lab", "kill it (SIGKILL)"),), LAB_FILES),
-    "lab break disk": Manual((("lab break disk 1 2 --dir lab", "the second log directory of broker 1"),), LAB_FILES),
+    "lab break disk": Manual(
+        (("lab break disk 1 2 --dir lab", "the third log directory (the first is 0)"),), LAB_FILES
+    ),
     "lab break link": Manual((("lab break link 1 --dir lab", "cut broker 1 off from the controllers"),), LAB_FILES),
     "lab mend broker": Manual((("lab mend broker 1 --dir lab", "start it again"),), LAB_FILES),
     "lab mend controller": Manual((("lab mend controller 3000 --dir lab", "start it again"),), LAB_FILES),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
+from migrate.cli.key_meanings import meaning
 from migrate.playbook.load import KINDS, json_schema
 
 Schema = Mapping[str, Any]
@@ -23,9 +24,9 @@ def playbook_page(command: str) -> Iterator[str]:
     for kind in KINDS:
         whole = json_schema(kind)
         yield from ("", f"## {kind}", str(whole.get("description", "")), "")
-        yield from ("| key | value | default |", "| --- | --- | --- |")
+        yield from ("| key | value | default | means |", "| --- | --- | --- | --- |")
         for path, value, default in _keys("", whole, whole):
-            yield f"| `{path}` | {_cell(value)} | {_cell(default)} |"
+            yield f"| `{path}` | {_cell(value)} | {_cell(default)} | {_cell(meaning(path))} |"
 
 
 def _keys(path: str, found: Schema, whole: Schema) -> Iterator[tuple[str, str, str]]:
@@ -67,11 +68,17 @@ def _value(found: Schema, whole: Schema) -> str:
         return " or ".join(f"`{str(entry).lower() if entry is True else entry}`" for entry in entries)
     kind = found.get("type")
     if kind == "array":
-        return f"list of {_value(_resolved(found.get('items', {}), whole), whole)}"
+        return f"list of {_entries(found.get('items', {}), whole)}"
     if kind == "object":
         inner = found.get("additionalProperties")
-        return f"names with {_value(_resolved(inner, whole), whole)}" if isinstance(inner, Mapping) else "names"
+        return f"names with {_entries(inner, whole)}" if isinstance(inner, Mapping) else "names"
     return PATTERNS.get(str(found.get("pattern")), PLAIN.get(str(kind), "text")) + _bounds(found)
+
+
+def _entries(found: Schema, whole: Schema) -> str:
+    """What each entry holds; the keys of a section stand in rows of their own."""
+    inner = _resolved(found, whole)
+    return "sections" if "properties" in inner else _value(inner, whole)
 
 
 def _bounds(found: Schema) -> str:

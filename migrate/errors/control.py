@@ -56,7 +56,7 @@ class NotApproved(InputError):
 
     id = "E-APPR-01"
     exit_code = 4
-    hint = "let the reviewers run `kraft-migrate approve PLAN`, then run the same command again; nothing was changed"
+    hint = "let the reviewers run `kraft-migrate approve PLAN`, then the same command; nothing of that stage was begun"
 
 
 class ApprovalRefused(InputError):

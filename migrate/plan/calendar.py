@@ -41,6 +41,7 @@ def scheduled(plan: Plan, playbook: Playbook) -> Plan:
 
 
 def _rows(found: Schedule, windows: Mapping[Stage, Window]) -> Iterator[Mapping[str, str]]:
+    shown = next(iter(windows.values()), UTC)  # one zone for all rows: an end in another one looks earlier than it is
     for row in found.stages:
         window = windows.get(row.stage)
         yield {
@@ -52,7 +53,7 @@ def _rows(found: Schedule, windows: Mapping[Stage, Window]) -> Iterator[Mapping[
             "window": "any time" if window is None else f"{window.name}: {label(window)}",
             "reserve": "-" if window is None else _length(window.reserve),
             "fits": row.verdict.value,
-            "ends": "-" if row.ends is None else local(window or UTC, row.ends),
+            "ends": "-" if row.ends is None else local(window or shown, row.ends),
         }
 
 

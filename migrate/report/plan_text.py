@@ -164,7 +164,7 @@ def _people(page: Page, plan: Plan) -> None:
     page.heading("Approvals needed (kraft-migrate approve PLAN)")
     for row in plan.summary.approvals:
         page.wrap(f"before {row['before_stage']}: {row['needed']} ({row['persons']}), valid for {row['valid_for']}")
-        page.wrap(f"signed: {row['signed']}; {row['instructions']}", Tone.DIM, 4)
+        page.wrap(f"must be signed by: {row['signed']}; instructions: {row['instructions']}", Tone.DIM, 4)
 
 
 def _way_back(page: Page, plan: Plan) -> None:

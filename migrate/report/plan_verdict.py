@@ -102,7 +102,10 @@ def unseen(findings: Iterable[Finding]) -> list[tuple[str, str, list[str]]]:
 def blind_spots(plan: Plan) -> list[str]:
     """All that was not seen, each once: what the look itself could not see, then what a check missed."""
     missed = [f"{about}: {why} (for {', '.join(codes)})" for about, why, codes in unseen(plan.findings)]
-    return [*plan.summary.blind_spots, *missed]
+    told = [
+        entry for entry in plan.summary.blind_spots if not any(line.startswith(f"{entry} (for ") for line in missed)
+    ]
+    return [*told, *missed]
 
 
 def areas(findings: Sequence[Finding]) -> str:

@@ -157,7 +157,9 @@ class RunGate:
         if isinstance(self.playbook, Unknown) or stage in self._approved:
             return
         policy = self.playbook.approvals
-        command = f"kraft-migrate approve {self.folder / 'plan.json'} --as NAME"
+        command = (
+            f"kraft-migrate approve {self.folder / 'plan.json'} --as NAME{' --sign KEYFILE' if policy.keys else ''}"
+        )
         if stage in policy.rules:
             found = approvals.refuse_strange(policy, self.plan.fingerprint, self.folder)
             match decide(policy, stage, self.plan.fingerprint, found, self.clock.now()):

@@ -44,8 +44,8 @@ def test_a_healthy_cluster_needs_none(rescue: Rescue) -> None:
     """Exit code 0, and what was looked for."""
     answer = rescue(healthy())
     assert (answer.code, answer.err) == (0, "")
-    assert answer.out.splitlines()[-1] == (
-        "no directory is dead, no replica's directory is wrong, nothing waits for an election"
+    assert answer.out.splitlines()[-2] == (
+        "nothing to rescue: no directory of a running broker is dead, no replica's is wrong, no leader is missing"
     )
 
 

@@ -52,6 +52,13 @@ def test_a_plan_that_fits_says_when_it_would_end() -> None:
     assert "reserve 45 min" in text
 
 
+def test_all_ends_are_told_in_one_time_zone() -> None:
+    """Stages that no window binds among them: an end in another zone reads as if it came before the one above it."""
+    _, full = made()
+    assert {row["window"] for row in full.summary.schedule} > {"any time"}
+    assert len({row["ends"].rpartition(" ")[2] for row in full.summary.schedule}) == 1
+
+
 def test_a_plan_that_is_too_long_says_after_how_many_steps_it_parks() -> None:
     """Two hours a node: some tonight, the rest tomorrow."""
     _, plan = made(pace=Pace(node_estimate=2 * HOUR))

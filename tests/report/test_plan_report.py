@@ -15,7 +15,7 @@ from migrate.report.change_summary import summarize
 from migrate.report.lines import Tone
 from migrate.report.plan_html import plan_html
 from migrate.report.plan_text import plan_lines, plan_text
-from migrate.report.plan_verdict import areas, counts, judge, unseen
+from migrate.report.plan_verdict import areas, blind_spots, counts, judge, unseen
 from tests.report import pages, story
 from tests.report.golden import same_as_golden
 
@@ -62,6 +62,15 @@ def test_a_blind_spot_blocks_only_the_change_that_comes_first() -> None:
 
     assert str(judge(plan)) == "READY WITH WARNINGS (2 blind spots)"
     assert str(judge(dataclasses.replace(plan, findings=(needed,)))) == "BLOCKED (1)"
+
+
+def test_what_was_not_seen_is_told_once() -> None:
+    """A look and the check that missed it say the same: the one that names the check stays."""
+    plan = story.plan()
+    missed = [line for line in blind_spots(plan) if " (for " in line]
+    same = missed[0].partition(" (for ")[0]
+    again = dataclasses.replace(plan, summary=dataclasses.replace(plan.summary, blind_spots=(same, "another")))
+    assert blind_spots(again) == ["another", *missed]
 
 
 def test_what_a_check_could_not_see_stands_among_the_blind_spots() -> None:
