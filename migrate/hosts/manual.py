@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
-from migrate.errors import HostCommandRefused, NotTold, ProcessNotStarted
+from migrate.errors import CannotBeInstructed, HostCommandRefused, NotTold, ProcessNotStarted
 from migrate.hosts import commands, manual_orders
 from migrate.hosts.manual_desk import OBSERVED, Desk, Instruction
 from migrate.hosts.manual_orders import CONTENT, Order, Proof
@@ -53,7 +53,9 @@ def told(answer: Answer, proof: Proof) -> str:
             return "the collector could not tell of processes: let it run as Kafka's own user or as root"
         if proof.kind == "no-process":
             return "" if not found else f"process {found[0].pid} runs"
-        return "" if len(found) == 1 and not found[0].more else f"{len(found)} such processes, or with words behind it"
+        if len(found) != 1:
+            return f"{len(found)} processes run with that file" if found else "no process runs with that file"
+        return f"process {found[0].pid} has words behind the file, which may override it" if found[0].more else ""
     if proof.kind == "formatted":
         directory = answer.directory(proof.path)
         meta = None if directory is None else directory.meta
@@ -137,15 +139,18 @@ class ManualFiles:
         if path in answer.folders:
             return answer.folders[path]
         near = [other.near for other in answer.watched.values() if os.path.dirname(other.path) == path]  # noqa: PTH120
-        if not near:
+        known = [names for names in near if names is not None]
+        if not known or len(known) < len(near):  # a folder that could not be listed is not an empty one
             raise untold(node, path)
-        return sorted({name for names in near if names is not None for name in names})
+        return sorted({name for names in known for name in names})
 
     def write(self, node: NodeId, path: str, content: bytes) -> None:
-        """Have the file written; over when its answer proves it."""
+        """Have the file written; over when its answer proves it.
+
+        What it replaces must still be what was looked at, and what is neither file nor nothing is not replaced.
+        """
         answer = self._answer(node)
-        old = answer.watched.get(path)
-        there = old is not None and old.kind == "file"
+        old = self._replaced(node, answer, path)
         desk, files, by_hand = self._desk, {CONTENT: content}, tuple[str, ...]()
         same = next(
             (
@@ -156,14 +161,26 @@ class ManualFiles:
             None,
         )
         if same is not None:
-            lines, proofs = manual_orders.copy_file(same, path, there)
-        elif old is not None and there and manual_orders.placeholders(content):
+            lines, proofs = manual_orders.copy_file(same, path, old)
+        elif old is not None and manual_orders.placeholders(content):
             lines, proofs, parts = manual_orders.edited_file(old, desk.text_of(old), content, desk.digest())
             files |= parts
         else:
-            lines, proofs = manual_orders.whole_file(path, content, there, desk.digest())
+            lines, proofs = manual_orders.whole_file(path, content, old, desk.digest())
             by_hand = tuple(self._fill(key) for key in manual_orders.placeholders(content))
-        self._order(node, "write", f"write {path}", lines, proofs, files=files, by_hand=by_hand, watch=(path,))
+        what, host = f"write {path}", self._host(node)
+        self._ask(Order(node, host, "write", what, lines, proofs, files=files, by_hand=by_hand, watch=(path,)))
+
+    def _replaced(self, node: NodeId, answer: Answer, path: str) -> Watched | None:
+        """The file that lies there now, None for nothing; NotTold or CannotBeInstructed for anything else."""
+        old = answer.watched.get(path)
+        if not self.exists(node, path):
+            return None
+        if old is None or old.kind == "error":
+            raise NotTold("something is there, and the collector's answer does not tell what", where=path)
+        if old.kind != "file":
+            raise CannotBeInstructed(f"a {old.kind} is there, and not a file", where=path)
+        return old
 
     def _fill(self, key: str) -> str:
         brokers = ", ".join(f"{node.host}:{node.config}" for node in self._desk.inventory.brokers[:1])
@@ -172,7 +189,8 @@ class ManualFiles:
     def rename(self, node: NodeId, old: str, new: str) -> None:
         """Have it set aside."""
         lines, proofs = manual_orders.rename(old, new)
-        self._order(node, "set-aside", f"rename {old} to {new}", lines, proofs, watch=(old, new))
+        what = f"rename {old} to {new}"
+        self._ask(Order(node, self._host(node), "set-aside", what, lines, proofs, watch=(old, new)))
 
     def make_directory(self, node: NodeId, path: str) -> None:
         """Have a folder made."""
@@ -181,14 +199,13 @@ class ManualFiles:
         if file is not None and file.kind == "folder":
             return
         lines, proofs = manual_orders.make_directory(path)
-        self._order(node, "make-directory", f"make the folder {path}", lines, proofs, watch=(path,))
+        what = f"make the folder {path}"
+        self._ask(Order(node, self._host(node), "make-directory", what, lines, proofs, watch=(path,)))
 
-    def _order(
-        self, node: NodeId, effect: str, what: str, lines: tuple[str, ...], proofs: tuple[Proof, ...], *,
-        files: Mapping[str, bytes] | None = None, by_hand: tuple[str, ...] = (), watch: tuple[str, ...] = (),
-    ) -> None:  # fmt: skip
-        host = self._desk.inventory.node(node).host
-        order = Order(node, host, effect, what, lines, proofs, files=files or {}, by_hand=by_hand, watch=watch)
+    def _host(self, node: NodeId) -> str:
+        return self._desk.inventory.node(node).host
+
+    def _ask(self, order: Order) -> None:
         self._desk.carry_out(order, self._proofs.seen)
 
 
@@ -225,26 +242,35 @@ class ManualServices:
     def state(self, node: NodeId) -> ServiceState:
         """Running where its address answers, Stopped where it refuses and that was proven, else Unknown.
 
-        A process that the collector has just seen started is one, although it does not listen yet.  Which file it runs
-        with is told by the answer that was made after its last start; pid 0: nobody told.
+        A process that the collector has just seen started is one, although it does not listen yet; one that it sees
+        behind a stop is no stopped node.  Which file it runs with is told by the answer that was made after its last
+        start; pid 0: nobody told.
         """
         found = self._witness.connects(node)
         answer = self._desk.answer(node)
+        processes = None if isinstance(answer, Unknown) else answer.processes
         turn = self._desk.last_turn(node)
-        starting = found == REFUSES and turn == "start" and self._desk.since_turn(node) < STARTING
-        if found == ANSWERS or starting:
-            if isinstance(answer, Unknown) or turn == "stop" or not answer.processes or len(answer.processes) != 1:
-                return Running(0, 0.0, None)
-            config = self._desk.inventory.node(node).config
-            proven = answer.started_with(config) is not None
-            digest = hashlib.sha256(self._desk.text_of(answer.watched[config])).hexdigest() if proven else None
-            return Running(answer.processes[0].pid, answer.processes[0].started, digest)
+        if found == ANSWERS:
+            return self._running(node, answer) if turn != "stop" else Running(0, 0.0, None)
         if found != REFUSES:
             return Unknown(f"node {int(node)}: {found}")
-        none = not isinstance(answer, Unknown) and answer.processes == ()
-        if turn == "stop" or none:
+        if processes == () or (turn == "stop" and processes is None):
             return Stopped()
+        if turn == "start" and processes and self._desk.since_turn(node) < STARTING:
+            return self._running(node, answer)
+        if processes:
+            seen = ", ".join(str(entry.pid) for entry in processes)
+            return Unknown(f"node {int(node)} refuses connections, and the collector saw process {seen} of it")
         return Unknown(f"node {int(node)} refuses connections, and nobody told that its process is gone")
+
+    def _running(self, node: NodeId, answer: Answer | Unknown) -> Running:
+        """One process, as far as the answer tells which, and with which file."""
+        if isinstance(answer, Unknown) or not answer.processes or len(answer.processes) != 1:
+            return Running(0, 0.0, None)
+        config = self._desk.inventory.node(node).config
+        proven = answer.started_with(config) is not None
+        digest = hashlib.sha256(self._desk.text_of(answer.watched[config])).hexdigest() if proven else None
+        return Running(answer.processes[0].pid, answer.processes[0].started, digest)
 
     def stop(self, node: NodeId, timeout: float) -> None:
         """Have it stopped; over when its address refuses, no other broker names it, and the collector saw no process.

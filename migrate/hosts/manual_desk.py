@@ -109,11 +109,9 @@ class Desk:
         return mine[-1] if mine else None
 
     def last_turn(self, node: NodeId) -> str:
-        """`stop` or `start`, whichever was seen to be done last; "" for neither."""
-        turns = [one.effect for one in self.all() if one.node == node and one.effect in ("stop", "start")]
-        seen = [one for one in self.all() if one.node == node and one.closed == OBSERVED]
-        done = [one.effect for one in seen if one.effect in ("stop", "start")]
-        return done[-1] if done and turns and turns[-1] == done[-1] else ""
+        """`stop` or `start`, whichever was asked for last, where it was seen; "" where that is open or was refused."""
+        turns = [one for one in self.all() if one.node == node and one.effect in ("stop", "start")]
+        return turns[-1].effect if turns and turns[-1].closed == OBSERVED else ""
 
     def since_turn(self, node: NodeId) -> float:
         """Seconds since a stop or start of that node was seen to be done last; infinite where none was."""

@@ -85,25 +85,28 @@ def placeholders(content: bytes) -> tuple[str, ...]:
     return tuple(collect_disks.placeholders(content.decode("latin-1")))
 
 
-def copy_file(source: Watched, target: str, old: bool) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
-    """A file of the host takes the place of another, byte by byte."""
+def copy_file(source: Watched, target: str, old: Watched | None) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
+    """A file of the host takes the place of another, byte by byte, while both are as they were looked at."""
     new = commands.new_name(target)
     return (
         (
+            *_unchanged(old),
             _sum(source.sha256, source.path),
             quoted(("cp", "-p", "-T", "--", source.path, new)),
-            *_in_place(target, old),
+            *_in_place(target, old is not None),
         ),
         (Proof("file", target, source.sha256),),
     )
 
 
-def whole_file(target: str, content: bytes, old: bool, digest: Digest) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
-    """A text of ours; where it has placeholders the person puts the secrets in."""
+def whole_file(
+    target: str, content: bytes, old: Watched | None, digest: Digest
+) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
+    """A text of ours, over what was looked at; where it has placeholders the person puts the secrets in."""
     proof = Proof("file", target, sha256(content))
     if placeholders(content):
         proof = Proof("shown", target, sha256(redact(content, digest)))
-    return (_new_from(CONTENT, target), *_in_place(target, old)), (proof,)
+    return (*_unchanged(old), _new_from(CONTENT, target), *_in_place(target, old is not None)), (proof,)
 
 
 def edited_file(
@@ -135,6 +138,11 @@ def edited_file(
             found.append(f"{quoted(('cat', name))} >> {quoted((new,))}")
     steps = (_sum(old.sha256, old.path), _new_from("/dev/null", old.path), *found, *_in_place(old.path, True))
     return steps, (Proof("shown", old.path, sha256(redact(content, digest))),), files
+
+
+def _unchanged(old: Watched | None) -> tuple[str, ...]:
+    """Hours may pass between the look and the person: what another hand wrote meanwhile is not overwritten."""
+    return () if old is None else (_sum(old.sha256, old.path),)
 
 
 def _sum(digest: str, path: str) -> str:
@@ -185,7 +193,8 @@ def readme(order: Order, identity: str, lines: Sequence[str], inbox: str, since:
         "",
         "1. Copy this folder to that host, and work in the copy.",
         *(f"   BY HAND, first: {line}" for line in order.by_hand),
-        "2. Run each line of commands.txt in this order, as a user who may; stop at the first that fails:",
+        "2. Run each line of commands.txt in this order, as root or as a user who may do all of it. Stop at the first",
+        "   that fails, and do not begin again from the top: say with `could-not` which line it was.",
         "",
         *(f"    {line}" for line in lines),
         "",

@@ -91,9 +91,10 @@ class Answer:
 def read_answer(path: str) -> Answer:
     """One file of the inbox; raises what `read_collected` raises."""
     collected = read_collected(path)
-    body = json.loads(Path(path).read_bytes())["body"]
     try:
-        return _answer(collected, body)
+        return _answer(collected, json.loads(Path(path).read_bytes())["body"])
+    except OSError as error:  # taken away, or replaced, since
+        raise CollectedDamaged(f"it cannot be read: {error.strerror}", where=path) from error
     except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:
         raise CollectedDamaged(
             f"its content is not what the collector writes: {type(error).__name__} {error}", where=path

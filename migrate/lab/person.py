@@ -80,7 +80,12 @@ class Person:
         while not self._end.wait(0.1):
             for folder in sorted(self._orders.glob("[!.]*/")):
                 if (folder / "commands.txt").exists() and not (folder / CLOSED).exists():
-                    self.do(folder)
+                    try:
+                        self.do(folder)
+                    except Exception as error:  # noqa: BLE001 - else nobody works, and the run waits for ever
+                        self._say(f"{folder.name}: {error!r}")
+                        (folder / COULD_NOT).write_text(repr(error))
+                        (self._desk / folder.name / "done").touch()
 
     def do(self, folder: Path) -> None:
         """One instruction, once: a copy of it that is whole says that it was done."""

@@ -6,12 +6,15 @@ import json
 import stat
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from migrate.errors import CannotBeInstructed, NotTold, PersonCouldNot
+from migrate.hosts import manual_reports as reports
 from migrate.hosts.backups import BACKUP_SUFFIX
+from migrate.hosts.collected import Collected
 from migrate.hosts.manual_desk import Desk, Instruction
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
@@ -186,6 +189,61 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(hosts: Bench) -> None:
     with pytest.raises(AssertionError, match="sha256sum"):
         hosts.files.write(BROKER, hosts.config, content)
     assert Path(hosts.config).read_text() == "broker.id=0\nchanged=by somebody\n"
+
+
+@pytest.mark.parametrize("how", ["whole", "copy"])
+def test_a_file_that_is_replaced_whole_must_be_the_one_that_was_looked_at(hosts: Bench, how: str) -> None:
+    """By a text of ours, or by the copy beside it: hours may pass until a person comes, and another hand be first."""
+    node, path, content = CONTROLLER, str(hosts.root / "conf/c0.properties"), b"node.id=3001\n"
+    if how == "copy":
+        node, path, content = BROKER, hosts.config, hosts.files.read(BROKER, hosts.config)
+        hosts.files.write(node, path + BACKUP_SUFFIX, content)
+    hosts.files.write(node, path, edited(hosts) if how == "copy" else b"node.id=3000\n")
+    bent = Path(path).read_bytes() + b"changed=by somebody\n"
+    Path(path).write_bytes(bent)
+    with pytest.raises(AssertionError, match="sha256sum"):
+        hosts.files.write(node, path, content)
+    assert Path(path).read_bytes() == bent
+
+
+def test_what_is_neither_file_nor_nothing_is_not_replaced(hosts: Bench) -> None:
+    """A folder of that name, or something that the answer does not tell of: nobody is instructed."""
+    Path(hosts.config).unlink()
+    Path(hosts.config).mkdir()
+    hosts.look()
+    with pytest.raises(CannotBeInstructed, match="a folder is there"):
+        hosts.files.write(BROKER, hosts.config, b"node.id=1\n")
+    Path(hosts.config + ".other").write_text("x\n")
+    hosts.look()
+    with pytest.raises(NotTold, match="does not tell what"):
+        hosts.files.write(BROKER, hosts.config + ".other", b"node.id=1\n")
+    assert hosts.desk.open() is None
+
+
+def test_a_folder_that_could_not_be_listed_is_not_an_empty_one(hosts: Bench) -> None:
+    """Copies in it would pass for none."""
+    hosts.look()
+    answer = hosts.desk.answer(BROKER)
+    assert not isinstance(answer, Unknown)
+    blind = {path: replace(file, near=None) for path, file in answer.watched.items()}
+    hosts.desk.answer = lambda _node: replace(answer, watched=blind)  # type: ignore[method-assign]
+    with pytest.raises(NotTold):
+        hosts.files.names(BROKER, str(hosts.root / "conf"))
+
+
+def test_an_answer_that_is_taken_away_while_it_is_read_is_none(hosts: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is named among what cannot be read; the run does not end by it."""
+    whole = reports.read_collected
+
+    def vanishing(path: str) -> Collected:
+        found = whole(path)
+        Path(path).unlink()
+        return found
+
+    monkeypatch.setattr(reports, "read_collected", vanishing)
+    (hosts.root / "inbox/late.json").write_bytes((hosts.root / "inbox/answer-0.json").read_bytes())
+    _, wrong = hosts.desk.inbox.answers()
+    assert "cannot be read" in wrong["late.json"]
 
 
 def test_an_older_answer_proves_nothing(hosts: Bench) -> None:

@@ -11,8 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import ProcessNotStarted
+from migrate.errors import PersonCouldNot, ProcessNotStarted
+from migrate.hosts.manual import told
 from migrate.hosts.manual_desk import Instruction
+from migrate.hosts.manual_orders import Proof
+from migrate.hosts.manual_reports import KafkaProcess
 from migrate.hosts.manual_witness import ANSWERS, REFUSES
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -54,8 +57,6 @@ def test_a_file_older_than_the_process_is_its_file(hosts: Bench) -> None:
     hosts.look()
     answer = hosts.desk.answer(BROKER)
     assert not isinstance(answer, Unknown)
-    from migrate.hosts.manual_reports import KafkaProcess
-
     one = replace(answer, processes=(KafkaProcess(7, started, 0),))
     assert one.started_with(hosts.config) == hashlib.sha256(Path(hosts.config).read_bytes()).hexdigest()
     for bad in (
@@ -215,3 +216,67 @@ def test_a_format_is_over_when_the_directory_shows_the_cluster(hosts: Bench) -> 
     hosts.act = formats
     hosts.services.format_storage(CONTROLLER, CLUSTER_ID, "3.9-IV0")
     assert hosts.waits == 3
+
+
+def stopped(hosts: Bench) -> None:
+    """As it was asked for, and seen."""
+    hosts.network.listening.clear()
+    hosts.services.stop(BROKER, 330)
+
+
+def test_a_process_that_is_seen_behind_a_stop_is_no_stopped_node(hosts: Bench) -> None:
+    """Somebody started it, and it does not listen yet: a second one must not be started beside it."""
+    stopped(hosts)
+    (last,) = hosts.desk.all()
+    with like_kafka(hosts.config) as process:
+        again(hosts, last)
+        found = hosts.services.state(BROKER)
+        assert isinstance(found, Unknown)
+        assert f"the collector saw process {process.pid}" in found.reason
+        with pytest.raises(ProcessNotStarted):
+            hosts.services.start(BROKER)
+    assert len(hosts.desk.all()) == 1
+
+
+def test_a_started_process_that_is_gone_again_is_stopped_not_starting(hosts: Bench) -> None:
+    """The collector looked once more, within the minutes in which a start may take."""
+    stopped(hosts)
+    with like_kafka(hosts.config) as process:
+        hosts.act = lambda waiting: (once(hosts, waiting), hosts.network.listening.update({0: ANSWERS}))[0]
+        hosts.services.start(BROKER)
+        process.kill()
+        process.wait()
+    hosts.network.listening.clear()
+    again(hosts, hosts.desk.all()[-1])
+    assert hosts.services.state(BROKER) == Stopped()
+
+
+@pytest.mark.parametrize("closed", ["could-not", ""])
+def test_a_start_that_was_refused_or_is_open_leaves_no_earlier_stop_standing(hosts: Bench, closed: str) -> None:
+    """Half of it may have been done: whether the node is down is told by the next answer, not by the stop of before."""
+    stopped(hosts)
+
+    def refuse(waiting: Instruction) -> None:
+        if not closed:
+            raise KeyboardInterrupt
+        waiting.refuse("the unit is masked")
+
+    hosts.act = refuse
+    with pytest.raises((PersonCouldNot, KeyboardInterrupt)):
+        hosts.services.start(BROKER)
+    assert hosts.desk.last_turn(BROKER) == ""
+    assert isinstance(hosts.services.state(BROKER), Unknown)
+
+
+def test_what_is_seen_of_processes_is_said_in_words_of_its_own(hosts: Bench) -> None:
+    """None, several, and one with words behind its file are three things."""
+    hosts.look()
+    answer = hosts.desk.answer(BROKER)
+    assert not isinstance(answer, Unknown)
+    proof = Proof("process", hosts.config)
+    one = KafkaProcess(7, 1.0, 0)
+    assert told(replace(answer, processes=()), proof) == "no process runs with that file"
+    assert told(replace(answer, processes=(one, one)), proof) == "2 processes run with that file"
+    assert told(replace(answer, processes=(replace(one, more=2),)), proof).startswith("process 7 has words behind")
+    assert told(replace(answer, processes=(one,)), proof) == ""
+    assert "as Kafka's own user" in told(replace(answer, processes=None), proof)
