@@ -11,7 +11,7 @@ import pytest
 from migrate.playbook.load import load_inventory
 from migrate.run import journal as journals
 from tests.lab.commands import kraft_migrate
-from tests.testing.rotating import in_turn, rotated
+from tests.testing.rotating import HOSTS, in_turn, rotated
 
 pytestmark = [
     pytest.mark.kafka,
@@ -29,7 +29,7 @@ def folder(tmp_path: Path) -> Iterator[Path]:
 
 
 @in_turn("hosts")
-@pytest.mark.parametrize("executor", rotated("hosts", ["ssh", "manual"]))
+@pytest.mark.parametrize("executor", [part for part in rotated("hosts", HOSTS) if part != "other-users"])
 def test_by_hosts_a_killed_run_goes_on_and_every_step_is_proven(folder: Path, executor: str) -> None:
     """Files, formats, starts and stops by commands that we or a person run; killed before a broker's start."""
     words = ("lab", "demo", "--dir", str(folder), "--executor", executor, "--until", "migration-mode", "--no-load")

@@ -1,0 +1,117 @@
+"""Real brokers and controllers of Kafka's own user, on a host that SSH reaches as root: the first roll, and the copy.
+
+As in the field: root's unit manager starts them, root owns the configuration and Kafka's group reads it, Kafka's user
+owns the disks.  sudo and systemctl are programs of a few lines; no process and no file may end with another owner.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.hosts.files import replace_file
+from migrate.hosts.process_spec import write_spec
+from migrate.java.jars import kafka_jars
+from migrate.lab import ssh_hosts
+from migrate.lab.cluster import Lab
+from migrate.lab.ssh_access import FOLDER
+from migrate.lab.topology import Shape
+from migrate.model.views import Running
+from migrate.playbook.inventory import dump_inventory
+from tests.hosts.test_other_users import KAFKA, SUDO, UID
+from tests.lab.commands import kraft_migrate
+from tests.testing.rotating import HOSTS, in_turn, rotated
+
+pytestmark = [
+    pytest.mark.kafka,
+    in_turn("hosts"),
+    pytest.mark.skipif("other-users" not in rotated("hosts", HOSTS), reason="another part of this rotation is run"),
+    pytest.mark.skipif(os.geteuid() != 0, reason="other users need root"),
+    pytest.mark.skipif(not shutil.which("setpriv") or not shutil.which("ssh"), reason="no setpriv or OpenSSH client"),
+]
+AS_KAFKA = ("setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups")
+
+
+def given_to_kafka(lab: Lab) -> None:
+    """Processes, disks and logs are Kafka's user's; configurations are root's, readable by its group."""
+    nodes = [node.name for node in (*lab.topology.brokers, *lab.topology.controllers)]
+    for name in nodes:
+        spec = lab.supervisor.specs()[name]
+        write_spec(lab.topology.processes, replace(spec, argv=(*AS_KAFKA, *spec.argv)))
+    for place in ("", "conf", FOLDER, f"{FOLDER}/{ssh_hosts.BIN}"):
+        lab.topology.folder(place).chmod(0o755)
+    os.chown(lab.topology.folder("conf"), UID, UID)
+    for file in lab.topology.folder("conf").iterdir():
+        os.chown(file, 0, UID)
+        file.chmod(0o640)
+    for name in ("data", "logs"):
+        for folder in (lab.topology.folder(name), *lab.topology.folder(name).rglob("*")):
+            os.chown(folder, UID, UID)
+    for node in lab.topology.controllers:
+        folder = Path(node.metadata_directory).parent
+        folder.mkdir(parents=True, exist_ok=True)
+        os.chown(folder, UID, UID)
+    sudo = lab.topology.folder(FOLDER, ssh_hosts.BIN, "sudo")
+    sudo.write_text(SUDO)
+    sudo.chmod(0o755)
+    users = {"services_as": "root", "files_as": "root", "disks_as": KAFKA, "format_as": KAFKA}
+    inventory = lab.inventory
+    inventory = replace(inventory, executor_options={**inventory.executor_options, **users})
+    replace_file(str(lab.inventory_path), dump_inventory(inventory).encode())
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    """A cluster in ZooKeeper mode whose brokers are another user's, in a folder that every user may enter."""
+    folder = Path(tempfile.mkdtemp(prefix="kraft-migrate-users-", dir="/tmp"))
+    folder.chmod(0o755)
+    (folder / "kafka/libs").mkdir(parents=True)
+    for jar in kafka_jars().classpath:
+        shutil.copy(jar, folder / "kafka/libs")
+    made = Lab.create(folder / "lab", Shape(ssh=True, directories=2), kafka_home=str(folder / "kafka"))
+    try:
+        given_to_kafka(made)
+        made.up()
+        yield made
+    finally:
+        made.down()
+        shutil.rmtree(folder)
+
+
+def owner_of(lab: Lab, name: str) -> int:
+    """The user that a node's process runs as."""
+    state = lab.supervisor.state(name)
+    assert isinstance(state, Running), name
+    return Path(f"/proc/{state.pid}").stat().st_uid
+
+
+def test_kafka_of_another_user_is_rolled_over_ssh_and_everything_keeps_its_owner(lab: Lab) -> None:
+    """The first roll and the copy; every process and every file of the disks is Kafka's, every broker's file root's."""
+    brokers = [node.name for node in lab.topology.brokers]
+    assert {owner_of(lab, name) for name in brokers} == {UID}
+    ended = kraft_migrate("plan", str(lab.playbook_path), "--to", "copy", "--output", "json")
+    assert ended.returncode == 2, ended.stderr[-3000:]
+    plan = Path(lab.inventory.runs) / json.loads(ended.stdout)["fingerprint"][:8] / "plan.json"
+    ended = kraft_migrate("apply", str(plan))
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    controllers = [node.name for node in lab.topology.controllers]
+    assert {owner_of(lab, name) for name in (*brokers, *controllers)} == {UID}
+    for name in brokers:
+        file = lab.topology.config(name)
+        status = file.stat()
+        assert (status.st_uid, status.st_gid, stat.S_IMODE(status.st_mode)) == (0, UID, 0o640), name
+        assert "zookeeper.metadata.migration.enable=true" in file.read_text()
+    others = [str(path) for path in lab.topology.folder("data").rglob("*") if "zoo" not in str(path)]
+    foreign = [path for path in others if os.lstat(path).st_uid != UID]
+    assert others
+    assert foreign == []
+    metas = [Path(node.metadata_directory) / "meta.properties" for node in lab.topology.controllers]
+    assert {meta.stat().st_uid for meta in metas} == {UID}
