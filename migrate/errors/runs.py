@@ -111,6 +111,13 @@ class DriveStopped(WorldError):
     hint = "wait until the cluster is whole and run the command again: what the metadata says is not sent again"
 
 
+class LeadersNotRestored(WorldError):
+    """Partitions stayed with another leader than their preferred one, after an election was asked for."""
+
+    id = "E-LEAD-01"
+    hint = "look at the controller's log, then run the same command again: it asks only for what is left"
+
+
 class RescueUnproven(WorldError):
     """What was sent for the replicas of a dead directory is not in the metadata, or did not free their partitions."""
 

@@ -154,25 +154,30 @@ class ActiveController:
             NotController, NoActiveController: Retryable.
             AccessRefused: ALTER on Cluster is missing.
         """
-        topics = [{"topic": topic, "partitions": list(numbers)} for topic, numbers in partitions.items()]
         connection, _ = self.connect()
         with connection:
-            found = connection.call(
-                ELECT_LEADERS,
-                {"electionType": PREFERRED, "topicPartitions": topics, "timeoutMs": _ELECTION_MS},
-                seconds=_ELECTION_MS / 1000 + 1,
-            )
-            _raise_known(connection, found["errorCode"])
-            connection.refuse(ELECT_LEADERS, found["errorCode"])
-        return {
-            (topic["topic"], entry["partitionId"]): entry["errorCode"]
-            for topic in found["replicaElectionResults"]
-            for entry in topic["partitionResult"]
-        }
+            return elect(connection, partitions)
 
     def _in_order(self) -> list[ControllerNode]:
         """The last known leader first."""
         return sorted(self._inventory.controllers, key=lambda node: node.id != self._last)
+
+
+def elect(connection: Connection, partitions: Mapping[str, Sequence[int]]) -> Mapping[Replica, int]:
+    """ElectLeaders PREFERRED to whoever is at the other end: topic *name* -> partitions; an error code a partition."""
+    topics = [{"topic": topic, "partitions": list(numbers)} for topic, numbers in partitions.items()]
+    found = connection.call(
+        ELECT_LEADERS,
+        {"electionType": PREFERRED, "topicPartitions": topics, "timeoutMs": _ELECTION_MS},
+        seconds=_ELECTION_MS / 1000 + 1,
+    )
+    _raise_known(connection, found["errorCode"])
+    connection.refuse(ELECT_LEADERS, found["errorCode"])
+    return {
+        (topic["topic"], entry["partitionId"]): entry["errorCode"]
+        for topic in found["replicaElectionResults"]
+        for entry in topic["partitionResult"]
+    }
 
 
 def _assign(connection: Connection, request: AssignRequest) -> Mapping[Replica, int]:

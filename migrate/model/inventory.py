@@ -181,6 +181,9 @@ class Playbook:
     budget: ErrorBudget | None = None
     pace: Pace = field(default_factory=Pace)
     roll_order: RollOrder = RollOrder.INVENTORY
+    canary_soak: float = 0.0  # seconds behind the first broker of a roll; 0: none
+    restore_leaders: bool = False  # behind each roll, to the preferred ones
+    elections_per_request: int = 500  # partitions in one ElectLeaders
     accept_volatile: tuple[str, ...] = ()  # types of file systems that may hold log directories although they vanish
     wait_for_moves: bool = False  # before a roll: for moves between directories to end, instead of refusing
     assignments_per_request: int = 2250  # policy drive: replicas in one AssignReplicasToDirs

@@ -20,9 +20,11 @@ from migrate.plan.roll_order import roll_order
 from migrate.plan.summary import summarize
 from migrate.steps import facts, gates
 from migrate.steps.assign import AssignDirectories
+from migrate.steps.canary import CanaryInKraftMode, CanaryInMigrationMode
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
 from migrate.steps.controllers import FormatController, StartControllers
 from migrate.steps.finalize import FinalizeController
+from migrate.steps.leaders import RestoreLeaders
 from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy
 from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
 from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
@@ -48,18 +50,20 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
             yield from (FormatController(controller, RELEASE) for controller in controllers)
             yield StartControllers()
         case Stage.MIGRATION_MODE:
-            rolled = roll_order(world, playbook, "migration")
-            yield from (RollToMigrationMode(broker, "yes" if broker == rolled[-1] else "no") for broker in rolled)
+            yield from _first_roll(roll_order(world, playbook, "migration"), playbook)
         case Stage.COPY:
             yield WatchCopy()
+            yield from leaders_back(Stage.COPY, playbook)
         case Stage.HYBRID:
             yield ProveHybrid()
         case Stage.KRAFT_MODE if finalized_early(world):
             yield from (RollForward(broker) for broker in forward_order(world))
+            yield from leaders_back(Stage.KRAFT_MODE, playbook)
         case Stage.SOAK if finalized_early(world):
             return  # nothing is written to ZooKeeper any more: there is no dual write to soak in
         case Stage.KRAFT_MODE:
             yield from _second_roll(roll_order(world, playbook, "kraft"), playbook)
+            yield from leaders_back(Stage.KRAFT_MODE, playbook)
         case Stage.SOAK:
             yield Soak(playbook.soak_seconds)
         case Stage.FINALIZE:
@@ -71,12 +75,32 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
             yield ProveFinal()
 
 
+def _first_roll(brokers: list[int], playbook: Playbook) -> Iterator[Step]:
+    for broker in brokers:
+        yield RollToMigrationMode(broker, "yes" if broker == brokers[-1] else "no")
+        if broker == brokers[0] and _soaks(brokers, playbook):
+            yield CanaryInMigrationMode(broker, playbook.canary_soak)
+
+
 def _second_roll(brokers: list[int], playbook: Playbook) -> Iterator[Step]:
     for broker in brokers:
         policy = playbook.policy(broker)
         if policy is DirectoryPolicy.DRIVE:
             yield AssignDirectories(broker)
         yield RollToKraft(broker, policy.name.lower())
+        if broker == brokers[0] and _soaks(brokers, playbook):
+            yield CanaryInKraftMode(broker, playbook.canary_soak)
+
+
+def _soaks(brokers: list[int], playbook: Playbook) -> bool:
+    """Is a canary watched?  Only where another broker follows it."""
+    return playbook.canary_soak > 0 and len(brokers) > 1
+
+
+def leaders_back(stage: Stage, playbook: Playbook) -> Iterator[Step]:
+    """What follows a roll where the playbook asks for its preferred leaders."""
+    if playbook.restore_leaders:
+        yield RestoreLeaders(stage.label, playbook.elections_per_request)
 
 
 def build(world: World, playbook: Playbook, *, target: Stage, only: bool, created: float) -> Plan:

@@ -23,7 +23,7 @@ from migrate.model.stage import Stage
 from migrate.model.step import Step
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.plan.build import planned_steps
+from migrate.plan.build import leaders_back, planned_steps
 from migrate.plan.summary import summarize
 from migrate.steps import facts
 from migrate.steps.directories import gates
@@ -63,7 +63,7 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
         playbook=playbook.path,
         playbook_sha256=playbook.sha256,
         inventory=world.inventory.path,
-        steps=planned_steps(_steps(due, release, back=back), world),
+        steps=planned_steps(_steps(due, release, playbook, back=back), world),
         findings=checks.run(world, target=Stage.DIRECTORIES),
         summary=replace(
             summarize(world, playbook, Detected(Stage.DIRECTORIES, None, _how(world, due, back=back))),
@@ -152,12 +152,14 @@ def _entry(world: World, broker: int, name: str, keep: str) -> str:
     return f'{{"topic":"{topic}","partition":{number},"replicas":[{listed}],"log_dirs":[{places}]}}'
 
 
-def _steps(due: dict[int, tuple[str, ...]], release: str, *, back: bool) -> Iterator[Step]:
+def _steps(due: dict[int, tuple[str, ...]], release: str, playbook: Playbook, *, back: bool) -> Iterator[Step]:
     yield CheckDirectories()
     yield from (KeepDirectoryFiles(broker) for broker in due)
     for broker, paths in due.items():
         joined = SEPARATOR.join(paths)
         yield RemoveDirectories(broker, joined) if back else AddDirectories(broker, joined, release)
+    if due:
+        yield from leaders_back(Stage.DIRECTORIES, playbook)
     yield ProveDirectories("no" if back else "yes")
 
 

@@ -27,6 +27,7 @@ NODE_SHARE: Final[Mapping[str, tuple[float, float]]] = {  # of the playbook's es
     "start-controllers": (0.1, 0.4),
     "stop-controllers": (0.1, 0.4),
 }
+CANARIES: Final = ("canary-in-migration-mode", "canary-in-kraft-mode")
 OTHERS: Final = (60.0, 300.0)  # seconds: a look, a backup, a file, a comparison
 
 
@@ -51,6 +52,9 @@ class Durations:
         if step.kind == "soak":
             seconds = float(step.params.get("seconds", "0"))
             return Estimate(seconds + OTHERS[0], seconds + OTHERS[1], "the playbook's soak")
+        if step.kind in CANARIES:
+            seconds = float(step.params.get("seconds", "0"))
+            return Estimate(seconds, seconds + OTHERS[0], "the playbook's canary_soak")
         family = FAMILIES.get(step.kind, step.kind)
         samples = self.measured.get(step.kind) or self.measured.get(family) or ()
         if samples:

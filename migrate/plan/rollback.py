@@ -35,6 +35,7 @@ from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopC
 from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadataAside, StopStuckControllers, stuck
 from migrate.steps.rollback.finish import FinishDualWrite
 from migrate.steps.rollback.flag import PutFlagBack, never_without_flag, without_flag
+from migrate.steps.rollback.leaders import RestoreLeadersInZookeeperMode
 from migrate.steps.rollback.restore import to_migration, to_zookeeper
 
 PLANNED_ON: Final = frozenset(
@@ -128,7 +129,7 @@ def start_of(world: World) -> Start:
     return start
 
 
-def steps_of(world: World, start: Start) -> Iterator[Step]:
+def steps_of(world: World, start: Start, playbook: Playbook) -> Iterator[Step]:
     """What is left of the way back, in order."""
     yield from (PutFlagBack(node) for node in without_flag(world))
     order = sorted(gates.brokers(world), key=lambda node: (node not in start.down, node))
@@ -149,6 +150,8 @@ def steps_of(world: World, start: Start) -> Iterator[Step]:
     if start.controllers or leading or rolls:
         yield HandBackControl()
     yield from rolls
+    if rolls and playbook.restore_leaders:
+        yield RestoreLeadersInZookeeperMode(Stage.MIGRATION_MODE.label, playbook.elections_per_request)
     yield from (SetControllerAside(node) for node in gates.controllers(world) if left_over(world, node))
     yield ProveZookeeperMode()
 
@@ -178,7 +181,7 @@ def build(world: World, playbook: Playbook, *, created: float, copy_again: bool 
         steps = steps_to_copy_again(world, start)
     else:
         _restorable(world, start)
-        steps = steps_of(world, start)
+        steps = steps_of(world, start, playbook)
     planned = planned_steps(steps, world)
     summary = summarize(world, playbook, _here(world, start))
     return Plan(

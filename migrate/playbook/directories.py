@@ -118,6 +118,8 @@ def directory_playbook(document: Document, parsed: DirectoryPlaybook, inventory:
         health=HealthPolicy(spec.policy.health.samples, spec.policy.health.interval),
         budget=error_budget(spec.policy.probes, near),
         pace=Pace(spec.policy.rollout.node_estimate),
+        restore_leaders=spec.policy.rollout.restore_preferred_leaders,
+        elections_per_request=spec.policy.rollout.elections_per_request,
         accept_volatile=tuple(spec.directories.accept_volatile),
         new_directories=_wanted(spec.directories, inventory, near),
     )

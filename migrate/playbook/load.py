@@ -193,6 +193,9 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
         budget=error_budget(spec.policy.probes, near),
         pace=Pace(spec.policy.rollout.node_estimate, spec.policy.hybrid_max_age),
         roll_order=RollOrder(spec.policy.rollout.order),
+        canary_soak=spec.policy.rollout.canary_soak,
+        restore_leaders=spec.policy.rollout.restore_preferred_leaders,
+        elections_per_request=spec.policy.rollout.elections_per_request,
         controller_overrides=overrides_by_controller(spec.controllers),
     )
 

@@ -146,15 +146,18 @@ class Rollout(Section):
     )
     max_fail: Annotated[Whole, Field(le=0)] = 0
     node_estimate: Annotated[Duration, Field(ge=1)] = 900.0  # a node's p90, until this run has measured one
+    restore_preferred_leaders: bool = False  # behind each roll, by ElectLeaders PREFERRED
+    elections_per_request: Annotated[Whole, Field(ge=1, le=5000)] = 500  # partitions; each batch is proven first
 
 
 class MigrationRollout(Rollout):
     """How brokers are rolled: one at a time, in the inventory's order or a canary first and then rack by rack."""
 
     later: ClassVar[Mapping[str, str]] = dict.fromkeys(
-        ("canary_soak", "batches"), "`control pause` and `control hold-after` hold a run after its canary or its stage"
+        ("batches",), "`control pause` holds a run before its next broker, `control hold-after` behind its stage"
     )
     order: Literal["inventory", "canary-first"] = "inventory"
+    canary_soak: Annotated[Duration, Field(ge=0)] = 0.0  # watched behind the first broker of each roll
 
 
 class Health(Section):

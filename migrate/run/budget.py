@@ -10,6 +10,7 @@ import json
 import pathlib
 from typing import Final
 
+from migrate.model.inventory import Playbook
 from migrate.model.outcome import NotYet, Readiness, Ready, Unknown
 from migrate.model.policies import ErrorBudget
 
@@ -45,6 +46,13 @@ def within_budget(budget: ErrorBudget, now: float) -> Readiness:
         f"{failed} of {passed + failed} failed within {budget.seconds:.0f} s; nothing is restarted meanwhile",
         progress=str(failed),
     )
+
+
+def clients_served(playbook: Playbook | Unknown, now: float) -> Readiness:
+    """By the playbook's error budget; Ready where it has none."""
+    if isinstance(playbook, Unknown) or playbook.budget is None:
+        return Ready()
+    return within_budget(playbook.budget, now)
 
 
 def _tail(path: pathlib.Path) -> list[bytes]:

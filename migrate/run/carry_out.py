@@ -16,6 +16,7 @@ from typing import Final
 from migrate import __version__
 from migrate.errors import JournalDamaged, LockHeld, MigrateError, NotConfirmed, PlanIsStale
 from migrate.kafka.controller import ActiveController
+from migrate.kafka.elections import Elections
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
@@ -29,6 +30,7 @@ from migrate.observe.world import SLOW, ClusterObserver
 from migrate.run import journal as journals
 from migrate.run import owners
 from migrate.run.approvals import refuse_strange
+from migrate.run.budget import clients_served
 from migrate.run.clock import SystemClock
 from migrate.run.crash import CrashPoints
 from migrate.run.drive import MOST, Driver
@@ -39,6 +41,7 @@ from migrate.run.gatekeeper import RunGate
 from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.journal import Journal
 from migrate.run.last_words import last_words_told
+from migrate.run.leaders import LeaderRestorer
 from migrate.run.locks import LockFile, RunLock, of_brokers
 from migrate.run.probing import probed
 from migrate.run.staleness import own_step
@@ -185,11 +188,21 @@ def _effects(
     assigner = options.wrap_assigner(ActiveController(sources.inventory))
     most = MOST if isinstance(sources.playbook, Unknown) else sources.playbook.assignments_per_request
     driver = Driver(observer, assigner, clock, lock.still_ours, crash.reach, most, _noted(journal, clock))
+    restorer = LeaderRestorer(
+        observer,
+        Elections(sources.inventory),
+        clock,
+        lock.still_ours,
+        lambda: clients_served(sources.playbook, clock.now()),
+        crash.reach,
+        _request_noted(journal, clock),
+    )
     hands = Hands(
         sources.files,
         sources.services,
         lambda: ZookeeperWriter(sources.zookeeper_client(), fence),
         driver.drive,
+        restorer.restore,
         options.listen,
     )
     journal.between = sources.files.between = crash.reach
@@ -205,6 +218,15 @@ def _noted(journal: Journal, clock: SystemClock) -> Callable[[NodeId, str], None
 
     def note(broker: NodeId, text: str) -> None:
         journal.append(clock.now(), "note", {"key": f"sending:{int(broker)}", "value": text})
+
+    return note
+
+
+def _request_noted(journal: Journal, clock: SystemClock) -> Callable[[str], None]:
+    """Each request for elections stands in the journal before it is sent."""
+
+    def note(text: str) -> None:
+        journal.append(clock.now(), "note", {"key": "electing", "value": text})
 
     return note
 

@@ -41,6 +41,7 @@ EFFECTS: Final = (  # all of them, as journal, crash points and docs/guarantees.
     "stop",
     "start",
     "assign-directories",
+    "elect-leaders",
     "release-lock",
 )
 SAID: Final = 2000  # characters that a journal keeps of a tool's words
@@ -58,6 +59,7 @@ class Hands:
     services: ServiceControl
     zookeeper: Callable[[], ZookeeperWrites]
     drive: Callable[[NodeId], str]
+    restore_leaders: Callable[..., str]  # most a request, zookeeper
     tell: Callable[[Event], None] = lambda _: None  # hears of each effect, once its intent is on disk
 
 
@@ -246,6 +248,13 @@ class JournaledEffects:
         with self._effect("assign-directories", str(int(broker)), "AssignReplicasToDirs"):
             said = self._hands.drive(broker)
         self.note(f"assigned:{int(broker)}", said)
+
+    def restore_leaders(self, most: int, *, zookeeper: bool) -> None:
+        """Ask for the election of every preferred leader that is away."""
+        controller = "zookeeper" if zookeeper else "quorum"
+        with self._effect("elect-leaders", controller, "ElectLeaders PREFERRED"):
+            said = self._hands.restore_leaders(most, zookeeper=zookeeper)
+        self.note(f"elected:{self.step}", said)
 
     def release_zookeeper_lock(self) -> None:
         """The lock file holds alone from here."""

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol
 
 from migrate.errors import JournalUnwritable, MigrateError, PlanStopped
 from migrate.model.history import Event
-from migrate.model.outcome import AlreadyDone, Failed, Outcome, Readiness, Ready, Refused, Unknown, Verified
+from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Effects, Lock, Observer
 from migrate.model.stage import Stage
@@ -27,6 +27,7 @@ from migrate.run.elapsed import reading, since_last_roll
 from migrate.run.gatekeeper import Gatekeeper, OpenGate
 from migrate.run.journal import Journal
 from migrate.run.waits import Wait
+from migrate.steps.canary import CLOCK, HELD
 
 
 class StepEffects(Effects, Protocol):
@@ -59,6 +60,7 @@ class Engine:
         self._plan = plan
         self._with = machinery
         self._done: set[str] = set()
+        self._unbroken = machinery.clock.monotonic()  # since when the proof at hand has found nothing wrong
 
     def run(self) -> None:
         """All steps that are not concluded yet.
@@ -134,10 +136,13 @@ class Engine:
 
     def _prove(self, planned: PlannedStep, step: Step) -> None:
         self._with.effects.crash_point(f"proof:{planned.id}")
-        waiting = self._wait(planned)
+        waiting, broken = self._wait(planned), True
         while True:
+            if broken:
+                self._unbroken = self._with.clock.monotonic()
             world = self._observe(step.proof_needs)
-            outcome = step.verify(world)
+            outcome = self._with.gatekeeper.clients(planned, step.verify(world))
+            broken = isinstance(outcome, Unknown) or (isinstance(outcome, NotYet) and outcome.owner != CLOCK)
             if waiting.is_over(outcome):
                 break
             self._with.gatekeeper.while_waiting(planned, begun=True)
@@ -179,6 +184,7 @@ class Engine:
         elapsed = since_last_roll(events, self._with.clock)
         if elapsed is not None:
             found["soak_elapsed"] = f"{elapsed:.1f}"
+        found[HELD] = f"{self._with.clock.monotonic() - self._unbroken:.1f}"
         return found
 
     def _write(self, name: str, **data: Any) -> None:

@@ -17,22 +17,23 @@ from migrate.model.approvals import Approved, decide
 from migrate.model.approvals import NotApproved as Missing
 from migrate.model.history import Event
 from migrate.model.inventory import Playbook
-from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown
+from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.policies import HealthPolicy
 from migrate.model.ports import Clock, Observer
 from migrate.model.windows import Window, local
 from migrate.model.world import Need
-from migrate.plan.durations import Durations, measured
+from migrate.plan.durations import CANARIES, Durations, measured
 from migrate.plan.parking import HYBRID_BEGINS, block, in_between, may_leave_while_waiting, may_park_before
 from migrate.plan.schedule import NoRoom, half_rolled_too_long, lay_out, room, windows_of
 from migrate.run import approvals, control
-from migrate.run.budget import within_budget
+from migrate.run.budget import clients_served, within_budget
 from migrate.run.control import Wish
 from migrate.run.interrupts import ParkRequest
 from migrate.run.journal import Journal
 from migrate.run.waits import Wait
 from migrate.steps import gates
+from migrate.steps.canary import CLOCK
 
 JUMP: Final = 60.0  # seconds by which the clock may differ from the time that passed
 PAUSE: Final = 1.0  # seconds between two looks at the control file while paused
@@ -49,6 +50,9 @@ class Gatekeeper(Protocol):
     def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
         """The step waits: for its gates, or (begun) for its proof."""
 
+    def clients(self, planned: PlannedStep, found: Outcome) -> Outcome:
+        """What the step's look has found, or what clients suffer where the step is there to watch for that."""
+
 
 class OpenGate:
     """Lets everything pass: where there is no person, no window and no approval to ask."""
@@ -58,6 +62,10 @@ class OpenGate:
 
     def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
         """It may."""
+
+    def clients(self, planned: PlannedStep, found: Outcome) -> Outcome:  # noqa: ARG002 - the protocol's signature
+        """Nobody asks them."""
+        return found
 
 
 @dataclass(slots=True)
@@ -75,6 +83,7 @@ class RunGate:
     _approved: set[str] = field(default_factory=set)
     _aged: bool = False
     _since: tuple[float, float] | None = None
+    _fewest: int = 10**9  # failures that a spent budget has had, at best
 
     # -- what the engine asks ----------------------------------------------------------------------------------------
     def before(self, planned: PlannedStep) -> None:
@@ -102,6 +111,19 @@ class RunGate:
             self._check_clock()
             self._check_wishes(planned, index, pause=True)
             self._check_window(planned, index)
+
+    def clients(self, planned: PlannedStep, found: Outcome) -> Outcome:
+        """While a canary is watched, a budget that is spent, or a probe that is silent, is a fault like any other."""
+        if planned.kind not in CANARIES or not isinstance(found, Verified | NotYet):
+            return found
+        if isinstance(found, NotYet) and found.owner != CLOCK:
+            return found
+        served = clients_served(self.playbook, self.clock.now())
+        if isinstance(served, NotYet):  # only fewer failures than ever before are progress
+            self._fewest = min(self._fewest, int(served.progress))
+            return replace(served, progress=str(self._fewest))
+        self._fewest = 10**9
+        return served if isinstance(served, Unknown) else found
 
     # -- clock -------------------------------------------------------------------------------------------------------
     def _check_clock(self) -> None:

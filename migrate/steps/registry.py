@@ -9,12 +9,14 @@ from typing import Any, Final
 from migrate.errors import PlanUnreadable
 from migrate.model.step import Step
 from migrate.steps.assign import AssignDirectories
+from migrate.steps.canary import CanaryInKraftMode, CanaryInMigrationMode
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
 from migrate.steps.controllers import FormatController, StartControllers
 from migrate.steps.directories.add import AddDirectories, KeepDirectoryFiles
 from migrate.steps.directories.look import CheckDirectories, ProveDirectories
 from migrate.steps.directories.remove import RemoveDirectories
 from migrate.steps.finalize import FinalizeController
+from migrate.steps.leaders import RestoreLeaders
 from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy
 from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
 from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
@@ -25,6 +27,7 @@ from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopC
 from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadataAside, StopStuckControllers
 from migrate.steps.rollback.finish import FinishDualWrite
 from migrate.steps.rollback.flag import PutFlagBack
+from migrate.steps.rollback.leaders import RestoreLeadersInZookeeperMode
 
 KINDS: Final[Mapping[str, Any]] = {
     cls.kind: cls
@@ -37,10 +40,13 @@ KINDS: Final[Mapping[str, Any]] = {
         FormatController,
         StartControllers,
         RollToMigrationMode,
+        CanaryInMigrationMode,
         WatchCopy,
         ProveHybrid,
         AssignDirectories,
         RollToKraft,
+        CanaryInKraftMode,
+        RestoreLeaders,
         RollForward,
         FinishFinalize,
         Soak,
@@ -54,6 +60,7 @@ KINDS: Final[Mapping[str, Any]] = {
         StopControllers,
         HandBackControl,
         RollToZookeeperMode,
+        RestoreLeadersInZookeeperMode,
         SetControllerAside,
         ProveZookeeperMode,
         StopStuckControllers,

@@ -167,7 +167,7 @@ class RollStep(BaseStep):
                     AFTER,
                     progress=found.incarnation,
                 )
-        answer = _registered(world, self.broker, migrating=migrating)
+        answer = is_registered(world, self.broker, migrating=migrating)
         if not isinstance(answer, NotYet) or not migrating:
             return answer
         nodes = frozenset({self.broker})
@@ -180,7 +180,7 @@ def ended(step: str) -> str:
     return f"ended:{step}"
 
 
-def _registered(world: World, broker: int, *, migrating: bool) -> Readiness:
+def is_registered(world: World, broker: int, *, migrating: bool) -> Readiness:
     """A registration of this kind, unfenced, whose LogDirs equal the directory ids on disk as a set."""
     if isinstance(world.kraft, Unknown):
         return NotYet(f"the metadata to be readable ({world.kraft.reason})", "the controllers", AFTER)
@@ -234,7 +234,7 @@ class RollToMigrationMode(RollStep):
             gates.no_blockers(world, self.stage),
             moves.ended(world),
             gates.state_is(world, ZkMigrationState.PRE_MIGRATION),
-            *(_registered(world, broker, migrating=True) for broker in self._rolled_before(world)),
+            *(is_registered(world, broker, migrating=True) for broker in self._rolled_before(world)),
             gates.disks_healthy(world, self.broker),
             gates.stop_is_accepted(world, self.broker),
             gates.quorum_healthy(world),

@@ -99,6 +99,10 @@ class _Log:
         self._say(f"drive {int(broker)}")
         return "6 replicas in 1 requests, 0 retried"
 
+    def restore_leaders(self, most: int, *, zookeeper: bool) -> str:
+        self._say(f"elect {most} {zookeeper}")
+        return "3 partitions in 1 request"
+
 
 class Rig:
     """Effects on such hands, with a real journal."""
@@ -110,7 +114,7 @@ class Rig:
         self.journal = Journal.begin(folder / "journal.jsonl", 0.0, {"plan": "x"})
         self.told: list[tuple[str, int]] = []  # the event, and how many lines were on disk by then
         self.effects = JournaledEffects(
-            Hands(hands, hands, lambda: hands, self.log.drive, self._tell),
+            Hands(hands, hands, lambda: hands, self.log.drive, self.log.restore_leaders, self._tell),
             self.journal,
             hands,
             FakeClock(),
@@ -149,6 +153,7 @@ EFFECTS: dict[str, tuple[Act, str]] = {
     "stop": (lambda e: e.stop(NODE), f"stop 1 {STOP_TIMEOUT:g}"),
     "start": (lambda e: e.start(NODE), "start 1"),
     "assign-directories": (lambda e: e.assign_directories(NODE), "drive 1"),
+    "elect-leaders": (lambda e: e.restore_leaders(5, zookeeper=True), "elect 5 True"),
     "release-lock": (lambda e: e.release_zookeeper_lock(), "release zookeeper"),
     "set-aside": (lambda e: e.set_aside(NODE, PATH), f"rename 1 {PATH} {PATH}{ASIDE_SUFFIX}-19700112T134640"),
     "set-znode": (lambda e: e.set_znode("/controller_epoch", b"9", 4), "set /controller_epoch b'9' 4"),

@@ -122,6 +122,11 @@ ACTING = {  # what changes something -> where it may be called
     "drive": {"run/effects.py", "cli/directories_assign.py"},
     "assign": {"run/drive.py", "run/rescue.py", "kafka/topic_probe.py"},  # the last: a consumer's own partitions
     "assign_directories": {"steps/assign.py"},
+    "restore_leaders": {"run/effects.py", "steps/leaders.py"},
+    "elect_leaders": {"kafka/elections.py", "run/rescue.py"},
+    "elect": {"kafka/controller.py", "kafka/elections.py"},
+    "by_quorum": {"run/leaders.py"},
+    "by_broker": {"run/leaders.py"},
     "replace_file": {
         "run/effects.py",
         "cli/instructions.py",

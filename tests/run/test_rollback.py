@@ -13,6 +13,7 @@ import pytest
 from migrate.errors import MigrateError, NothingToPlan, PlanStopped
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
+from migrate.model.inventory import Playbook
 from migrate.model.outcome import Ready, Refused, Unknown
 from migrate.model.plan import Plan
 from migrate.model.world import Need, World
@@ -38,10 +39,10 @@ def forward(cluster: TwoWay, folder: Path, upto: str | None = None) -> None:
     run(cluster, plan, folder)
 
 
-def way_back(cluster: TwoWay, *, copy_again: bool = False) -> Plan:
+def way_back(cluster: TwoWay, *, copy_again: bool = False, playbook: Playbook | None = None) -> Plan:
     """The plan of the way back from where the cluster stands."""
     world = cluster.observe(rollback.PLANNED_ON, {})
-    return rollback.build(world, worlds.playbook(), created=2.0, copy_again=copy_again)
+    return rollback.build(world, playbook or worlds.playbook(), created=2.0, copy_again=copy_again)
 
 
 ENTRIES: Final[dict[str, str]] = {  # name -> the step that is not begun

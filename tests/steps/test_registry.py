@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from migrate.errors import PlanUnreadable
@@ -12,7 +14,8 @@ from tests.steps.looks import whole
 from tests.testing import worlds
 
 EARLY = worlds.with_kraft(whole(Stage.COPY), migration_state=ZkMigrationState.POST_MIGRATION)  # finalized by accident
-ALL = [step for stage in Stage for step in steps_of(stage, whole(Stage.ASSESS), worlds.playbook())]
+ASKING = replace(worlds.playbook(), canary_soak=60.0, restore_leaders=True)
+ALL = [step for stage in Stage for step in steps_of(stage, whole(Stage.ASSESS), ASKING)]
 
 
 @pytest.mark.parametrize("step", ALL, ids=lambda step: step.id)
@@ -25,7 +28,7 @@ def test_a_step_is_rebuilt_from_its_kind_and_parameters(step: object) -> None:
 
 def test_every_kind_is_planned_somewhere_and_every_id_is_its_own() -> None:
     """A kind that nothing plans would never be tried; an id that stands twice would be concluded once."""
-    late = [step for stage in Stage for step in steps_of(stage, EARLY, worlds.playbook())]
+    late = [step for stage in Stage for step in steps_of(stage, EARLY, ASKING)]
     assert {step.kind for step in (*ALL, *late)} == {
         kind for kind, cls in KINDS.items() if not {"rollback", "directories"} & set(cls.__module__.split("."))
     }

@@ -24,7 +24,7 @@ from migrate.run.journal import Journal
 from tests.testing.simulated import FakeClock, SimulatedCluster
 
 Key = tuple[Any, ...]
-VOLATILE = ("bend", "elsewhere", "cleaned", "moving", "behind")  # functions of a test, not state of a cluster
+VOLATILE = ("bend", "clock", "elsewhere", "cleaned", "moving", "behind")  # functions of a test, not state of a cluster
 
 
 class Free:
@@ -131,7 +131,7 @@ def carry_out(cluster: SimulatedCluster, plan: Plan, path: Path, crash: Any) -> 
     journal = Journal.resume(path) if path.exists() else Journal.begin(path, 0.0, {"plan": plan.fingerprint})
     crash.journal = journal
     journal.between = crash.reach
-    hands = Hands(cluster, cluster, lambda: cluster, cluster.drive)
+    hands = Hands(cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders)
     effects = JournaledEffects(hands, journal, Free(), clock, path.parent, crash)
     try:
         Engine(plan, Machinery(cluster, effects, journal, Free(), clock, lambda _: 60.0, lambda _: None)).run()
