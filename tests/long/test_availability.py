@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from migrate.kafka.admin import bootstrap_servers
+from migrate.kafka.admin import bootstrap_servers, client_config
 from migrate.lab import ready
 from migrate.lab.cluster import Lab
 from migrate.model.history import Event
@@ -64,7 +64,7 @@ class Run:
 
     def leaders(self) -> dict[tuple[str, int], tuple[int, int]]:
         """Partition -> leader and first replica, as the brokers tell clients."""
-        admin = AdminClient({"bootstrap.servers": bootstrap_servers(self.lab.inventory)})
+        admin = AdminClient(clients(self.lab))
         topics = admin.list_topics(timeout=60).topics
         return {
             (name, number): (part.leader, part.replicas[0])
@@ -90,6 +90,11 @@ class Run:
         return journals.read(folder / "journal.jsonl").events
 
 
+def clients(lab: Lab) -> dict[str, Any]:
+    """How the lab's clients come in."""
+    return dict(client_config(bootstrap_servers(lab.inventory), lab.inventory.broker_access))
+
+
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
     """A cluster in ZooKeeper mode, written to."""
@@ -99,13 +104,12 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Run]:
         text = lab.playbook_path.read_text()
         assert text.count("  policy:\n") == 1
         lab.playbook_path.write_text(text.replace("  policy:\n", POLICY))
-        bootstrap = bootstrap_servers(lab.inventory)
-        admin = AdminClient({"bootstrap.servers": bootstrap})
+        admin = AdminClient(clients(lab))
         wanted = [NewTopic(TOPIC, PARTITIONS, 3, config=DURABLE), NewTopic(PROBE, 3, 3, config=DURABLE)]
         for future in admin.create_topics(wanted, request_timeout=150).values():
             future.result(180)
         until("topics", lambda: ready.brokers_agree(lab.topology) == "")
-        with Acknowledged(bootstrap, TOPIC, PARTITIONS) as writer:
+        with Acknowledged(clients(lab), TOPIC, PARTITIONS) as writer:
             until("writes", writer.whole)
             yield Run(lab, writer, os.getloadavg()[0])
             assert writer.failed == []

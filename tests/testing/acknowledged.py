@@ -74,7 +74,7 @@ def _longest(times: Sequence[float], restart: Restart) -> float:
 class Acknowledged:
     """A producer of its own: so many records a second to each partition, until it is closed."""
 
-    bootstrap: str
+    config: Mapping[str, Any]  # of a client: where the brokers are, and who it is
     topic: str
     partitions: int
     rate: float = 20.0
@@ -95,7 +95,7 @@ class Acknowledged:
         self._thread.join(60)
 
     def _run(self) -> None:
-        producer = Producer({"bootstrap.servers": self.bootstrap, **SETTINGS})
+        producer = Producer({**self.config, **SETTINGS})
         turn = 0
         due = time.monotonic()
         while not self._stop.is_set():
