@@ -208,15 +208,14 @@ def test_a_file_that_is_replaced_whole_must_be_the_one_that_was_looked_at(hosts:
 
 def test_what_is_neither_file_nor_nothing_is_not_replaced(hosts: Bench) -> None:
     """A folder of that name, or something that the answer does not tell of: nobody is instructed."""
-    Path(hosts.config).unlink()
-    Path(hosts.config).mkdir()
+    path = str(hosts.root / "conf/c0.properties")
+    Path(path).mkdir()
+    Path(path + ".other").write_text("x\n")
     hosts.look()
     with pytest.raises(CannotBeInstructed, match="a folder is there"):
-        hosts.files.write(BROKER, hosts.config, b"node.id=1\n")
-    Path(hosts.config + ".other").write_text("x\n")
-    hosts.look()
+        hosts.files.write(CONTROLLER, path, b"node.id=1\n")
     with pytest.raises(NotTold, match="does not tell what"):
-        hosts.files.write(BROKER, hosts.config + ".other", b"node.id=1\n")
+        hosts.files.write(CONTROLLER, path + ".other", b"node.id=1\n")
     assert hosts.desk.open() is None
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +12,6 @@ import pytest
 from migrate.hosts.manual_desk import COULD_NOT, FOLDER
 from migrate.lab.person import HOST, INBOX, Person
 from migrate.lab.topology import Topology, plan_topology
-from tests.lab.test_other_hands import until
 
 README = "BY HAND, first: in the file `content` replace the placeholder behind a.secret= by that key's value in h:{}\n"
 
@@ -21,6 +23,14 @@ def lab(tmp_path: Path) -> Topology:
     for place in ("runs", HOST, INBOX):
         found.folder(place).mkdir(parents=True, exist_ok=True)
     return found
+
+
+def until(what: str, reached: Callable[[], bool]) -> None:
+    """Ask until it is so."""
+    deadline, pause = time.monotonic() + 60, threading.Event()
+    while not reached():
+        assert time.monotonic() < deadline, what
+        pause.wait(0.05)
 
 
 def instruction(lab: Topology, commands: str, readme: str = "") -> Path:
