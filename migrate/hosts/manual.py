@@ -8,7 +8,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from migrate.errors import CannotBeInstructed, HostCommandRefused, NotTold, ProcessNotStarted
