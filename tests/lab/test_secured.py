@@ -213,6 +213,8 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "logins": logins,
     "rights": rights,
     "rights-back": rights_back,
+}
+AT_LENGTH: dict[str, Callable[[Path], None]] = {
     "rollback": rollback,
     "to-the-end": to_the_end,
     "wrong-files": wrong_files,
@@ -224,3 +226,10 @@ PARTS: dict[str, Callable[[Path], None]] = {
 def test_a_secured_cluster(part: str, directory: Path) -> None:
     """The part's own words say what holds."""
     PARTS[part](directory)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("part", tuple(AT_LENGTH))
+def test_a_secured_cluster_at_length(part: str, directory: Path) -> None:
+    """The part's own words say what holds."""
+    AT_LENGTH[part](directory)
