@@ -1,0 +1,181 @@
+"""KIP-858's table on a real broker with a dead disk: rows are made by folders and metadata, and it is started."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from migrate.errors import MigrateError
+from migrate.kafka.controller import ActiveController
+from migrate.kraft.fetch import MetadataReader
+from migrate.model.placement import Act
+from migrate.model.secrets import Digester
+from migrate.model.views import KraftView
+from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS as ASSIGN
+from tests.model.test_placement import HERE, ROWS, THERE, THIRD, Row
+from tests.testing.kafka_loader import UNIQUE
+from tests.testing.kraft_cluster import BROKER, START_SECONDS, KraftCluster, wait_for
+
+TOPIC = "placed-by-hand"
+PLACES = {HERE: 0, THERE: 1, THIRD: 2}  # the table's directories, as disks of the broker; the last is the one that dies
+DEAD = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """The rows of one start, a partition each."""
+
+    cluster: KraftCluster
+    rows: tuple[Row, ...]
+    topic_id: str
+
+    @property
+    def paths(self) -> list[Path]:
+        """The broker's log directories."""
+        return [self.cluster.data(BROKER, index) for index in range(3)]
+
+    def id_of(self, named: str) -> str:
+        """A directory of the table: its id on the real broker; any other value is itself."""
+        return str(self.cluster.directory_id(BROKER, PLACES[named])) if named in PLACES else named
+
+    # -- making ---------------------------------------------------------------------------------------------------
+    def make(self, epoch: int) -> None:
+        """With the broker down: each folder where its row says, each directory in the metadata."""
+        for partition, row in enumerate(self.rows):
+            (home,) = (path for path in self.paths if (path / f"{TOPIC}-{partition}").is_dir())
+            kept = home / f"{TOPIC}-{partition}"
+            if row.found.future:
+                shutil.copytree(kept, self.paths[PLACES[row.found.future]] / f"{kept.name}.{UNIQUE}-future")
+            if row.found.current:
+                kept.rename(self.paths[PLACES[row.found.current]] / kept.name)
+            else:
+                shutil.rmtree(kept)
+        controller = ActiveController(self.cluster.inventory)
+        connection, _ = controller.connect()
+        with connection:  # not by `assign`, which refuses reserved ids
+            answer = connection.call(ASSIGN, self.request(epoch))
+        assert answer["errorCode"] == 0
+        rows = [row for entry in answer["directories"] for topic in entry["topics"] for row in topic["partitions"]]
+        assert [row["errorCode"] for row in rows] == [0] * len(self.rows)
+
+    def request(self, epoch: int) -> dict[str, object]:
+        """Every row's directory, as a foreign tool might send it."""
+        named: dict[str, list[dict[str, int]]] = {}
+        for partition, row in enumerate(self.rows):
+            named.setdefault(self.id_of(row.found.in_metadata), []).append({"partitionIndex": partition})
+        directories = [
+            {"id": value, "topics": [{"topicId": self.topic_id, "partitions": found}]} for value, found in named.items()
+        ]
+        return {"brokerId": int(BROKER), "brokerEpoch": epoch, "directories": directories}
+
+    # -- seeing ---------------------------------------------------------------------------------------------------
+    def undone(self, view: KraftView) -> dict[str, str]:
+        """Rows whose broker has not done yet what the table says, with what is seen instead."""
+        found = {}
+        for partition, row in enumerate(self.rows):
+            named, where, future = (
+                in_metadata(view, partition),
+                self.folders(partition),
+                self.folders(partition, "*-future"),
+            )
+            if not self.is_done(row, named, where, future):
+                found[row.name] = f"{row.does}: in metadata {named}, on disks {where}, future {future}"
+        return found
+
+    def folders(self, partition: int, mark: str = "") -> list[int]:
+        """The disks that hold such a folder of that partition."""
+        pattern = f"{TOPIC}-{partition}" + (f".{mark}" if mark else "")
+        return [index for index, path in enumerate(self.paths) if path.is_dir() and list(path.glob(pattern))]
+
+    def is_done(self, row: Row, named: str, where: list[int], future: list[int]) -> bool:
+        """Has the broker done what the table says?"""
+        sent = self.id_of(row.found.in_metadata)
+        if row.does is Act.HOLD_BACK:
+            return (where, named) == ([], sent)
+        if future or len(where) != 1 or named != str(self.cluster.directory_id(BROKER, where[0])):
+            return False
+        match row.does:
+            case Act.NOTHING | Act.CREATE_THERE:
+                return named == sent
+            case Act.REPORT:
+                return where == [PLACES[row.found.current]]
+            case Act.PROMOTE | Act.MOVE_ON:
+                return where == [PLACES[row.found.future]]
+            case _:
+                return True
+
+
+def in_metadata(view: KraftView, partition: int) -> str:
+    """The directory that the metadata names."""
+    rows = view.partitions
+    return rows.directories[list(zip(rows.topic, rows.partition, strict=True)).index((TOPIC, partition))][0]
+
+
+def seen(reader: MetadataReader) -> KraftView:
+    """The metadata; an election on a busy machine is waited for."""
+    deadline = time.monotonic() + START_SECONDS
+    while True:
+        try:
+            return reader.view()
+        except MigrateError:
+            assert time.monotonic() < deadline
+            threading.Event().wait(0.5)
+
+
+def until_done(table: Table, reader: MetadataReader) -> None:
+    """Wait until the broker has done what the table says of each row."""
+    deadline = time.monotonic() + START_SECONDS
+    while undone := table.undone(seen(reader)):
+        assert time.monotonic() < deadline, undone
+        threading.Event().wait(0.1)
+
+
+@pytest.fixture
+def cluster(kraft_cluster: KraftCluster) -> Iterator[KraftCluster]:
+    """Whole again afterwards, without the topic."""
+    try:
+        yield kraft_cluster
+    finally:
+        aside = kraft_cluster.folder / "dead"
+        if aside.exists():
+            if BROKER in kraft_cluster.processes:
+                kraft_cluster.kill(BROKER)
+            kraft_cluster.data(BROKER, DEAD).unlink()
+            aside.rename(kraft_cluster.data(BROKER, DEAD))
+        if BROKER not in kraft_cluster.processes:
+            kraft_cluster.start(BROKER)
+        kraft_cluster.wait_until_ready()
+        admin = AdminClient({"bootstrap.servers": kraft_cluster.inventory.brokers[0].address})
+        for future in admin.delete_topics([TOPIC]).values():
+            future.result(timeout=30)
+
+
+@pytest.mark.kafka
+def test_a_real_broker_with_a_dead_disk_does_about_each_replica_what_the_table_says(cluster: KraftCluster) -> None:
+    """Each such row at once, at one start: replicas whose directory may be the dead one are not made anew."""
+    rows = tuple(row for row in ROWS if row.found.some_offline)
+    assert {row.does for row in rows} == {Act.HOLD_BACK, Act.CREATE_ANYWHERE, Act.CREATE_THERE, Act.REPORT}
+    cluster.create_topic(TOPIC, len(rows))
+    with MetadataReader(cluster.inventory, Digester()) as reader:
+        ids = {str(cluster.directory_id(BROKER, index)) for index in range(3)}
+        wait_for(
+            "every replica's directory",
+            lambda: ids.issuperset(in_metadata(seen(reader), partition) for partition in range(len(rows))),
+        )
+        view = seen(reader)
+        table = Table(cluster, rows, view.partitions.topic_id[view.partitions.topic.index(TOPIC)])
+        cluster.kill(BROKER)
+        table.make(view.brokers[BROKER].epoch)
+        table.paths[DEAD].rename(cluster.folder / "dead")
+        table.paths[DEAD].write_text("no disk\n")
+        assert in_metadata(seen(reader), 0) == table.id_of(rows[0].found.in_metadata)
+        cluster.start(BROKER)
+        wait_for("the broker's registration", lambda: seen(reader).brokers[BROKER].epoch > view.brokers[BROKER].epoch)
+        until_done(table, reader)
