@@ -28,6 +28,7 @@ from migrate.model.fleet import FilePair, NotRead
 from migrate.observe.many_files import FilesPool, Read, read_pair
 from tests.bench import agreeing
 from tests.bench.races import ROOT, Race, Work
+from tests.bench.resident import cpu_of_all
 
 CLUSTERS: Final = 16
 PROCESSES: Final = 2
@@ -73,7 +74,7 @@ def our_fleet(folder: Path, _size: int) -> Iterator[Work]:
             with FilesPool(handle, PROCESSES) as pool:
                 for _ in range(WARM):
                     pool.compare(pairs, TODAY)
-                yield Work(lambda: topics_of(pairs, pool.compare(pairs, TODAY)), str, tree=True)
+                yield Work(lambda: topics_of(pairs, pool.compare(pairs, TODAY)), str, tree=True, clock=cpu_of_all)
         finally:
             handle.stop()
 
@@ -89,7 +90,7 @@ def bare_pool(folder: Path, _size: int) -> Iterator[Work]:
 
         for _ in range(WARM):
             timed()
-        yield Work(timed, str, tree=True)
+        yield Work(timed, str, tree=True, clock=cpu_of_all)
 
 
 def differing(pair: FilePair) -> tuple[str, list[str]]:
@@ -115,7 +116,7 @@ def by_text(folder: Path, _size: int) -> Iterator[Work]:
     def timed() -> Topics:
         return [(place.name, agreeing.by_text(place)) for place in sorted(folder.glob("cluster-*"))]
 
-    yield Work(timed, str, tree=True)
+    yield Work(timed, str, tree=True, clock=cpu_of_all)
 
 
 @contextmanager
@@ -126,7 +127,7 @@ def our_fleet_cold(folder: Path, _size: int) -> Iterator[Work]:
     def timed() -> str:
         return subprocess.run(command, check=True, capture_output=True, text=True, cwd=ROOT).stdout.strip()
 
-    yield Work(timed, str, tree=True)
+    yield Work(timed, str, tree=True, clock=cpu_of_all)
 
 
 def whole(folder: Path) -> Topics:

@@ -20,10 +20,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
+
+from tests.bench.resident import watched
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SIDES: Final = ("ours", "peer")
@@ -37,6 +39,7 @@ class Work:
 
     `others` are processes whose memory counts too.  `clock` is CPU time where one thread computes and waits for nobody:
     other programs on the machine then count less.  `cold`: the work is a process of its own, whose peak is told.
+    `tree`: the peak is what this process and all below it hold, with what was there before.
     """
 
     timed: Callable[[], Any]
@@ -44,6 +47,7 @@ class Work:
     others: Sequence[int] = ()
     clock: Callable[[], float] = time.perf_counter
     cold: bool = False
+    tree: bool = False
 
 
 Side = Callable[[Path, int], AbstractContextManager[Work]]
@@ -85,6 +89,7 @@ class Run:
     seconds: float
     peak: int  # bytes over what was resident before
     answer: str
+    wall: float = 0.0  # the same by the clock, where `seconds` is of the CPU
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,16 +121,19 @@ def measured(work: Work) -> Run:
     for pid in pids:
         Path(f"/proc/{pid}/clear_refs").write_text("5")  # forget the peak so far
     before = sum(memory(pid, "VmRSS") for pid in pids)
-    begun = work.clock()
-    found = work.timed()
-    seconds = work.clock() - begun
+    with watched(os.getpid()) if work.tree else nullcontext() as held:
+        begun, wall = work.clock(), time.perf_counter()
+        found = work.timed()
+        seconds, wall = work.clock() - begun, time.perf_counter() - wall
     peak = sum(memory(pid, "VmHWM") for pid in pids) - before
     if work.cold:
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
-    return Run(seconds, max(peak, 0), work.answer(found))
+    if held is not None:
+        peak = held.peak
+    return Run(seconds, max(peak, 0), work.answer(found), wall)
 
 
-def memory(pid: int, name: str) -> int:
+def memory(pid: int | str, name: str) -> int:
     """Resident bytes of a process, now (VmRSS) or at most (VmHWM)."""
     for line in Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(f"{name}:"):
@@ -156,7 +164,20 @@ def here(name: str, side: str, folder: Path, size: int) -> Run:
 # -- races -----------------------------------------------------------------------------------------------------------
 def known() -> dict[str, Race]:
     """All races by name."""
-    from tests.bench import agreeing, assigning, checkpoints, comparing, decoding, hosts, listing, live, snapshots
+    from tests.bench import (
+        agreeing,
+        assigning,
+        checkpoints,
+        comparing,
+        decoding,
+        demonstrating,
+        fleets,
+        hosts,
+        listing,
+        live,
+        snapshots,
+        starting,
+    )
 
     every = (
         *decoding.RACES,
@@ -168,6 +189,9 @@ def known() -> dict[str, Race]:
         *agreeing.RACES,
         *checkpoints.RACES,
         *hosts.RACES,
+        *starting.RACES,
+        *fleets.RACES,
+        *demonstrating.RACES,
     )
     return {race.name: race for race in every}
 
@@ -186,7 +210,7 @@ def race(entry: Race, rounds: int, size: int, run: Runner = in_its_own_process) 
                 for side in SIDES if number % 2 == 0 else reversed(SIDES):
                     runs[side].append(run(entry.name, side, folder, size))
                     told = runs[side][-1]
-                    spent = f"{told.seconds:.2f} s, {told.peak / MEGABYTE:.0f} MB"
+                    spent = f"{told.seconds:.2f} s ({told.wall:.2f} s by the clock), {told.peak / MEGABYTE:.0f} MB"
                     sys.stderr.write(f"  round {number + 1}, {side}: {spent}\n")
         if entry.grows:
             larger = folder / "larger"

@@ -48,6 +48,12 @@ NAMES = (
     "checkpoint, plain Python",
     "twenty hosts over SSH",
     "twenty hosts over SSH, one machine",
+    "session and first job",
+    "session behind the reading",
+    "fleet of files, warm, text",
+    "fleet of files, warm, bare pool",
+    "fleet of files, cold, text",
+    "demo without load",
 )
 
 
@@ -64,7 +70,7 @@ def ran(seconds: float, answer: str = "same") -> Run:
 def test_every_race_has_a_promise_and_two_sides() -> None:
     """Each is tried below."""
     found = known()
-    assert tuple(found) == NAMES
+    assert set(found) == set(NAMES)
     assert all(set(entry.sides) == {"ours", "peer"} and entry.promise + entry.seconds > 0 for entry in found.values())
 
 

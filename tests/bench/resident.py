@@ -1,0 +1,80 @@
+"""What a process and all that it has started take: memory at its highest, and CPU time.
+
+For works that are several processes.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+PAUSE: Final = 0.05  # seconds between two looks
+PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+TICKS: Final = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass
+class Watched:
+    """`peak` in bytes: the highest sum of resident pages; what processes share is counted in each."""
+
+    peak: int = 0
+
+    def look(self, pid: int) -> None:
+        """Once."""
+        self.peak = max(self.peak, sum(map(resident, family(pid))))
+
+
+def family(pid: int) -> list[int]:
+    """The process and all below it."""
+    found = [pid]
+    for one in found:  # grows meanwhile
+        with suppress(OSError):
+            for task in Path(f"/proc/{one}/task").iterdir():
+                found += [int(child) for child in (task / "children").read_text().split()]
+    return found
+
+
+def resident(pid: int) -> int:
+    """Bytes now; 0 where it has ended."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * PAGE
+    except OSError:
+        return 0
+
+
+def cpu_of_all() -> float:
+    """CPU seconds of this process and of all below it so far, of those that have ended too (proc(5), stat)."""
+    return sum(map(_cpu, family(os.getpid())))
+
+
+def _cpu(pid: int) -> float:
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, fields[11:15])) / TICKS
+
+
+@contextmanager
+def watched(pid: int) -> Iterator[Watched]:
+    """Looks at it for as long as the block runs."""
+    found, over = Watched(), threading.Event()
+
+    def look() -> None:
+        while not over.wait(PAUSE):
+            found.look(pid)
+
+    found.look(pid)
+    thread = threading.Thread(target=look, name="resident", daemon=True)
+    thread.start()
+    try:
+        yield found
+    finally:
+        over.set()
+        thread.join()
+        found.look(pid)

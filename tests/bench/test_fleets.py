@@ -1,0 +1,41 @@
+"""The races of a fleet and of Spark's start run, and their sides find the same."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.bench import demonstrating, fleets
+from tests.bench.races import in_its_own_process, known, measured, race, small
+from tests.testing.rotating import in_turn
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_a_fleets_sides_find_the_same_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two small clusters: our pool and session, a bare pool, and the text of ZooKeeper's and Kafka's tools."""
+    monkeypatch.setattr(fleets, "CLUSTERS", 2)
+    with fleets.clusters(tmp_path, 10_000):
+        ours = in_its_own_process("fleet of files, warm, bare pool", "ours", tmp_path, 10_000)
+        told = []
+        for side in (fleets.bare_pool, fleets.by_text, fleets.our_fleet_cold):
+            with side(tmp_path, 10_000) as work:
+                told.append(measured(work).answer)
+    topics = ["team-1.events-1", "team-1.events-98"]
+    assert {ours.answer, *told} == {str([("cluster-00", topics), ("cluster-01", topics)])}
+
+
+@pytest.mark.spark
+@in_turn("spark-cluster")
+@pytest.mark.parametrize("name", ["session and first job", "session behind the reading"])
+def test_the_races_of_sparks_start_run(name: str) -> None:
+    """Each side in a process of its own, as pyspark knows one session a process."""
+    entry = known()[name]
+    assert race(entry, 1, small(entry)).ratio > 0
+
+
+def test_the_demos_race_says_what_it_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Fetching Kafka is no part of the figure."""
+    monkeypatch.setattr(demonstrating, "cached_jars", lambda: None)
+    assert "not in the cache" in demonstrating.RACES[0].lacks()
