@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,3 +48,14 @@ def test_by_hosts_a_killed_run_goes_on_and_every_step_is_proven(folder: Path, ex
     assert [row[0] for row in rows if row[1:] == ["running", "migration", "migration"]] == ["0", "1", "2"], (
         status.stdout
     )
+
+
+@pytest.mark.long
+@pytest.mark.spark
+@pytest.mark.parametrize("executor", ["ssh", "manual"])
+def test_by_hosts_there_is_a_way_back_from_half_of_the_second_roll(folder: Path, executor: str) -> None:
+    """Under load; what stopped controllers last wrote is read from their hosts before control is handed back."""
+    words = ("lab", "demo", "--dir", str(folder), "--executor", executor)
+    ended = kraft_migrate(*words, "--rollback-from", "half-kraft-mode", "--until", "prepare")
+    assert ended.returncode == 0, ended.stderr[-3000:]
+    assert json.loads((folder / "runs" / "rehearsal.json").read_text())["proven"] is True
