@@ -39,6 +39,8 @@ DEVELOPMENT = [
 ]
 
 CONNECT = ["pyspark[connect]>=4.0,<5"]  # comparisons on a Spark Connect server
+BENCH = ["duckdb==2.0.0", "polars==2.1.0"]  # what comparisons are measured against
+
 LAB = ["asyncssh>=2.18"]  # the SSH server of a lab whose nodes are hosts
 
 setup(
@@ -58,7 +60,7 @@ setup(
         "migrate": ["py.typed", "**/*.jinja", "**/*.json", "**/*.txt", "**/*.yaml"],
     },
     install_requires=RUNTIME,
-    extras_require={"dev": [*DEVELOPMENT, *LAB, *CONNECT], "lab": LAB, "connect": CONNECT},
+    extras_require={"dev": [*DEVELOPMENT, *LAB, *CONNECT, *BENCH], "lab": LAB, "connect": CONNECT, "bench": BENCH},
     entry_points={"console_scripts": ["kraft-migrate=migrate.cli.main:main"]},
     classifiers=[
         "Environment :: Console",

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from functools import reduce
 from typing import Final
@@ -17,11 +17,13 @@ import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark reader expects
 
-from migrate.diff import frames, typed_rows
+from migrate.diff import by_sums, frames, typed_rows
 from migrate.diff.expected import RULES, rule_of
 from migrate.diff.guard import answering
+from migrate.diff.partition_files import PartitionFiles
 from migrate.diff.tables import Compared, entity_table, partition_table
 from migrate.errors import MalformedZnode
+from migrate.model.columns import PartitionColumns
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 from migrate.model.inventory import AcceptedDifference
 from migrate.model.views import KraftView, ZookeeperView
@@ -72,11 +74,43 @@ def compare(
     """
     question = Question(zookeeper, kraft, accepted, lag)
     with answering("the comparison"):
-        tables = _tables(spark, [question])
-        classed = _classed(spark, _found(tables), [question], today)
-        rows = _listed(classed).toArrow().to_pylist()
-        unequal = _count(classed) if len(rows) > MOST_ROWS else Counter((row["kind"], row["cls"]) for row in rows)
-        counted = unequal + Counter({(kind, EQUAL): n for table in tables for kind, n in table.equal().items()})
+        return _compared(spark, question, _tables(spark, [question]), today, offset)
+
+
+def compare_files(
+    spark: SparkSession,
+    question: Question,
+    files: tuple[PartitionFiles, PartitionFiles],
+    *,
+    today: date,
+    every_field: bool = False,
+) -> DiffReport:
+    """The same where the partitions of ZooKeeper and of KRaft lie in files; those of the views are not looked at.
+
+    Topics whose fingerprints agree are equal (`migrate.diff.by_sums`), unless `every_field` asks for all to be set
+    field by field, as gates do.
+
+    Raises:
+        SparkGone: the session ended under the comparison.
+    """
+    blank = replace(
+        question,
+        zookeeper=replace(question.zookeeper, partitions=PartitionColumns()),
+        kraft=replace(question.kraft, partitions=PartitionColumns()),
+    )
+    with answering("the comparison"):
+        partitions = (by_sums.in_jvm if every_field else by_sums.compare_files)(spark, *files)
+        tables = partitions, _tables(spark, [blank])[1]
+        return _compared(spark, question, tables, today, question.kraft.offset)
+
+
+def _compared(
+    spark: SparkSession, question: Question, tables: tuple[Compared, ...], today: date, offset: int
+) -> DiffReport:
+    classed = _classed(spark, _found(tables), [question], today)
+    rows = _listed(classed).toArrow().to_pylist()
+    unequal = _count(classed) if len(rows) > MOST_ROWS else Counter((row["kind"], row["cls"]) for row in rows)
+    counted = unequal + Counter({(kind, EQUAL): n for table in tables for kind, n in table.equal().items()})
     _check_nothing_lost(tables, counted.total())
     total = unequal.total()
     cut = (f"{total - MOST_ROWS} of {total} differences are counted and not listed",) if total > MOST_ROWS else ()

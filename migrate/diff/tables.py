@@ -51,10 +51,11 @@ class Compared:
     zookeeper: int
     kraft: int
     weight: int
+    agreed: int = 0  # keys that both sides have with equal fields, and that did not go through the join
 
     def equal(self) -> dict[str, int]:
         """Equal fields by kind."""
-        return {kind: self._count(f"equal {kind}") for kind in self.kinds}
+        return {kind: self._count(f"equal {kind}") + self.agreed * self.weight for kind in self.kinds}
 
     def seen(self) -> Mapping[str, int]:
         """Rows of each side that came through the join."""
@@ -63,7 +64,7 @@ class Compared:
     def fields(self) -> int:
         """All compared fields: `weight` a key of both sides, one for a key of one side."""
         both = self._count("both")
-        return both * self.weight + self.zookeeper + self.kraft - 2 * both
+        return self.agreed * self.weight + both * self.weight + self.zookeeper + self.kraft - 2 * both
 
     def _count(self, name: str) -> int:
         return int(self.counts.get[name] or 0)
@@ -72,9 +73,13 @@ class Compared:
 # -- partitions --------------------------------------------------------------------------------------------------
 def partition_table(spark: SparkSession, zookeeper: pa.Table, kraft: pa.Table) -> Compared:
     """Partitions of both views, joined on topic name and number."""
-    left = _prefixed(frames.frame(spark, zookeeper), "z")
-    right = _prefixed(frames.frame(spark, kraft), "k")
-    joined = left.join(right, list(PARTITION_KEYS), "full_outer")
+    sides = frames.frame(spark, zookeeper), frames.frame(spark, kraft)
+    return partition_join(*sides, (zookeeper.num_rows, kraft.num_rows))
+
+
+def partition_join(zookeeper: DataFrame, kraft: DataFrame, rows: tuple[int, int]) -> Compared:
+    """The same of frames that have so many rows."""
+    joined = _prefixed(zookeeper, "z").join(_prefixed(kraft, "k"), list(PARTITION_KEYS), "full_outer")
     counts = Observation()
     observed = joined.observe(
         counts,
@@ -89,8 +94,8 @@ def partition_table(spark: SparkSession, zookeeper: pa.Table, kraft: pa.Table) -
         by_cluster=equal.select("cluster", F.lit("partition").alias("kind"), "equal"),
         counts=counts,
         kinds=("partition",),
-        zookeeper=zookeeper.num_rows,
-        kraft=kraft.num_rows,
+        zookeeper=rows[0],
+        kraft=rows[1],
         weight=len(PARTITION_FIELDS),
     )
 

@@ -20,7 +20,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -79,6 +79,7 @@ class Race:
     megabytes: float = 0.0
     growth: float = 0.0
     lacks: Callable[[], str] = str
+    lasting: bool = False  # a side's process lasts through all rounds: it is warm, and its start is not timed
     least: int = 100  # the size at which it is only seen whether it runs is a hundredth, or this
 
 
@@ -173,6 +174,7 @@ def known() -> dict[str, Race]:
         demonstrating,
         fleets,
         hosts,
+        joining,
         listing,
         live,
         snapshots,
@@ -192,6 +194,7 @@ def known() -> dict[str, Race]:
         *starting.RACES,
         *fleets.RACES,
         *demonstrating.RACES,
+        *joining.RACES,
     )
     return {race.name: race for race in every}
 
@@ -199,8 +202,14 @@ def known() -> dict[str, Race]:
 Runner = Callable[[str, str, Path, int], Run]
 
 
-def race(entry: Race, rounds: int, size: int, run: Runner = in_its_own_process) -> Result:
+def race(entry: Race, rounds: int, size: int, run: Runner | None = None) -> Result:
     """All rounds of one race, the sides in turn; RuntimeError where they did not find the same."""
+    if run is None and entry.lasting:
+        from tests.bench.lasting import Lasting
+
+        with closing(Lasting()) as lasting:
+            return race(entry, rounds, size, lasting)
+    run = run or in_its_own_process
     runs: dict[str, list[Run]] = {side: [] for side in SIDES}
     grown: dict[str, Run] = {}
     with tempfile.TemporaryDirectory(prefix="race-") as scratch:
@@ -323,9 +332,15 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="one round on a hundredth of the size: does it run?")
     parser.add_argument("--json", type=Path, help="write the figures here too")
     parser.add_argument("--one", nargs=4, metavar=("RACE", "SIDE", "FOLDER", "SIZE"), help=argparse.SUPPRESS)
+    parser.add_argument("--again", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
         name, side, folder, size = options.one
+        if options.again:
+            from tests.bench.lasting import again
+
+            again(name, side, Path(folder), int(size))
+            return
         sys.stdout.write(json.dumps(asdict(here(name, side, Path(folder), int(size)))) + "\n")
         return
     results = []
