@@ -108,7 +108,7 @@ def rights_back(directory: Path) -> None:
 def rollback(directory: Path) -> None:
     """Back from hybrid: everything that was made survives, znodes stay the brokers' alone, users and ACLs hold."""
     words = ("lab", "demo", "--secured", "--dir", str(directory), "--rollback-from", "hybrid", "--until", "assess")
-    ended = kraft_migrate(*words)
+    ended = kraft_migrate(*words, "--keep")
     assert ended.returncode == 0, ended.stderr[-4000:]
     story = json.loads((directory / "runs" / "rehearsal.json").read_text())
     assert story["proven"] is True
@@ -213,11 +213,11 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "logins": logins,
     "rights": rights,
     "rights-back": rights_back,
+    "wrong-files": wrong_files,
 }
 AT_LENGTH: dict[str, Callable[[Path], None]] = {
     "rollback": rollback,
     "to-the-end": to_the_end,
-    "wrong-files": wrong_files,
 }
 
 

@@ -45,8 +45,8 @@ class Wrong:
 
 
 WRONG: Final = (
-    Wrong("B-SEC-06", controller, {SUPER: ("User:broker;", "")}),
-    Wrong("B-SEC-06", controller, {SUPER: ("User:controller;", ""), "allow.everyone.if.no.acl.found": "true"}),
+    Wrong("B-SEC-06", controller, {SUPER: "User:controller;User:admin"}),
+    Wrong("B-SEC-06", controller, {SUPER: "User:broker;User:admin", "allow.everyone.if.no.acl.found": "true"}),
     Wrong("B-SEC-22", controller, {SUPER: "User:broker;User:controller"}),
     Wrong("B-SEC-01", controller, {"authorizer.class.name": None}),
     Wrong("B-SEC-02", controller, {"authorizer.class.name": "kafka.security.authorizer.AclAuthorizer"}),
