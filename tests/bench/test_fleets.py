@@ -7,27 +7,35 @@ from pathlib import Path
 import pytest
 
 from tests.bench import demonstrating, fleets
-from tests.bench.races import in_its_own_process, known, measured, race, small
-from tests.testing.rotating import in_turn
+from tests.bench.races import Side, in_its_own_process, known, measured, race, small
+
+
+TOPICS = ["team-1.events-1", "team-1.events-98"]
+ANSWER = str([("cluster-00", TOPICS), ("cluster-01", TOPICS)])
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("side", [fleets.bare_pool, fleets.by_text])
+def test_a_fleets_peers_find_the_planted_topics(side: Side, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two small clusters: a bare pool, and the text of ZooKeeper's and Kafka's tools."""
+    monkeypatch.setattr(fleets, "CLUSTERS", 2)
+    with fleets.clusters(tmp_path, 10_000), side(tmp_path, 10_000) as work:
+        assert measured(work).answer == ANSWER
 
 
 @pytest.mark.spark
-@pytest.mark.kafka
-def test_a_fleets_sides_find_the_same_topics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Two small clusters: our pool and session, a bare pool, and the text of ZooKeeper's and Kafka's tools."""
+@pytest.mark.long  # two sessions, each in a process of its own
+def test_ours_finds_the_planted_topics_warm_and_cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As its peers."""
     monkeypatch.setattr(fleets, "CLUSTERS", 2)
     with fleets.clusters(tmp_path, 10_000):
         ours = in_its_own_process("fleet of files, warm, bare pool", "ours", tmp_path, 10_000)
-        told = []
-        for side in (fleets.bare_pool, fleets.by_text, fleets.our_fleet_cold):
-            with side(tmp_path, 10_000) as work:
-                told.append(measured(work).answer)
-    topics = ["team-1.events-1", "team-1.events-98"]
-    assert {ours.answer, *told} == {str([("cluster-00", topics), ("cluster-01", topics)])}
+        with fleets.our_fleet_cold(tmp_path, 10_000) as work:
+            assert measured(work).answer == ours.answer == ANSWER
 
 
 @pytest.mark.spark
-@in_turn("spark-cluster")
+@pytest.mark.long  # PySpark's own start, beside ours
 @pytest.mark.parametrize("name", ["session and first job", "session behind the reading"])
 def test_the_races_of_sparks_start_run(name: str) -> None:
     """Each side in a process of its own, as pyspark knows one session a process."""
