@@ -9,7 +9,6 @@ import pytest
 from tests.bench import demonstrating, fleets
 from tests.bench.races import Side, in_its_own_process, known, measured, race, small
 
-
 TOPICS = ["team-1.events-1", "team-1.events-98"]
 ANSWER = str([("cluster-00", TOPICS), ("cluster-01", TOPICS)])
 
