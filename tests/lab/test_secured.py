@@ -213,12 +213,10 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "logins": logins,
     "rights": rights,
     "rights-back": rights_back,
+    "rollback": rollback,
     "wrong-files": wrong_files,
 }
-AT_LENGTH: dict[str, Callable[[Path], None]] = {
-    "rollback": rollback,
-    "to-the-end": to_the_end,
-}
+AT_LENGTH: dict[str, Callable[[Path], None]] = {"to-the-end": to_the_end}
 
 
 @in_turn("secured")
