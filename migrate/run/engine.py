@@ -130,8 +130,10 @@ class Engine:
             if isinstance(readiness, Ready):
                 readiness = _gate(step, world, progress)
             if waiting.is_over(readiness):
-                return world, progress, readiness
-            if isinstance(progress, NotBegun):
+                acts = isinstance(progress, NotBegun) and isinstance(readiness, Ready)
+                if not acts or gatekeeper.still(planned):
+                    return world, progress, readiness
+            elif isinstance(progress, NotBegun):
                 gatekeeper.while_waiting(planned, begun=False)
 
     def _prove(self, planned: PlannedStep, step: Step) -> None:

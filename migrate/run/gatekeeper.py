@@ -47,6 +47,9 @@ class Gatekeeper(Protocol):
     def before(self, planned: PlannedStep) -> None:
         """A step that is not begun is about to be looked at."""
 
+    def still(self, planned: PlannedStep) -> bool:
+        """Its look is over and nothing of it is begun: may it act on that look?  False where a pause made it old."""
+
     def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
         """The step waits: for its gates, or (begun) for its proof."""
 
@@ -59,6 +62,10 @@ class OpenGate:
 
     def before(self, planned: PlannedStep) -> None:
         """It may."""
+
+    def still(self, planned: PlannedStep) -> bool:  # noqa: ARG002 - the protocol's signature
+        """It may."""
+        return True
 
     def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
         """It may."""
@@ -100,6 +107,16 @@ class RunGate:
             self._check_clock()
             self._check_wishes(planned, index, pause=True)
             self._check_window(planned, index)
+
+    def still(self, planned: PlannedStep) -> bool:
+        """What changed while the step looked, a minute perhaps: a wish, the hour."""
+        index = self._index(planned)
+        if not may_park_before(self.plan.steps, index):
+            return True
+        self._check_clock()
+        paused = self._check_wishes(planned, index, pause=True)
+        self._check_window(planned, index)
+        return not paused
 
     def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
         """Wishes reach a run that waits, where it may leave."""
@@ -145,8 +162,8 @@ class RunGate:
         self._since = (now, passed)
 
     # -- wishes ------------------------------------------------------------------------------------------------------
-    def _check_wishes(self, planned: PlannedStep, index: int, *, pause: bool) -> None:
-        """Ctrl-C and the control file."""
+    def _check_wishes(self, planned: PlannedStep, index: int, *, pause: bool) -> bool:
+        """Ctrl-C and the control file; did a pause pass?"""
         paused = ""
         while True:
             if self.request.by:
@@ -171,6 +188,7 @@ class RunGate:
         if paused:
             self._check_clock()
             self._write("resumed", step=planned.id, by=paused)
+        return bool(paused)
 
     # -- approvals ---------------------------------------------------------------------------------------------------
     def _check_approval(self, planned: PlannedStep) -> None:

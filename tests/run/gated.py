@@ -9,6 +9,9 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from migrate.errors import MigrateError
 from migrate.model.history import Event
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
@@ -128,3 +131,20 @@ def bound(window: Window, **changes: Any) -> Playbook:
 def probe_line(time: float, ok: int, failed: int) -> str:
     """A line of a probe's file."""
     return json.dumps({"time": time, "ok": ok, "failed": failed}) + "\n"
+
+
+def gated(tmp_path: Path, **changes: object) -> Gated:
+    """A run that nothing binds, but for the changes to its playbook."""
+    return Gated(tmp_path, replace(worlds.playbook(), **changes))  # type: ignore[arg-type]
+
+
+def refused(run: Gated, error: type[MigrateError]) -> MigrateError:
+    """A session that ends so, and what it said; the journal has it as its last line."""
+    before = list(run.cluster.done)
+    with pytest.raises(error) as caught:
+        run.session()
+    last = run.events[-1]
+    assert (last.name, last.data["code"]) == ("stop", caught.value.id)
+    assert caught.value.next_step
+    run.cluster.done[: len(before)] = before
+    return caught.value

@@ -13,7 +13,6 @@ from migrate.errors import (
     ApprovalRefused,
     ClockJumped,
     ControlUnreadable,
-    MigrateError,
     NotApproved,
     RunInterrupted,
     RunParked,
@@ -26,27 +25,9 @@ from migrate.model.stage import Stage
 from migrate.model.windows import Dated, Weekly, Window
 from migrate.run import approvals, control
 from migrate.run.control import Control, Wish
-from tests.run.gated import EVENING, HOUR, Gated, bound
-from tests.testing import worlds
+from tests.run.gated import EVENING, HOUR, Gated, bound, gated, refused
 
 NIGHTS = Window("default", "UTC", (Weekly(tuple(range(7)), 21 * 60, 5 * 60),), (), 2700.0)
-
-
-def gated(tmp_path: Path, **changes: object) -> Gated:
-    """A run that nothing binds, but for the changes to its playbook."""
-    return Gated(tmp_path, replace(worlds.playbook(), **changes))  # type: ignore[arg-type]
-
-
-def refused(run: Gated, error: type[MigrateError]) -> MigrateError:
-    """A session that ends so, and what it said; the journal has it as its last line."""
-    before = list(run.cluster.done)
-    with pytest.raises(error) as caught:
-        run.session()
-    last = run.events[-1]
-    assert (last.name, last.data["code"]) == ("stop", caught.value.id)
-    assert caught.value.next_step
-    run.cluster.done[: len(before)] = before
-    return caught.value
 
 
 # -- windows ---------------------------------------------------------------------------------------------------------
