@@ -158,7 +158,7 @@ def _broker(inventory: Inventory, address: str, there_are: int | None) -> Iterat
 
 
 def _judged(name: str, who: str, have: frozenset[str], side: Side, resource: str) -> Iterator[Said]:
-    lacks = sorted(rights.needed(side, resource) - have)
+    lacks = sorted(rights.needed_to_look(side, resource) - have)
     beyond = rights.too_much(have, resource)
     if lacks:
         yield Said(name, Stand.MISSING, f"{who}: lacks {', '.join(lacks)}", f"grant it: {PAGE}")

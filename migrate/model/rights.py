@@ -200,6 +200,12 @@ def needed(side: Side, resource: str) -> frozenset[str]:
     return frozenset(row.operation for row in TABLE if row.side is side and row.resource == resource)
 
 
+def needed_to_look(side: Side, resource: str) -> frozenset[str]:
+    """Those of them without which no command can look; the others are for what some playbooks and rescues ask."""
+    rows = [row for row in TABLE if row.side is side and row.resource == resource]
+    return frozenset(row.operation for row in rows if LOOKS[0] in row.commands)
+
+
 def too_much(have: Iterable[str], resource: str) -> tuple[str, ...]:
     """Of Kafka's operations that an identity has, those that no command needs; what a needed one implies is not told.
 
