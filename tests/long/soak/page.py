@@ -80,7 +80,11 @@ def _run(report: dict[str, Any]) -> Iterator[str]:
     yield "| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
     yield from (_row(one) for one in ended)
     yield "\n*There*, *back*, *again*: the fault, and the exit codes of the calls until the plan was carried out.\n"
-    if against := [f"- Round {one['number']}: {text}\n" for one in ended for text in one["against"]]:
+    if against := [
+        f"- Round {one['number']}: {text}\n"
+        for one in ended
+        for text in (said.replace(one["folder"], "DIR") for said in one["against"])
+    ]:
         yield "\nWhat spoke against rounds:\n\n"
         yield from against
     yield from _codes(ended)
@@ -114,10 +118,15 @@ def _leg(leg: dict[str, Any]) -> str:
     return f"{leg['fault']}{where}: {', '.join(map(str, shown))}"
 
 
+def _said(text: str, folder: str) -> str:
+    """The first sentence, fit for a cell; the round's folder has no name of this machine's."""
+    return text.split(";")[0].replace(folder, "DIR").replace("|", "/")
+
+
 def _codes(ended: Sequence[dict[str, Any]]) -> Iterator[str]:
     """What the tool said when it did not end with 0, by fault."""
     said = Counter(
-        (leg["fault"], attempt["code"], attempt["said"].split(";")[0].replace("|", "/"))
+        (leg["fault"], attempt["code"], _said(attempt["said"], one["folder"]))
         for one in ended
         for leg in one["legs"]
         for attempt in leg["attempts"]
