@@ -120,7 +120,7 @@ def _leg(leg: dict[str, Any]) -> str:
 
 def _said(text: str, folder: str) -> str:
     """The first sentence, fit for a cell; the round's folder has no name of this machine's."""
-    return text.split(";")[0].replace(folder, "DIR").replace("|", "/")
+    return text.split(";", maxsplit=1)[0].replace(folder, "DIR").replace("|", "/")
 
 
 def _codes(ended: Sequence[dict[str, Any]]) -> Iterator[str]:
