@@ -15,9 +15,13 @@ LONGEST_REASON = 500
 
 @contextmanager
 def answering(what: str) -> Iterator[None]:
-    """Turn whatever pyspark and its gateway raise into SparkGone: `what` could not be finished."""
+    """Turn whatever pyspark and its gateway raise into SparkGone: `what` could not be finished.
+
+    An OSError of pyspark's own is a driver that went away, or a file in Spark's folder that could not be written: it
+    hands tables over in such files.
+    """
     try:
         yield
-    except (PySparkException, Py4JError, ConnectionError, EOFError) as error:
+    except (PySparkException, Py4JError, OSError, EOFError) as error:
         reason = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
         raise SparkGone(f"Spark could not finish {what}", why=reason) from error

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import resource
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -16,17 +13,7 @@ from migrate.playbook.load import load_inventory
 from migrate.run.carry_out import folder_of
 from migrate.run.journal import Journal
 from tests.cli.test_apply import make
-
-
-@contextmanager
-def no_room() -> Iterator[None]:
-    """No file may grow (EFBIG; Python ignores the signal): a write fails behind the open, as on a full disk."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
-    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+from tests.testing.no_room import no_room
 
 
 def test_a_file_without_room_keeps_its_old_content_and_leaves_no_draft(tmp_path: Path) -> None:
