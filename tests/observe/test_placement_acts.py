@@ -157,6 +157,7 @@ def cluster(kraft_cluster: KraftCluster) -> Iterator[KraftCluster]:
             future.result(timeout=30)
 
 
+@pytest.mark.long
 @pytest.mark.kafka
 def test_a_real_broker_with_a_dead_disk_does_about_each_replica_what_the_table_says(cluster: KraftCluster) -> None:
     """Each such row at once, at one start: replicas whose directory may be the dead one are not made anew."""
