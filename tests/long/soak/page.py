@@ -47,7 +47,8 @@ FOUND: Final = """
   hands over by a file in the run's folder (`tests/diff/test_no_room.py`). That round was not repeated.
 - **Not mended yet**: the way back of the round with seed 274947497 stood still (E-RUN-06, five calls) until a person
   mended three znodes by hand, so it is good by that help alone; the next round stood still at the same place and was
-  given up with the soak. The cause and what helped: [the way back](../rollback.md), *A topic whose followers are not heard*.
+  given up with the soak. The cause and what helped: [the way back](../rollback.md), *A topic whose followers are not
+  heard*.
 
 ## The faults
 """
