@@ -104,19 +104,12 @@ class RunGate:
         self._check_window(planned, index)
         self._check_age(planned, index)
         if self._restarts(planned) and self._check_health(planned):
-            self._check_clock()
-            self._check_wishes(planned, index, pause=True)
-            self._check_window(planned, index)
+            self._check_again(planned, index)
 
     def still(self, planned: PlannedStep) -> bool:
         """What changed while the step looked, a minute perhaps: a wish, the hour."""
         index = self._index(planned)
-        if not may_park_before(self.plan.steps, index):
-            return True
-        self._check_clock()
-        paused = self._check_wishes(planned, index, pause=True)
-        self._check_window(planned, index)
-        return not paused
+        return not (may_park_before(self.plan.steps, index) and self._check_again(planned, index))
 
     def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
         """Wishes reach a run that waits, where it may leave."""
@@ -125,9 +118,7 @@ class RunGate:
             if may_leave_while_waiting(planned):
                 self._check_wishes(planned, index, pause=False)
         elif may_park_before(self.plan.steps, index):
-            self._check_clock()
-            self._check_wishes(planned, index, pause=True)
-            self._check_window(planned, index)
+            self._check_again(planned, index)
 
     def clients(self, planned: PlannedStep, found: Outcome) -> Outcome:
         """While a canary is watched, a budget that is spent, or a probe that is silent, is a fault like any other."""
@@ -141,6 +132,13 @@ class RunGate:
             return replace(served, progress=str(self._fewest))
         self._fewest = 10**9
         return served if isinstance(served, Unknown) else found
+
+    def _check_again(self, planned: PlannedStep, index: int) -> bool:
+        """What changes while time passes: clock, wishes, window; did a pause pass?"""
+        self._check_clock()
+        paused = self._check_wishes(planned, index, pause=True)
+        self._check_window(planned, index)
+        return paused
 
     # -- clock -------------------------------------------------------------------------------------------------------
     def _check_clock(self) -> None:

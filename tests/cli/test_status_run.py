@@ -9,11 +9,9 @@ import pytest
 
 from migrate.cli.status import as_text, describe, named
 from migrate.cli.status_run import unended, with_run
-from migrate.errors import RunInterrupted
 from migrate.model.stage import Stage
-from migrate.report.plan_json import plan_to_json
 from migrate.run.locks import LockFile
-from tests.run.gated import Gated
+from tests.run.gated import parked_behind_broker_0
 from tests.steps.looks import registration, whole
 from tests.testing import worlds
 from tests.testing.sick_disks import gone
@@ -23,18 +21,7 @@ from tests.testing.sick_disks import gone
 def parked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of runs with one that parked behind broker 0 of the first roll."""
     runs = tmp_path_factory.mktemp("runs")
-    folder = runs / "run"
-    folder.mkdir()
-    run = Gated(folder, worlds.playbook())
-
-    def look() -> None:
-        if run.stopped() == ["0"]:
-            run.request.by = "Ctrl-C"
-
-    run.each_look = look
-    with pytest.raises(RunInterrupted):
-        run.session()
-    (folder / "plan.json").write_text(plan_to_json(run.planned()))
+    parked_behind_broker_0(runs / "run")
     return runs
 
 

@@ -13,31 +13,16 @@ import pytest
 from rich.console import Console
 
 from migrate.cli.watch import RunFile, page, watch
-from migrate.errors import RunInterrupted
 from migrate.model.history import Event
-from migrate.report.plan_json import plan_to_json
 from migrate.report.run_board import Cell, board, lines
-from tests.run.gated import Gated
-from tests.testing import worlds
+from tests.run.gated import Gated, parked_behind_broker_0
 from tests.testing.simulated import FakeClock
 
 
 @pytest.fixture(scope="module")
 def parked(tmp_path_factory: pytest.TempPathFactory) -> Gated:
     """A run that parked behind broker 0 of the first roll; its plan lies beside its journal."""
-    folder = tmp_path_factory.mktemp("runs") / "run"
-    folder.mkdir()
-    run = Gated(folder, worlds.playbook())
-
-    def look() -> None:
-        if run.stopped() == ["0"]:
-            run.request.by = "Ctrl-C"
-
-    run.each_look = look
-    with pytest.raises(RunInterrupted):
-        run.session()
-    (folder / "plan.json").write_text(plan_to_json(run.planned()))
-    return run
+    return parked_behind_broker_0(tmp_path_factory.mktemp("runs") / "run")
 
 
 def test_the_board_has_a_row_a_node_and_a_column_a_stage(parked: Gated) -> None:

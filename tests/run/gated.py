@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from migrate.errors import MigrateError
+from migrate.errors import MigrateError, RunInterrupted
 from migrate.model.history import Event
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
@@ -19,6 +19,7 @@ from migrate.model.stage import Stage
 from migrate.model.windows import Window
 from migrate.model.world import Need, World
 from migrate.plan.build import build
+from migrate.report.plan_json import plan_to_json
 from migrate.run import journal as journals
 from migrate.run.effects import Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
@@ -82,6 +83,10 @@ class Gated:
         """Restarts take their time here."""
         self.clock.time += self.stops.pop(0) if self.stops else self.node_seconds
         self.cluster.stop(node, timeout)
+
+    def concluded(self, step: str) -> bool:
+        """Is that step in the journal as concluded?"""
+        return step in [event.data["step"] for event in self.named("conclude")]
 
     def session(self) -> tuple[Event, ...]:
         """One `apply`; the journal's events."""
@@ -148,3 +153,19 @@ def refused(run: Gated, error: type[MigrateError]) -> MigrateError:
     assert caught.value.next_step
     run.cluster.done[: len(before)] = before
     return caught.value
+
+
+def parked_behind_broker_0(folder: Path) -> Gated:
+    """A run that Ctrl-C parked behind the first broker of the first roll; its plan lies beside its journal."""
+    folder.mkdir()
+    run = Gated(folder, worlds.playbook())
+
+    def look() -> None:
+        if run.stopped() == ["0"]:
+            run.request.by = "Ctrl-C"
+
+    run.each_look = look
+    with pytest.raises(RunInterrupted):
+        run.session()
+    (folder / "plan.json").write_text(plan_to_json(run.planned()))
+    return run

@@ -117,7 +117,7 @@ def test_half_a_finalize_is_ended_outside_of_the_window(tmp_path: Path) -> None:
     rules = {"finalize": replace(RULE, expires=HOUR)}
     run = Gated(tmp_path, bound(NIGHTS, approvals=ApprovalPolicy(rules=rules)), target=Stage.CLEANUP)
     approve(run)
-    run.each_look = _once(lambda: _concluded(run, "finalize/1-of-3"), _die)
+    run.each_look = _once(lambda: run.concluded("finalize/1-of-3"), _die)
     with pytest.raises(_Died):
         run.session()
     run.clock.time = EVENING + 12 * HOUR
@@ -132,10 +132,6 @@ class _Died(BaseException):
 
 def _die() -> None:
     raise _Died
-
-
-def _concluded(run: Gated, step: str) -> bool:
-    return step in [event.data["step"] for event in run.named("conclude")]
 
 
 def _once(when: Callable[[], bool], act: Callable[[], object]) -> Callable[[], None]:

@@ -20,9 +20,7 @@ def test_an_interrupt_during_the_look_before_a_restart_parks_before_it(tmp_path:
 
 def _interrupted_at(look: int, run: Gated) -> None:
     run.folder.mkdir()
-    run.each_look = _nth(
-        look, lambda: _concluded(run, "migration-mode/0"), lambda: setattr(run.request, "by", "Ctrl-C")
-    )
+    run.each_look = _nth(look, lambda: run.concluded("migration-mode/0"), lambda: setattr(run.request, "by", "Ctrl-C"))
     assert "parked before migration-mode/1" in refused(run, RunInterrupted).what
     assert run.stopped() == ["0"]
     run.request.by = ""
@@ -36,7 +34,7 @@ def test_a_pause_during_the_look_before_a_restart_has_it_look_anew(tmp_path: Pat
     looked: list[float] = []
     last = _nth(
         _looks_before(gated(tmp_path / "first"), "1"),
-        lambda: _concluded(run, "migration-mode/0"),
+        lambda: run.concluded("migration-mode/0"),
         lambda: control.write(run.folder, pause),
     )
 
@@ -57,17 +55,13 @@ def test_a_pause_during_the_look_before_a_restart_has_it_look_anew(tmp_path: Pat
     assert any(time >= resumed.time for time in looked)
 
 
-def _concluded(run: Gated, step: str) -> bool:
-    return step in [event.data["step"] for event in run.named("conclude")]
-
-
 def _looks_before(run: Gated, broker: str) -> int:
     """How often a run looks between the end of the step before and the stop of that broker."""
     run.folder.mkdir(exist_ok=True)
     looks: list[int] = []
 
     def look() -> None:
-        if _concluded(run, f"migration-mode/{int(broker) - 1}") and broker not in run.stopped():
+        if run.concluded(f"migration-mode/{int(broker) - 1}") and broker not in run.stopped():
             looks.append(1)
 
     run.each_look = look
