@@ -11,6 +11,7 @@ import socket
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 from migrate import __version__
@@ -187,7 +188,12 @@ def _effects(
     sources, crash = observer.sources, CrashPoints()
     assigner = options.wrap_assigner(ActiveController(sources.inventory))
     most = MOST if isinstance(sources.playbook, Unknown) else sources.playbook.assignments_per_request
-    driver = Driver(observer, assigner, clock, lock.still_ours, crash.reach, most, _noted(journal, clock))
+    note = _noted(journal, clock)
+
+    def sending(broker: NodeId, text: str) -> None:
+        note(f"sending:{int(broker)}", text)
+
+    driver = Driver(observer, assigner, clock, lock.still_ours, crash.reach, most, sending)
     restorer = LeaderRestorer(
         observer,
         Elections(sources.inventory),
@@ -195,7 +201,7 @@ def _effects(
         lock.still_ours,
         lambda: clients_served(sources.playbook, clock.now()),
         crash.reach,
-        _request_noted(journal, clock),
+        partial(note, "electing"),
     )
     hands = Hands(
         sources.files,
@@ -213,20 +219,11 @@ def _patience(sources: Sources) -> Callable[[Stage], float]:
     return (lambda _: NO_PROGRESS) if isinstance(sources.playbook, Unknown) else sources.playbook.patience
 
 
-def _noted(journal: Journal, clock: SystemClock) -> Callable[[NodeId, str], None]:
-    """Each request of policy drive stands in the journal before it is sent."""
+def _noted(journal: Journal, clock: SystemClock) -> Callable[[str, str], None]:
+    """Each request of policy drive, and each for elections, stands in the journal before it is sent."""
 
-    def note(broker: NodeId, text: str) -> None:
-        journal.append(clock.now(), "note", {"key": f"sending:{int(broker)}", "value": text})
-
-    return note
-
-
-def _request_noted(journal: Journal, clock: SystemClock) -> Callable[[str], None]:
-    """Each request for elections stands in the journal before it is sent."""
-
-    def note(text: str) -> None:
-        journal.append(clock.now(), "note", {"key": "electing", "value": text})
+    def note(key: str, text: str) -> None:
+        journal.append(clock.now(), "note", {"key": key, "value": text})
 
     return note
 
