@@ -19,7 +19,8 @@ ZOOKEEPER: Final = (
     "identity at hand for the rollback night.",
     "",
     "`rollback apply` asks ZooKeeper itself, by requests that cannot change anything, before it stops the first",
-    "process: without DELETE on the chroot or WRITE on /controller_epoch it ends in E-ZK-05, and everything runs on.",
+    "process: without DELETE on the chroot, WRITE on /controller_epoch or on the partitions' states (one of each topic",
+    "is asked for) it ends in E-ZK-05, and everything runs on.",
     "",
     "What may not be read is never taken for empty: outside of those three subtrees a missing READ ends in E-ZK-05.",
 )

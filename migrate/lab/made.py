@@ -18,6 +18,7 @@ from migrate.zookeeper.backup import BackupTree
 PREFIX: Final = "made-"
 BROKER_CONFIG: Final = ("background.threads", "3")  # at most double what it is
 TOPIC_CONFIG: Final = ("retention.ms", "7200001")
+PARTITIONS: Final = 24  # enough for some whose first changes KRaft makes at once, so that dual write writes them once
 
 
 def name_of(stage: str) -> str:
@@ -35,7 +36,7 @@ def make(lab: Lab, stage: str) -> str:
     """
     name, topology = name_of(stage), lab.topology
     admin = AdminClient(quiet_clients(lab.inventory))
-    seed.create_topics(admin, (SeedTopic(name, 3, 3, DURABLE),))
+    seed.create_topics(admin, (SeedTopic(name, PARTITIONS, 3, DURABLE),))
     names = [broker.name for broker in topology.brokers]
     ready.wait_until("waiting for the new topic", lambda: ready.brokers_agree(topology), lab.supervisor, names)
     broker, port = str(topology.brokers[-1].id), _controller_port(lab, admin)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from migrate.model.columns import PartitionColumns
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 
@@ -15,7 +16,8 @@ class MetadataLogs:
     `holders` are the controllers with a log or a snapshot; empty: nothing of a quorum lies there, and the rest says so.
     `end` is the committed end (exclusive), Unknown where the directories prove none.  `content` is the last offset
     below it whose record dual write has to bring to ZooKeeper (-1: none).  `epoch` is the highest epoch that any of
-    them knows.  `registered` are the brokers that the log knows, dead or alive.
+    them knows.  `registered` are the brokers that the log knows, dead or alive.  `partitions` are those of the
+    committed metadata, with their partition epochs.
     """
 
     holders: tuple[int, ...] = ()
@@ -24,3 +26,4 @@ class MetadataLogs:
     state: ZkMigrationState = ZkMigrationState.NONE
     epoch: int = -1
     registered: tuple[int, ...] = ()
+    partitions: PartitionColumns = field(default_factory=PartitionColumns, repr=False)

@@ -7,6 +7,7 @@ from typing import Protocol
 
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.states_behind import StateBehind
 from migrate.model.views import BrokerDisks, MetaProperties, ServiceState
 from migrate.model.world import Need, World
 
@@ -115,6 +116,12 @@ class ZookeeperWrites(Protocol):
     def delete(self, path: str, version: int) -> None:
         """Delete under a version check."""
 
+    def raise_versions(self, least: Mapping[str, int], owner: int | None) -> None:
+        """Write each znode's own bytes over it until it has at least that version.
+
+        `owner`: /controller goes too, if it has that version, in the transaction of the last of these writes.
+        """
+
     def backup(self, destination: str) -> Mapping[str, str]:
         """Write the whole tree (data, stat, ACL) to a file; facts about it: znodes, sha256, zxid."""
 
@@ -166,6 +173,13 @@ class Effects(Protocol):
 
     def delete_znode(self, path: str, version: int, down: Sequence[NodeId] = ()) -> None:
         """Delete a znode, if it has that version and none of the nodes in `down` lives at that moment."""
+
+    def raise_versions(self, states: Sequence[StateBehind], owner: int | None, down: Sequence[NodeId]) -> None:
+        """Write partition states' own bytes over them until their versions are the metadata's partition epochs.
+
+        None of the nodes in `down` lives at that moment.  `owner`: the version of a broker's /controller, which goes
+        with the last of them, so that its next owner reads them.
+        """
 
     def stop(self, node: NodeId) -> None:
         """Stop a node's process."""

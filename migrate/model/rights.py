@@ -102,6 +102,14 @@ TABLE: Final[tuple[Right, ...]] = (
     ),
     Right(
         Side.ZOOKEEPER,
+        "WRITE",
+        "/brokers/topics/*/partitions/*/state",
+        "raises versions that are behind the partition epochs that brokers know, by the same bytes",
+        ("rollback apply",),
+        "way back from hybrid or later, where topics were made in dual write",
+    ),
+    Right(
+        Side.ZOOKEEPER,
         "CREATE, WRITE",
         "what is put back",
         "puts znodes of a backup back",

@@ -16,6 +16,7 @@ from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.ports_seen import Listening
+from migrate.model.states_behind import StateBehind
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -43,6 +44,7 @@ class Need(StrEnum):
     BACKUPS = "backups"  # copies of files that lie beside them on their hosts
     SESSIONS = "sessions"  # who else uses ZooKeeper: its servers are asked, as part of that view
     METADATA_LOGS = "metadata-logs"  # stopped controllers' logs on disk
+    STATES_BEHIND = "states-behind"  # partition states in ZooKeeper, held to those logs
     NEW_DIRECTORIES = "new-directories"  # those that a DirectoryPlaybook names, before and after they are log.dirs
     LAUNCHES = "launches"  # command lines and environments of running nodes
     PORTS = "ports"  # what listens on the controllers' hosts
@@ -69,6 +71,7 @@ class World:
     diff: DiffReport | Unknown = NOT_ASKED
     backups: Mapping[NodeId, KeptFiles | Unknown] | Unknown = NOT_ASKED
     metadata_logs: MetadataLogs | Unknown = NOT_ASKED  # Unknown while a controller runs: it writes on
+    states_behind: tuple[StateBehind, ...] | Unknown = NOT_ASKED
     new_directories: Mapping[NodeId, tuple[NewDirectory, ...] | Unknown] | Unknown = NOT_ASKED
     launches: Mapping[NodeId, Launch | Unknown] | Unknown = NOT_ASKED
     ports: Mapping[NodeId, tuple[Listening, ...] | Unknown] | Unknown = NOT_ASKED  # on controllers' hosts

@@ -55,6 +55,7 @@ def metadata_logs(directories: Mapping[NodeId, Path], digester: Digester) -> Met
             state=found.view.migration_state,
             epoch=max(_epoch(found.directory), found.view.epoch),
             registered=tuple(sorted(map(int, found.view.brokers))),
+            partitions=found.view.partitions,
         )
     except MigrateError as error:
         return Unknown(f"the controllers' metadata on disk cannot be read: {error.id} {error}")

@@ -34,6 +34,7 @@ from migrate.model.outcome import Awaited, Unknown
 from migrate.model.ports_seen import Listening
 from migrate.model.secrets import Digester
 from migrate.model.spark_where import SparkWhere
+from migrate.model.states_behind import StateBehind
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -48,6 +49,7 @@ from migrate.model.views import (
     whole_or_unknown,
 )
 from migrate.observe.metadata_logs import metadata_logs
+from migrate.observe.states_behind import states_behind
 from migrate.observe.subjects import with_subjects
 from migrate.observe.zookeeper_logins import with_zookeeper_clients
 from migrate.zookeeper.again import Rereader
@@ -57,6 +59,7 @@ from migrate.zookeeper.pace import Pace
 from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.read import read_migration
 from migrate.zookeeper.sessions import sessions
+from migrate.zookeeper.znode import TreeReader
 
 if TYPE_CHECKING:
     from migrate.diff.session import SparkHandle
@@ -320,6 +323,23 @@ class Sources:
             return Awaited(f"{error.what} ({error.where})", "whoever works those hosts", error.next_step)
         except (MigrateError, OSError) as error:
             return Unknown(f"the controllers' metadata directories cannot be read: {error}")
+
+    def states_behind(
+        self, logs: MetadataLogs | Unknown, view: ZookeeperView | Unknown
+    ) -> tuple[StateBehind, ...] | Unknown:
+        """Partition states in ZooKeeper whose versions are below the partition epochs of those logs."""
+        try:
+            return states_behind(self._tree_reader, logs, view)
+        except MigrateError as error:
+            return Unknown(f"the versions of partition states cannot be read: {error.id} {error}")
+
+    def _tree_reader(self) -> TreeReader:
+        """A session that has seen all writes completed before, or the files."""
+        if self._files is not None:
+            return self._tree(self._files)
+        client = self.zookeeper_client()
+        client.sync()
+        return client
 
 
 def _disks_of(collected: Mapping[NodeId, Collected], node: NodeId) -> BrokerDisks | Unknown:

@@ -25,6 +25,7 @@ SLOW: Final = frozenset({Need.DIFF, Need.SPARK_LEDGER})
 PROOF_SAMPLES: Final = 20  # a broker that believes in KRaft names a random one: N^-20 is the chance of a false pass
 FROM_FILES: Final = frozenset({Need.DISKS, Need.BACKUPS, Need.NEW_DIRECTORIES})  # they are named in the files
 FROM_SERVICES: Final = frozenset({Need.METADATA_LOGS, Need.LAUNCHES})  # of running or stopped processes
+FOR_STATES: Final = frozenset({Need.ZOOKEEPER, Need.METADATA_LOGS})
 FOR_LEDGER: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS})
 
 
@@ -38,6 +39,7 @@ class ClusterObserver:
     def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:
         """One observation.  Never raises for what cannot be seen: that part is Unknown."""
         wanted = needs | (FOR_LEDGER if needs & LEDGERS else frozenset())
+        wanted = wanted | (FOR_STATES if Need.STATES_BEHIND in wanted else frozenset())
         wanted = wanted | ({Need.CONFIGS} if wanted & FROM_FILES else frozenset())
         configs: Configs | Unknown = self.sources.configs() if Need.CONFIGS in wanted else NOT_ASKED
         zookeeper = self._start(Need.ZOOKEEPER in wanted, self.sources.zookeeper)
@@ -67,6 +69,9 @@ class ClusterObserver:
             today=datetime.now(UTC).date().isoformat(),
             facts=facts,
         )
+        if Need.STATES_BEHIND in wanted:
+            found = self.sources.states_behind(world.metadata_logs, world.zookeeper)
+            world = replace(world, states_behind=found)
         if Need.SESSIONS in wanted:
             world = replace(world, zookeeper=self.sources.with_sessions(world.zookeeper))
         world = self._analyse(world, needs)

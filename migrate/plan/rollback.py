@@ -37,6 +37,7 @@ from migrate.steps.rollback.finish import FinishDualWrite
 from migrate.steps.rollback.flag import PutFlagBack, never_without_flag, without_flag
 from migrate.steps.rollback.leaders import RestoreLeadersInZookeeperMode
 from migrate.steps.rollback.restore import to_migration, to_zookeeper
+from migrate.steps.rollback.versions import RaiseStateVersions, are_behind
 
 PLANNED_ON: Final = frozenset(
     {
@@ -48,6 +49,7 @@ PLANNED_ON: Final = frozenset(
         Need.SERVICES,
         Need.BACKUPS,
         Need.METADATA_LOGS,
+        Need.STATES_BEHIND,
     }
 )
 TOLD: Final = ("B-MIG-01", "I-MIG-08", "W-MIG-09", "W-MIG-10")  # besides RBK: where it stands, whether it is stuck
@@ -147,6 +149,8 @@ def steps_of(world: World, start: Start, playbook: Playbook) -> Iterator[Step]:
         yield KeepZookeeper()
     if start.controllers or lacks:
         yield StopControllers()
+    if start.controllers or leading or (rolls and are_behind(world)):
+        yield RaiseStateVersions()
     if start.controllers or leading or rolls:
         yield HandBackControl()
     yield from rolls
@@ -161,6 +165,7 @@ def steps_to_copy_again(world: World, start: Start) -> Iterator[Step]:
     yield KeepZookeeper()
     if start.controllers:
         yield StopStuckControllers()
+    yield RaiseStateVersions()
     yield HandBackControl()
     yield from (SetMetadataAside(node) for node in gates.controllers(world) if left_over(world, node))
     yield from (FormatController(node, RELEASE) for node in gates.controllers(world))

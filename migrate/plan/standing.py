@@ -42,6 +42,7 @@ from migrate.model.views import (
 from migrate.model.world import World
 from migrate.steps import facts, gates
 from migrate.steps.rollback.gates import unwritten
+from migrate.steps.rollback.versions import are_behind
 
 MODES: Final = {"zookeeper": Mode.ZOOKEEPER, "migration": Mode.MIGRATION, "kraft": Mode.KRAFT}
 FLAGS: Final = {"controller": Flag.ON, "finalized": Flag.OFF}
@@ -82,6 +83,7 @@ def standing_of(world: World, *, finalizing: bool = False) -> Standing | Unknown
         owner=_owner(world.zookeeper),
         views=_views(world),
         epoch_low=_epoch_low(world.zookeeper),
+        versions_low=are_behind(world),
         finalizing=finalizing,
         old_log=_old_log(world, world.zookeeper),
     )

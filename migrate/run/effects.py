@@ -23,10 +23,12 @@ from migrate.hosts.properties import diff
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites
+from migrate.model.states_behind import StateBehind
 from migrate.model.views import MetaProperties, Stopped
 from migrate.run import measured
 from migrate.run.crash import CrashPoints
 from migrate.run.journal import Journal
+from migrate.zookeeper import layout
 
 EFFECTS: Final = (  # all of them, as journal, crash points and docs/guarantees.md call them
     "write-config",
@@ -34,6 +36,7 @@ EFFECTS: Final = (  # all of them, as journal, crash points and docs/guarantees.
     "set-aside",
     "set-znode",
     "delete-znode",
+    "raise-versions",
     "backup-zookeeper",
     "make-directory",
     "format",
@@ -44,6 +47,7 @@ EFFECTS: Final = (  # all of them, as journal, crash points and docs/guarantees.
     "elect-leaders",
     "release-lock",
 )
+STATES_AT_ONCE: Final = 200  # whose versions one line of the journal tells
 SAID: Final = 2000  # characters that a journal keeps of a tool's words
 STOP_TIMEOUT: Final = 330.0  # seconds: Kafka itself gives up controlled shutdown after 300
 
@@ -158,6 +162,21 @@ class JournaledEffects:
         with self._effect("delete-znode", path, f"version {version}"):
             self._hold_down(down)
             self._hands.zookeeper().delete(path, version)
+
+    def raise_versions(self, states: Sequence[StateBehind], owner: int | None, down: Sequence[NodeId]) -> None:
+        """Write states' own bytes over them, some hundreds at once, while none of the nodes in `down` lives.
+
+        `owner`, the version of a broker's /controller, goes with the last of them: killed before, some are still
+        behind, so that the rest is planned again with it.
+        """
+        for start in range(0, len(states), STATES_AT_ONCE):
+            some, last = states[start : start + STATES_AT_ONCE], start + STATES_AT_ONCE >= len(states)
+            told = [f"{entry.path} {entry.version} -> {entry.partition_epoch}" for entry in some]
+            told += [f"delete /controller version {owner}"] if last and owner is not None else []
+            with self._effect("raise-versions", layout.TOPICS, "; ".join(told)):
+                self._hold_down(down)
+                least = {entry.path: entry.partition_epoch for entry in some}
+                self._hands.zookeeper().raise_versions(least, owner if last else None)
 
     def _hold_down(self, nodes: Sequence[NodeId]) -> None:
         """Looked at again at the last moment: a process that crashed may have been started again by its owner since.

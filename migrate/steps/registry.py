@@ -28,6 +28,7 @@ from migrate.steps.rollback.copy_again import RestartInMigrationMode, SetMetadat
 from migrate.steps.rollback.finish import FinishDualWrite
 from migrate.steps.rollback.flag import PutFlagBack
 from migrate.steps.rollback.leaders import RestoreLeadersInZookeeperMode
+from migrate.steps.rollback.versions import RaiseStateVersions
 
 KINDS: Final[Mapping[str, Any]] = {
     cls.kind: cls
@@ -58,6 +59,7 @@ KINDS: Final[Mapping[str, Any]] = {
         FinishDualWrite,
         KeepZookeeper,
         StopControllers,
+        RaiseStateVersions,
         HandBackControl,
         RollToZookeeperMode,
         RestoreLeadersInZookeeperMode,

@@ -11,6 +11,7 @@ import secrets
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import partial
 from typing import Final
 
 from kazoo import exceptions as kazoo_errors
@@ -97,6 +98,16 @@ def _unwritten(client: ZookeeperClient, mine: frozenset[tuple[str, str]], lock_p
                 yield Lack("READ", path, stops)
         elif missing := bits & ~_bits(known[path] or (), mine):
             yield Lack(_told(missing), path, stops)
+    for path, acl in _acls(client, _states(client)).items():
+        if acl is not None and not WRITE & _bits(acl, mine):
+            yield Lack("WRITE", path, For.ROLLBACK)
+            return  # one names what all of them need
+
+
+def _states(client: ZookeeperClient) -> list[str]:
+    """One partition state of each topic: those of a topic are made by one controller, under one ACL."""
+    (topics,) = client.children([layout.TOPICS])
+    return [] if isinstance(topics, Absent) else [layout.partition_states(topic, (0,))[0] for topic in topics]
 
 
 def _acls(client: ZookeeperClient, paths: Sequence[str]) -> dict[str, Acls | None]:
@@ -126,14 +137,18 @@ def require_way_back(client: ZookeeperClient) -> None:
     Source: `PrepRequestProcessor.pRequest2Txn`, checkACL before the znode and before its version.
 
     Raises:
-        ZookeeperDenied: DELETE on the chroot, or WRITE on /controller_epoch, is missing.
+        ZookeeperDenied: DELETE on the chroot, or WRITE on /controller_epoch or on a partition's state, is missing.
         ZookeeperSessionLost, WorldError: there is no answer to go by.
     """
     seconds = 3 * client.session_timeout
     nothing = f"/kraft-migrate-asks-{secrets.token_hex(8)}"
     _asked(layout.CONTROLLER, "DELETE on its parent", lambda: client.kazoo.delete_async(nothing, NEVER).get(seconds))
-    epoch = layout.CONTROLLER_EPOCH
-    _asked(epoch, "WRITE on it", lambda: client.kazoo.set_async(epoch, b"", NEVER).get(seconds))
+    for path in (layout.CONTROLLER_EPOCH, *_states(client)):
+        _asked(path, "WRITE on it", partial(_impossible_write, client, path, seconds))
+
+
+def _impossible_write(client: ZookeeperClient, path: str, seconds: float) -> object:
+    return client.kazoo.set_async(path, b"", NEVER).get(seconds)
 
 
 def _asked(path: str, right: str, impossible: Callable[[], object]) -> None:

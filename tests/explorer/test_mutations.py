@@ -30,6 +30,7 @@ MISSED: Final[dict[Guard, tuple[int, str]]] = {
     Guard.SESSION: (1, "G8"),
     Guard.CONTROLLERS_GONE: (0, "G3"),
     Guard.DUAL_WRITE: (0, "G3"),
+    Guard.VERSIONS: (0, "G8"),
     Guard.EPOCH: (0, "G3"),
     Guard.MIGRATION_GONE: (0, "G3"),
     Guard.BELIEF: (0, "G8"),

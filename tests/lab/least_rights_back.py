@@ -68,9 +68,16 @@ def everything(client: ZookeeperClient, without: tuple[str, str] | None = None) 
     """The table's rights, but for one."""
     for path, operations in WRITES.items():
         grant(client, path, *(name for name in operations if (path, name) != without))
+    for path in states(client):
+        grant(client, path, *(name for name in ("WRITE",) if (path, name) != without))
     for top in SENSITIVE:
         for path in under(client, top):
             grant(client, path, "READ")
+
+
+def states(client: ZookeeperClient) -> list[str]:
+    """Every partition's."""
+    return [path for path in under(client, layout.TOPICS) if path.endswith("/state")]
 
 
 def hidden(client: ZookeeperClient, path: str) -> None:
@@ -109,7 +116,8 @@ def the_way_back_with_each_right_taken_away(limited: Limited) -> None:
         assert layout.TOPICS in ended.stdout + ended.stderr
         readable(owner, layout.TOPICS)
         plan, before, stood = limited.plan("rollback", "plan", PATIENT), limited.processes(), znodes(owner)
-        for path, operation, says in TAKES:
+        one = min(path for path in states(owner) if path.endswith("/0/state"))
+        for path, operation, says in (*TAKES, (one, "WRITE", "needs WRITE on it")):
             everything(owner, (path, operation))
             told = limited.doctor()
             assert any(f"lacks {operation} on {path}" in text for texts in told.values() for text in texts), told

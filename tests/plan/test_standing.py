@@ -53,6 +53,7 @@ WRITTEN: Final = {
     "finalized": Act.FLAG_OFF,
 }
 ZNODES: Final = {
+    "raise-versions:/brokers/topics": Act.RAISE_VERSIONS,
     "set-znode:/controller_epoch": Act.RAISE_EPOCH,
     "delete-znode:/controller": Act.DELETE_CONTROLLER,
     "delete-znode:/migration": Act.DELETE_MIGRATION,

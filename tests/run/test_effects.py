@@ -15,6 +15,7 @@ from migrate.hosts.backups import ASIDE_SUFFIX
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.states_behind import StateBehind
 from migrate.model.views import Running, ServiceState, Stopped
 from migrate.run.effects import BACKUP_SUFFIX, STOP_TIMEOUT, Hands, JournaledEffects
 from migrate.run.journal import Journal, notes, read
@@ -71,6 +72,9 @@ class _Log:
 
     def delete(self, path: str, version: int) -> None:
         self._say(f"delete {path} {version}")
+
+    def raise_versions(self, least: dict[str, int], owner: int | None) -> None:
+        self._say(f"raise {least} {owner}")
 
     def make_directory(self, node: NodeId, path: str) -> None:
         self._say(f"make {int(node)} {path}")
@@ -140,6 +144,7 @@ def rig(tmp_path: Path) -> Iterator[Rig]:
 
 
 Act = Callable[[JournaledEffects], None]
+STATE = StateBehind("/brokers/topics/t/partitions/0/state", 8, 9)
 EFFECTS: dict[str, tuple[Act, str]] = {
     "write-config": (lambda e: e.write_config(NODE, KEPT, NEW, hashlib.sha256(OLD).hexdigest()), f"write 1 {KEPT}"),
     "backup-file": (lambda e: e.backup_file(NODE, PATH), f"write 1 {PATH}{BACKUP_SUFFIX}"),
@@ -158,6 +163,7 @@ EFFECTS: dict[str, tuple[Act, str]] = {
     "set-aside": (lambda e: e.set_aside(NODE, PATH), f"rename 1 {PATH} {PATH}{ASIDE_SUFFIX}-19700112T134640"),
     "set-znode": (lambda e: e.set_znode("/controller_epoch", b"9", 4), "set /controller_epoch b'9' 4"),
     "delete-znode": (lambda e: e.delete_znode("/migration", 7), "delete /migration 7"),
+    "raise-versions": (lambda e: e.raise_versions([STATE], 4, ()), f"raise {{{STATE.path!r}: 9}} 4"),
 }
 each = pytest.mark.parametrize(
     ("name", "act", "does"), [(name, *entry) for name, entry in EFFECTS.items()], ids=EFFECTS

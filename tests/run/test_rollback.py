@@ -14,7 +14,7 @@ from migrate.errors import MigrateError, NothingToPlan, PlanStopped
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
-from migrate.model.outcome import Ready, Refused, Unknown
+from migrate.model.outcome import Ready, Refused, Unknown, Verified
 from migrate.model.plan import Plan
 from migrate.model.world import Need, World
 from migrate.plan import rollback
@@ -25,7 +25,7 @@ from tests.run.test_engine import Labels, plan_for, run
 from tests.testing import worlds
 from tests.testing.killing import memory_folder
 from tests.testing.simulated import KillAt, Killed
-from tests.testing.simulated_back import TwoWay, two_way
+from tests.testing.simulated_back import MADE_IN_DUAL_WRITE, TwoWay, two_way
 from tests.testing.worlds import BROKERS
 
 
@@ -207,6 +207,7 @@ def test_the_order_is_the_one_that_was_seen_to_work(tmp_path: Path) -> None:
         "stop 3001",
         "stop 3002",
         "stop 3000",
+        f"raise ['{MADE_IN_DUAL_WRITE}']",
         "delete /controller",
         "delete /migration",
         *(act for node in (0, 1, 2) for act in (f"stop {node}", f"write {node} zookeeper", f"start {node} zookeeper")),
@@ -278,7 +279,8 @@ def test_a_topic_made_as_the_controllers_stop_is_not_lost(tmp_path: Path, monkey
     assert "delete /controller" not in cluster.done
     plan = way_back(cluster)
     kinds = [step.kind for step in plan.steps]
-    assert kinds[:4] == ["finish-dual-write", "keep-zookeeper", "stop-controllers", "hand-back-control"]
+    assert kinds[:3] == ["finish-dual-write", "keep-zookeeper", "stop-controllers"]
+    assert kinds[3:5] == ["raise-state-versions", "hand-back-control"]
     go_back(cluster, tmp_path / "back anew")
     is_back(cluster)
     monkeypatch.setattr("migrate.steps.rollback.gates.zookeeper_has_all", ready)
@@ -368,6 +370,52 @@ def test_without_the_epoch_rule_leaders_stay_away(tmp_path: Path, monkeypatch: p
     cluster.kraft_epoch = cluster.highest_epoch = 40
     monkeypatch.setattr("migrate.run.effects.JournaledEffects.set_znode", lambda *_: None)
     assert any("leaders will stay -1" in harm for harm in harmed(cluster, tmp_path / "back"))
+
+
+def test_without_the_raised_versions_followers_are_not_heard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A topic made in dual write: brokers know a higher partition epoch than its state's version."""
+    cluster = at("hybrid", tmp_path / "forward")
+    monkeypatch.setattr("migrate.run.effects.JournaledEffects.raise_versions", lambda *_: None)
+    monkeypatch.setattr("migrate.steps.rollback.versions.RaiseStateVersions.verify", lambda *_: Verified(()))
+    assert any("followers ignore ZooKeeper's controller" in harm for harm in harmed(cluster, tmp_path / "back"))
+
+
+def given_back_with_low_versions(folder: Path) -> TwoWay:
+    """By an older procedure: a broker leads, its peers do not hear it, no broker was restarted yet."""
+    cluster = at("hybrid", folder)
+    for node in (3001, 3002, 3000):
+        cluster.stop(NodeId(node), 1.0)
+    cluster.epoch = cluster.kraft_epoch + 10
+    cluster.delete("/controller", cluster.owner_version)
+    assert cluster.migration is not None
+    cluster.delete("/migration", cluster.migration_version)
+    assert cluster.harms[0].startswith("followers ignore ZooKeeper's controller")
+    cluster.harms.clear()
+    return cluster
+
+
+def test_where_control_was_given_back_too_early_the_versions_are_raised_with_a_new_election(tmp_path: Path) -> None:
+    """In one transaction: killed before it some are behind still, killed after it the next owner has read them."""
+    cluster = given_back_with_low_versions(tmp_path / "forward")
+    owner, epoch = cluster.owner_version, cluster.epoch
+    plan = way_back(cluster)
+    assert [step.kind for step in plan.steps][:3] == ["keep-zookeeper", "raise-state-versions", "hand-back-control"]
+    go_back(cluster, tmp_path / "back")
+    assert (cluster.owner_version > owner, cluster.epoch > epoch) == (True, True)
+    assert f"raise ['{MADE_IN_DUAL_WRITE}']" in cluster.done
+    assert "raise-state-versions" not in [step.kind for step in way_back(cluster).steps]
+
+
+def test_versions_that_cannot_be_told_hold_the_way_back(tmp_path: Path) -> None:
+    """A state that may not be read, say: nothing is given back."""
+    cluster = at("hybrid", tmp_path / "forward")
+    observe = TwoWay.observe
+    denied = Unknown("a state is denied")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TwoWay, "observe", lambda *look: replace(observe(*look), states_behind=denied))
+        with pytest.raises(PlanStopped, match="behind what brokers know is not known"):
+            go_back(cluster, tmp_path / "back")
+    assert "delete /controller" not in cluster.done
 
 
 def test_without_the_wait_for_the_session_a_broker_dies_at_its_start(

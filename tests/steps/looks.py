@@ -11,6 +11,7 @@ from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import AlreadyDone, NotYet, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage
+from migrate.model.states_behind import StateBehind
 from migrate.model.views import MetaProperties, PartitionHealth, Running, ServiceState
 from migrate.model.world import World
 from migrate.observe.ledgers import pure_ledger
@@ -211,6 +212,11 @@ class Remembered:
     def release_zookeeper_lock(self) -> None:
         """Remember it."""
         self.done.append("release")
+
+    def raise_versions(self, states: Sequence[StateBehind], owner: int | None, down: Sequence[NodeId]) -> None:
+        """Remember them."""
+        told = ", ".join(f"{it.path} {it.version} -> {it.partition_epoch}" for it in states)
+        self.done.append(f"raise {told} with {owner} while {[int(node) for node in down]} are down")
 
     def set_aside(self, node: NodeId, path: str) -> None:
         """Remember it."""

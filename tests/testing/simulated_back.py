@@ -17,6 +17,7 @@ from migrate.model.ids import NodeId
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.states_behind import StateBehind
 from migrate.model.views import (
     BrokerDisks,
     ControllerZnode,
@@ -30,7 +31,7 @@ from migrate.model.views import (
     Stopped,
     ZookeeperView,
 )
-from migrate.model.world import Need, World
+from migrate.model.world import NOT_ASKED, Need, World
 from migrate.steps.facts import mode_of
 from tests.testing import worlds
 from tests.testing.simulated import SimulatedCluster, world_at
@@ -38,6 +39,7 @@ from tests.testing.worlds import BROKERS, CONTROLLERS, OFFSET, kraft, zk
 
 LOOKS_TO_LEARN = 2  # after the deletion of /controller a broker learns of the new owner within seconds
 SAMPLES = 20
+MADE_IN_DUAL_WRITE = "/brokers/topics/made-in-dual-write/partitions/0/state"
 
 
 @dataclass(slots=True)
@@ -59,6 +61,7 @@ class TwoWay(SimulatedCluster):
     sessions: dict[int, int] = field(default_factory=dict)  # broker -> number of its registration
     unwritten_at_stop: int = 0  # records that are committed as the next quorum loses its majority
     unwritten: int = 0  # records that are committed, and that dual write has not brought to ZooKeeper
+    state_versions: dict[str, tuple[int, int]] = field(default_factory=dict)  # znode -> version, partition epoch
     claimed: int = 3  # the epoch with which the owner of /controller took it
     harms: list[str] = field(default_factory=list)
 
@@ -148,6 +151,7 @@ class TwoWay(SimulatedCluster):
         self.owner, self.owner_version = ("kraft", controller), self.owner_version + 1
         self.epoch, self.epoch_version = self.epoch + 1, self.epoch_version + 1
         self.highest_epoch = max(self.highest_epoch, self.kraft_epoch)
+        self.state_versions = {MADE_IN_DUAL_WRITE: (6, 9)}
         for broker in self.sessions:
             self.believes_kraft[broker] = LOOKS_TO_LEARN
 
@@ -179,6 +183,8 @@ class TwoWay(SimulatedCluster):
                 self.harms.append("/controller was deleted while a controller runs: it claims it again")
             if self.owner[0] == "kraft" and self.unwritten:
                 self.harms.append("a topic is lost: ZooKeeper never got it")
+            if self.owner[0] == "kraft" and self._are_behind():
+                self.harms.append(f"followers ignore ZooKeeper's controller: {self.state_versions}")
             if self.owner[0] == "zookeeper" and self.claimed > self.highest_epoch:
                 self.harms.append("/controller of a broker was deleted")
             self.owner = None
@@ -188,6 +194,25 @@ class TwoWay(SimulatedCluster):
         assert self.migration is not None, "deleted twice"
         self._same_version(path, version, self.migration_version)
         self.migration = None
+
+    def raise_versions(self, least: Mapping[str, int], owner: int | None) -> None:
+        """By as many writes as it takes; a broker's /controller goes with them."""
+        self.done.append(f"raise {sorted(least)}")
+        if any(int(node) in self.running for node in CONTROLLERS):
+            self.harms.append("partition states were written while a controller runs")
+        if owner is not None:
+            assert self.owner is not None
+            self._same_version("/controller", owner, self.owner_version)
+        for path, version in least.items():
+            self.state_versions[path] = (max(version, self.state_versions[path][0]), self.state_versions[path][1])
+        if owner is not None:
+            self.owner = None
+            self._claim()
+
+    def _are_behind(self) -> tuple[StateBehind, ...]:
+        return tuple(
+            StateBehind(path, *counts) for path, counts in self.state_versions.items() if counts[0] < counts[1]
+        )
 
     def _same_version(self, path: str, asked: int, real: int) -> None:
         if asked != real:
@@ -211,7 +236,7 @@ class TwoWay(SimulatedCluster):
         assert int(node) not in self.running, "a controller's directory was taken away under it"
         self.formatted.discard(int(node))
         if not self.formatted:
-            self.copied, self.kraft_epoch = False, 0
+            self.copied, self.kraft_epoch, self.state_versions = False, 0, {}
             self.registered.clear()
             self.assigned.clear()
             self.stale = {node for node in map(int, BROKERS) if self.modes.get(node) == "migration"} & set(self.running)
@@ -224,8 +249,13 @@ class TwoWay(SimulatedCluster):
         if not isinstance(world.live, Unknown):
             world = replace(world, live=self._answers(world.live, samples))
         kept = {node: kept_files(self, node, (world.configs or {}).get(node)) for node in (*BROKERS, *CONTROLLERS)}  # type: ignore[union-attr]
+        behind = self._seen_behind(world) if Need.STATES_BEHIND in needs else NOT_ASKED
         self._pass_time()
-        return replace(world, backups=kept)
+        return replace(world, backups=kept, states_behind=behind)
+
+    def _seen_behind(self, world: World) -> tuple[StateBehind, ...] | Unknown:
+        logs = world.metadata_logs
+        return logs if isinstance(logs, Unknown) else self._are_behind()
 
     def _pass_time(self) -> None:
         self.lingering = {node: left - 1 for node, left in self.lingering.items() if left > 1}

@@ -49,7 +49,7 @@ def owner(server: ZookeeperServer, tmp_path_factory: pytest.TempPathFactory) -> 
     with session(server, login(tmp_path_factory.mktemp("owner"), "kafka", "k")) as root:
         root.kazoo.create(CHROOT, b"", acl=_granted("READ"))
     with session(server, login(tmp_path_factory.mktemp("owner"), "kafka", "k"), CHROOT) as client:
-        _load(client, golden("zk-before"))
+        _load(client, TREE)
         for path in (PARENT, FENCE):
             client.kazoo.create(path, b"", acl=_granted(*TABLE[path]))
         _grant(client)
@@ -71,6 +71,10 @@ TABLE: dict[str, tuple[str, ...]] = {
     FENCE: ("READ", "WRITE"),
     layout.CONTROLLER_EPOCH: ("READ", "WRITE"),
 }
+TREE = golden("zk-before")
+STATES = tuple(path for path in TREE.znodes if path.endswith("/state"))
+TABLE |= dict.fromkeys(STATES, ("READ", "WRITE"))
+STATE = next(path for path in sorted(STATES) if path.endswith("/0/state"))
 
 
 def _granted(*operations: str) -> list[object]:
@@ -142,6 +146,10 @@ def _epoch(client: ZookeeperClient) -> None:
     ZookeeperWriter(client).set(layout.CONTROLLER_EPOCH, b"77", znode.version)
 
 
+def _raise(client: ZookeeperClient) -> None:
+    ZookeeperWriter(client).raise_versions({STATE: 99}, None)
+
+
 def _delete(client: ZookeeperClient) -> None:
     ZookeeperWriter(client).delete(layout.CONTROLLER, 0)
 
@@ -157,6 +165,7 @@ TAKES = (
     Taken(FENCE, "WRITE", For.ACTING, lambda c: acquire(c, "me", "plan"), FENCE, "needs WRITE"),
     Taken("/", "DELETE", For.ROLLBACK, _delete, layout.CONTROLLER, "needs DELETE on its parent"),
     Taken(layout.CONTROLLER_EPOCH, "WRITE", For.ROLLBACK, _epoch, layout.CONTROLLER_EPOCH, "needs WRITE"),
+    Taken(STATE, "WRITE", For.ROLLBACK, _raise, STATE, "needs WRITE"),
 )
 
 

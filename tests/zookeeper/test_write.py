@@ -42,6 +42,44 @@ def test_a_write_under_the_right_version_happens(client: ZookeeperClient) -> Non
 
 
 @pytest.mark.zookeeper
+def test_versions_are_raised_by_the_same_bytes_and_the_owner_goes_with_the_last(client: ZookeeperClient) -> None:
+    """One transaction for all; a second time there is nothing to raise, and nobody goes."""
+    writer: ZookeeperWrites = ZookeeperWriter(client)
+    for path, data in (("/s", b"s"), ("/t", b"t"), ("/high", b"h"), ("/controller", b"{}")):
+        writer.create(path, data)
+    writer.raise_versions({"/s": 3, "/t": 1, "/high": 0}, None)
+    assert [found(client, path) for path in ("/s", "/t", "/high")] == [(b"s", 3), (b"t", 1), (b"h", 0)]
+    writer.raise_versions({"/s": 3, "/t": 2}, 0)
+    assert (found(client, "/t"), found(client, "/controller")) == ((b"t", 2), Absent.MISSING)
+    writer.create("/controller", b"{}")
+    writer.raise_versions({"/s": 3, "/t": 2}, 0)
+    assert found(client, "/controller") == (b"{}", 0)
+
+
+@pytest.mark.zookeeper
+def test_versions_are_raised_whole_or_not_at_all(client: ZookeeperClient) -> None:
+    """Where the owner changed, or a state is gone: nothing is written."""
+    writer = ZookeeperWriter(client)
+    writer.create("/s", b"s")
+    writer.create("/controller", b"{}")
+    with pytest.raises(ZnodeChanged, match="another version"):
+        writer.raise_versions({"/s": 9}, 4)
+    with pytest.raises(ZnodeChanged, match="not there any more"):
+        writer.raise_versions({"/s": 9, "/gone": 9}, 0)
+    assert (found(client, "/s"), found(client, "/controller")) == ((b"s", 0), (b"{}", 0))
+
+
+@pytest.mark.zookeeper
+def test_a_version_is_raised_by_as_many_transactions_as_it_takes(client: ZookeeperClient) -> None:
+    """A partition whose replicas came and went thousands of times."""
+    writer = ZookeeperWriter(client)
+    writer.create("/s", b"s" * 100)
+    writer.create("/controller", b"{}")
+    writer.raise_versions({"/s": 2_345}, 0)
+    assert (found(client, "/s"), found(client, "/controller")) == ((b"s" * 100, 2_345), Absent.MISSING)
+
+
+@pytest.mark.zookeeper
 @pytest.mark.parametrize(
     ("write", "reason"),
     [

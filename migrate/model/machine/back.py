@@ -1,8 +1,9 @@
 """The way back to ZooKeeper mode, as a pure protocol: one procedure, whatever the state it begins in.
 
 Order (each part seen to be needed): KRaft brokers back into migration mode while the controllers are up; all
-controllers down once ZooKeeper holds everything; `/controller_epoch` raised; `/controller`, then `/migration` deleted;
-brokers out of migration mode once they believe in the new controller; the controllers' metadata set aside.
+controllers down once ZooKeeper holds everything; partition states' versions and `/controller_epoch` raised;
+`/controller`, then `/migration` deleted; brokers out of migration mode once they believe in the new controller; the
+controllers' metadata set aside.
 """
 
 from __future__ import annotations
@@ -106,7 +107,9 @@ def _behind(standing: Standing) -> bool:
 
 
 def _znodes(standing: Standing, guards: Guards) -> Choice | None:
-    """`/controller_epoch`, then `/controller`, then `/migration`."""
+    """Partition states' versions, `/controller_epoch`, then `/controller`, then `/migration`."""
+    if standing.versions_low and Guard.VERSIONS in guards:
+        return Moves((Move(Act.RAISE_VERSIONS),))
     if standing.owner is Owner.KRAFT:
         if standing.epoch_low and Guard.EPOCH in guards:
             return Moves((Move(Act.RAISE_EPOCH),))

@@ -27,13 +27,15 @@ class Act(IntEnum):
     DELETE_CONTROLLER = 14
     DELETE_MIGRATION = 15
     SET_ASIDE = 16
+    RAISE_VERSIONS = 17  # of partition states
 
     @property
     def subject(self) -> str:
         """What it acts on: a broker, a controller or ZooKeeper."""
         if Act.STOP <= self <= Act.ASSIGN:
             return "broker"
-        return "zookeeper" if Act.RAISE_EPOCH <= self <= Act.DELETE_MIGRATION else "controller"
+        znodes = Act.RAISE_EPOCH <= self <= Act.DELETE_MIGRATION or self is Act.RAISE_VERSIONS
+        return "zookeeper" if znodes else "controller"
 
 
 WRITES = {Mode.ZOOKEEPER: Act.TO_ZOOKEEPER, Mode.MIGRATION: Act.TO_MIGRATION, Mode.KRAFT: Act.TO_KRAFT}
@@ -56,6 +58,7 @@ class Guard(Enum):
     SESSION = "a broker is not started into the session that its last process left"
     CONTROLLERS_GONE = "/controller is not deleted while a KRaft controller runs"
     DUAL_WRITE = "the way back waits until ZooKeeper holds all that KRaft holds"
+    VERSIONS = "partition states' versions are raised before /controller is deleted"
     EPOCH = "/controller_epoch is raised before /controller is deleted"
     MIGRATION_GONE = "the way back deletes /migration before the controllers' metadata is set aside"
     BELIEF = "no broker is stopped while it believes in a controller that is gone"

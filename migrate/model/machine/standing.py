@@ -117,7 +117,8 @@ class ControllerAt:
 class Standing:
     """The whole cluster.  `finalizing`: the journal says that finalize was begun by us.
 
-    `epoch_low`: `/controller_epoch` is below KRaft's epoch in `/controller` (KAFKA-20488).  `old_log`: no controller
+    `epoch_low`: `/controller_epoch` is below KRaft's epoch in `/controller` (KAFKA-20488).  `versions_low`: a partition
+    state's version is below the partition epoch that brokers know.  `old_log`: no controller
     runs, and their metadata tells of a copy or of brokers that `/migration` does not: a way back is half done.
     """
 
@@ -128,6 +129,7 @@ class Standing:
     owner: Owner
     views: Views = Views.EQUAL
     epoch_low: bool = False
+    versions_low: bool = False
     finalizing: bool = False
     old_log: bool = False
 

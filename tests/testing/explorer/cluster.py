@@ -67,6 +67,7 @@ class G(IntEnum):
     VIEWS = 7  # Views
     FINALIZING = 8  # the journal knows of it
     LOST = 9  # something that was acknowledged in hybrid is gone
+    VERSIONS_LOW = 10  # of partition states, below the epochs that brokers know
 
 
 class Driver(IntEnum):
@@ -88,7 +89,7 @@ class Driver(IntEnum):
 STALE: Final = 4  # G.ZNODE: as COPIED to whoever looks at it
 PLAIN: Final = (Mode.ZOOKEEPER, Mode.ZOOKEEPER, 0, 1, 0, 0, 0, 0, 0, 0)
 ABSENT: Final = (0, 0, 0, 0, 0, 0)
-FIRST: Final = (0, 0, 0, Owner.ZOOKEEPER, 0, 0, 0, 0, 0, 0)
+FIRST: Final = (0, 0, 0, Owner.ZOOKEEPER, 0, 0, 0, 0, 0, 0, 0)
 
 
 def in_zookeeper_mode(brokers: int, controllers: int) -> Cluster:
@@ -155,6 +156,7 @@ def standing(cluster: Cluster) -> Standing:
         owner=Owner(common[G.OWNER]),
         views=Views(common[G.VIEWS]),
         epoch_low=bool(common[G.EPOCH_LOW]),
+        versions_low=bool(common[G.VERSIONS_LOW]),
         finalizing=bool(common[G.FINALIZING]),
         old_log=_old_log(cluster),
     )
@@ -223,6 +225,12 @@ def _common(common: Node) -> str:
     parts.append(f"/controller {Owner(common[G.OWNER]).name}")
     if common[G.VIEWS]:
         parts.append(f"views {Views(common[G.VIEWS]).name}")
-    words = {G.EPOCH_LOW: "epoch low", G.EMPTIED: "ZOOKEEPER EMPTIED", G.STRAY: "STRAY LOGS", G.LOST: "CONTENT LOST"}
+    words = {
+        G.EPOCH_LOW: "epoch low",
+        G.VERSIONS_LOW: "versions low",
+        G.EMPTIED: "ZOOKEEPER EMPTIED",
+        G.STRAY: "STRAY LOGS",
+        G.LOST: "CONTENT LOST",
+    }
     parts.extend(text for field, text in words.items() if common[field])
     return ", ".join(parts)

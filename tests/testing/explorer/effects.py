@@ -182,7 +182,14 @@ def _set_aside(cluster: Cluster, number: int, late: bool) -> Done:
         return after, "" if late else breach
     znode = STALE if common[G.ZNODE] == Znode.COPIED else common[G.ZNODE]
     fresh = put(
-        after[2], (G.META, 0), (G.DRIVER, 0), (G.ZNODE, znode), (G.VIEWS, 0), (G.FINALIZING, 0), (G.EPOCH_LOW, 0)
+        after[2],
+        (G.META, 0),
+        (G.DRIVER, 0),
+        (G.ZNODE, znode),
+        (G.VIEWS, 0),
+        (G.FINALIZING, 0),
+        (G.EPOCH_LOW, 0),
+        (G.VERSIONS_LOW, 0),
     )
     brokers = tuple(sorted(put(entry, (B.REG, 0), (B.DIRS, 0)) for entry in after[0]))
     return (brokers, after[1], fresh), "" if late else breach
@@ -193,6 +200,12 @@ def _raise_epoch(cluster: Cluster, late: bool) -> Done:
     return with_common(cluster, (G.EPOCH_LOW, 0)), ""
 
 
+def _raise_versions(cluster: Cluster, late: bool) -> Done:
+    up = any(entry[C.PROCESS] for entry in cluster[1])
+    breach = "G3: partition states are written while a controller runs" if up else ""
+    return with_common(cluster, (G.VERSIONS_LOW, 0)), "" if late else breach
+
+
 def _delete_controller(cluster: Cluster, late: bool) -> Done:
     common = cluster[2]
     breach = ""
@@ -201,6 +214,8 @@ def _delete_controller(cluster: Cluster, late: bool) -> Done:
         breach = "G3: /controller is deleted while a KRaft controller runs: it takes it again, with what was made since"
     elif common[G.EPOCH_LOW]:
         breach = "G3: ZooKeeper's controller gets a lower epoch than partition states carry (KAFKA-20488)"
+    elif common[G.VERSIONS_LOW]:
+        breach = "G8: ZooKeeper's controller gets states older than brokers know: they ignore it, ISRs do not fill"
     elif common[G.VIEWS] == Views.BEHIND:
         changes.append((G.LOST, 1))
     return with_common(cluster, *changes), "" if late else breach
@@ -231,6 +246,7 @@ CONTROLLER: Final = {
 }
 ZOOKEEPER: Final = {
     Act.RAISE_EPOCH: _raise_epoch,
+    Act.RAISE_VERSIONS: _raise_versions,
     Act.DELETE_CONTROLLER: _delete_controller,
     Act.DELETE_MIGRATION: _delete_migration,
 }

@@ -69,6 +69,7 @@ WRITES: Final = (
     ("migration-mode/", Act.TO_MIGRATION),
     ("kraft-mode/", Act.TO_KRAFT),
 )
+COUNTED: Final = ("/controller", "/controller_epoch")  # what is done to them follows from counters
 BESIDES: Final = ("backup-zookeeper", "backup-file", "make-directory", "release-lock")  # nothing that the model holds
 
 
@@ -148,9 +149,10 @@ class Follower:
                     yield state  # its file, beside a quorum that is no more
                     return
                 yield from self._effect(state, effect + where, event.get("node", -1), step)
-                if where == "/controller":  # the model takes the worse of two counters, which no trace shows
-                    high = with_common(state, (G.EPOCH_LOW, 0))
-                    yield from self._effect(high, effect + where, event.get("node", -1), step)
+                if where in COUNTED:  # the model takes the worse of two counters, which no trace shows
+                    for fields in ((G.EPOCH_LOW,), (G.VERSIONS_LOW,), (G.EPOCH_LOW, G.VERSIONS_LOW)):
+                        high = with_common(state, *((name, 0) for name in fields))
+                        yield from self._effect(high, effect + where, event.get("node", -1), step)
             case {"event": "elected", "node": int(node)}:
                 for before in {state, kafka.resigned(state)}:  # the one that led may learn of it later than the voters
                     yield from _moved(before, ELECTED, lambda after: _leads(after, node))
@@ -205,6 +207,8 @@ class Follower:
                 return Act.SET_ASIDE
             case "set-znode/controller_epoch":
                 return Act.RAISE_EPOCH
+            case "raise-versions/brokers/topics":
+                return Act.RAISE_VERSIONS
             case "delete-znode/controller":
                 return Act.DELETE_CONTROLLER
             case "delete-znode/migration":

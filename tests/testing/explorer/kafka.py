@@ -138,11 +138,15 @@ def _sync(cluster: Cluster) -> Step:
 
 
 def _tell(cluster: Cluster) -> Step:
-    """SendRPCsToBrokersEvent: full LeaderAndIsr; logs that it does not list become strays (`ReplicaManager`)."""
+    """SendRPCsToBrokersEvent: full LeaderAndIsr; logs that it does not list become strays (`ReplicaManager`).
+
+    Partition epochs count each change, a state's version each write of several: the worse is taken.
+    """
     brokers, controllers, common = cluster
     told = [put(entry, (B.BELIEVES, 1)) if entry[B.PROCESS] == Mode.MIGRATION else entry for entry in brokers]
     stray = common[G.EMPTIED] and any(entry[B.PROCESS] == Mode.MIGRATION for entry in brokers)
-    after = put(common, (G.DRIVER, Driver.DUAL_WRITE), (G.STRAY, max(common[G.STRAY], int(stray))))
+    strays = max(common[G.STRAY], int(stray))
+    after = put(common, (G.DRIVER, Driver.DUAL_WRITE), (G.STRAY, strays), (G.VERSIONS_LOW, 1))
     return "brokers are told of the KRaft controller; dual write begins", folded(told, controllers, after)
 
 
