@@ -89,6 +89,7 @@ def describe(world: Any, clues: Any = None) -> dict[str, Any]:
     return {
         "schema": 1,
         "cluster": world.inventory.name,
+        "inventory": world.inventory.path,
         "time": time.time(),
         **stage,
         "processes": _processes(world),
@@ -126,7 +127,7 @@ def _stage(here: Any) -> dict[str, Any]:
 
 def _processes(world: Any) -> list[dict[str, Any]]:
     from migrate.model.outcome import Unknown
-    from migrate.model.views import ConfigFile, Running
+    from migrate.model.views import Running
     from migrate.steps import facts
 
     unseen = Unknown("not looked at")
@@ -139,13 +140,22 @@ def _processes(world: Any) -> list[dict[str, Any]]:
                 "node": int(node.id),
                 "state": type(state).__name__.lower(),
                 "pid": state.pid if isinstance(state, Running) else None,
-                "file": facts.mode_of(file.values) if isinstance(file, ConfigFile) else "none",
+                "file": _file(file),
                 "registered": "-"  # only brokers are registered, in a mode
                 if node in world.inventory.controllers
                 else facts.observed(world, (f"registered:{int(node.id)}",)).popitem()[1],
             }
         )
     return rows
+
+
+def _file(file: Any) -> str:
+    from migrate.model.views import ConfigFile, NoFile
+    from migrate.steps import facts
+
+    if isinstance(file, ConfigFile):
+        return facts.mode_of(file.values)
+    return "none" if isinstance(file, NoFile) else "unknown"
 
 
 def _quorum(world: Any) -> Mapping[str, Any]:
@@ -173,6 +183,17 @@ def _ledger(world: Any) -> Mapping[str, Any]:
     return {"offset": world.ledger.offset, "copied": stands(world)[0], "brokers": brokers}
 
 
+def _quorum_line(answer: Mapping[str, Any]) -> str:
+    """Who leads it; none is not unknown: before controllers have files there is none."""
+    quorum = answer["quorum"]
+    if "unknown" not in quorum:
+        return f"quorum   leader {quorum['leader']}, epoch {quorum['epoch']}, high watermark {quorum['high_watermark']}"
+    controllers = [row for row in answer["processes"] if row["registered"] == "-"]
+    if controllers and all(row["file"] == "none" and row["state"] != "running" for row in controllers):
+        return "quorum   none yet: no controller has a configuration file"
+    return f"quorum   unknown: {quorum['unknown']}"
+
+
 def _unhealthy(world: Any) -> int | None:
     from migrate.model.outcome import Unknown
 
@@ -195,12 +216,7 @@ def as_text(answer: Mapping[str, Any]) -> str:
     lines += [
         f"{row['node']:<8} {row['state']:<9} {row['file']:<12} {row['registered']}" for row in answer["processes"]
     ]
-    quorum = answer["quorum"]
-    lines.append(
-        f"quorum   unknown: {quorum['unknown']}"
-        if "unknown" in quorum
-        else f"quorum   leader {quorum['leader']}, epoch {quorum['epoch']}, high watermark {quorum['high_watermark']}"
-    )
+    lines.append(_quorum_line(answer))
     ledger = answer["ledger"]
     if "unknown" in ledger:
         lines.append(f"ledger   unknown: {ledger['unknown']}")
@@ -214,7 +230,7 @@ def as_text(answer: Mapping[str, Any]) -> str:
     unhealthy = answer["unhealthy_partitions"]
     lines.append(f"partitions without full ISR or leader: {'unknown' if unhealthy is None else unhealthy}")
     lines += status_disks.as_lines(answer.get("disks", ()))
-    lines += status_disks.leaderless_lines(answer.get("leaderless", ()))
+    lines += status_disks.leaderless_lines(answer.get("leaderless", ()), answer["inventory"])
     lines += status_run.as_lines(answer.get("run"))
     lines += status_stuck.lines(answer["waiting"])
     if "rollback" in answer:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any, Final
@@ -35,9 +36,10 @@ def leaderless(world: Any) -> list[str]:
     return [f"{row.topic}-{row.partition}" for row in found(world.kraft)]
 
 
-def leaderless_lines(names: Sequence[str]) -> Iterator[str]:
+def leaderless_lines(names: Sequence[str], inventory: str = "INVENTORY") -> Iterator[str]:
     """The same for a person."""
     if names:
         more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
         yield f"disk     without a leader although a replica is online: {', '.join(names[:SHOWN])}{more}"
-        yield "disk       do: kraft-migrate directories rescue --inventory INVENTORY, it elects them"
+        command = f"kraft-migrate directories rescue --inventory {shlex.quote(inventory)}"
+        yield f"disk       do: {command}, it elects them"

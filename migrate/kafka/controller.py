@@ -101,12 +101,14 @@ class ActiveController:
             NoActiveController: Retryable.
         """
         said: list[str] = []
+        answered = False
         for node in self._in_order():
             try:
                 connection = Connection(node.address, self._inventory.controller_access, self._limits)
             except MigrateError as error:
                 said.append(f"{node.id}: {error.what}")
                 continue
+            answered = True
             try:
                 quorum = describe_quorum(connection)
             except MigrateError as error:
@@ -116,7 +118,8 @@ class ActiveController:
             self._last = node.id
             return connection, quorum
         self._last = None
-        raise NoActiveController("no controller leads the quorum", where=self._inventory.name, why="; ".join(said))
+        what = "no controller leads the quorum" if answered else "no controller can be reached"
+        raise NoActiveController(what, where=self._inventory.name, why="; ".join(said))
 
     def assign(
         self, broker: NodeId, broker_epoch: int, assignments: Mapping[str, Sequence[Replica]]

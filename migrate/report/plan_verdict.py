@@ -41,6 +41,8 @@ class PlanVerdict:
     unseen: int = 0
 
     def __str__(self) -> str:
+        if self.word is Word.BLOCKED:  # of all blockers, those of stages that the plan reaches
+            return f"{self.word} ({self.number} in the way)"
         if not self.unseen:
             return f"{self.word} ({self.number})" if self.number else str(self.word)
         seen = self.number - self.unseen

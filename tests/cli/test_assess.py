@@ -124,9 +124,9 @@ def test_reports_put_the_verdict_first_and_show_every_directory(assess: Assess, 
     path, html, markdown = inventory_in(tmp_path), tmp_path / "a.html", tmp_path / "a.md"
     answer = assess(no_topic_id(whole(Stage.ASSESS)), "--inventory", path, "--html", html, "--markdown", markdown)
     assert answer.code == 3
-    assert markdown.read_text().startswith("# BLOCKED (1)\n")
+    assert markdown.read_text().startswith("# BLOCKED (1 in the way)\n")
     for text in (html.read_text(), markdown.read_text()):
-        assert text.index("BLOCKED (1)") < text.index("B-ZKN-03") < text.index("/data/b2/d2")
+        assert text.index("BLOCKED (1 in the way)") < text.index("B-ZKN-03") < text.index("/data/b2/d2")
         assert "checks were made and found no blocker" in text
     assert html.stat().st_mode & 0o777 == 0o600
     nowhere = assess(whole(Stage.ASSESS), "--inventory", path, "--html", tmp_path / "no" / "a.html")

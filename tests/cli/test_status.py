@@ -162,6 +162,14 @@ def test_what_cannot_be_seen_is_said_and_never_a_number() -> None:
     assert "quorum   unknown: no leader" in text
 
 
+def test_before_controllers_have_files_there_is_no_quorum_to_be_unknown() -> None:
+    """A person at the first look: nothing is wrong."""
+    first = worlds.with_live(whole(Stage.ASSESS), quorum=Unknown("no controller has a configuration file yet"))
+    assert "quorum   none yet: no controller has a configuration file" in as_text(describe(first))
+    later = worlds.with_live(whole(Stage.COPY), quorum=Unknown("no controller answers"))
+    assert "quorum   unknown: no controller answers" in as_text(describe(later))
+
+
 def test_json_has_a_schema_and_ends_with_0(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """By playbook and by inventory; nothing on stderr."""
     playbook = playbook_in(tmp_path)

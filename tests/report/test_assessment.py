@@ -21,7 +21,7 @@ ASKED = ("B-DIR-01", "B-ZKN-03", "I-VER-01", "W-DIR-09")
 @pytest.mark.parametrize(
     ("found", "word", "share"),
     [
-        ((BLOCKER, WARNING, BLIND), "BLOCKED (1)", "50% (2 of 4"),
+        ((BLOCKER, WARNING, BLIND), "BLOCKED (1 in the way)", "50% (2 of 4"),
         ((WARNING, BLIND), "READY WITH WARNINGS (1 warning, 1 blind spot)", "75% (3 of 4"),
         ((BLIND,), "READY WITH WARNINGS (1 blind spot)", "75% (3 of 4"),
         ((INFO,), "READY", "100% (4 of 4"),
@@ -45,11 +45,11 @@ def test_the_pages_are_whole_and_nothing_in_them_is_markup_of_the_clusters() -> 
     told = Assessment("pay<ments>", (BLOCKER, BLIND), ASKED, directory_rows(world_at(Stage.ASSESS)))
     page = pages.read(assessment_html(told))
     assert page.faults == []
-    assert "BLOCKED (1)" in page.words
+    assert "BLOCKED (1 in the way)" in page.words
     assert "/data/b2/d2" in page.words
     assert "Log directories of every broker" in assessment_html(told), "the picture stands in it"
     text = assessment_markdown(told)
-    assert text.startswith("# BLOCKED (1)")
+    assert text.startswith("# BLOCKED (1 in the way)")
     assert "<b>" not in text.replace("\\<b\\>", "")
     assert "| `2` | `/data/b2/d2` |" in text
     empty = pages.read(assessment_html(Assessment("c", (), (), ())))

@@ -44,7 +44,7 @@ def test_a_blocker_of_a_stage_within_reach_blocks_the_plan() -> None:
     """It would be met on the way; better now."""
     blocked = dataclasses.replace(_until(Stage.MIGRATION_MODE), findings=(story.BLOCKER,))
 
-    assert str(judge(blocked)) == "BLOCKED (1)"
+    assert str(judge(blocked)) == "BLOCKED (1 in the way)"
     assert judge(blocked).tone is Tone.BAD
 
 
@@ -61,7 +61,7 @@ def test_a_blind_spot_blocks_only_the_change_that_comes_first() -> None:
     needed = dataclasses.replace(story.BLIND[0], blocks_from=int(Stage.PREPARE))
 
     assert str(judge(plan)) == "READY WITH WARNINGS (2 blind spots)"
-    assert str(judge(dataclasses.replace(plan, findings=(needed,)))) == "BLOCKED (1)"
+    assert str(judge(dataclasses.replace(plan, findings=(needed,)))) == "BLOCKED (1 in the way)"
 
 
 def test_what_was_not_seen_is_told_once() -> None:
