@@ -14,8 +14,8 @@ from migrate.model.world import World
     CodeDoc(
         "W-OPS-05",
         "a command that a run needs is not allowed on its host",
-        "The run stops, with nothing half-done, at the first step that needs the command: perhaps with some brokers "
-        "rolled and the others not.",
+        "A run is refused before its first effect (E-HOST-27) where sudo does not allow a command that its steps need; "
+        "taken away later, it stops at that step, perhaps with some brokers rolled and the others not.",
         "sudo does not know the command for this account, a unit or a file is not there, or the host does not answer.",
         "`kraft-migrate doctor --hosts --inventory FILE` tries every command, `--sudoers` prints what sudo needs; then "
         "plan again.",

@@ -36,6 +36,9 @@ HOSTS: Final = (
     "`doctor --sudoers --inventory FILE` prints the exact lines for sudo, `doctor --hosts` tries them:",
     "[executors](executors.md). It asks sudo, too, for commands that no run gives (any shell, unit or file): what is",
     "allowed of those is too much. The lab's supervisor and whoever works by hand need none.",
+    "",
+    "`apply` and `rollback apply` ask sudo for every command that the plan's steps will give, before the first effect:",
+    "one that is refused ends the run in E-HOST-27, which names all of them, and nothing was done.",
 )
 
 

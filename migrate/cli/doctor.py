@@ -112,8 +112,8 @@ def _host_items(path: pathlib.Path | None) -> Iterator[Item]:
         bad = folded(tried)
         if not bad:
             yield Item(f"node {node}", Health.GOOD, f"{host}: {_allowed(len(tried))}")
-        for what, to_do in bad:
-            yield Item(f"node {node}", Health.MISSING, f"{host}: {what}", to_do)
+        for refused in bad:
+            yield Item(f"node {node}", Health.MISSING, f"{host}: {refused.what}", refused.advice)
     for node, told in too_much(_target(path)):
         yield Item(f"node {node}", Health.TOO_MUCH, told, "`doctor --sudoers` prints all that is needed")
 

@@ -124,6 +124,13 @@ class HostCommandRefused(WorldError):
     hint = "`kraft-migrate doctor --hosts` tries every command that is needed"
 
 
+class HostRightMissing(WorldError):
+    """sudo on a host refuses a command that the plan's steps will need."""
+
+    id = "E-HOST-27"
+    hint = "`kraft-migrate doctor --sudoers` prints what sudo needs; then the same command again"
+
+
 class UnitNotUsable(WorldError):
     """A systemd unit cannot be used as it is."""
 

@@ -131,7 +131,7 @@ def examine(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> list[Trie
         return [tried for found in answers for tried in found]
 
 
-def folded(tried: Sequence[Tried]) -> list[tuple[str, str]]:
+def folded(tried: Sequence[Tried]) -> list[Refused]:
     """What is wrong and what to do, one entry a reason: sudo refuses forty commands with one word (pure)."""
     by_problem: dict[str, list[HostNeed]] = {}
     for entry in tried:
@@ -140,12 +140,15 @@ def folded(tried: Sequence[Tried]) -> list[tuple[str, str]]:
     found = []
     for problem, needs in by_problem.items():
         if problem.startswith("E-HOST"):
-            found.append((problem, f"explain {problem.split()[0]}: nothing else was asked of this host"))
+            advice = f"explain {problem.split()[0]}: nothing else was asked of this host"
+            found.append(Refused(problem, advice))
             continue
         more = f" (and {len(needs) - 1} more commands)" if len(needs) > 1 else ""
         command = " ".join(needs[0].privilege.words(needs[0].command))
         advice = f"{command}{'; `doctor --sudoers` prints what sudo needs' if needs[0].privilege.user else ''}"
-        found.append((f"{needs[0].purpose}{more}: {problem}", advice))
+        purposes = tuple(dict.fromkeys(need.purpose for need in needs))
+        what = f"{needs[0].purpose}{more}: {problem}"
+        found.append(Refused(what, advice, purposes, problem.startswith("sudo:")))
     return found
 
 
@@ -161,7 +164,7 @@ def _rights(found: Sequence[Tried]) -> HostRights | Unknown:
     silent = [entry.problem for entry in found if entry.problem.startswith("E-HOST")]
     if silent:
         return Unknown(silent[0])
-    return HostRights(found[0].need.host, len(found), tuple(Refused(*entry) for entry in folded(found)))
+    return HostRights(found[0].need.host, len(found), tuple(folded(found)))
 
 
 def _examine(runner: Runner, needs: Sequence[HostNeed]) -> list[Tried]:

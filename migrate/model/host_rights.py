@@ -7,10 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """One reason, whatever number of commands it holds for: what is wrong, and what to do about it."""
+    """One reason, whatever number of commands it holds for: what is wrong, what to do, and what they are needed for."""
 
     what: str
     advice: str
+    purposes: tuple[str, ...] = ()
+    denied: bool = False  # by sudo: a right, and no unit or file that is not there yet
 
 
 @dataclass(frozen=True, slots=True)

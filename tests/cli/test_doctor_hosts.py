@@ -17,6 +17,7 @@ from migrate.hosts.host_needs import HostNeed, Tried, folded
 from migrate.hosts.process_spec import ProcessSpec, write_spec
 from migrate.lab.units import write_programs
 from migrate.model.findings import Finding, Severity
+from migrate.model.host_rights import Refused
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -42,18 +43,21 @@ def test_one_reason_is_told_once_with_how_many_commands_it_holds_up() -> None:
     """Sudo refuses forty commands with one word."""
     tried = [Tried(need(f"p{n}", "root"), "sudo: a password is required") for n in range(40)]
     assert folded([*tried, Tried(need("fine"), "")]) == [
-        (
+        Refused(
             "p0 (and 39 more commands): sudo: a password is required",
             "sudo -n -- cat /x; `doctor --sudoers` prints what sudo needs",
+            tuple(f"p{n}" for n in range(40)),
+            denied=True,
         )
     ]
 
 
 def test_a_host_that_does_not_answer_is_told_by_its_error() -> None:
     """No command is blamed for it."""
-    ((what, to_do),) = folded([Tried(need("see the unit"), "E-HOST-22 kafka-1: no connection")])
-    assert what == "E-HOST-22 kafka-1: no connection"
-    assert to_do.startswith("explain E-HOST-22")
+    (found,) = folded([Tried(need("see the unit"), "E-HOST-22 kafka-1: no connection")])
+    assert found.what == "E-HOST-22 kafka-1: no connection"
+    assert found.advice.startswith("explain E-HOST-22")
+    assert not found.denied
 
 
 @pytest.fixture

@@ -16,6 +16,7 @@ from migrate.lab.load_check import check_load
 from migrate.lab.rolled_back import files_of, proofs
 from migrate.model.history import LoadSummary
 from migrate.run import journal as journals
+from migrate.zookeeper import layout
 from migrate.zookeeper.client import connect
 from tests.lab.commands import kraft_migrate
 
@@ -70,21 +71,36 @@ def kill_a_broker(lab: Lab) -> None:
     lab.supervisor.kill("broker-1")
 
 
+def make_states_anew(lab: Lab) -> None:
+    """The same bytes in new znodes, whose versions begin at 0: as behind the metadata as dual write may leave them."""
+    with connect(lab.inventory.zookeeper) as client:
+        for topic in client.kazoo.get_children(layout.TOPICS):
+            for number in client.kazoo.get_children(f"{layout.TOPICS}/{topic}/partitions"):
+                path = f"{layout.TOPICS}/{topic}/partitions/{number}/state"
+                data, _ = client.kazoo.get(path)
+                transaction = client.kazoo.transaction()
+                transaction.delete(path)
+                transaction.create(path, data)
+                assert not [answer for answer in transaction.commit() if isinstance(answer, Exception)]
+
+
 # the fault, and the stage in which it strikes
 ODD: Final[dict[str, tuple[Callable[[Lab], None], str]]] = {
     "journal-lost": (lose_the_journal, "kraft-mode"),
     "active-controller-dead": (kill_the_active_controller, "kraft-mode"),
     "broker-down": (kill_a_broker, "hybrid"),
+    "versions-behind": (make_states_anew, "hybrid"),
 }
 
 
 @dataclass(frozen=True)
 class RolledBack:
-    """A lab after a fault and a rollback by hand: what speaks against it, and what the load saw."""
+    """A lab after a fault and a rollback by hand: what speaks against it, what the load saw, how much was raised."""
 
     lab: Lab
     against: tuple[str, ...]
     load: LoadSummary
+    raised: int
 
 
 def roll_back_after(fault: str, directory: Path) -> RolledBack:
@@ -102,7 +118,9 @@ def roll_back_after(fault: str, directory: Path) -> RolledBack:
     folder = Path(lab.inventory.runs) / fingerprint[:8]
     applied = kraft_migrate("rollback", "apply", str(folder / "plan.json"), "--confirm", fingerprint)
     assert applied.returncode == 0, applied.stderr[-4000:]
-    return RolledBack(lab, against(lab, stage, before, folder), judged(lab))
+    events = journals.read(folder / "journal.jsonl").events
+    raised = [event.data["detail"] for event in events if event.name == "effected" and "raise" in event.data["effect"]]
+    return RolledBack(lab, against(lab, stage, before, folder), judged(lab), sum(text.count("->") for text in raised))
 
 
 def demo(until: str, directory: Path) -> None:

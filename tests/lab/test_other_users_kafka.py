@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from migrate.hosts import host_needs
 from migrate.hosts.files import replace_file
 from migrate.hosts.process_spec import write_spec
 from migrate.java.jars import kafka_jars
@@ -26,6 +27,8 @@ from migrate.lab.ssh_access import FOLDER
 from migrate.lab.topology import Shape
 from migrate.model.views import Running
 from migrate.playbook.inventory import dump_inventory
+from migrate.playbook.load import load_inventory
+from migrate.run import journal as journals
 from tests.hosts.test_other_users import KAFKA, SUDO, UID
 from tests.lab.commands import kraft_migrate
 from tests.testing.rotating import HOSTS, in_turn, rotated
@@ -93,6 +96,28 @@ def owner_of(lab: Lab, name: str) -> int:
     return Path(f"/proc/{state.pid}").stat().st_uid
 
 
+def each_right_taken_away_ends_the_run_before_it_begins(lab: Lab, plan: Path) -> None:
+    """Sudo refuses one command a time: E-HOST-27 names it and its node, no process and no file is touched."""
+    inventory = load_inventory(lab.inventory_path)
+    one_each = {need.purpose: need for need in host_needs.needs_of(inventory) if need.privilege.user}
+    asked = [need for purpose, need in one_each.items() if "aside" not in purpose]  # no plan forward sets aside
+    assert len(asked) >= 12
+    denied = lab.topology.folder(FOLDER, ssh_hosts.BIN, "denied")
+    before = lab.supervisor.specs(), {node.name: lab.supervisor.state(node.name) for node in lab.topology.brokers}
+    for need in asked:
+        denied.write_text(" ".join(need.command) + "\n")
+        ended = kraft_migrate("apply", str(plan))
+        assert ended.returncode == 1, (need.purpose, ended.stdout[-500:], ended.stderr[-2000:])
+        assert "E-HOST-27" in ended.stderr, (need.purpose, ended.stderr[-2000:])
+        assert f"node {int(need.node)} on " in ended.stderr, ended.stderr[-2000:]
+        assert need.purpose in ended.stderr, ended.stderr[-2000:]
+    denied.unlink()
+    events = journals.read(plan.parent / "journal.jsonl").events
+    assert [event.name for event in events if event.name in ("effect", "intend")] == []
+    states = {node.name: lab.supervisor.state(node.name) for node in lab.topology.brokers}
+    assert (lab.supervisor.specs(), states) == before
+
+
 def test_kafka_of_another_user_is_rolled_over_ssh_and_everything_keeps_its_owner(lab: Lab) -> None:
     """The first roll and the copy; every process and every file of the disks is Kafka's, every broker's file root's."""
     brokers = [node.name for node in lab.topology.brokers]
@@ -100,6 +125,7 @@ def test_kafka_of_another_user_is_rolled_over_ssh_and_everything_keeps_its_owner
     ended = kraft_migrate("plan", str(lab.playbook_path), "--to", "copy", "--output", "json")
     assert ended.returncode == 2, ended.stderr[-3000:]
     plan = Path(lab.inventory.runs) / json.loads(ended.stdout)["fingerprint"][:8] / "plan.json"
+    each_right_taken_away_ends_the_run_before_it_begins(lab, plan)
     ended = kraft_migrate("apply", str(plan))
     assert ended.returncode == 0, ended.stderr[-4000:]
     controllers = [node.name for node in lab.topology.controllers]
