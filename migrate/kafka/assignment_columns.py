@@ -16,6 +16,7 @@ import numpy as np
 
 from migrate.errors import EncodeError
 from migrate.kafka.assignment_requests import AssignRequest, Replica
+from migrate.kernels.choice import kernels
 from migrate.model.ids import RESERVED_DIRECTORY_IDS, NodeId
 from migrate.protocol.primitives import uuid_bytes
 
@@ -77,20 +78,20 @@ def requests_by_kernel(
     plan = _numbered(columns)
     if plan is None:
         return None
-    from migrate.kernels import assignments as kernels  # noqa: PLC0415 - numba is loaded for what is large
+    code = kernels("assignments")
 
     places = np.concatenate(([0], np.cumsum(plan.widths, dtype=np.int64)))
     starts = np.empty(len(plan.owners) + len(columns) // most + 2, np.int64)
     seen, sums = np.full(places[-1], -1, np.int32), np.zeros(3, np.int64)
     shifts = plan.topic_shift, plan.directory_shift
-    count = kernels.cut(plan.keys, *shifts, plan.owners, places[:-1], most, seen, starts, sums)
+    count = code.cut(plan.keys, *shifts, plan.owners, places[:-1], most, seen, starts, sums)
     if count < 0:
         return None
     starts, ends = starts[: count + 1], np.empty(count, np.int64)
-    out = np.empty(kernels.room(count, sums), np.uint8)
+    out = np.empty(_room(count, sums), np.uint8)
     of_owners = np.array([epochs[NodeId(owner)] for owner in plan.owners.tolist()], np.int64)
     ids = plan.directory_ids, plan.topic_ids
-    kernels.encoded(plan.keys, starts, *shifts, plan.owners, of_owners, *ids, out, ends)
+    code.encoded(plan.keys, starts, *shifts, plan.owners, of_owners, *ids, out, ends)
     brokers = plan.owners[(plan.keys[starts[:-1]] >> np.uint64(plan.directory_shift)).astype(np.int64)]
     return [
         AssignRequest(NodeId(broker), out[start:end].tobytes(), replicas)
@@ -115,14 +116,14 @@ class _Plan:
 
 def _numbered(columns: AssignmentColumns) -> _Plan | None:
     """The replicas' numbers, sorted a directory at a time; None where they are not plain."""
-    from migrate.kernels import assignments as kernels  # noqa: PLC0415 - as above
+    code = kernels("assignments")
 
     directory_codes, directory_ids = _coded(columns.directory)
     topic_codes, topic_ids = _coded(columns.topic)
     codes = directory_codes, topic_codes, columns.partition
     owners, widths = np.full(len(directory_ids), -1, np.int32), np.zeros(len(topic_ids), np.int32)
     sizes = np.zeros(len(directory_ids), np.int64)
-    odd = kernels.surveyed(columns.broker, *codes, owners, widths, sizes)
+    odd = code.surveyed(columns.broker, *codes, owners, widths, sizes)
     topic_shift = max(int(widths.max()) - 1, 0).bit_length()
     directory_shift = topic_shift + (len(topic_ids) - 1).bit_length()
     if odd or _any_reserved(directory_ids) or directory_shift + len(directory_ids).bit_length() > BITS:
@@ -134,7 +135,7 @@ def _numbered(columns: AssignmentColumns) -> _Plan | None:
     keys, ends = np.empty(len(columns), np.uint64), np.cumsum(sizes[by_directory])
     places = np.empty(len(sizes), np.int64)
     places[by_directory] = ends - sizes[by_directory]
-    kernels.numbered(*codes, _ranks(by_directory), _ranks(by_topic), topic_shift, directory_shift, places, keys)
+    code.numbered(*codes, _ranks(by_directory), _ranks(by_topic), topic_shift, directory_shift, places, keys)
     for start, end in pairwise([0, *ends.tolist()]):
         keys[start:end].sort()
     return _Plan(
@@ -150,13 +151,13 @@ def _numbered(columns: AssignmentColumns) -> _Plan | None:
 
 def _coded(ids: Array) -> tuple[Array, Array]:
     """A number for each id (int32), and the ids by number (uint8, one a row)."""
-    from migrate.kernels import assignments as kernels  # noqa: PLC0415 - as above
+    code = kernels("assignments")
 
     pairs = np.ascontiguousarray(ids).view(np.uint64)
     codes, few = np.empty(len(ids), np.int32), FEW_IDS
     while True:
         table, unique = np.full(4 * few, -1, np.int32), np.empty((few, 2), np.uint64)
-        count = kernels.coded(pairs, table, codes, unique)
+        count = code.coded(pairs, table, codes, unique)
         if count >= 0:
             return codes, unique[:count].view(np.uint8)
         few *= 8
@@ -178,3 +179,9 @@ def _ranks(order: Array) -> Array:
     found = np.empty(len(order), np.int64)
     found[order] = np.arange(len(order))
     return found
+
+
+def _room(requests: int, sums: Array) -> int:
+    """Bytes that the bodies of so many requests, replicas and runs cannot exceed."""
+    replicas, runs, inner = (int(value) for value in sums)
+    return requests * (12 + 5 + 1) + (runs + inner) * (16 + 5 + 1) + replicas * 5

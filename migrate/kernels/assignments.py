@@ -258,9 +258,3 @@ def encoded(
         at += 1
         ends[request] = at
     return at
-
-
-def room(requests: int, sums: Array) -> int:
-    """Bytes that the bodies of so many requests, replicas and runs cannot exceed."""
-    replicas, runs, inner = (int(value) for value in sums)
-    return requests * (12 + 5 + 1) + (runs + inner) * (16 + 5 + 1) + replicas * 5

@@ -1,7 +1,8 @@
 """Kernel or reference: the kernel where the input is large, numba is here and nobody has said otherwise.
 
-Importing numba takes half a second and compiling a kernel for the first time ever some seconds more; what is small is
-done by its reference long before that.  So a kernel's module is imported here only, when it pays.
+Loading a kernel's code takes a fifth of a second, and compiling it for the first time ever some seconds; what is small
+is done by its reference long before that.  So a kernel is loaded here only, when it pays: as machine code that was kept
+(`migrate.kernels.machine_code`), or by importing its module, which compiles it.
 """
 
 from __future__ import annotations
@@ -9,9 +10,8 @@ from __future__ import annotations
 import importlib
 import logging
 import os
-import sys
 import time
-from typing import Final
+from typing import Any, Final
 
 LOG: Final = logging.getLogger("migrate.kernels")
 VARIABLE: Final = "KRAFT_MIGRATE_KERNELS"
@@ -20,6 +20,7 @@ OFF: Final = ("off", "no", "0", "false")
 _told: set[str] = set()
 _failed: dict[str, str] = {}
 _spent: dict[str, int] = {}
+_loaded: dict[str, Any] = {}
 
 
 def use_references() -> None:
@@ -56,15 +57,25 @@ def repaid(name: str, size: int, least: int, warm: int) -> bool:
     return size >= warm and ready(name, _spent[name], least)
 
 
+def kernels(name: str) -> Any:
+    """The kernels of `migrate.kernels.<name>`, as attributes: for who was told that it is ready, and for tests."""
+    if name not in _loaded:
+        _loaded[name] = _from_kept_code(name) or importlib.import_module(f"{__package__}.{name}")
+    return _loaded[name]
+
+
+def _from_kept_code(name: str) -> Any:
+    """None where numba is to compile it."""
+    from migrate.kernels import machine_code  # noqa: PLC0415 - llvmlite and numpy
+
+    return machine_code.load(name)
+
+
 def _load(name: str) -> None:
-    """Import it, which compiles it or takes it from the cache; a failure is kept, and never raised."""
-    module = f"{__package__}.{name}"
-    if module in sys.modules:
-        _failed[name] = ""
-        return
+    """Take its code from the cache, or import it, which compiles it; a failure is kept, and never raised."""
     start = time.monotonic()
     try:
-        importlib.import_module(module)
+        _loaded[name] = _from_kept_code(name) or importlib.import_module(f"{__package__}.{name}")
     except Exception as error:  # noqa: BLE001 - numba raises anything; the reference does the same work
         _failed[name] = f"{type(error).__name__}: {error}"
         return

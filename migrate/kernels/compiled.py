@@ -1,30 +1,25 @@
-"""The decorator of kernels: types are said, code is kept in the user's cache.
+"""The decorator of kernels: types are said, the code is kept in the user's cache.
 
-With its types said, a kernel is compiled when its module is imported, or read from the cache: no call waits, no other
-types are ever compiled, and whatever fails does so there (`choice.ready` catches it).  Kernels make no arrays, they
-fill those of their callers: so numba counts no references (`_nrt`), which would cost most of the time of a helper.
+With its types said, a kernel is compiled when its module is imported: no call waits, no other types are ever compiled,
+and whatever fails does so there (`choice.ready` catches it).  Kernels make no arrays, they fill those of their callers:
+so numba counts no references (`_nrt`), which would cost most of the time of a helper, and the code needs nothing of it.
 
-The cache lies under `~/.cache/kraft-migrate/kernels`, for the package may be installed where nobody writes; its folder
-is named by the contents of this package, because numba looks at the file of a function only, not at the functions which
-that calls.
+What is compiled is kept by `migrate.kernels.machine_code`, under `~/.cache/kraft-migrate/kernels`: the package may be
+installed where nobody writes.  Later processes do not import this module (`choice.kernels`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import logging
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from functools import cache
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, Final, ParamSpec, TypeVar, cast
 
 import numba
 from numba import types
+from numba.core import compiler
+from numba.core.registry import cpu_target
 
-from migrate.model.user_cache import cache_directory
-
-LOG: Final = logging.getLogger("migrate.kernels")
+from migrate.kernels import machine_code
+from migrate.kernels.machine_code import NUMBER, Argument, ArrayType, Code, Native
 
 # what signatures are made of; read-only arrays (a map of a file) take writable ones, too
 BYTES: Final = types.Array(types.uint8, 1, "C", readonly=True)
@@ -53,16 +48,14 @@ def kernel(result: Any, *arguments: Any, reference: str) -> Callable[[Callable[P
     `reference` names the plain Python that does the same (`migrate.<module>.<function>`): a reader looks there for
     what is meant, and a test holds the two equal.  Array bounds are *not* checked: the kernel does that.
     """
-    signature = result(*arguments)
 
     def compiled(function: Callable[P, R]) -> Callable[P, R]:
         function.__doc__ = f"{function.__doc__ or ''}\n\nReference: {reference}."
-        try:
-            with _kept():
-                return cast("Callable[P, R]", _JIT([signature], cache=True, nogil=True, _nrt=False)(function))
-        except Exception as error:  # noqa: BLE001 - a damaged or unwritable cache costs time, nothing else
-            LOG.debug("%s is compiled without the cache: %s", function.__name__, error)
-            return cast("Callable[P, R]", _JIT([signature], nogil=True, _nrt=False)(function))
+        code = machine_code.kept(function.__module__, function.__name__)
+        if code is None:
+            code = compile_(function, result, arguments)
+            machine_code.keep(function.__module__, function.__name__, code)
+        return cast("Callable[P, R]", Native(code, machine_code.engine_of(code.machine), function))
 
     return compiled
 
@@ -72,23 +65,26 @@ def helper(function: Callable[..., Any]) -> Callable[..., Any]:
     return cast("Callable[..., Any]", _JIT(inline="never", nogil=True, _nrt=False)(function))
 
 
-@contextmanager
-def _kept() -> Iterator[None]:
-    """Numba's cache is ours meanwhile, unless the user chose one (NUMBA_CACHE_DIR)."""
-    settings: Any = numba.config
-    before = settings.CACHE_DIR
-    if not before:
-        settings.CACHE_DIR = str(cache_directory() / "kernels" / _contents())
-    try:
-        yield
-    finally:
-        settings.CACHE_DIR = before
+def compile_(function: Callable[..., Any], result: Any, arguments: tuple[Any, ...]) -> Code:
+    """The code for these types, without what would let numba call it from Python."""
+    flags: Any = compiler.Flags()
+    flags.nrt, flags.no_cpython_wrapper, flags.no_cfunc_wrapper = False, True, True
+    target: Any = cpu_target
+    target.target_context.refresh()
+    target.typing_context.refresh()
+    made: Any = compiler.compile_extra(
+        target.typing_context, target.target_context, function, arguments, result, flags, {}
+    )
+    machine: bytes = made.library._get_compiled_object()  # noqa: SLF001 - what numba's own cache keeps
+    return Code(made.fndesc.llvm_func_name, [*map(_told, arguments)], result != NONE, machine)
 
 
-@cache
-def _contents() -> str:
-    """Changes with this package's sources."""
-    digest = hashlib.sha256()
-    for path in sorted(Path(__file__).parent.glob("*.py")):
-        digest.update(path.read_bytes())
-    return digest.hexdigest()[:20]
+def _told(kind: Any) -> Argument:
+    if isinstance(kind, types.Array):
+        return ArrayType(str(kind.dtype), kind.ndim, readonly=not kind.mutable)
+    if isinstance(kind, types.NamedTuple):
+        return [cast("ArrayType", _told(one)) for one in kind]
+    if kind == LONG:
+        return NUMBER
+    message = f"a kernel takes no {kind}"
+    raise TypeError(message)

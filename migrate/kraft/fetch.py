@@ -122,6 +122,14 @@ class MetadataReader:
             OtherCluster: the controllers' cluster id is not the expected one.
             BatchError, DecodeError, ReplayError, SnapshotError: what came is no metadata log.
         """
+        self.follow(min_offset)
+        assert self._cluster_id is not None
+        assert self._connection is not None
+        source = f"Fetch from controller {self._order[0].id} at {self._connection.address}"
+        return self._image.view(self._cluster_id, self._high_watermark, source)
+
+    def follow(self, min_offset: int | None = None) -> Image:
+        """The image itself, at the leader's high watermark; it changes with the next call.  Raises what `view` does."""
         retrying = Retrying(
             retry=retry_if_exception(_passes),
             stop=stop_after_delay(self._patience),
@@ -131,10 +139,7 @@ class MetadataReader:
             reraise=True,
         )
         retrying(self._advance, min_offset, time.monotonic() + self._patience)
-        assert self._cluster_id is not None
-        assert self._connection is not None
-        source = f"Fetch from controller {self._order[0].id} at {self._connection.address}"
-        return self._image.view(self._cluster_id, self._high_watermark, source)
+        return self._image
 
     # -- advancing -----------------------------------------------------------------------------------------------
     def _advance(self, min_offset: int | None, deadline: float) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 from migrate.errors import MigrateError, ReplayError
 from migrate.kraft.replay import Replayer, replay_snapshot
-from migrate.kraft.state import State, partition_columns
+from migrate.kraft.state import State, TouchedRows, partition_columns
 from migrate.model.columns import EntityColumns, PartitionColumns
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
@@ -88,12 +88,35 @@ class Image:
         if self._error is not None:
             raise ReplayError("the image broke off in the middle of a batch", why=str(self._error)) from self._error
 
+    @property
+    def state(self) -> State:
+        """The image itself: it changes."""
+        self._usable()
+        return self._replayer.state
+
+    def take_touched(self) -> TouchedRows | None:
+        """What the records since the last call have changed; None where that is not known, as after a snapshot."""
+        state = self.state
+        found, state.touched = state.touched, TouchedRows()
+        return found
+
     def view(self, cluster_id: str, high_watermark: int | Unknown, source: str) -> KraftView:
         """A frozen view; columns are shared with the last view while nothing in them has changed."""
         self._usable()
         state = self._replayer.state
         if self._partitions is None or self._partitions[0] != state.partition_changes:
             self._partitions = (state.partition_changes, partition_columns(state))
+        return self._view(cluster_id, high_watermark, source, self._partitions[1])
+
+    def head(self) -> KraftView:
+        """A view without partitions, which says nothing of what is committed."""
+        self._usable()
+        return self._view("", Unknown("not asked"), "", PartitionColumns())
+
+    def _view(
+        self, cluster_id: str, high_watermark: int | Unknown, source: str, partitions: PartitionColumns
+    ) -> KraftView:
+        state = self._replayer.state
         if self._entities is None or self._entities[0] != state.entity_changes:
             self._entities = (state.entity_changes, entity_columns(state))
         return KraftView(
@@ -106,7 +129,7 @@ class Image:
             features=dict(state.features),
             brokers={registration.id: registration for registration, _ in state.brokers.values()},
             controllers={registration.id: registration for registration in state.controllers.values()},
-            partitions=self._partitions[1],
+            partitions=partitions,
             entities=self._entities[1],
         )
 

@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from migrate.kernels import metadata_columns as kernels
+from migrate.kernels.choice import kernels as kernel_code
 from migrate.kraft.state import PartitionRow
 from migrate.protocol.batches import Batch
 from migrate.protocol.primitives import uuid_text
@@ -91,9 +92,7 @@ class PlainBatches:
     """Decodes a snapshot's batches one after another; keeps which topic is at hand, and its arrays."""
 
     def __init__(self) -> None:
-        from migrate.kernels.metadata import decode  # noqa: PLC0415 - numba is loaded where it is used
-
-        self._decode = decode
+        self._decode = kernel_code("metadata").decode
         self._counters = np.zeros(kernels.COUNTERS, np.int64)
         self._current = np.zeros(16, np.uint8)
         self._sorting = np.empty(kernels.ISR_LIMIT, np.int32)

@@ -40,12 +40,14 @@ def _topic(state: State, values: Values, where: str, _: Digester) -> None:
         raise ReplayError(f"the topic {name} ({topic_id}) is created twice", where=where)
     state.topics[topic_id] = Topic(name, where, {})
     state.topic_ids[name] = topic_id
+    state.touch_topic(name)
 
 
 def _remove_topic(state: State, values: Values, where: str, _: Digester) -> None:
     topic = _topic_of(state, values["topicId"], where)
     del state.topics[values["topicId"]]
     del state.topic_ids[topic.name]
+    state.touch_topic(topic.name)
     state.settings.pop((spelling.CONFIG_KINDS[spelling.TOPIC_RESOURCE], topic.name), None)
 
 
@@ -59,8 +61,8 @@ def _directories(listed: list[str], replicas: list[int], where: str) -> list[str
 
 
 def _partition(state: State, values: Values, where: str, _: Digester) -> None:
-    topic = _topic_of(state, values["topicId"], where)
-    topic.partitions[values["partitionId"]] = PartitionRow(
+    _topic_of(state, values["topicId"], where)
+    row = PartitionRow(
         replicas=values["replicas"],
         isr=values["isr"],
         adding=values["addingReplicas"],
@@ -71,6 +73,7 @@ def _partition(state: State, values: Values, where: str, _: Digester) -> None:
         directories=_directories(values.get("directories", []), values["replicas"], where),
         partition_epoch=values["partitionEpoch"],
     )
+    state.set_row(values["topicId"], values["partitionId"], row)
 
 
 def _partition_change(state: State, values: Values, where: str, _: Digester) -> None:
@@ -80,7 +83,7 @@ def _partition_change(state: State, values: Values, where: str, _: Digester) -> 
         raise ReplayError(f"the partition {topic.name}-{values['partitionId']} is unknown", where=where)
     replicas = values.get("replicas", before.replicas)
     leader_named = "leader" in values  # NO_LEADER_CHANGE is the default, and never stands in the values
-    topic.partitions[values["partitionId"]] = PartitionRow(
+    row = PartitionRow(
         replicas=replicas,
         isr=values.get("isr", before.isr),
         adding=values.get("addingReplicas", before.adding),
@@ -91,6 +94,7 @@ def _partition_change(state: State, values: Values, where: str, _: Digester) -> 
         directories=_directories(values.get("directories", before.directories), replicas, where),
         partition_epoch=before.partition_epoch + 1,
     )
+    state.set_row(values["topicId"], values["partitionId"], row)
 
 
 # -- brokers and controllers -------------------------------------------------------------------------------------

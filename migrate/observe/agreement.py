@@ -24,6 +24,7 @@ from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.fingerprints import Fingerprint, topic_fingerprints
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
+from migrate.observe.print_columns import fingerprints_of
 from migrate.zookeeper.offline.reader import OfflineTree, head_of_files, view_of_files
 from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.plain_topics import NO_TOPICS, PlainTopics
@@ -84,8 +85,8 @@ class OfflineSides:
         counts = self.kraft.counts
         prints = topic_fingerprints(self.zookeeper.partitions) | dict(self.plain.fingerprints())
         blind = typed_rows.blind_configs(self.zookeeper.blind_spots)
-        ours = Side(prints, _rows(self.zookeeper.entities, typed_rows.of_zookeeper(self.zookeeper), blind))
-        theirs = Side(self.kraft.prints, _rows(self.kraft.entities, typed_rows.of_kraft(self.image), blind))
+        ours = Side(prints, entity_rows(self.zookeeper.entities, typed_rows.of_zookeeper(self.zookeeper), blind))
+        theirs = Side(self.kraft.prints, entity_rows(self.kraft.entities, typed_rows.of_kraft(self.image), blind))
         return agreement(ours, theirs, counts, self.zookeeper.pending.deletions)
 
     def views(self, topics: Collection[str]) -> tuple[ZookeeperView, KraftView]:
@@ -118,8 +119,10 @@ class WholeSides:
         ours, theirs = self.zookeeper, self.kraft
         blind = typed_rows.blind_configs(ours.blind_spots)
         return agreement(
-            Side(topic_fingerprints(ours.partitions), _rows(ours.entities, typed_rows.of_zookeeper(ours), blind)),
-            Side(topic_fingerprints(theirs.partitions), _rows(theirs.entities, typed_rows.of_kraft(theirs), blind)),
+            Side(fingerprints_of(ours.partitions), entity_rows(ours.entities, typed_rows.of_zookeeper(ours), blind)),
+            Side(
+                topic_fingerprints(theirs.partitions), entity_rows(theirs.entities, typed_rows.of_kraft(theirs), blind)
+            ),
             Counter(theirs.partitions.topic),
             ours.pending.deletions,
         )
@@ -188,7 +191,7 @@ def whole(report: DiffReport, found: Agreement) -> DiffReport:
     return replace(report, counts={kind: dict(classes) for kind, classes in sorted(counts.items())})
 
 
-def _rows(
+def entity_rows(
     columns: EntityColumns, typed: Iterable[EntityRow], blind: Collection[tuple[str, str]]
 ) -> dict[EntityKey, str]:
     """As the comparison takes them: typed rows stand for their kinds, what one side cannot decode is left out."""

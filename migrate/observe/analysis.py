@@ -27,6 +27,7 @@ from migrate.model.world import World
 from migrate.observe.ledgers import pure_ledger, stands
 from migrate.observe.settle import Look, Settling
 from migrate.observe.sources import Sources
+from migrate.observe.still import Question
 
 Comparer = Callable[
     [Sources, ZookeeperView, KraftView, tuple[AcceptedDifference, ...], int], DiffReport | Unknown
@@ -35,6 +36,7 @@ LOG: Final = logging.getLogger("migrate.observe")
 LOOKS: Final = 6  # how often both sides are read before what still moves is unsettled
 LAG_SECONDS: Final = 15.0  # for /migration to pass one offset: it moves twice a second
 LAG_POLL: Final = 0.1
+POLLS: Final = 10  # of fingerprints, before all is compared again
 
 
 def with_diff(sources: Sources, world: World, compare: Comparer | None = None) -> World:
@@ -45,6 +47,7 @@ def with_diff(sources: Sources, world: World, compare: Comparer | None = None) -
     settling: Settling | None = None
     for look in range(LOOKS if sources.moves else 1):
         if look:
+            _until_they_agree(sources)
             world = replace(world, kraft=sources.kraft())
         found = _look(sources, world, compare or _on_spark)
         if isinstance(found, Unknown):
@@ -59,6 +62,20 @@ def with_diff(sources: Sources, world: World, compare: Comparer | None = None) -
         LOG.info("%d objects differ at metadata offset %d: reading them again", len(settling.open), found.report.offset)
     assert settling is not None
     return replace(world, diff=settling.report() if sources.moves else settling.unmoved())
+
+
+def _until_they_agree(sources: Sources) -> None:
+    """What differed may have been moving: ask fingerprints, which cost what changed, before all is compared again.
+
+    Until they agree, or say twice the same, or for a second.
+    """
+    before = None
+    for _ in range(POLLS):
+        found = sources.agreement()
+        if found is None or found.equal or found == before:
+            return
+        before = found
+        Event().wait(LAG_POLL)
 
 
 def _not_comparable(world: World) -> str | None:
@@ -98,14 +115,21 @@ def _look(sources: Sources, world: World, compare: Comparer) -> Look | Unknown:
 def _on_spark(
     sources: Sources, zookeeper: ZookeeperView, kraft: KraftView, accepted: tuple[AcceptedDifference, ...], lag: int
 ) -> DiffReport | Unknown:
+    today = datetime.now(UTC).date()
+    question = Question(zookeeper, kraft, accepted, today)
+    known = sources.compared.answer(question)
+    if known is not None:
+        LOG.info("nothing of what was compared has changed: equal at metadata offset %d, too", kraft.offset)
+        return replace(known, offset=kraft.offset, lag=lag)
     handle = sources.spark()
     if handle is None:
         return Unknown("this command works without Spark")
     session = handle.get()  # first: pyspark is imported by who starts it, and cannot be by two threads at once
     from migrate.diff.compare import compare
 
-    today = datetime.now(UTC).date()
-    return compare(session, zookeeper, kraft, accepted, offset=kraft.offset, lag=lag, today=today)
+    report = compare(session, zookeeper, kraft, accepted, offset=kraft.offset, lag=lag, today=today)
+    sources.compared.keep(question, report)
+    return report
 
 
 def write_differences(report: DiffReport, folder: pathlib.Path) -> list[pathlib.Path]:

@@ -50,6 +50,7 @@ from migrate.model.views import (
 )
 from migrate.observe.metadata_logs import metadata_logs
 from migrate.observe.states_behind import states_behind
+from migrate.observe.still import Compared
 from migrate.observe.subjects import with_subjects
 from migrate.observe.zookeeper_logins import with_zookeeper_clients
 from migrate.zookeeper.again import Rereader
@@ -63,6 +64,8 @@ from migrate.zookeeper.znode import TreeReader
 
 if TYPE_CHECKING:
     from migrate.diff.session import SparkHandle
+    from migrate.observe.agreement import Agreement
+    from migrate.observe.recheck import Recheck  # numpy
     from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles  # numpy
 
 LOG: Final = logging.getLogger("migrate.observe")
@@ -103,6 +106,8 @@ class Sources:
         self.pace = Pace(inventory.zookeeper_rate)
         self._tree_again = Rereader(self.digester)
         self._reader: MetadataReader | None = None
+        self._recheck: Recheck | None = None
+        self.compared = Compared()
         self._collected: Mapping[NodeId, Collected] | None = None
         self._lock = threading.Lock()
 
@@ -211,6 +216,27 @@ class Sources:
             return self._reader.view()
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
+
+    def agreement(self) -> Agreement | None:
+        """Which topics and objects differ, by fingerprints and at the cost of what changed since the views were read.
+
+        For who waits: it proves nothing.  None where it cannot be told without reading all.
+        """
+        if self._files is not None or self._reader is None or self._zookeeper is None:
+            return None
+        from migrate.observe.recheck import Recheck
+
+        try:
+            image = self._reader.follow()
+            kept = self._tree_again.follow(self.zookeeper_client(), self._encoder_secrets(), poll=True)
+            if kept is None:
+                return None
+            if self._recheck is None:
+                self._recheck = Recheck()
+            return self._recheck.agreement(kept, image)
+        except MigrateError as error:
+            LOG.debug("what differs cannot be told by fingerprints: %s", error)
+            return None
 
     def _is_fenced(self, node: NodeId) -> bool | Unknown:
         """Is that broker's registration fenced, by the committed metadata of now?"""

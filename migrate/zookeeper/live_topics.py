@@ -14,6 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from migrate.kernels.choice import kernels
 from migrate.kernels.live_columns import (
     COUNT,
     DENIED,
@@ -77,7 +78,7 @@ class StatesRead(MultiRead):
 
     def deserialize(self, raw: bytes, offset: int) -> list[Any]:
         """A state, a znode to be looked at, or why there is none, for each path; raises what MultiRead raises."""
-        from migrate.kernels.live_topics import states  # noqa: PLC0415 - numba is loaded for large inputs only
+        states = kernels("live_topics").states
 
         rows = np.empty((len(self.paths), ROW_COLUMNS), np.int32)
         longs = np.empty((len(self.paths), LONG_COLUMNS), np.int64)
@@ -105,7 +106,7 @@ class StatesRead(MultiRead):
 
 def plain_topics(contents: Sequence[bytes]) -> list[TopicZnode | None]:
     """Topics from their data, where the kernel `live_topics` is ready; None: `decode.topic` is to look at it."""
-    from migrate.kernels.live_topics import assignments  # noqa: PLC0415 - numba is loaded for large inputs only
+    assignments = kernels("live_topics").assignments
 
     usable = [content if len(content) <= MAX_ZNODE_BYTES else b"" for content in contents]
     raw = np.frombuffer(b"".join(usable), np.uint8)

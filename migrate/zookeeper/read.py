@@ -62,7 +62,12 @@ def read_migration(client: TreeReader) -> Takeover:
             raise ZookeeperDenied("the znode may not be read", where=path)
         if not isinstance(answer, Absent):
             found[path] = answer
-    return Takeover(_migration(found), _controller(found), _controller_epoch(found))
+    return takeover_of(found)
+
+
+def takeover_of(znodes: dict[str, Znode]) -> Takeover:
+    """What these znodes, by path, say of it.  Raises MalformedZnode."""
+    return Takeover(_migration(znodes), _controller(znodes), _controller_epoch(znodes))
 
 
 def _migration(znodes: dict[str, Znode]) -> MigrationZnode | NoZnode | NullZnode:
@@ -86,9 +91,18 @@ def read_view(client: ZookeeperClient, digester: Digester, secrets: EncoderSecre
     `secrets` opens the brokers' encoded passwords: without it they are blind spots.  Malformed znodes
     stand in `malformed`, and hide no other (see `whole_or_unknown`).  Raises NotKafkasTree, ZookeeperSessionLost.
     """
+    return read_kept(client, digester, secrets)[0]
+
+
+def read_kept(
+    client: ZookeeperClient, digester: Digester, secrets: EncoderSecrets | None = None
+) -> tuple[ZookeeperView, Collected]:
+    """The same, with what was read: for who reads again what changes in it (`migrate.zookeeper.again`)."""
     with nullcontext() if client.pace.rate else unswept():  # held back, it may last for an hour
         client.sync()
-        return replace(view_of(client, client.connect_string, digester, secrets), acls=read_acls(client))
+        found = collect(client)
+        view = view_from(found, client.connect_string, digester, secrets)
+        return replace(view, acls=read_acls(client)), found
 
 
 def read_acls(client: AclReader) -> dict[str, tuple[ZnodeAcl, ...]] | Unknown:
@@ -110,7 +124,17 @@ def view_of(
     plain: PlainTopics | None = None,
 ) -> ZookeeperView:
     """The whole view from any reader of trees; `plain` are topics that the reader leaves out."""
-    found = collect(reader)
+    return view_from(collect(reader), connect, digester, secrets, plain)
+
+
+def view_from(
+    found: Collected,
+    connect: str,
+    digester: Digester,
+    secrets: EncoderSecrets | None = None,
+    plain: PlainTopics | None = None,
+) -> ZookeeperView:
+    """The view of what was read."""
     for path in layout.CORE:
         if path not in found.denied and path not in found.znodes and path not in found.names:
             raise NotKafkasTree(f"{path} does not exist", where=connect)

@@ -177,6 +177,7 @@ def known() -> dict[str, Race]:
         joining,
         listing,
         live,
+        rechecking,
         snapshots,
         starting,
     )
@@ -195,6 +196,7 @@ def known() -> dict[str, Race]:
         *fleets.RACES,
         *demonstrating.RACES,
         *joining.RACES,
+        *rechecking.RACES,
     )
     return {race.name: race for race in every}
 

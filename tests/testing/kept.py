@@ -17,6 +17,7 @@ from migrate.model.ports_seen import Listening
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, MigrationZnode, ServiceState, ZookeeperView
 from migrate.model.world import World
 from migrate.observe.sources import Configs
+from migrate.observe.still import Compared
 from migrate.zookeeper.pace import Pace
 
 
@@ -41,6 +42,7 @@ class KeptSources:
         self.pace = Pace(world.inventory.zookeeper_rate)
         self.asked: list[str] = []
         self.closed = False
+        self.compared = Compared()
         self.wait: Callable[[], object] = lambda: None
         self.unreachable = unreachable
 
@@ -69,6 +71,9 @@ class KeptSources:
         self.asked.append("kraft")
         self.wait()
         return self.world.kraft
+
+    def agreement(self) -> None:
+        """Nothing is kept: who waits compares all."""
 
     def live(self) -> LiveView | Unknown:
         """The world's."""

@@ -19,7 +19,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from migrate.errors import ZookeeperFileDamaged
-from migrate.kernels.choice import ready
+from migrate.kernels.choice import kernels, ready
 from migrate.kernels.znode_columns import (
     AT,
     BEGIN,
@@ -147,7 +147,7 @@ class _Windows:
 
 
 def _scanned(place: Place, start: int) -> _Found | None:
-    from migrate.kernels import znodes  # noqa: PLC0415 - numba is loaded for large inputs only
+    znodes = kernels("znodes")
 
     prefix = place.topics.encode()
     columns = _columns(os.fstat(place.descriptor).st_size)

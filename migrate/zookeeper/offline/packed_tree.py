@@ -15,6 +15,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from migrate.kernels.choice import kernels
 from migrate.kernels.znode_columns import (
     BEGIN,
     COUNT,
@@ -286,7 +287,7 @@ class PackedTree(Tree):
 
     def _packed_digest(self) -> int:
         """Of all that was packed in the beginning, opened since then or not."""
-        from migrate.kernels import znode_digests  # noqa: PLC0415 - numba is loaded for large inputs only
+        znode_digests = kernels("znode_digests")
 
         table = self.nodes.table
         runs: list[tuple[int, int]] = []
@@ -347,7 +348,7 @@ class PackedTree(Tree):
 def _plain(nodes: PackedNodes, patched: list[int]) -> PlainTopics:
     columns = nodes.columns
     if patched:
-        from migrate.kernels import znodes  # noqa: PLC0415 - numba is loaded for large inputs only
+        znodes = kernels("znodes")
 
         znodes.fingerprint_again(np.asarray(patched, np.int64), columns)
     left = np.asarray(list(nodes.index.values()), np.int64)
