@@ -98,7 +98,7 @@ class Cluster:
         self.change(cluster)
 
     def change(self, cluster: Sequence[files.Topic]) -> None:
-        """The first partition of a topic each: its state in ZooKeeper, a record, or both alike, which is no difference."""
+        """A partition a change, of one topic after the other: in both, two of three alike, which is no difference."""
         records: list[tuple[bytes | None, bytes | None]] = []
         for number in range(min(CHANGES, len(cluster) * files.PARTITIONS_A_TOPIC // 2)):
             topic = cluster[number % len(cluster)]
@@ -177,6 +177,8 @@ RACES: Final = (
         around=a_checkpoint,
         sides={"ours": side(kept), "peer": side(whole)},
         grows=False,
-        note="1,000 records and 1,000 znodes; the peer is our own whole comparison by fingerprints, without its reading",
+        goal="P11",
+        peer="a whole comparison by fingerprints",
+        note="1,000 records, 1,000 znodes; the peer: our own whole comparison by fingerprints, without its reading",
     ),
 )
