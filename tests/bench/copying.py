@@ -112,7 +112,7 @@ def controller(folder: Path, address: str, partitions: int) -> Iterator[tuple[Pa
     data, port = folder / "metadata", free_port()
     data.mkdir(parents=True)
     (data / "meta.properties").write_text(
-        f"version=1\nnode.id={CONTROLLER}\ncluster.id={CLUSTER_ID}\ndirectory.id={uuid_text(bytes(15) + bytes([77]))}\n"
+        f"version=1\nnode.id={CONTROLLER}\ncluster.id={CLUSTER_ID}\ndirectory.id={uuid_text(bytes(14) + bytes([3, 77]))}\n"
     )
     (folder / "log4j.properties").write_text(LOG4J)
     (folder / "controller.properties").write_text(
@@ -165,7 +165,7 @@ def answers(address: str) -> bool:
     try:
         register(address)
     except (MigrateError, OSError, RuntimeError) as error:
-        sys.stderr.write(f"\r{error}\033[K")
+        sys.stderr.write(f"{error}\n")
         return False
     return True
 
