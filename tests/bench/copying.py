@@ -111,8 +111,9 @@ def controller(folder: Path, address: str, partitions: int) -> Iterator[tuple[Pa
     """A controller with the migration enabled: its log, and its address."""
     data, port = folder / "metadata", free_port()
     data.mkdir(parents=True)
+    directory = uuid_text(bytes(14) + bytes([3, 77]))
     (data / "meta.properties").write_text(
-        f"version=1\nnode.id={CONTROLLER}\ncluster.id={CLUSTER_ID}\ndirectory.id={uuid_text(bytes(14) + bytes([3, 77]))}\n"
+        f"version=1\nnode.id={CONTROLLER}\ncluster.id={CLUSTER_ID}\ndirectory.id={directory}\n"
     )
     (folder / "log4j.properties").write_text(LOG4J)
     (folder / "controller.properties").write_text(
