@@ -36,7 +36,7 @@ from migrate.model.inventory import Access
 from migrate.protocol.messages import BROKER_REGISTRATION
 from migrate.protocol.primitives import uuid_text
 from tests.bench import files
-from tests.bench.races import ROOT, machine
+from tests.bench.races import ROOT, Race, Work, machine
 from tests.testing.kraft_cluster import LOG4J, free_port, wait_for
 from tests.testing.zookeeper_server import ZookeeperServer
 
@@ -175,19 +175,27 @@ def copied(partitions: int, rounds: int) -> Copied:
     """One copy, and our checks of what it left."""
     with tempfile.TemporaryDirectory(prefix="copying-") as scratch:
         folder = Path(scratch)
-        with (
-            zookeeper(folder / "zookeeper", partitions) as server,
-            controller(folder / "controller", server.address, partitions) as (log, address),
-        ):
-            wait_for("the controller to take registrations", lambda: answers(address), START_SECONDS)
-            wait_for("the copy", lambda: DONE.search(log.read_text()) is not None, COPY_SECONDS)
-            found = DONE.search(log.read_text())
-            assert found is not None
-            with server.client() as client:  # what dual write says of itself is there before anybody compares
-                wait_for("/migration", lambda: client.kazoo.exists("/migration") is not None)
-            records, milliseconds, batches = map(int, found.groups())
+        records, milliseconds, batches = copy(folder, partitions)
         seconds = tuple(check(folder) for _ in range(rounds))
     return Copied(partitions, records, batches, milliseconds / 1_000, seconds)
+
+
+def copy(folder: Path, partitions: int) -> tuple[int, int, int]:
+    """Kafka's copy, whose files are left in that folder: records, milliseconds and batches, as its log says."""
+    with (
+        zookeeper(folder / "zookeeper", partitions) as server,
+        controller(folder / "controller", server.address, partitions) as (log, address),
+    ):
+        wait_for("the controller to take registrations", lambda: answers(address), START_SECONDS)
+        wait_for("the copy", lambda: DONE.search(log.read_text()) is not None, COPY_SECONDS)
+        found = DONE.search(log.read_text())
+        assert found is not None
+        with server.client() as client:  # what dual write says of itself is there before anybody compares
+            wait_for("/migration", lambda: client.kazoo.exists("/migration") is not None)
+    records, milliseconds, batches = map(int, found.groups())
+    if records <= partitions:
+        raise RuntimeError(f"Kafka copied {records} records of {partitions} partitions")
+    return records, milliseconds, batches
 
 
 def check(folder: Path) -> float:
@@ -200,6 +208,54 @@ def check(folder: Path) -> float:
     if done.returncode != BOTH_EQUAL:
         raise RuntimeError(f"exit code {done.returncode}: {done.stdout[-2000:]}{done.stderr[-2000:]}")
     return seconds
+
+
+# -- the race --------------------------------------------------------------------------------------------------------
+@contextmanager
+def a_copy(folder: Path, size: int) -> Iterator[None]:
+    """What a copy left, for ours to check."""
+    copy(folder, size)
+    yield
+
+
+@contextmanager
+def our_check(folder: Path, _size: int) -> Iterator[Work]:
+    """`metadata compare` in a new process."""
+    yield Work(lambda: check(folder), lambda _: "equal", cold=True)
+
+
+@contextmanager
+def kafkas_copy(_folder: Path, size: int) -> Iterator[Work]:
+    """One more copy, of a new ensemble to a new controller; its seconds are those that Kafka tells."""
+    told = [0.0]
+    with tempfile.TemporaryDirectory(prefix="copying-") as scratch:
+
+        def timed() -> float:
+            told[0] = copy(Path(scratch), size)[1] / 1_000
+            return told[0]
+
+        def answer(_: float) -> str:
+            check(Path(scratch))
+            return "equal"
+
+        yield Work(timed, answer, tree=True, clock=lambda: told[0])
+
+
+RACES: Final = (
+    Race(
+        "equal or not, against Kafka's copy",
+        50_000,
+        promise=PROMISE,
+        at_most=True,
+        around=a_copy,
+        sides={"ours": our_check, "peer": kafkas_copy},
+        grows=False,
+        goal="P12",
+        peer="Kafka's own copy of the metadata, as its log tells",
+        note="promised at a million partitions; ours is a new process",
+        least=500,
+    ),
+)
 
 
 def main() -> None:

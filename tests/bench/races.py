@@ -78,6 +78,7 @@ class Race:
     memory: float = 0.0
     megabytes: float = 0.0
     growth: float = 0.0
+    growing: Sequence[str] = SIDES  # the sides that 5N is tried with: a peer that keeps all may not fit
     lacks: Callable[[], str] = str
     lasting: bool = False  # a side's process lasts through all rounds: it is warm, and its start is not timed
     least: int = 100  # the size at which it is only seen whether it runs is a hundredth, or this
@@ -90,7 +91,8 @@ class Run:
     seconds: float
     peak: int  # bytes over what was resident before
     answer: str
-    wall: float = 0.0  # the same by the clock, where `seconds` is of the CPU
+    wall: float = 0.0  # the same by the clock
+    by_cpu: bool = False  # are `seconds` something else than the clock's?
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +115,9 @@ class Result:
     goal: str = ""
     peer: str = ""
     missed: tuple[str, ...] = ()  # further promises that do not hold
+    ours_clock: float = 0.0  # medians by the clock, where `seconds` are of the CPU
+    peer_clock: float = 0.0
+    clock_ratio: float = 0.0
 
 
 # -- one run ---------------------------------------------------------------------------------------------------------
@@ -131,7 +136,7 @@ def measured(work: Work) -> Run:
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     if held is not None:
         peak = held.peak
-    return Run(seconds, max(peak, 0), work.answer(found), wall)
+    return Run(seconds, max(peak, 0), work.answer(found), wall, work.clock is not time.perf_counter)
 
 
 def memory(pid: int | str, name: str) -> int:
@@ -170,11 +175,13 @@ def known() -> dict[str, Race]:
         assigning,
         checkpoints,
         comparing,
+        copying,
         decoding,
         demonstrating,
         fleets,
         hosts,
         joining,
+        large_live,
         listing,
         live,
         rechecking,
@@ -197,6 +204,8 @@ def known() -> dict[str, Race]:
         *demonstrating.RACES,
         *joining.RACES,
         *rechecking.RACES,
+        *large_live.RACES,
+        *copying.RACES,
     )
     return {race.name: race for race in every}
 
@@ -227,7 +236,7 @@ def race(entry: Race, rounds: int, size: int, run: Runner | None = None) -> Resu
             larger = folder / "larger"
             larger.mkdir()
             with entry.around(larger, GROWN * size):
-                grown = {side: run(entry.name, side, larger, GROWN * size) for side in SIDES}
+                grown = {side: run(entry.name, side, larger, GROWN * size) for side in entry.growing}
     for found in (*zip(*runs.values(), strict=True), tuple(grown.values())):
         if len({one.answer for one in found}) > 1:
             raise RuntimeError(f"{entry.name}: the two did not find the same")
@@ -237,8 +246,7 @@ def race(entry: Race, rounds: int, size: int, run: Runner | None = None) -> Resu
 def result(entry: Race, size: int, runs: Mapping[str, Sequence[Run]], grown: Mapping[str, Run]) -> Result:
     """The figures of a race's runs."""
     pairs = list(zip(runs["ours"], runs["peer"], strict=True))
-    shares = [ours.seconds / peer.seconds if entry.at_most else peer.seconds / ours.seconds for ours, peer in pairs]
-    ratio = statistics.median(shares)
+    ratio = statistics.median(share(entry, ours.seconds, peer.seconds) for ours, peer in pairs)
     seconds = {side: statistics.median(one.seconds for one in found) for side, found in runs.items()}
     peaks = {side: statistics.median(one.peak for one in found) for side, found in runs.items()}
 
@@ -266,7 +274,25 @@ def result(entry: Race, size: int, runs: Mapping[str, Sequence[Run]], grown: Map
         goal=entry.goal,
         peer=entry.peer,
         missed=missed,
+        **_by_the_clock(entry, runs),
     )
+
+
+def share(entry: Race, ours: float, peer: float) -> float:
+    """As the promise is about it."""
+    return ours / peer if entry.at_most else peer / ours
+
+
+def _by_the_clock(entry: Race, runs: Mapping[str, Sequence[Run]]) -> dict[str, float]:
+    """The same figures by the clock, where the race is decided by others."""
+    if not any(one.by_cpu for found in runs.values() for one in found):
+        return {}
+    pairs = zip(runs["ours"], runs["peer"], strict=True)
+    return {
+        "ours_clock": statistics.median(one.wall for one in runs["ours"]),
+        "peer_clock": statistics.median(one.wall for one in runs["peer"]),
+        "clock_ratio": statistics.median(share(entry, ours.wall, peer.wall) for ours, peer in pairs),
+    }
 
 
 def further(entry: Race, peaks: Mapping[str, float], growth: float) -> tuple[str, ...]:

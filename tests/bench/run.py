@@ -213,11 +213,15 @@ def _figures(found: Result) -> list[str]:
 
     times, peaks = zip(found.ours_growth, found.peer_growth, strict=True)
     met = "yes" if found.holds else "**no**" + (f" ({'; '.join(found.missed)})" if found.missed else "")
+    clock = f" (clock {found.clock_ratio:.3g})" if found.clock_ratio else ""
+    seconds = f"{found.ours_seconds:.3g} : {found.peer_seconds:.3g}"
+    if found.clock_ratio:
+        seconds += f" of CPU ({found.ours_clock:.3g} : {found.peer_clock:.3g})"
     return [
-        f"{found.ratio:.3g}",
+        f"{found.ratio:.3g}{clock}",
         found.promise,
         met,
-        f"{found.ours_seconds:.3g} : {found.peer_seconds:.3g}",
+        seconds,
         f"{found.ours_peak:.0f} : {found.peer_peak:.0f}",
         f"{grown(times)}; {grown(peaks)}" if found.ours_growth[0] else "not tried",
     ]

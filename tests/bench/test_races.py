@@ -58,6 +58,12 @@ NAMES = (
     "fleet of files, cold, text",
     "demo without load",
     "looking again",
+    "live read, one by one",
+    "live read, a thousand at once",
+    "live read, Java, a thousand at once",
+    "live read, Java, ten at once",
+    "live read, Java, 500 in a request",
+    "equal or not, against Kafka's copy",
 )
 
 

@@ -1,0 +1,193 @@
+"""The races of reading every partition's state from a live ZooKeeper that holds a large cluster.
+
+Ours is the whole view (every kind of znode, ACLs too); the peers read topics and states alone: kazoo one by one and a
+thousand at once, ZooKeeper's own Java client a thousand at once, ten at once as Kafka does by default
+(`zookeeper.max.in.flight.requests`), and five hundred in a request.  All sides are processes that have read once
+before, and parse what they read; the server is one as operators run it, with its tree loaded from a snapshot.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from kazoo.client import KazooClient
+
+from migrate.java.find import find_java
+from migrate.java.jars import kafka_jars
+from migrate.kernels.choice import ready
+from migrate.model.secrets import Digester
+from migrate.model.views import ZookeeperView
+from migrate.zookeeper.client import connect
+from migrate.zookeeper.read import read_view
+from tests.bench import files
+from tests.bench.live import ADDRESS, Row, states
+from tests.bench.races import Race, Side, Work
+from tests.testing.zookeeper_server import running_server
+
+SIZE: Final = 200_000
+# as operators run it: the compiler and the heap that a large tree needs; the snapshot has no digest of its tree
+SERVER: Final = ("-Xmx2g", "-XX:TieredStopAtLevel=4", "-Dzookeeper.digest.enabled=false")
+TOPICS: Final = "/brokers/topics"
+
+
+@contextmanager
+def a_large_server(folder: Path, size: int) -> Iterator[None]:
+    """A real server that has loaded that many partitions; its address stands in a file."""
+    data = folder / "server" / "data" / "version-2"
+    data.mkdir(parents=True)
+    zxid = files.zookeeper_snapshot(folder / "made", size)
+    (folder / "made").rename(data / f"snapshot.{zxid:x}")
+    with running_server(folder / "server", "snapCount=10000000\n", SERVER) as server:
+        (folder / ADDRESS).write_text(server.address)
+        yield
+
+
+def told(rows: Iterable[Row]) -> str:
+    """As the Java program tells: how many partitions, and a sum over all that was read."""
+    count = total = 0
+    for _, partition, replicas, isr, leader, epoch in rows:
+        count += 1
+        total += partition + 5 * sum(replicas) + 3 * sum(isr) + leader + 7 * epoch
+    return f"{count} {total}"
+
+
+def rows_of(view: ZookeeperView) -> Iterator[Row]:
+    """Every partition of a view."""
+    assert not view.malformed
+    one = view.partitions
+    return zip(one.topic, one.partition, one.replicas, one.isr, one.leader, one.leader_epoch, strict=True)
+
+
+@contextmanager
+def ours(folder: Path, _size: int) -> Iterator[Work]:
+    """The whole view, by the kernel where it pays."""
+    ready("live_topics", 1, 0)
+    with connect((folder / ADDRESS).read_text()) as client:
+
+        def timed() -> ZookeeperView:
+            return read_view(client, Digester())
+
+        timed()
+        yield Work(timed, lambda view: told(rows_of(view)))
+
+
+# -- peers -----------------------------------------------------------------------------------------------------------
+def by_kazoo(read: Callable[[KazooClient], Iterable[Row]], *, warm: bool) -> Side:
+    """One of kazoo's ways."""
+
+    @contextmanager
+    def running(folder: Path, _size: int) -> Iterator[Work]:
+        client = KazooClient((folder / ADDRESS).read_text())
+        client.start(20)
+        try:
+            if warm:
+                list(read(client))
+            yield Work(lambda: list(read(client)), told)
+        finally:
+            client.stop()
+            client.close()
+
+    return running
+
+
+def many_at_once(client: KazooClient, most: int = 1_000) -> Iterator[Row]:
+    """Kazoo's `get_async`, that many under way."""
+    names = client.get_children(TOPICS)
+    assigned = [json.loads(raw)["partitions"] for raw in windowed(client, [f"{TOPICS}/{name}" for name in names], most)]
+    paths = [
+        f"{TOPICS}/{name}/partitions/{number}/state"
+        for name, numbers in zip(names, assigned, strict=True)
+        for number in numbers
+    ]
+    answers = windowed(client, paths, most)
+    for name, numbers in zip(names, assigned, strict=True):
+        for number, replicas in numbers.items():
+            state = json.loads(next(answers))
+            yield name, int(number), replicas, state["isr"], state["leader"], state["leader_epoch"]
+
+
+def windowed(client: KazooClient, paths: Sequence[str], most: int) -> Iterator[bytes]:
+    """The data of each."""
+    pending: deque[Any] = deque()
+    for path in paths:
+        pending.append(client.get_async(path))
+        if len(pending) >= most:
+            yield pending.popleft().get(timeout=60)[0]
+    for result in pending:
+        yield result.get(timeout=60)[0]
+
+
+def by_java(way: str, many: int) -> Side:
+    """ZooKeeper's own client, as `ReadStates.java` uses it; compiled, started and warmed before it is measured."""
+
+    @contextmanager
+    def running(folder: Path, _size: int) -> Iterator[Work]:
+        compiler = shutil.which("javac")
+        if compiler is None:
+            raise RuntimeError(no_compiler())
+        jars = os.pathsep.join(kafka_jars(java=find_java()).classpath)
+        source = Path(__file__).parent / "ReadStates.java"
+        subprocess.run([compiler, "-cp", jars, "-d", str(folder), str(source)], check=True, capture_output=True)
+        java = str(Path(compiler).resolve().parent / "java")
+        command = [java, "-cp", os.pathsep.join([str(folder), jars]), "ReadStates", (folder / ADDRESS).read_text()]
+        with subprocess.Popen(
+            [*command, way, str(many)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            text=True,
+        ) as program:
+            asked, answers = program.stdin, program.stdout
+            assert asked is not None
+            assert answers is not None
+
+            def timed() -> str:
+                asked.write("\n")
+                asked.flush()
+                return answers.readline().strip()
+
+            timed()
+            yield Work(timed, str, others=(program.pid,))
+            asked.close()
+
+    return running
+
+
+def no_compiler() -> str:
+    """Why ZooKeeper's Java client cannot be raced here, if it cannot."""
+    return "" if shutil.which("javac") else "there is no javac on this machine"
+
+
+def a_race(name: str, promise: float, peer: Side, who: str, lacks: Callable[[], str] = str) -> Race:
+    """Against one of them."""
+    return Race(
+        f"live read, {name}",
+        SIZE,
+        promise=promise,
+        at_most=False,
+        around=a_large_server,
+        sides={"ours": ours, "peer": peer},
+        grows=False,
+        goal="P4",
+        peer=who,
+        lacks=lacks,
+        note="ours: the whole view, warm; the peers: topics and states, parsed, warm but for the slowest",
+        least=SIZE // 100,
+    )
+
+
+RACES: Final = (
+    a_race("one by one", 100, by_kazoo(states, warm=False), "kazoo, one get after the other"),
+    a_race("a thousand at once", 30, by_kazoo(many_at_once, warm=True), "kazoo, get_async, 1,000 under way"),
+    a_race("Java, a thousand at once", 8, by_java("async", 1_000), "ZooKeeper's client, 1,000 under way", no_compiler),
+    a_race("Java, ten at once", 15, by_java("async", 10), "ZooKeeper's client, 10 under way, as Kafka", no_compiler),
+    a_race("Java, 500 in a request", 1, by_java("multi", 500), "ZooKeeper's client, multi of 500", no_compiler),
+)
