@@ -1,7 +1,7 @@
 """Races of comparing two large tables of partitions: ours on Spark, by fingerprints first, against full outer joins.
 
-Both sides read the same Parquet files (`tests/bench/large.py`), warm, with two threads; the peers are polars and
-DuckDB.  Memory is what all processes of a side hold resident, at its highest.
+Both sides read the same Parquet files (`tests/bench/large.py`), warm, with two threads: polars, DuckDB, and Spark as
+somebody would write it by hand.  Memory is what all processes of a side hold resident, at its highest.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from migrate.diff.session import SparkHandle
+from migrate.java.find import find_java
 from migrate.model.spark_where import SparkWhere
 from tests.bench import large
 from tests.bench.decoding import digest
@@ -121,7 +122,7 @@ def named(rows: Any) -> Found:
 
 
 def joined_by_hand(tables: tuple[str, str]) -> str:
-    """SQL of the join, and of the rows in which any field differs."""
+    """SQL that DuckDB and Spark both take."""
     differ = [f"l.{name} IS DISTINCT FROM r.{name}" for name in large.FIELDS]
     alone = "(l.topic IS NULL OR r.topic IS NULL)"
     flags = ", ".join(f"{words} AS {name}" for words, name in zip(differ, large.FIELDS, strict=True))
@@ -159,6 +160,34 @@ def peer(find: Callable[[Path], Found], answer: Callable[[Found], str], warm: in
     return side
 
 
+def by_plain_spark(spark: Any, folder: Path) -> Found:
+    """A full outer join with null-safe comparison of each column, and the rows that are left."""
+    for side in ("left", "right"):
+        spark.read.parquet(str(folder / side)).createOrReplaceTempView(f"the_{side}")
+    table = spark.sql(joined_by_hand(("the_left", "the_right"))).toArrow()
+    return named(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+@contextmanager
+def plain_spark(folder: Path, _size: int) -> Iterator[Work]:
+    """A session as pyspark starts one by itself, with 4 GB of heap and nothing else said but where it runs."""
+    from pyspark.sql import SparkSession
+
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    builder: Any = SparkSession.builder
+    builder = (
+        builder.master(f"local[{THREADS}]").config("spark.driver.memory", "4g").config("spark.ui.enabled", "false")
+    )
+    spark = builder.getOrCreate()
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        for _ in range(WARM):
+            by_plain_spark(spark, folder)
+        yield Work(lambda: by_plain_spark(spark, folder), told, tree=True, clock=cpu_of_all)
+    finally:
+        spark.stop()
+
+
 # -- races -----------------------------------------------------------------------------------------------------------
 def missing(module: str) -> Callable[[], str]:
     """Why that peer cannot run here."""
@@ -171,7 +200,7 @@ def a_race(name: str, promise: float, other: Side, who: str, lacks: Callable[[],
         f"comparison of files, {name}",
         5_000_000,
         promise=promise,
-        at_most=True,
+        at_most=name != "plain Spark",
         around=both_tables,
         sides={"ours": ours(lambda report: told(rows_of(report))), "peer": other},
         grows=False,
@@ -187,6 +216,7 @@ def a_race(name: str, promise: float, other: Side, who: str, lacks: Callable[[],
 RACES: Final = (
     a_race("polars", 1.0, peer(by_polars, told), "polars' full join", missing("polars")),
     a_race("DuckDB", 2.0, peer(by_duckdb, told), "DuckDB's full join", missing("duckdb")),
+    a_race("plain Spark", 3.5, plain_spark, "Spark's full outer join, default settings"),
     Race(
         "comparison of files within 2 GB",
         50_000_000,

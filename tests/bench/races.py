@@ -178,6 +178,7 @@ def known() -> dict[str, Race]:
         copying,
         decoding,
         demonstrating,
+        entering,
         fleets,
         hosts,
         joining,
@@ -206,6 +207,7 @@ def known() -> dict[str, Race]:
         *rechecking.RACES,
         *large_live.RACES,
         *copying.RACES,
+        *entering.RACES,
     )
     return {race.name: race for race in every}
 

@@ -1,4 +1,4 @@
-"""The races of large tables, small: every side finds exactly what was planted."""
+"""The races of large tables, small: every side finds exactly what was planted, on the session of these tests."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from migrate.diff.partition_files import PartitionFiles
-from tests.bench import decoding, joining, large
+from migrate.diff.session import SparkHandle
+from tests.bench import decoding, entering, joining, large
 from tests.bench.lasting import Lasting
 from tests.bench.resident import family, watched
 
@@ -74,6 +75,25 @@ def test_a_peer_that_is_missing_says_so() -> None:
     """It is told in the table, and how it is to be had."""
     assert joining.missing("json")() == ""
     assert "no_such_peer is not installed" in joining.missing("no_such_peer")()
+
+
+@pytest.mark.spark
+def test_ours_and_plain_spark_find_what_was_planted(spark_handle: SparkHandle, folder: Path) -> None:
+    """By fingerprints, and by the join that somebody would write."""
+    spark = spark_handle.get(300)
+    report = joining.on_session(spark, folder)()
+    assert joining.told(joining.rows_of(report)) == joining.told(list(large.planted(SIZE)))
+    assert joining.counts_of(report) == joining.counted(list(large.planted(SIZE)))
+    assert joining.told(joining.by_plain_spark(spark, folder)) == joining.told(list(large.planted(SIZE)))
+
+
+@pytest.mark.spark
+def test_rows_enter_spark_by_columns_by_fingerprints_and_by_tuples(spark_handle: SparkHandle, folder: Path) -> None:
+    """Each way brings all of them."""
+    spark = spark_handle.get(300)
+    ways = (entering.by_columns, entering.by_fingerprints, entering.by_tuples)
+    numbers = pq.read_table(folder / "left", columns=["partition"]).column("partition").to_pylist()
+    assert {way(spark, folder) for way in ways} == {(len(numbers), sum(numbers))}
 
 
 def test_a_lasting_side_works_whenever_it_is_told_to(tmp_path: Path) -> None:
