@@ -25,12 +25,13 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from tests.bench.resident import watched
+from tests.bench.resident import cpu_of_all, watched
 
 ROOT: Final = Path(__file__).resolve().parents[2]
 SIDES: Final = ("ours", "peer")
 GROWN: Final = 5
 MEGABYTE: Final = 1e6
+BY: Final[dict[Callable[[], float], str]] = {time.perf_counter: "clock", time.process_time: "CPU", cpu_of_all: "CPU"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +92,8 @@ class Run:
     seconds: float
     peak: int  # bytes over what was resident before
     answer: str
-    wall: float = 0.0  # the same by the clock
-    by_cpu: bool = False  # are `seconds` something else than the clock's?
+    also: float = 0.0  # the same by the clock where `seconds` are of the CPU, of the CPU where they are by the clock
+    by: str = ""  # as Result's
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +116,10 @@ class Result:
     goal: str = ""
     peer: str = ""
     missed: tuple[str, ...] = ()  # further promises that do not hold
-    ours_clock: float = 0.0  # medians by the clock, where `seconds` are of the CPU
-    peer_clock: float = 0.0
-    clock_ratio: float = 0.0
+    by: str = ""  # what `seconds` are of: "CPU", "clock", or "" for a figure of the peer's own
+    ours_also: float = 0.0  # medians of the other one of the two
+    peer_also: float = 0.0
+    ratio_also: float = 0.0
 
 
 # -- one run ---------------------------------------------------------------------------------------------------------
@@ -127,16 +129,17 @@ def measured(work: Work) -> Run:
     for pid in pids:
         Path(f"/proc/{pid}/clear_refs").write_text("5")  # forget the peak so far
     before = sum(memory(pid, "VmRSS") for pid in pids)
+    other = cpu_of_all if work.clock is time.perf_counter else time.perf_counter
     with watched(os.getpid()) if work.tree else nullcontext() as held:
-        begun, wall = work.clock(), time.perf_counter()
+        begun, also = work.clock(), other()
         found = work.timed()
-        seconds, wall = work.clock() - begun, time.perf_counter() - wall
+        seconds, also = work.clock() - begun, other() - also
     peak = sum(memory(pid, "VmHWM") for pid in pids) - before
     if work.cold:
         peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * 1024
     if held is not None:
         peak = held.peak
-    return Run(seconds, max(peak, 0), work.answer(found), wall, work.clock is not time.perf_counter)
+    return Run(seconds, max(peak, 0), work.answer(found), also, BY.get(work.clock, ""))
 
 
 def memory(pid: int | str, name: str) -> int:
@@ -232,7 +235,7 @@ def race(entry: Race, rounds: int, size: int, run: Runner | None = None) -> Resu
                 for side in SIDES if number % 2 == 0 else reversed(SIDES):
                     runs[side].append(run(entry.name, side, folder, size))
                     told = runs[side][-1]
-                    spent = f"{told.seconds:.2f} s ({told.wall:.2f} s by the clock), {told.peak / MEGABYTE:.0f} MB"
+                    spent = f"{told.seconds:.2f} s {told.by} ({told.also:.2f}), {told.peak / MEGABYTE:.0f} MB"
                     sys.stderr.write(f"  round {number + 1}, {side}: {spent}\n")
         if entry.grows:
             larger = folder / "larger"
@@ -276,7 +279,7 @@ def result(entry: Race, size: int, runs: Mapping[str, Sequence[Run]], grown: Map
         goal=entry.goal,
         peer=entry.peer,
         missed=missed,
-        **_by_the_clock(entry, runs),
+        **_also(entry, runs),
     )
 
 
@@ -285,15 +288,17 @@ def share(entry: Race, ours: float, peer: float) -> float:
     return ours / peer if entry.at_most else peer / ours
 
 
-def _by_the_clock(entry: Race, runs: Mapping[str, Sequence[Run]]) -> dict[str, float]:
-    """The same figures by the clock, where the race is decided by others."""
-    if not any(one.by_cpu for found in runs.values() for one in found):
+def _also(entry: Race, runs: Mapping[str, Sequence[Run]]) -> dict[str, Any]:
+    """The same figures by the clock where the race is decided by the CPU's seconds, and the other way round."""
+    (by, *others) = {one.by for found in runs.values() for one in found}
+    if others or not by or not all(one.also for found in runs.values() for one in found):
         return {}
     pairs = zip(runs["ours"], runs["peer"], strict=True)
     return {
-        "ours_clock": statistics.median(one.wall for one in runs["ours"]),
-        "peer_clock": statistics.median(one.wall for one in runs["peer"]),
-        "clock_ratio": statistics.median(share(entry, ours.wall, peer.wall) for ours, peer in pairs),
+        "by": by,
+        "ours_also": statistics.median(one.also for one in runs["ours"]),
+        "peer_also": statistics.median(one.also for one in runs["peer"]),
+        "ratio_also": statistics.median(share(entry, ours.also, peer.also) for ours, peer in pairs),
     }
 
 

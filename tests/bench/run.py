@@ -34,6 +34,7 @@ PAGE: Final = ROOT / "docs/performance.md"
 BEGIN, END = "<!-- table of tests/bench/run: written by it -->", "<!-- end of the table -->"
 REPEAT: Final = 5
 GOALS: Final = tuple(f"P{number}" for number in range(1, 13))
+OTHER: Final = {"CPU": "clock", "clock": "CPU"}
 COLUMNS: Final = (
     "goal",
     "benchmark",
@@ -213,12 +214,13 @@ def _figures(found: Result) -> list[str]:
 
     times, peaks = zip(found.ours_growth, found.peer_growth, strict=True)
     met = "yes" if found.holds else "**no**" + (f" ({'; '.join(found.missed)})" if found.missed else "")
-    clock = f" (clock {found.clock_ratio:.3g})" if found.clock_ratio else ""
-    seconds = f"{found.ours_seconds:.3g} : {found.peer_seconds:.3g}"
-    if found.clock_ratio:
-        seconds += f" of CPU ({found.ours_clock:.3g} : {found.peer_clock:.3g})"
+    also, seconds = "", f"{found.ours_seconds:.3g} : {found.peer_seconds:.3g}"
+    if found.ratio_also:
+        other = OTHER[found.by]
+        also = f" ({other} {found.ratio_also:.3g})"
+        seconds = f"{found.by} {seconds} ({other} {found.ours_also:.3g} : {found.peer_also:.3g})"
     return [
-        f"{found.ratio:.3g}{clock}",
+        f"{found.ratio:.3g}{also}",
         found.promise,
         met,
         seconds,

@@ -213,6 +213,28 @@ def test_a_ratio_is_the_median_of_its_rounds(
     assert (found.ours_growth, found.peer_growth) == ((5.0, 1.0), (4.0, 1.0))
 
 
+def test_a_race_by_the_cpu_tells_the_clock_too() -> None:
+    """A reader who waits for an answer waits by the clock."""
+    runs = {"ours": [Run(1.0, 3_000_000, "same", 4.0, "CPU")], "peer": [Run(3.0, 3_000_000, "same", 6.0, "CPU")]}
+    found = result(a_race(at_most=False, promise=2.0, grows=False), 100, runs, {})
+    assert (found.ratio, found.ratio_also, found.ours_also, found.peer_also) == (3.0, 1.5, 4.0, 6.0)
+    its_own = result(a_race(grows=False), 100, {"ours": [ran(1.0)], "peer": [ran(2.0)]}, {})
+    assert (its_own.by, its_own.ratio_also) == ("", 0.0), "a figure that the peer tells of itself has no other"
+
+
+def test_a_side_too_large_for_five_times_as_much_is_not_tried_with_it() -> None:
+    """The other one grows alone."""
+    asked: list[tuple[str, int]] = []
+
+    def run(_name: str, side: str, _folder: Path, size: int) -> Run:
+        asked.append((side, size))
+        return ran(1.0)
+
+    found = race(a_race(growing=("ours",)), 1, 100, run)
+    assert asked == [("ours", 100), ("peer", 100), ("ours", 500)]
+    assert (found.ours_growth[0], found.peer_growth) == (1.0, (0.0, 0.0))
+
+
 def test_a_works_own_memory_is_measured() -> None:
     """What was there before does not count, what is given back does."""
     kept = bytearray(30_000_000)

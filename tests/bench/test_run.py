@@ -139,6 +139,18 @@ def test_promises_about_memory_and_growth_are_told_with_the_ratio() -> None:
     assert "**no** (memory 0.50" in run.as_markdown([missed])
 
 
+def test_the_clock_stands_beside_the_cpus_seconds() -> None:
+    """And the other way round."""
+    found = an_outcome(a_race())
+    assert found.result is not None
+    both = replace(found.result, by="CPU", ours_also=2.0, peer_also=6.0, ratio_also=3.0)
+    shown = run.as_markdown([replace(found, result=both)])
+    assert "(clock 3) |" in shown
+    assert "CPU 1 : 2 (clock 2 : 6)" in shown
+    assert "(CPU 3) |" in run.as_markdown([replace(found, result=replace(both, by="clock"))])
+    assert "clock" not in run.as_markdown([found]).splitlines()[-1]
+
+
 def test_the_command_stands_beside_its_module() -> None:
     """And can be started."""
     assert (ROOT / "tests/bench/run").stat().st_mode & 0o100
