@@ -8,7 +8,8 @@ then is named, never silently taken.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain
 from typing import Final, Protocol, cast, runtime_checkable
@@ -232,18 +233,37 @@ def _read_states(reader: TreeReader, found: Collected, only: set[str] | None) ->
 
 
 def _read_all_states(reader: StateReader, found: Collected) -> set[str]:
-    """All states, as `_read_states` reads them; in the first round, which nobody compares, few paths are answered."""
+    """All states, as `_read_states` reads them; in the first round, which nobody compares, few paths are answered.
+
+    While the states of a batch are taken, ZooKeeper is asked for those of the next one: it never waits for us.
+    """
     moved: set[str] = set()
     first = not found.rounds
+    ahead = ThreadPoolExecutor(1, "states")
+    try:
+        asked = ((batch, ahead.submit(reader.states, batch)) for batch in _batches(found.topics))
+        waiting = next(asked, None)
+        while waiting is not None:
+            batch, answers = waiting[0], waiting[1].result()
+            waiting = next(asked, None)
+            moved |= _take_topics(found, batch, answers, first=first)
+    finally:
+        ahead.shutdown(wait=False, cancel_futures=True)
+    return moved
+
+
+def _batches(topics: Mapping[str, decode.TopicZnode]) -> Iterator[Topics]:
+    """Whole topics, with not many more partitions than are to be read at once."""
     batch: list[tuple[str, list[int]]] = []
     size = 0
-    for topic, znode in found.topics.items():
+    for topic, znode in topics.items():
         batch.append((topic, [*znode.replicas]))
         size += len(znode.replicas)
         if size >= STATES_AT_ONCE:
-            moved |= _take_topics(found, batch, reader.states(batch), first=first)
+            yield batch
             batch, size = [], 0
-    return moved | _take_topics(found, batch, reader.states(batch), first=first)
+    if batch:
+        yield batch
 
 
 def _take_topics(found: Collected, batch: Topics, answers: Answers, *, first: bool) -> set[str]:
