@@ -101,7 +101,7 @@ def test_a_lasting_side_works_whenever_it_is_told_to(tmp_path: Path) -> None:
     with decoding.a_checkpoint(tmp_path, 100), closing(Lasting()) as lasting:
         first, second = (lasting("metadata records", "ours", tmp_path, 100) for _ in range(2))
     assert first.answer == second.answer
-    assert first.wall > 0 < second.wall
+    assert first.also > 0 < second.also
     with closing(Lasting()) as lasting, pytest.raises(RuntimeError, match="metadata records, ours: ended with 1"):
         lasting("metadata records", "ours", tmp_path / "nowhere", 100)
 
