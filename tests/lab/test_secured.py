@@ -22,7 +22,7 @@ from migrate.kafka.secret_files import read_secret
 from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
 from migrate.lab.seed_data import SCRAM_USERS
-from migrate.lab.topology import Shape
+from migrate.lab.topology import CONTROLLER, INTERNAL, Shape
 from migrate.model.inventory import Access, SecretFile, ZookeeperLogin
 from migrate.zookeeper.client import connect
 from migrate.zookeeper.layout import CONTROLLERS_WRITE, USER_CONFIGS
@@ -31,6 +31,7 @@ from migrate.zookeeper.znode import Absent
 from tests.lab.commands import kraft_migrate
 from tests.lab.least_rights import Limited, a_run_with_each_right_taken_away, doctor_says, each_right_in_turn, let_in
 from tests.lab.least_rights_back import the_way_back_with_each_right_taken_away
+from tests.lab.mutual_tls import by_certificates
 from tests.lab.secrets_seen import Processes, holding
 from tests.lab.wrong_files import found_before_the_start
 from tests.testing.certificates import secret
@@ -208,6 +209,29 @@ def wrong_files(directory: Path) -> None:
     found_before_the_start(lab)
 
 
+def mutual_tls(directory: Path) -> None:
+    """Brokers, controllers and the tool are who their certificates say, between nodes; to KRaft mode."""
+    lab = Lab.create(directory, Shape(secured=True))
+    access = by_certificates(lab)
+    with pytest.MonkeyPatch.context() as patched:  # the lab itself waits for its brokers by their INTERNAL listener
+        patched.setattr("migrate.lab.ready.inner_access", lambda _: access)
+        lab.up()
+    ended = kraft_migrate("plan", str(lab.playbook_path), "--to", "kraft-mode", "--output", "json")
+    assert ended.returncode == 2, ended.stdout[-3000:] + ended.stderr[-3000:]
+    plan = Path(lab.inventory.runs) / json.loads(ended.stdout)["fingerprint"][:8] / "plan.json"
+    ended = kraft_migrate("apply", str(plan))
+    assert ended.returncode == 0, ended.stderr[-4000:]
+    names = [broker.name for broker in lab.topology.brokers] + [node.name for node in lab.topology.controllers]
+    for name in names:
+        values = parse(lab.topology.config(name).read_bytes())
+        kinds = dict(entry.split(":") for entry in values["listener.security.protocol.map"].split(","))
+        assert (kinds[INTERNAL], kinds[CONTROLLER]) == ("SSL", "SSL"), name
+    for words in (("directories", "verify"), ("diff",)):
+        said = kraft_migrate(*words, "--inventory", str(lab.inventory_path))
+        assert said.returncode == 0, said.stdout[-3000:] + said.stderr[-2000:]
+    nothing_told(directory, ended.stdout, ended.stderr)
+
+
 PARTS: dict[str, Callable[[Path], None]] = {
     "into-hybrid": into_hybrid,
     "logins": logins,
@@ -216,7 +240,7 @@ PARTS: dict[str, Callable[[Path], None]] = {
     "rollback": rollback,
     "wrong-files": wrong_files,
 }
-AT_LENGTH: dict[str, Callable[[Path], None]] = {"to-the-end": to_the_end}
+AT_LENGTH: dict[str, Callable[[Path], None]] = {"mutual-tls": mutual_tls, "to-the-end": to_the_end}
 
 
 @in_turn("secured")
