@@ -41,7 +41,9 @@ class Logs:
         """Never."""
         raise AssertionError(node)
 
-    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> str:
+    def format_storage(
+        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+    ) -> str:
         """Never."""
         raise AssertionError(node)
 

@@ -212,8 +212,11 @@ class SimulatedCluster:
         """It never says anything."""
         return []
 
-    def format_storage(self, node: NodeId, cluster_id: str, release_version: str) -> str:
-        """Format a controller."""
+    def format_storage(
+        self, node: NodeId, cluster_id: str, release_version: str, *, ignore_formatted: bool = False
+    ) -> str:
+        """Format a controller; brokers' directories are formatted by a cluster that models them."""
+        assert not ignore_formatted, f"node {int(node)} is no broker with bare directories"
         assert int(node) not in self.formatted, f"controller {int(node)} was formatted twice"
         self.done.append(f"format {int(node)}")
         self.formatted.add(int(node))
@@ -231,6 +234,10 @@ class SimulatedCluster:
     def delete(self, path: str, version: int) -> None:
         """No step deletes a znode in these tests."""
         raise AssertionError(path)
+
+    def raise_versions(self, least: Mapping[str, int], owner: int | None) -> None:
+        """No step raises a version in these tests."""
+        raise AssertionError(sorted(least))
 
     def backup(self, destination: str) -> Mapping[str, str]:
         """A backup is a fact, no more."""
