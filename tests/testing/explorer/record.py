@@ -20,6 +20,7 @@ from typing import Any, Final
 from migrate.kraft.dump import batch_lines
 from migrate.kraft.files import find, read_batches
 from migrate.lab.cluster import Lab
+from migrate.model import history
 from migrate.model.ids import MIGRATING, UNASSIGNED
 from migrate.model.stage import ZkMigrationState
 from migrate.run import journal as journals
@@ -71,7 +72,7 @@ def effects(runs: Path) -> Iterator[Event]:
                 yield _effect(event) if whole else {**_effect(event), "what": "begun"}
 
 
-def _effect(event: journals.Event) -> Event:
+def _effect(event: history.Event) -> Event:
     data = event.data
     found = {"at": event.time, "event": "effect", "effect": data["effect"]}
     if data["node"].isdigit():
