@@ -25,9 +25,10 @@ from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks
 from migrate.observe.sources import Sources
 from tests.bench.races import Race, Work
+from tests.testing.clusters import CLUSTER_ID
 from tests.testing.ssh_server import SshServer
 from tests.testing.tcp_link import link_to
-from tests.testing.worlds import CLUSTER_ID, inventory, playbook
+from tests.testing.worlds import inventory, playbook
 
 HOSTS: Final = 20
 DIRECTORIES: Final = 2

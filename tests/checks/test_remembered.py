@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 import pytest
 
 from migrate import checks
 from migrate.checks import replicas
 from migrate.checks.registry import run_all
 from migrate.checks.remembered import remembered, remembering
+from migrate.model import loader
+from migrate.model.columns import PartitionColumns
 from migrate.model.stage import Stage
+from migrate.model.views import BrokerDisks
 from tests.testing import worlds
 
 
@@ -70,11 +75,12 @@ def test_findings_are_the_same_with_and_without_memory(stage: Stage) -> None:
 def test_a_look_foretells_each_broker_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Five checks want to know what a start would set aside."""
     asked: list[object] = []
-    real = replicas.foretell_all
 
-    def counting(disks: object, partitions: object) -> object:
+    def counting(
+        disks: Mapping[int, BrokerDisks], partitions: PartitionColumns
+    ) -> Iterator[tuple[int, loader.Foretold]]:
         asked.append(disks)
-        return real(disks, partitions)  # type: ignore[arg-type]
+        return loader.foretell_all(disks, partitions)
 
     monkeypatch.setattr(replicas, "foretell_all", counting)
     checks.run(worlds.world_at(Stage.COPY), target=Stage.KRAFT_MODE)

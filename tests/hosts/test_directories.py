@@ -219,7 +219,7 @@ def test_a_disk_that_does_not_store_a_block_is_not_healthy(
             return real_open(*args, **kwargs)  # type: ignore[arg-type]
         raise OSError(code, os.strerror(code))
 
-    monkeypatch.setattr(directories.os, call, fails)
+    monkeypatch.setattr(os, call, fails)
     found = look(path)
     monkeypatch.undo()
     assert found.problem == f"cannot be written: {os.strerror(code)}"
@@ -247,7 +247,7 @@ def test_our_own_lack_of_rights_says_nothing_of_the_disk(tmp_path: Path, monkeyp
 
     monkeypatch.setattr(directories, "store_block", denied)
     assert looked(LocalDisks(), path).directories[0].problem == "cannot be written: Permission denied"
-    monkeypatch.setattr(directories.os, "geteuid", lambda: 54321)
+    monkeypatch.setattr(os, "geteuid", lambda: 54321)
     found = LocalDisks().look(BROKER, [str(path)], None)
     assert isinstance(found, Unknown)
     assert "may not look into it" in found.reason

@@ -77,7 +77,7 @@ def test_a_failure_at_any_step_leaves_the_old_file_whole(
     def full(*_: object, **__: object) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
-    monkeypatch.setattr(files.os, call, full)
+    monkeypatch.setattr(os, call, full)
     with pytest.raises(FileNotReplaced, match="No space left") as caught:
         here.write(NODE, str(path), b"new")
     monkeypatch.undo()
@@ -96,7 +96,7 @@ def test_an_interrupt_in_the_middle_leaves_the_old_file_whole(
     def interrupt(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files.os, "rename", interrupt)
+    monkeypatch.setattr(os, "rename", interrupt)
     with pytest.raises(KeyboardInterrupt):
         here.write(NODE, str(path), b"new")
     monkeypatch.undo()
@@ -119,8 +119,8 @@ def test_file_and_folder_are_on_disk_before_the_write_returns(
         steps.append("rename")
         rename(*args, **kwargs)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(files.os, "fsync", seen_fsync)
-    monkeypatch.setattr(files.os, "rename", seen_rename)
+    monkeypatch.setattr(os, "fsync", seen_fsync)
+    monkeypatch.setattr(os, "rename", seen_rename)
     here.write(NODE, str(tmp_path / "x"), b"1")
     assert steps == ["file", "rename", "folder"]
 

@@ -14,7 +14,7 @@ import pytest
 from migrate.errors import CannotBeInstructed, NotTold, PersonCouldNot
 from migrate.hosts import manual_reports as reports
 from migrate.hosts.backups import BACKUP_SUFFIX
-from migrate.hosts.collected import Collected
+from migrate.hosts.collected import Collected, read_collected
 from migrate.hosts.manual_desk import Desk, Instruction
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
@@ -219,23 +219,22 @@ def test_what_is_neither_file_nor_nothing_is_not_replaced(hosts: Bench) -> None:
     assert hosts.desk.open() is None
 
 
-def test_a_folder_that_could_not_be_listed_is_not_an_empty_one(hosts: Bench) -> None:
+def test_a_folder_that_could_not_be_listed_is_not_an_empty_one(hosts: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """Copies in it would pass for none."""
     hosts.look()
     answer = hosts.desk.answer(BROKER)
     assert not isinstance(answer, Unknown)
     blind = {path: replace(file, near=None) for path, file in answer.watched.items()}
-    hosts.desk.answer = lambda _node: replace(answer, watched=blind)  # type: ignore[method-assign]
+    monkeypatch.setattr(hosts.desk, "answer", lambda _node: replace(answer, watched=blind))
     with pytest.raises(NotTold):
         hosts.files.names(BROKER, str(hosts.root / "conf"))
 
 
 def test_an_answer_that_is_taken_away_while_it_is_read_is_none(hosts: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is named among what cannot be read; the run does not end by it."""
-    whole = reports.read_collected
 
     def vanishing(path: str) -> Collected:
-        found = whole(path)
+        found = read_collected(path)
         Path(path).unlink()
         return found
 

@@ -20,8 +20,8 @@ from migrate.hosts.manual_witness import ANSWERS, REFUSES
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, MetaProperties, Running, Stopped
+from tests.testing.clusters import CLUSTER_ID
 from tests.testing.person import Bench, again, bench, like_kafka, once
-from tests.testing.worlds import CLUSTER_ID
 
 BROKER, CONTROLLER = NodeId(0), NodeId(3000)
 
@@ -241,8 +241,13 @@ def test_a_process_that_is_seen_behind_a_stop_is_no_stopped_node(hosts: Bench) -
 def test_a_started_process_that_is_gone_again_is_stopped_not_starting(hosts: Bench) -> None:
     """The collector looked once more, within the minutes in which a start may take."""
     stopped(hosts)
+
+    def starts(waiting: Instruction) -> None:
+        once(hosts, waiting)
+        hosts.network.listening[0] = ANSWERS
+
     with like_kafka(hosts.config) as process:
-        hosts.act = lambda waiting: (once(hosts, waiting), hosts.network.listening.update({0: ANSWERS}))[0]
+        hosts.act = starts
         hosts.services.start(BROKER)
         process.kill()
         process.wait()

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import BatchError, DecodeError, InputError, SnapshotError
+from migrate.kraft.files import PARTITION_DIRECTORY
 from migrate.kraft.lineage import read_directory
 from migrate.model.views import KraftView
 from migrate.protocol.batches import split
@@ -147,7 +148,7 @@ class TestEpochs:
 
     def flips(self, folder: Path, whole: bytes, quorum_epoch: int | None) -> list[tuple[int, int]]:
         """(base offset, bit) of each flip in a batch's epoch that nothing detected."""
-        part = folder / damage.PARTITION_DIRECTORY
+        part = folder / PARTITION_DIRECTORY
         part.mkdir()
         if quorum_epoch is not None:
             state = {"leaderId": 3000, "leaderEpoch": quorum_epoch, "votedId": -1, "data_version": 0}

@@ -16,9 +16,9 @@ from migrate.zookeeper.backup import BackupTree
 from migrate.zookeeper.layout import partition_states
 from migrate.zookeeper.read import view_of
 from migrate.zookeeper.znode import Absent, Znode
-from tests.kraft.logs import STAGES
+from tests.kraft.logs import STAGES, captured_log
 from tests.observe.test_metadata_files import DIGESTER
-from tests.observe.test_metadata_logs import VOTERS, captured_log, hybrid, looked_at
+from tests.observe.test_metadata_logs import VOTERS, hybrid, looked_at
 from tests.testing.golden_trees import golden
 
 AT = "first-broker-kraft"

@@ -12,8 +12,8 @@ from migrate.model.policies import HealthPolicy, Pace
 from migrate.model.windows import Dated
 from migrate.run import control
 from migrate.run.control import Control, Wish
-from tests.run.gated import EVENING, HOUR, Gated, bound
-from tests.run.test_gatekeeper import NIGHTS, gated
+from tests.run.gated import EVENING, HOUR, Gated, bound, gated
+from tests.run.test_gatekeeper import NIGHTS
 from tests.run.test_health_gate import unhealthy
 
 LOOKS = HealthPolicy(12, 600.0)  # not quite two hours before each start

@@ -13,8 +13,7 @@ from migrate.model.policies import ErrorBudget, HealthPolicy
 from migrate.model.stage import Stage
 from migrate.model.views import PartitionHealth
 from migrate.model.world import World
-from tests.run.gated import EVENING, Gated, probe_line
-from tests.run.test_gatekeeper import gated
+from tests.run.gated import EVENING, Gated, gated, probe_line
 from tests.testing.worlds import live
 
 

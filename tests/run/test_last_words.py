@@ -13,7 +13,7 @@ from migrate.model.views import Running, ServiceState, Stopped
 from migrate.run import journal as journals
 from migrate.run.journal import Journal
 from migrate.run.last_words import LINES, SHOWN, last_words_told, started, told
-from tests.run.test_engine import FakeClock
+from tests.testing.simulated import FakeClock
 
 START = (
     "[2026-11-21 22:00:00,001] INFO Registered kafka:type=kafka.Log4jController MBean (kafka.utils.Log4jController$)"

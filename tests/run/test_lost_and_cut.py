@@ -15,6 +15,7 @@ from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage
+from migrate.model.views import MigrationZnode
 from migrate.model.world import Need, World
 from migrate.observe.world import ClusterObserver
 from migrate.run import journal as journals
@@ -91,7 +92,7 @@ def test_a_broker_that_does_not_answer_stops_the_sending() -> None:
     """Whether its partitions are whole is unknown, and unknown is not whole."""
 
     def bend(world: World) -> World:
-        world = replace(world, zookeeper=replace(worlds.zk(world), migration=worlds.MigrationZnode(999, 1, 3000, 2, 7)))
+        world = replace(world, zookeeper=replace(worlds.zk(world), migration=MigrationZnode(999, 1, 3000, 2, 7)))
         return with_live(world, metadata={**live(world).metadata, NodeId(1): Unknown("connection refused")})
 
     controller = drive(bend, lambda: None)

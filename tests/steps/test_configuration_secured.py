@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from migrate.checks import security
+from migrate.checks.config import protocols
 from migrate.hosts.properties import parse
 from migrate.model.inventory import Access, AddedProperties, Inventory
 from migrate.steps import configuration
@@ -66,7 +67,7 @@ def test_a_controller_can_call_the_brokers_listener() -> None:
     """Name, protocol, mechanism, login: without them its start fails, or it hangs after the copy."""
     found = controller()
     assert found["inter.broker.listener.name"] == "INTERNAL"
-    assert security.protocols(found)["INTERNAL"] == "SASL_SSL"
+    assert protocols(found)["INTERNAL"] == "SASL_SSL"
     assert found["sasl.mechanism.inter.broker.protocol"] == "PLAIN"
     assert found["listener.name.internal.sasl.enabled.mechanisms"] == "PLAIN"
     assert 'username="controller"' in found["listener.name.internal.plain.sasl.jaas.config"]
@@ -76,7 +77,7 @@ def test_a_controller_has_its_own_listeners_login_and_store() -> None:
     """What the operator adds wins over what brokers have; the rest is the brokers'."""
     found = controller()
     assert {key: found[key] for key in TO_CONTROLLERS} == TO_CONTROLLERS
-    assert security.protocols(found)["CTL"] == "SASL_SSL"
+    assert protocols(found)["CTL"] == "SASL_SSL"
     assert found["ssl.truststore.location"] == "/etc/ca.pem"
 
 
@@ -122,7 +123,7 @@ def test_brokers_let_in_the_controllers_and_can_call_them(mode: str) -> None:
     found = parse(raw)
     assert found["super.users"] == "User:broker;User:admin;User:controller"
     assert {key: found[key] for key in TO_BROKERS} == TO_BROKERS
-    assert security.protocols(found)["CTL"] == "SASL_SSL"
+    assert protocols(found)["CTL"] == "SASL_SSL"
     assert found["ssl.keystore.location"] == "/etc/broker.p12"
 
 

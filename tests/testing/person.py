@@ -16,6 +16,7 @@ from migrate.hosts.manual_witness import ANSWERS, REFUSES
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from tests.testing import worlds
+from tests.testing.clusters import CLUSTER_ID
 
 FILL = re.compile(r"replace the placeholder behind (\S+)= by that key's value in [^:]*:(\S+)")
 MOST = 8  # waits: a test whose instruction is never seen ends by name
@@ -100,7 +101,7 @@ def bench(root: Path) -> Bench:
         (root / place).mkdir(parents=True)
     (root / "d0/t-0/00.log").write_bytes(b"x" * 10)
     for place in ("d0", "d1"):
-        (root / place / "meta.properties").write_text(f"version=0\nbroker.id=0\ncluster.id={worlds.CLUSTER_ID}\n")
+        (root / place / "meta.properties").write_text(f"version=0\nbroker.id=0\ncluster.id={CLUSTER_ID}\n")
     (root / "conf/b0.properties").write_text(
         f"# by the operator, token-in-a-comment\nbroker.id=0\nlog.dirs={root}/d0,{root}/d1\n"
         "password.encoder.secret=canary-1\nzookeeper.connect=zk:2181\n"

@@ -16,7 +16,8 @@ from kazoo.security import make_digest_acl
 from migrate.errors import BackupUnreadable, WorldError
 from migrate.model.secrets import Digester
 from migrate.zookeeper.backup import load_backup, write_backup
-from migrate.zookeeper.client import ZookeeperAccess, ZookeeperClient, connect
+from migrate.zookeeper.client import ZookeeperClient, connect
+from migrate.zookeeper.login import ZookeeperAccess
 from migrate.zookeeper.read import read_view, view_of
 from migrate.zookeeper.znode import Absent, Znode
 from tests.testing.golden_trees import FOLDER, golden

@@ -17,7 +17,8 @@ from migrate.errors import (
     ZookeeperUnreachable,
 )
 from migrate.model.secrets import Digester
-from migrate.zookeeper.client import ZookeeperAccess, ZookeeperClient, connect, parse_connect_string
+from migrate.zookeeper.client import ZookeeperClient, connect, parse_connect_string
+from migrate.zookeeper.login import ZookeeperAccess
 from migrate.zookeeper.read import read_view
 from migrate.zookeeper.znode import Absent, Znode
 from tests.testing.golden_trees import golden

@@ -11,8 +11,9 @@ from kazoo.security import make_digest_acl
 
 from migrate.errors import BackupUnreadable
 from migrate.zookeeper.backup import BackupTree, load_backup, write_backup
-from migrate.zookeeper.client import ZookeeperAccess, ZookeeperClient, connect
+from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.compare_backup import Standing, ZnodeDifference, compare, fingerprint, inside, never
+from migrate.zookeeper.login import ZookeeperAccess
 from migrate.zookeeper.write import ZookeeperWriter
 from migrate.zookeeper.znode import Znode
 from tests.testing.golden_trees import golden
