@@ -97,10 +97,10 @@ class Limited:
         """Exactly these, and nothing else."""
         mine = AclBindingFilter(
             ResourceType.ANY,
-            None,
+            None,  # type: ignore[arg-type] # any name: the stubs ask for a str, the class takes None
             ResourcePatternType.ANY,
             f"User:{TOOL}",
-            None,
+            None,  # type: ignore[arg-type] # any host
             AclOperation.ANY,
             AclPermissionType.ANY,
         )
@@ -169,7 +169,7 @@ class Limited:
         """The same with all that it needs: where the plan is."""
         ended = self.planned(*words)
         assert ended.returncode == 2, ended.stdout[-2000:] + ended.stderr[-3000:]
-        fingerprint = json.loads(ended.stdout)["fingerprint"]
+        fingerprint = str(json.loads(ended.stdout)["fingerprint"])
         return Path(self.inventory.runs) / fingerprint[:8] / "plan.json"
 
     def apply(self, plan: Path, *verb: str) -> tuple[int, str]:

@@ -269,7 +269,8 @@ def voters_follow(found: Any, wanted: int) -> bool:
     """Have so many voters the leader's log?"""
     quorum = found["quorum"]
     high = quorum.get("high_watermark", 0)
-    return high > 0 and sum(offset >= high for offset in quorum.get("voters", {}).values()) >= wanted
+    follow = [offset for offset in quorum.get("voters", {}).values() if offset >= high]
+    return bool(high > 0 and len(follow) >= wanted)
 
 
 def lost(lab: Lab, name: str) -> bool:

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from concurrent.futures import Future
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -111,7 +112,13 @@ def look(lab: Lab) -> dict[str, Any]:
         for name, topic in listed.items()
     }
     everything = AclBindingFilter(
-        ResourceType.ANY, None, ResourcePatternType.ANY, None, None, AclOperation.ANY, AclPermissionType.ANY
+        ResourceType.ANY,
+        None,  # type: ignore[arg-type] # any name: the stubs ask for a str, the class takes None
+        ResourcePatternType.ANY,
+        None,  # type: ignore[arg-type] # any principal
+        None,  # type: ignore[arg-type] # any host
+        AclOperation.ANY,
+        AclPermissionType.ANY,
     )
     resources = [
         ConfigResource(ConfigResource.Type.TOPIC, "events-03"),
@@ -123,6 +130,7 @@ def look(lab: Lab) -> dict[str, Any]:
         for resource in resources  # librdkafka takes one broker a call
     }
     users = admin.describe_user_scram_credentials()
+    assert isinstance(users, Future), "one of all users, where none is named"
     with Connection(f"{HOST}:{lab.topology.brokers[0].internal_port}", Access()) as connection:
         quotas = connection.call(DESCRIBE_CLIENT_QUOTAS, {"components": [], "strict": False})
     return {

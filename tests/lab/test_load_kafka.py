@@ -30,6 +30,7 @@ from migrate.lab.ready import brokers_agree, wait_until
 from migrate.lab.topology import Shape
 from migrate.model.history import LoadSummary
 from migrate.model.ids import NodeId
+from migrate.model.inventory import SecretFile
 from migrate.model.views import Running, Stopped
 
 pytestmark = pytest.mark.kafka
@@ -63,7 +64,7 @@ class Story:
     states: list[object] = field(default_factory=list)
 
 
-def settings(lab: Lab) -> dict[str, object]:
+def settings(lab: Lab) -> dict[str, str | int | float | bool]:
     """A client's settings."""
     return dict(client_config(lab.topology.bootstrap, lab.inventory.broker_access))
 
@@ -250,7 +251,7 @@ def test_planted_damage_is_found(story: Story) -> None:
 def test_no_secret_stands_in_the_loads_folder(story: Story) -> None:
     """The password is named by its file, in settings, description and log alike."""
     reference = story.lab.inventory.broker_access.password
-    assert reference is not None
+    assert isinstance(reference, SecretFile)
     secret = Path(reference.path).read_bytes().strip()
     for path in load_folder(story.directory).iterdir():
         assert secret not in path.read_bytes(), path

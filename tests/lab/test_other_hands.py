@@ -54,7 +54,7 @@ def planned(lab: Lab, stage: str) -> Path:
     """A saved plan of that stage alone."""
     ended = kraft_migrate("plan", str(lab.playbook_path), "--stage", stage, "--output", "json")
     assert ended.returncode == 2, ended.stderr
-    return Path(lab.inventory.runs) / json.loads(ended.stdout)["fingerprint"][:8] / "plan.json"
+    return Path(lab.inventory.runs) / str(json.loads(ended.stdout)["fingerprint"])[:8] / "plan.json"
 
 
 def acted(plan: Path, effect: str, event: str = "effected") -> list[int]:

@@ -45,7 +45,8 @@ AS_KAFKA = ("setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups")
 
 def given_to_kafka(lab: Lab) -> None:
     """Processes, disks and logs are Kafka's user's; configurations are root's, readable by its group."""
-    nodes = [node.name for node in (*lab.topology.brokers, *lab.topology.controllers)]
+    nodes = [broker.name for broker in lab.topology.brokers]
+    nodes += [controller.name for controller in lab.topology.controllers]
     for name in nodes:
         spec = lab.supervisor.specs()[name]
         write_spec(lab.topology.processes, replace(spec, argv=(*AS_KAFKA, *spec.argv)))

@@ -80,7 +80,7 @@ class Run:
         """A saved plan's folder."""
         ended = kraft_migrate(*words, "--output", "json")
         assert ended.returncode == 2, ended.stderr
-        return Path(self.lab.inventory.runs) / json.loads(ended.stdout)["fingerprint"][:8]
+        return Path(self.lab.inventory.runs) / str(json.loads(ended.stdout)["fingerprint"])[:8]
 
     def applied(self, stage: str) -> tuple[Event, ...]:
         """To that stage; the journal."""
