@@ -15,7 +15,7 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any, Final, TypeVar
 from unittest.mock import patch
 
@@ -23,6 +23,7 @@ from migrate import checks
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import Unknown
+from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.observe.ledgers import pure_ledger
@@ -46,7 +47,7 @@ def big_cluster(brokers: int, partitions: int) -> Cluster:
         topic, index = divmod(number, PARTITIONS_A_TOPIC)
         replicas = [(number + step) % brokers for step in range(COPIES)]
         places = {broker: (number // brokers + broker) % DIRECTORIES for broker in replicas}
-        ids = [directory_id(broker, places[broker]) for broker in replicas]
+        ids: list[str] = [directory_id(broker, places[broker]) for broker in replicas]
         cluster.partitions.append(Partition(f"t{topic}", topic_id(topic), index, replicas, ids))
         for broker, place in places.items():
             cluster.folders.setdefault((broker, place), []).append((f"t{topic}", index, topic_id(topic), "current"))
@@ -89,8 +90,13 @@ def measure(brokers: int, partitions: int) -> Measured:
         "plan of the whole way", lambda: build(before, playbook, target=Stage.FINALIZE, only=False, created=0.0)
     )
     assert len(plan.steps) > 2 * brokers, "each broker is restarted twice"
-    for name, render in (("plan as HTML", plan_html), ("plan as text", plan_text), ("plan as JSON", plan_to_json)):
-        page: Any = found.timed(name, lambda render=render: render(plan))
+    pages: tuple[tuple[str, Callable[[Plan], object]], ...] = (
+        ("plan as HTML", plan_html),
+        ("plan as text", plan_text),
+        ("plan as JSON", plan_to_json),
+    )
+    for name, render in pages:
+        page = found.timed(name, partial(render, plan))
         text = page if isinstance(page, str) else json.dumps(page)
         found.sizes[name] = len(text.encode())
     hybrid = big_world(Stage.COPY, brokers, partitions)

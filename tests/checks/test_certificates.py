@@ -125,8 +125,8 @@ def test_who_is_not_let_in_is_named_by_the_certificate() -> None:
     found = of(with_subjects(mutual(Stage.PREPARE), {1: "CN=renewed,O=X"}), "B-SEC-06")
     assert {entry.about for entry in found} == {f"controller {n}: /conf/c{n}.properties" for n in worlds.CONTROLLERS}
     assert all("User:CN=renewed,O=X, as which broker 1" in entry.message for entry in found)
-    (found,) = {entry.message for entry in of(with_subjects(mutual(Stage.PREPARE), {3001: "CN=new"}), "B-SEC-07")}
-    assert "User:CN=new, as which controller 3001" in found
+    (told,) = {entry.message for entry in of(with_subjects(mutual(Stage.PREPARE), {3001: "CN=new"}), "B-SEC-07")}
+    assert "User:CN=new, as which controller 3001" in told
 
 
 def test_what_the_inventory_adds_to_brokers_lets_controllers_in() -> None:

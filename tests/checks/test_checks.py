@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -83,7 +84,8 @@ def test_a_world_of_which_nothing_is_known_passes_nothing() -> None:
 def test_what_cannot_be_seen_is_told_and_never_counted_as_a_pass(part: str, stage: Stage) -> None:
     """Losing one view turns the checks that need it into blind spots; the others go on."""
     whole = checks.run(world_at(stage), target=stage)
-    blind = checks.run(replace(world_at(stage), **{part: Unknown("the cable is cut")}), target=stage)
+    lost: dict[str, Any] = {part: Unknown("the cable is cut")}
+    blind = checks.run(replace(world_at(stage), **lost), target=stage)
     new = [entry for entry in blind if entry.severity is Severity.BLIND_SPOT and entry.evidence == "the cable is cut"]
     assert new
     assert checks.blocking(blind, Stage.FINALIZE)

@@ -22,6 +22,7 @@ from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, Inventory
 from migrate.model.stage import Stage
+from migrate.model.views import ConfigFile
 from migrate.model.world import World
 from migrate.model.znodes import ZnodeAcl
 from migrate.steps import configuration
@@ -79,7 +80,7 @@ def wrong(*nodes: int, **changed: str | None) -> Bend:
         configs = dict(world.configs)
         for node in map(NodeId, nodes):
             file = configs[node]
-            assert hasattr(file, "raw")
+            assert isinstance(file, ConfigFile)
             given = {name.replace("__", "."): value for name, value in changed.items()}
             put = {name: value for name, value in given.items() if value is not None}
             gone = [name for name, value in given.items() if value is None]

@@ -351,10 +351,12 @@ def test_a_cluster_of_which_nothing_can_be_seen_is_not_ready() -> None:
 
 def test_with_zookeeper_down_and_no_controllers_yet_nobody_knows_where_the_way_back_begins() -> None:
     """Brokers' files of ZooKeeper mode do not tell whether controllers were started; those of another mode do."""
-    blind = {"zookeeper": Unknown("no session"), "kraft": Unknown("no controller has a configuration file yet")}
-    found = asked(replace(whole(Stage.ASSESS), **blind))
+    silent, none_yet = Unknown("no session"), Unknown("no controller has a configuration file yet")
+    found = asked(replace(whole(Stage.ASSESS), zookeeper=silent, kraft=none_yet))
     assert (found.word, found.origin) == (NOT, "unknown")
-    assert asked(replace(whole(Stage.MIGRATION_MODE), **blind)).origin == "half of migration-mode"
+    assert (
+        asked(replace(whole(Stage.MIGRATION_MODE), zookeeper=silent, kraft=none_yet)).origin == "half of migration-mode"
+    )
 
 
 def test_controllers_that_are_gone_and_left_the_znode_are_still_the_beginning() -> None:

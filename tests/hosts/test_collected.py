@@ -255,6 +255,20 @@ def changed(folder: Path, answer: Collected, change: Callable[[Any], object], *,
     return str(path)
 
 
+def taken_out(key: str) -> Callable[[Any], object]:
+    """That key of the body is gone."""
+    return lambda document: document["body"].pop(key)
+
+
+def put(key: str, wrong: object, *, directory: bool = False) -> Callable[[Any], None]:
+    """That key of the body, or of its first directory, holds something else."""
+
+    def change(document: Any) -> None:
+        (document["body"]["directories"][0] if directory else document["body"])[key] = wrong
+
+    return change
+
+
 def test_damage_is_a_typed_error_that_names_the_file(disks: Path, tmp_path: Path) -> None:
     """Cut, edited, another format, another version, no file, a link."""
     answer = collected(tmp_path, "--properties", disks)
@@ -282,17 +296,12 @@ def test_a_well_hashed_answer_of_another_shape_is_a_typed_error_too(disks: Path,
     answer = collected(tmp_path, "--properties", disks, "--probe")
     body = json.loads(Path(answer.path).read_text())["body"]
     for key in body.keys() - {"python", "probed"}:
-        for change in (lambda doc, key=key: doc["body"].pop(key), lambda doc, key=key: doc["body"].update({key: 1.5})):
+        for change in (taken_out(key), put(key, 1.5)):
             with pytest.raises(CollectedDamaged):
                 read_collected(changed(tmp_path, answer, change, resum=True))
     for key in body["directories"][0]:
         for wrong in (1.5, [None], {"raw": "?"}):
-            with_wrong = changed(
-                tmp_path,
-                answer,
-                lambda doc, key=key, wrong=wrong: doc["body"]["directories"][0].update({key: wrong}),
-                resum=True,
-            )
+            with_wrong = changed(tmp_path, answer, put(key, wrong, directory=True), resum=True)
             try:
                 read_collected(with_wrong)
             except CollectedDamaged:

@@ -14,7 +14,8 @@ from migrate.errors import AccessRefused
 from migrate.kafka.connection import Connection
 from migrate.kafka.scram import HASHES, ScramBroken, scram
 from migrate.model.inventory import Access
-from tests.kafka.fake_node import FakeNode
+from migrate.protocol.fields import Values
+from tests.kafka.fake_node import FakeNode, Script
 from tests.testing.certificates import secret
 
 SERVER_FIRST = b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096"
@@ -108,12 +109,12 @@ def test_a_connection_logs_in_by_scram(tmp_path: Path, mechanism: str, right: bo
     """Through the handshake and two rounds; a wrong password is Kafka's refusal."""
     server = Server(mechanism, "right" if right else "another")
 
-    def authenticate(_version: int, body: dict[str, bytes]) -> dict[str, object]:
+    def authenticate(_version: int, body: Values) -> Values:
         said = server.answer(body["authBytes"])
         error = 58 if said is None else 0
         return {"errorCode": error, "errorMessage": None, "authBytes": said or b"", "sessionLifetimeMs": 0}
 
-    scripts = {
+    scripts: dict[str, Script] = {
         "SaslHandshake": lambda _version, _body: {"errorCode": 0, "mechanisms": [mechanism]},
         "SaslAuthenticate": authenticate,
     }

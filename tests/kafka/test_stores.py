@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,7 @@ def test_a_wrong_password_is_told_without_it(pki: Pki, tmp_path: Path, kind: str
 def test_a_store_without_what_is_needed_is_told(pki: Pki, tmp_path: Path) -> None:
     """No key in a truststore, no certificate in an empty file, no password, nonsense, an unknown type."""
     password = secret(tmp_path)
-    cases = [
+    cases: list[tuple[Callable[[], object], str]] = [
         (lambda: identity(pki.truststore), "lacks a private key"),
         (lambda: authorities(stored(tmp_path, "empty", b"")), "holds no certificate"),
         (lambda: identity(imported(pki, tmp_path, "PKCS12")), "lacks a private key"),

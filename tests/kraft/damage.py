@@ -115,7 +115,7 @@ def flipped(raw: bytes, bit: int) -> bytes:
 
 # -- mutations ---------------------------------------------------------------------------------------------------
 def _bits(draw: random.Random, raw: bytearray, _: bytes) -> None:
-    for _ in range(draw.choice((1, 1, 1, 2, 5))):
+    for _flip in range(draw.choice((1, 1, 1, 2, 5))):
         raw[draw.randrange(len(raw))] ^= 1 << draw.randrange(8)
 
 

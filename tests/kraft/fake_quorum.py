@@ -17,7 +17,7 @@ from migrate.protocol.fields import Struct, Values
 from migrate.protocol.records.control import encode_control
 from migrate.protocol.records.frame import encode_record
 from migrate.protocol.records.topics import TOPIC
-from tests.kafka.fake_node import FakeNode, Said
+from tests.kafka.fake_node import FakeNode, Said, Script
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 
@@ -151,6 +151,13 @@ class FakeQuorum:
         return {"errorCode": 0, "responses": topics}
 
     # -- nodes ---------------------------------------------------------------------------------------------------
+    def scripts(self, node: int) -> dict[str, Script]:
+        """What that node answers."""
+        return {
+            "Fetch": lambda _version, body: self.fetch(node, body),
+            "FetchSnapshot": lambda _version, body: self.fetch_snapshot(node, body),
+        }
+
     def inventory(self, expect: str | None = CLUSTER_ID) -> Inventory:
         """The inventory of its controllers."""
         controllers = tuple(
@@ -171,9 +178,5 @@ def running(count: int = 3) -> Iterator[FakeQuorum]:
     quorum = FakeQuorum()
     with ExitStack() as stack:
         for id_ in range(3000, 3000 + count):
-            scripts = {
-                "Fetch": lambda _version, body, id_=id_: quorum.fetch(id_, body),
-                "FetchSnapshot": lambda _version, body, id_=id_: quorum.fetch_snapshot(id_, body),
-            }
-            quorum.nodes[id_] = stack.enter_context(FakeNode(scripts))
+            quorum.nodes[id_] = stack.enter_context(FakeNode(quorum.scripts(id_)))
         yield quorum

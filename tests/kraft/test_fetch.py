@@ -29,6 +29,7 @@ from migrate.model.ids import METADATA_TOPIC
 from migrate.model.inventory import Access
 from migrate.model.secrets import Digester
 from migrate.model.views import BrokerDisks, KraftView
+from migrate.protocol.fields import Struct, Values
 from migrate.protocol.messages import DESCRIBE_QUORUM
 from migrate.protocol.records.settings import BEGIN_TRANSACTION, END_TRANSACTION
 from tests.kafka.fake_node import Close
@@ -37,7 +38,7 @@ from tests.testing.kraft_cluster import BROKER, KraftCluster, wait_for
 from tests.testing.kraft_cluster import CLUSTER_ID as REAL_CLUSTER_ID
 
 QUICK = Limits(connect_seconds=1, answer_seconds=1)
-ABORT = (END_TRANSACTION, 0, {})
+ABORT: tuple[Struct, int, Values] = (END_TRANSACTION, 0, {})
 BEGIN = (BEGIN_TRANSACTION, 0, {"name": "ZK Migration"})
 
 

@@ -61,20 +61,19 @@ def partition(draw: random.Random, topic_id: str, number: int, *, odd: bool) -> 
     }
     version, more = draw.choice([1, 1, 2]), dict[str, Any]()
     if odd:
-        version, more = draw.choice(
-            [
-                (0, {"directories": []}),
-                (1, {"directories": []}),
-                (1, {"addingReplicas": replicas[:1], "removingReplicas": replicas[-1:]}),
-                (1, {"replicas": list(range(200)), "isr": list(range(150)), "directories": [uuid(draw)] * 200}),
-                (1, {"isr": [replicas[0], replicas[0]]}),
-                (2, {"eligibleLeaderReplicas": replicas}),
-                (2, {"lastKnownElr": [], "leaderRecoveryState": 1}),
-                (1, {"partitionId": draw.choice([-1, 1 << 17, (1 << 31) - 1])}),
-                (1, {"replicas": [], "isr": [], "directories": []}),
-                (1, {"directories": values["directories"][1:]}),  # the reference refuses it, mostly
-            ]
-        )
+        oddities: list[tuple[int, Values]] = [
+            (0, {"directories": []}),
+            (1, {"directories": []}),
+            (1, {"addingReplicas": replicas[:1], "removingReplicas": replicas[-1:]}),
+            (1, {"replicas": list(range(200)), "isr": list(range(150)), "directories": [uuid(draw)] * 200}),
+            (1, {"isr": [replicas[0], replicas[0]]}),
+            (2, {"eligibleLeaderReplicas": replicas}),
+            (2, {"lastKnownElr": [], "leaderRecoveryState": 1}),
+            (1, {"partitionId": draw.choice([-1, 1 << 17, (1 << 31) - 1])}),
+            (1, {"replicas": [], "isr": [], "directories": []}),
+            (1, {"directories": values["directories"][1:]}),  # the reference refuses it, mostly
+        ]
+        version, more = draw.choice(oddities)
     return encode_record(topics.PARTITION, version, values | more)
 
 

@@ -106,5 +106,5 @@ def test_scram_mechanisms_have_kafkas_names(code: int, name: str) -> None:
 
 def test_a_quota_that_names_a_type_twice_is_still_spelled() -> None:
     """Kafka never writes it; damage does, and a name beside null must not break the sorting."""
-    twice = [{"entityType": "user", "entityName": "a"}, {"entityType": "user", "entityName": None}]
+    twice: list[Values] = [{"entityType": "user", "entityName": "a"}, {"entityType": "user", "entityName": None}]
     assert spelling.quota_key(twice) == "user=<default>/user=a"

@@ -79,7 +79,7 @@ def test_what_decides_the_actions_is_in_the_fingerprint(other: Plan) -> None:
         replace(PLAN, findings=(Finding("W-DIR-07", Severity.WARNING, "d", "m"),)),
         replace(PLAN, summary=replace(PLAN.summary, inventory={"topics": 3})),
         with_step(title="other words", undo="other words", proof="other words"),
-        with_step(params=dict(reversed(STEP.params.items()))),
+        with_step(params=dict(reversed([*STEP.params.items()]))),
     ],
 )
 def test_what_decides_nothing_is_not(other: Plan) -> None:

@@ -39,7 +39,7 @@ def jks(folder: Path, content: bytes) -> Path:
     """The same as a JKS store, by the JDK's keytool."""
     given, made = folder / "given.p12", folder / "store.jks"
     given.write_bytes(content)
-    words = [
+    words: list[str | Path] = [
         "-importkeystore",
         "-noprompt",
         "-srckeystore",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -44,7 +45,11 @@ def write(folder: Path, text: str | bytes, name: str = "file.yaml") -> Path:
 
 def load_any(path: Path) -> object:
     """By the file's kind, as lint does."""
-    loaders = {"Inventory": load_inventory, "MigrationPlaybook": load_playbook, "AcceptedDifferences": load_accepted}
+    loaders: dict[str, Callable[[Path], object]] = {
+        "Inventory": load_inventory,
+        "MigrationPlaybook": load_playbook,
+        "AcceptedDifferences": load_accepted,
+    }
     return loaders[kind_of(path)](path)
 
 

@@ -171,7 +171,8 @@ def test_a_replica_that_comes_or_goes_is_waited_for(column: str, kind: str) -> N
     columns = worlds.kraft(HYBRID).partitions
     rows = [list(entry) for entry in getattr(columns, column)]
     rows[1] = [NodeId(2)]
-    found = ask("nothing-moves", worlds.with_kraft(HYBRID, partitions=replace(columns, **{column: rows})), kind)
+    moving = replace(columns, adding=rows) if column == "adding" else replace(columns, removing=rows)
+    found = ask("nothing-moves", worlds.with_kraft(HYBRID, partitions=moving), kind)
     assert isinstance(found, NotYet)
     assert f"{columns.topic[1]}-{columns.partition[1]}" in str(found)
 

@@ -66,8 +66,9 @@ def in_kraft_mode(world: World, node: int) -> World:
             true.replicas, kraft(world).partitions.directories, true.directories, strict=True
         )
     ]
+    configs = {**world.configs, NodeId(node): file}
     world = worlds.with_kraft(world, partitions=replace(kraft(world).partitions, directories=mine))
-    world = replace(world, configs={**world.configs, NodeId(node): file})
+    world = replace(world, configs=configs)
     return relook(registration(node, migrating=False)(running(world, node, file.sha256)))
 
 
@@ -251,7 +252,7 @@ def other_directory(world: World) -> World:
 FAULTS = [
     (service(1, Stopped(1)), "refused: node 1 is not running"),
     (lambda world: running(world, 1, "0" * 64), "refused: node 1 runs, but was started with another"),
-    (lambda world: replace(world, services={**world.services, NodeId(1): Unknown("no /proc")}), "unknown: no /proc"),
+    (service(1, Unknown("no /proc")), "unknown: no /proc"),
     (registration(1, fenced=True), "notyet: broker 1 to register in"),
     (lambda world: worlds.with_kraft(world, brokers={}), "notyet: broker 1 to register in"),
     (other_directory, "refused: broker 1 registered directories"),

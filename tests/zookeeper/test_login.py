@@ -155,7 +155,7 @@ def test_an_inventory_is_proposed_through_a_login(secured: Secured, tmp_path: Pa
         load_tree(client, golden("zk-before"))
         client.kazoo.set_acls("/cluster/id", [make_acl("sasl", "kafka", all=True)])
     password = secured.login().password
-    assert password is not None
+    assert isinstance(password, SecretFile)
     access = tmp_path / "access.yaml"
     access.write_text(f"sasl: {{username: kafka, password: {{file: {password.path}}}}}\n")
     words = ("inventory", "init", "--zookeeper", address)

@@ -136,7 +136,9 @@ BENT = (
 def test_no_value_of_a_malformed_znode_is_told(path: str) -> None:
     """What is malformed goes into findings, reports and bundles: its path and the kind of fault, never what it held."""
     tree = damaged([TOKEN])
-    znodes: dict[str, Any] = {**tree.znodes, TOKEN: tree.znodes[TOKEN]._replace(data=json.dumps(GOOD_TOKEN).encode())}
+    token = tree.znodes[TOKEN]
+    assert isinstance(token, Znode)
+    znodes: dict[str, Any] = {**tree.znodes, TOKEN: token._replace(data=json.dumps(GOOD_TOKEN).encode())}
     if path not in znodes:
         znodes[path] = Znode(b'{"version":1,"config":{"ssl.key.password":"x"}}', 0, 9, 9, 0)
     whole = json.loads(znodes[path].data)

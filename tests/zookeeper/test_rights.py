@@ -287,7 +287,11 @@ def test_where_kafkas_znodes_are_closed_the_locks_are_too(
             assert sorted(acl) == [(1, "world", "anyone"), (31, "sasl", "kafka")]
         with server.client() as nobody:
             assert nobody.data([CHROOT + path])[0] == owner.data([path])[0], "who holds it may be seen"
-            for change in (lambda: nobody.kazoo.set(CHROOT + fence, b""), lambda: nobody.kazoo.delete(CHROOT + path)):
+            changes: tuple[Callable[[], object], ...] = (
+                lambda: nobody.kazoo.set(CHROOT + fence, b""),
+                lambda: nobody.kazoo.delete(CHROOT + path),
+            )
+            for change in changes:
                 with pytest.raises(NoAuthError):
                     change()
         lock.still_ours()
