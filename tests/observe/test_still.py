@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import date
+from datetime import UTC, date, datetime
 from typing import Any
 
 import pytest
@@ -89,7 +89,7 @@ def test_a_gate_that_asks_again_gets_its_report_at_the_offset_of_now() -> None:
             """None here."""
 
     sources: Any = Sources()
-    asked = replace(question(), today=analysis.datetime.now(analysis.UTC).date())
+    asked = replace(question(), today=datetime.now(UTC).date())
     assert "without Spark" in str(analysis._on_spark(sources, asked.zookeeper, asked.kraft, (), 3))
     sources.compared.keep(asked, EQUAL)
     later = moved(asked)
