@@ -106,6 +106,7 @@ class ZookeeperClient:
         self.sasl_user = ""  # as whom ZooKeeper's ACLs know this session; "" for nobody, or by a certificate
         self.operations = MAX_OPERATIONS  # of a MultiRead; fewer once the server refuses that many
         self._connected = threading.Event()
+        self._over = False  # has it been closed by us?
         self._lost_hooks: list[Callable[[], None]] = []
         kazoo.add_listener(self._state_changed)
         if kazoo.connected:
@@ -146,7 +147,8 @@ class ZookeeperClient:
         return identity[0] if identity and identity[0] else 0
 
     def close(self) -> None:
-        """End the session: its ephemeral znodes go at once."""
+        """End the session: its ephemeral znodes go at once, and what another thread still reads ends."""
+        self._over = True
         try:
             self.kazoo.stop()
         except OSError:  # the connection was going at the same moment
@@ -224,7 +226,7 @@ class ZookeeperClient:
             retry=retry_if_exception_type(Retryable), stop=stop_after_attempt(READ_ATTEMPTS), reraise=True
         ):
             with attempt, translated(where):
-                if not self.wait_connected(self.session_timeout):
+                if self._over or not self.wait_connected(self.session_timeout):
                     raise ZookeeperSessionLost("there is no connection", where=where)
                 return call()
         raise AssertionError  # tenacity answers or raises

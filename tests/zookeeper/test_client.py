@@ -76,6 +76,16 @@ def test_a_missing_chroot_is_named(server: ZookeeperServer) -> None:
 
 
 @pytest.mark.zookeeper
+def test_nobody_waits_for_a_session_that_we_ended(server: ZookeeperServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A read of another thread ends with it: whoever interrupts a command is not held up."""
+    client = server.client(session=60.0)
+    client.close()
+    monkeypatch.setattr(client, "wait_connected", lambda _seconds: pytest.fail("it waits for a connection"))
+    with pytest.raises(ZookeeperSessionLost, match="there is no connection"):
+        client.data(["/"])
+
+
+@pytest.mark.zookeeper
 def test_the_view_of_a_loaded_tree_is_that_of_the_file(client: ZookeeperClient) -> None:
     """Every kind, through a chroot, at every stage."""
     from migrate.zookeeper.read import view_of

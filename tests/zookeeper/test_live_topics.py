@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from kazoo.exceptions import BadArgumentsError
 
-from migrate.errors import MalformedZnode
+from migrate.errors import MalformedZnode, ZookeeperSessionLost
 from migrate.kernels import choice
 from migrate.model.secrets import Digester
 from migrate.model.views import ZookeeperView
@@ -289,6 +289,34 @@ def test_a_view_is_that_of_the_reference(tree: BackupTree, monkeypatch: pytest.M
     off = BytesTree(tree)
     assert view(off) == found == view(tree)
     assert off.asked == 0
+
+
+@pytest.mark.parametrize("most", [1, 2, 5])
+def test_states_read_ahead_belong_to_their_topics(most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whole topics at once, however few partitions that may be."""
+    monkeypatch.setattr(collecting, "STATES_AT_ONCE", most)
+    tree = odd_tree()
+    reader = BytesTree(tree)
+    found = view(reader)
+    assert reader.asked > 1
+    monkeypatch.setenv(choice.VARIABLE, "off")
+    assert found == view(tree)
+
+
+def test_what_goes_wrong_ahead_is_the_reads_own_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And nothing more is asked."""
+    monkeypatch.setattr(collecting, "STATES_AT_ONCE", 1)
+
+    class Lost(BytesTree):
+        def states(self, wanted: Sequence[tuple[str, Sequence[int]]]) -> list[Any]:
+            if self.asked == 2:
+                raise ZookeeperSessionLost("the connection ended", where="x")
+            return super().states(wanted)
+
+    reader = Lost(odd_tree())
+    with pytest.raises(ZookeeperSessionLost, match="the connection ended"):
+        view(reader)
+    assert reader.asked == 2
 
 
 def put(path: str, data: bytes, zxid: int = 9_999) -> Change:
