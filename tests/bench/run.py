@@ -1,6 +1,6 @@
 """All benchmarks in one table, in Markdown and in JSON: `tests/bench/run`.
 
-    tests/bench/run [--only NAME|GOAL]... [--small] [--repeat N] [--into FOLDER] [--again] [--collect] [--list]
+    tests/bench/run [--only NAME|GOAL]... [--small] [--repeat N] [--into FOLDER] [--again] [--no-growth] [--collect] [--list]
 
 Each race's figures are kept in a file of their own, with the machine and its load as the race began, so that a long
 table can be made in pieces: a race whose file is there, with as many rounds, is not run again (`--again` does).  What
@@ -20,7 +20,7 @@ import re
 import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -164,8 +164,9 @@ def done(folder: Path, entry: Race, repeat: int) -> bool:
     return result is not None and (result.size, result.rounds >= repeat) == (entry.size, True)
 
 
-def run(entry: Race, *, repeat: int, is_small: bool) -> Kept:
+def run(entry: Race, *, repeat: int, is_small: bool, grows: bool = True) -> Kept:
     """One race; whatever goes wrong in it is its own line."""
+    entry = replace(entry, grows=entry.grows and grows)
     machine, when = Machine.here(), time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())
     if why := entry.lacks():
         say(f"{entry.name}: SKIPPED, {why}")
@@ -245,6 +246,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--small", action="store_true", help="one round on a hundredth of the size: does it run?")
     parser.add_argument("--repeat", type=int, metavar="N", help=f"rounds of each (default {REPEAT}; 1 with --small)")
     parser.add_argument("--into", type=Path, metavar="FOLDER", help="keep the figures there (default tests/bench/kept)")
+    parser.add_argument("--no-growth", action="store_true", help="do not try five times as much: it takes the longest")
     parser.add_argument("--again", action="store_true", help="run also what is kept already")
     parser.add_argument("--collect", action="store_true", help="run nothing: the table of what is kept")
     parser.add_argument("--list", action="store_true", help="name the benchmarks and run nothing")
@@ -274,7 +276,7 @@ def table(races: Sequence[Race], options: argparse.Namespace, folder: Path | Non
     for entry in races:
         if options.collect or (folder and not options.again and done(folder, entry, repeat)):
             continue
-        ran.append(run(entry, repeat=repeat, is_small=options.small))
+        ran.append(run(entry, repeat=repeat, is_small=options.small, grows=not options.no_growth))
         if folder and not ran[-1].failed:
             write(folder, ran[-1])
     if folder is None:

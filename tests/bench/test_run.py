@@ -64,7 +64,8 @@ def test_a_race_that_is_kept_is_not_run_again(tmp_path: Path, monkeypatch: pytes
     """Unless more rounds are asked for, or its size has changed since, or `--again` says so."""
     asked: list[tuple[str, int]] = []
 
-    def ran(entry: Race, *, repeat: int, is_small: bool) -> Kept:
+    def ran(entry: Race, *, repeat: int, is_small: bool, grows: bool) -> Kept:
+        assert grows
         asked.append((entry.name, repeat))
         return an_outcome(entry, repeat)
 
@@ -77,6 +78,16 @@ def test_a_race_that_is_kept_is_not_run_again(tmp_path: Path, monkeypatch: pytes
     run.main([*words, "--repeat", "2", "--again"])
     run.main([*words, "--collect", "--again"])
     assert asked[1:] == [("metadata records", 3), ("metadata records", 2)]
+
+
+def test_growth_is_not_tried_where_there_is_no_time_for_it(tmp_path: Path) -> None:
+    """And the table says so."""
+    words = ["--only", "metadata records", "--small", "--no-growth", "--into", str(tmp_path)]
+    assert run.main(words) == 0
+    found = run.read(run.file_of(tmp_path, "metadata records"))
+    assert found.result is not None
+    assert found.result.ours_growth == (0.0, 0.0)
+    assert "| not tried |" in run.as_markdown([found])
 
 
 def test_what_cannot_run_here_is_skipped_aloud(capsys: pytest.CaptureFixture[str]) -> None:
