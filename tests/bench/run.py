@@ -1,6 +1,6 @@
 """All benchmarks in one table, in Markdown and in JSON: `tests/bench/run`.
 
-    tests/bench/run [--only NAME|GOAL]... [--small] [--repeat N] [--into FOLDER] [--again] [--no-growth] [--collect] [--list]
+    tests/bench/run [--only NAME|GOAL]... [--small] [--repeat N] [--no-growth] [--into FOLDER] [--again] [--collect]
 
 Each race's figures are kept in a file of their own, with the machine and its load as the race began, so that a long
 table can be made in pieces: a race whose file is there, with as many rounds, is not run again (`--again` does).  What
