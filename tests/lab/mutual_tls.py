@@ -18,6 +18,7 @@ from migrate.playbook.access import added
 from migrate.playbook.inventory import dump_inventory
 
 WHO: Final = "RULE:^CN=([^,]+).*$/$1/"  # the name in a certificate is the principal: super.users hold as they are
+CALLER: Final = f"User:{secured.CONTROLLERS}"
 BROKERS_OWN: Final[dict[str, str | None]] = {
     "listener.security.protocol.map": f"{INTERNAL}:SSL,{CLIENT}:SASL_SSL",
     "sasl.mechanism.inter.broker.protocol": None,
@@ -51,13 +52,16 @@ def by_certificates(lab: Lab) -> Access:
             f"{listener}.plain.sasl.jaas.config": None,
             "listener.name.internal.plain.sasl.jaas.config": None,
             f"{listener}.ssl.client.auth": "required",
+            "super.users": CALLER,  # whose certificate it is nobody can tell before the controllers' files are there
         },
     )
+    login = secured.added_path(topology, secured.BROKER)
+    replace_file(str(login), f"super.users={CALLER}\n".encode())
     access = Access("SSL", truststore=Store(str(trusted)), keystore=Store(str(ours)))
     inventory = replace(
         lab.inventory,
         controller_access=access,
-        broker_properties=None,
+        broker_properties=added(str(login), str),
         controller_properties=added(str(file), str),
     )
     replace_file(str(lab.inventory_path), dump_inventory(inventory).encode())
