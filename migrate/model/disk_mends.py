@@ -122,10 +122,12 @@ def _back_in_place(sick: Sick) -> str:
 
 def _old_disk(sick: Sick, start: str) -> str:
     """Where the disk itself is well, it needs something else than a hand in the rack."""
-    if sick.mode is BrokerMode.MIGRATION and isinstance(sick.state, Running):
+    if sick.twice or (sick.mode is BrokerMode.MIGRATION and isinstance(sick.state, Running)):
+        put = "Put" if isinstance(sick.state, Stopped) else f"Stop broker {sick.broker} first, then put"
+        lie = "lie" if sick.twice else "may lie"
         return (
-            f"Stop broker {sick.broker} first, then put the old disk back, mount it, and look at `status` again before "
-            "you start the broker: its replicas may lie on other disks as well by now"
+            f"{put} the old disk back, mount it, and look at `status` again before you start the broker: its replicas "
+            f"{lie} on other disks as well by now"
         )
     if os.strerror(errno.ENOSPC) in sick.directory.problem:
         return f"make room on it (retention, or more space; delete no segment by hand), then {start}"

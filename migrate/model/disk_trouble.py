@@ -27,6 +27,7 @@ from migrate.model.views import (
     MetaMissing,
     Running,
     ServiceState,
+    Stopped,
 )
 from migrate.model.world import World
 
@@ -75,7 +76,7 @@ class Sick:
     state: ServiceState  # of the broker's process
     holds_metadata: bool  # the broker's copy of the metadata log lies there: without it a broker halts in any mode
     lost_id: str = ""  # where its file is torn: the directory.id that is proven to have stood there
-    twice: tuple[str, ...] = ()  # the broker's other directories that hold copies of its replicas
+    twice: tuple[str, ...] = ()  # the broker's other directories that hold copies of its replicas, or had to be theirs
 
 
 def sick_directories(world: World) -> Iterator[Sick]:
@@ -90,14 +91,17 @@ def sick_directories(world: World) -> Iterator[Sick]:
         for directory in _used(disks, mode):
             answer = _answer(world, node.id, directory.path)
             known = frozenset() if directory is disks.metadata_directory else registered
-            found = _wrong(directory, mode, known, offline=answer is not None and bool(answer.error))
+            twice = _twice(disks, directory)
+            offline = answer is not None and bool(answer.error)
+            found = _wrong(directory, mode, known, offline=offline, instead=_instead(disks, known) or bool(twice))
             if found is not None:
-                twice = _twice(disks, directory) if found[0] in (Wrong.OTHER_DISK, Wrong.BAD_IDENTITY) else ()
                 if twice and found[0] is Wrong.OTHER_DISK:
                     found = (
                         Wrong.TWICE,
                         f"its replicas lie in {', '.join(twice)} as well, and the broker did not register it",
                     )
+                if found[0] is Wrong.BROKEN and mode not in ZOOKEEPER_STORED:
+                    twice = _made_anew(world, int(node.id), disks, directory)
                 holds = mode is not BrokerMode.ZOOKEEPER and _holds_metadata(file, disks, directory)
                 torn = found[0] is Wrong.BAD_IDENTITY and directory is not disks.metadata_directory
                 lost = _lost_id(world, node.id, disks, directory, registered) if torn else ""
@@ -122,6 +126,27 @@ def _twice(disks: BrokerDisks, directory: Directory) -> tuple[str, ...]:
     """The other directories that hold a current copy of a replica that lies in this one."""
     mine = _current(directory)
     return tuple(one.path for one in disks.directories if one is not directory and mine & _current(one))
+
+
+def _instead(disks: BrokerDisks, registered: frozenset[DirectoryId]) -> bool:
+    """Did the broker register a directory that none of its disks is?  Then one that it did not register replaces it."""
+    return not registered <= {entry.id for entry in disks.directories}
+
+
+def _made_anew(world: World, broker: int, disks: BrokerDisks, dead: Directory) -> tuple[str, ...]:
+    """Other directories with replicas which the metadata places in one that none of the broker's disks is now.
+
+    A KRaft broker does that where it was started without a disk too early: `migrate.model.placement.cut_short`.
+    """
+    if isinstance(world.kraft, Unknown):
+        return ()
+    rows, here = world.kraft.partitions, {str(entry.id) for entry in disks.directories} | RESERVED
+    away = {
+        (rows.topic[index], rows.partition[index])
+        for index in rows.rows_of(broker)
+        if rows.directories[index] and rows.directories[index][rows.replicas[index].index(broker)] not in here
+    }
+    return tuple(one.path for one in disks.directories if one is not dead and away & _current(one)) if away else ()
 
 
 def _current(directory: Directory) -> set[tuple[str, int]]:
@@ -178,9 +203,13 @@ def _holds_metadata(file: ConfigFile, disks: BrokerDisks, directory: Directory) 
 
 
 def _wrong(
-    directory: Directory, mode: BrokerMode, registered: frozenset[DirectoryId], *, offline: bool
+    directory: Directory, mode: BrokerMode, registered: frozenset[DirectoryId], *, offline: bool, instead: bool
 ) -> tuple[Wrong, str] | None:
-    """What is wrong, and in words; None for nothing."""
+    """What is wrong, and in words; None for nothing.
+
+    `instead`: a directory that is not registered is another than the broker had, or has its replicas twice, and not
+    only one that is back.
+    """
     also = "; the broker calls it offline" if offline else ""
     if directory.problem:
         return Wrong.BROKEN, directory.problem + also
@@ -191,11 +220,13 @@ def _wrong(
         return Wrong.NO_IDENTITY, said + also
     if mode in ZOOKEEPER_STORED and directory.meta.version:
         return Wrong.VERSION_1, f"its meta.properties has version 1, as kafka-storage format writes it{also}"
-    if offline:
+    unregistered = bool(registered) and directory.id is not None and directory.id not in registered
+    if offline and not (unregistered and instead):
         return Wrong.OFFLINE, "it is whole on the disk, and offline to the broker, which takes it back at a start only"
-    if registered and directory.id is not None and directory.id not in registered:
+    if unregistered:
         said = (
             f"its directory.id {directory.id} is not the one that the broker registered: another disk is in its place"
+            f"{also}"
         )
         return Wrong.OTHER_DISK, said
     return None
@@ -217,6 +248,15 @@ RUNS_WITHOUT: Final = (
     "it was dead when the broker started: the broker runs without it, did not register it, and has made the replicas "
     "that lay there anew on its other disks where a KRaft controller leads, those without another replica empty; the "
     "next stages wait"
+)
+TOO_EARLY: Final = (
+    "started without it, it holds those replicas back, but not while the metadata calls it the leader of one of them "
+    "(after a crash, until the controllers have fenced it: broker.session.timeout.ms, 9 s by default): then it makes "
+    "them anew on its other disks, those without another replica empty"
+)
+MADE_ANEW: Final = (
+    "replicas that the metadata places there lie in {} as well: the broker was started without the disk before the "
+    "controllers had fenced it, made them anew there, those without another replica empty, and reported none of them"
 )
 NOTICED_LATE: Final = (
     "a running broker works on with the files that it holds open until it misses one by name, at the latest when its "
@@ -266,7 +306,10 @@ def _of_a_dead_one(sick: Sick) -> str:
         return RUNS_WITHOUT
     if sick.mode in ZOOKEEPER_STORED:
         return GOES_ON[sick.mode]
+    if sick.twice:
+        return MADE_ANEW.format(", ".join(sick.twice))
+    early = f"; {TOO_EARLY}" if isinstance(sick.state, Stopped) and sick.wrong is Wrong.BROKEN else ""
     value = sick.file.values.get(TIMEOUT, "").strip()
     spelled = f"{TIMEOUT}={value}" if value else f"{TIMEOUT} is {TIMEOUT_DEFAULT}, the default"
     stops = "a failure that no controller acknowledges for so long stops the broker, 5 minutes later where none answers"
-    return f"{GOES_ON[sick.mode]}; {spelled}: {stops}"
+    return f"{GOES_ON[sick.mode]}; {spelled}: {stops}{early}"

@@ -1,15 +1,20 @@
 """KIP-858's table "where a replica is, and where the metadata says it is", and Kafka's rules for new placements (pure).
 
 `act` is what a KRaft broker of Kafka 3.9 does about one of its replicas; where the KIP says otherwise, the row says so.
+`cut_short` tells when the broker's first look at the metadata ends in the middle: it is started without one of its
+disks while the metadata still calls it the leader of a replica that may lie there (after a crash, until the controllers
+have fenced it: broker.session.timeout.ms, 9 s by default).  What that look left out is no longer held back.
 `new_placement` is the controller's rule (`ClusterControlManager.defaultDir`), `online` its test of a directory
 (`DirectoryId.isOnline`).  Source of the table as it was built: `Partition.createLogInAssignedDirectoryId`,
-`LogManager.getOrCreateLog` and `recoverAbandonedFutureLogs`, `ReplicaManager.applyLocalFollowersDelta`.
+`LogManager.getOrCreateLog` and `recoverAbandonedFutureLogs`, `ReplicaManager.getOrCreatePartition`,
+`applyLocalLeadersDelta` (lets NotLeaderOrFollowerException through: the whole delta ends) and
+`applyLocalFollowersDelta` (catches it), `TopicDelta.localChanges` (names a directory only where the record did).
 None of it is a promise of ours: what we promise is the ledger's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -28,6 +33,8 @@ class Act(StrEnum):
     MOVE_ON = "goes on with the move"
     PROMOTE = "makes the future copy the current one"  # the KIP: once it has caught up; 3.9 does not ask at a start
     HOLD_BACK = "creates nothing: the directory may be one that is offline"
+    USE_UNTOLD = "uses it where it lies, and reports nothing"
+    CREATE_UNTOLD = "creates it in a directory of its choice with the partition's next change, and reports nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,20 +52,36 @@ class Whereabouts:
     some_offline: bool = False
 
 
-def act(found: Whereabouts) -> Act:
-    """The row of the table (first match wins)."""
+def act(found: Whereabouts, *, cut_short: bool = False) -> Act:
+    """The row of the table (first match wins).
+
+    `cut_short`: the broker's first look at the metadata ended before this replica.  Which ones it got to before is not
+    to be foretold (the order is that of a hash map); none of them is reported, either.
+    """
     named = found.in_metadata
     if named in found.online and named == found.future:
         return Act.PROMOTE
     if found.current:
         if found.current != named:
-            return Act.REPORT
+            return Act.USE_UNTOLD if cut_short else Act.REPORT
         return Act.MOVE_ON if found.future else Act.NOTHING
+    if cut_short:
+        return Act.CREATE_UNTOLD
     if named in found.online:
         return Act.CREATE_THERE
     if named == str(UNASSIGNED) or not found.some_offline:
         return Act.CREATE_ANYWHERE
     return Act.HOLD_BACK  # MIGRATING too: such a replica may well lie in the directory that is offline
+
+
+def withheld(found: Whereabouts) -> bool:
+    """Does the first look leave that replica alone?  One that lies elsewhere is reported, and opened later."""
+    return found.some_offline and found.in_metadata != str(UNASSIGNED) and found.in_metadata not in found.online
+
+
+def cut_short(replicas: Iterable[tuple[Whereabouts, bool]]) -> bool:
+    """Does that look end in the middle?  With each replica: does the metadata call the broker its leader?"""
+    return any(leads and withheld(found) for found, leads in replicas)
 
 
 def new_placement(registered: Collection[str] | None, *, directories_known: bool = True) -> str:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 import pathlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from migrate.errors import MetadataAwaited, MigrateError
-from migrate.hosts import new_directories
+from migrate.hosts import last_look, new_directories
 from migrate.hosts.backups import kept_files
 from migrate.hosts.collected import Collected
 from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
@@ -296,6 +296,10 @@ class Sources:
         if self._collected is not None:
             return {node.id: _disks_of(self._collected, node.id) for node in self.inventory.nodes}
         return self._each(lambda node: self._disks_of(node, configs))
+
+    def not_storing(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, str]:
+        """Which log directories of a stopped node do not store a block now, and why."""
+        return last_look.not_storing(self._disks, node, paths)
 
     def _disks_of(self, node: BrokerNode | ControllerNode, configs: Configs) -> BrokerDisks | Unknown:
         if isinstance(node, ControllerNode):

@@ -213,6 +213,7 @@ def _effects(
         driver.drive,
         restorer.restore,
         options.listen,
+        not_storing=sources.not_storing,
     )
     journal.between = sources.files.between = crash.reach
     return JournaledEffects(hands, journal, lock, clock, folder.path, crash)

@@ -11,7 +11,7 @@ import pathlib
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 from migrate.errors import DirectoryInUse, DirectoryLost, NotSetAside, PlanIsStale, ProcessNotStopped
@@ -64,6 +64,7 @@ class Hands:
     zookeeper: Callable[[], ZookeeperWrites]
     drive: Callable[[NodeId], str]
     restore_leaders: Callable[..., str]  # most a request, zookeeper
+    not_storing: Callable[[NodeId, Sequence[str]], Mapping[str, str]] = field(kw_only=True)  # hosts.last_look
     tell: Callable[[Event], None] = lambda _: None  # hears of each effect, once its intent is on disk
 
 
@@ -246,6 +247,8 @@ class JournaledEffects:
                 ) from error
             if found != expected:
                 raise self._lost(node, path, f"its {meta_properties.META_PROPERTIES} is another than before the stop")
+        for path, problem in self._hands.not_storing(node, tuple(metas)).items():
+            raise self._lost(node, path, problem)
 
     def _lost(self, node: NodeId, path: str, what: str) -> DirectoryLost:
         return DirectoryLost(

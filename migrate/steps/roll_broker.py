@@ -142,7 +142,7 @@ class RollStep(BaseStep):
         """What a step does to a stopped broker before its file is written."""
 
     def before_start(self, world: World, effects: Effects) -> None:
-        """What a step does to a stopped broker whose file is written: here its disks are looked at once more."""
+        """What a step does to a stopped broker whose file is written: here a last look at its disks."""
         disks = Unknown("not looked at") if isinstance(world.disks, Unknown) else world.disks.get(NodeId(self.broker))
         if isinstance(disks, BrokerDisks):
             entries = [*disks.directories, *([disks.metadata_directory] if disks.metadata_directory else [])]

@@ -292,3 +292,15 @@ def test_a_broker_in_migration_mode_that_runs_without_a_disk_is_looked_at_again_
     assert "start broker" not in one.do[0].lower().replace("start the broker", "")
     down = told(with_process(worlds.world_at(Stage.HYBRID), 1, Stopped(1)), gone)
     assert "start broker 1" in down.do[0]
+
+
+def test_a_kraft_broker_that_made_replicas_anew_is_looked_at_again_when_its_disk_is_back() -> None:
+    """A start with both copies would be refused; the second look prints the command that sorts them."""
+    world = worlds.world_at(Stage.SOAK)
+    rows = disks_of(world).directories[1].replicas
+    twice = worlds.with_directory(world, 1, 2, lambda entry: replace(entry, replicas=rows))
+    one = told(twice, gone)
+    assert one.do[0].startswith("Stop broker 1 first, then put the old disk back, mount it, and look at `status` again")
+    assert "lie on other disks as well by now" in one.do[0]
+    down = told(with_process(twice, 1, Stopped(0)), gone)
+    assert down.do[0].startswith("Put the old disk back, mount it, and look at `status` again")

@@ -11,8 +11,9 @@ from migrate.model.disk_trouble import BrokerMode, Sick, Wrong, effect_of, sick_
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import Directory, LogDirAnswer, MetaBroken, MetaMissing, Running, Stopped
+from migrate.model.views import BrokerDisks, Directory, LogDirAnswer, MetaBroken, MetaMissing, Running, Stopped
 from migrate.model.world import World
+from tests.steps.looks import registration
 from tests.testing import worlds
 from tests.testing.clusters import uuid
 from tests.testing.sick_disks import (
@@ -178,3 +179,74 @@ def test_the_worse_of_two_troubles_is_the_one_that_is_told() -> None:
     assert one.said.endswith("the broker calls it offline")
     (empty,) = told(offline, lambda entry: replace(entry, meta=MetaMissing()))
     assert empty.wrong is Wrong.NO_IDENTITY
+
+
+# -- offline, and more than that; made anew too early ------------------------------------------------------------------
+OFFLINE = (LogDirAnswer(PATH, 56, 0, ()),)
+
+
+def called_offline(world: World) -> World:
+    """Broker 1 has given its second directory up."""
+    return worlds.with_live(world, log_dirs={**worlds.live(world).log_dirs, NodeId(1): OFFLINE})
+
+
+def disks_of(world: World) -> BrokerDisks:
+    """Broker 1's."""
+    assert not isinstance(world.disks, Unknown)
+    found = world.disks[NodeId(1)]
+    assert isinstance(found, BrokerDisks)
+    return found
+
+
+def registered_without(world: World) -> World:
+    """Broker 1 was started without its second directory."""
+    first, _, third = disks_of(world).directories
+    return registration(1, log_dirs=frozenset(entry.id for entry in (first, third)))(world)
+
+
+def copied(world: World) -> World:
+    """The replicas of broker 1's second directory lie in its third as well."""
+    rows = disks_of(world).directories[1].replicas
+    return worlds.with_directory(world, 1, 2, lambda entry: replace(entry, replicas=rows))
+
+
+@pytest.mark.parametrize("stage", [Stage.HYBRID, Stage.SOAK, Stage.CLEANUP])
+def test_another_disk_is_not_told_as_a_whole_one_that_is_offline(stage: Stage) -> None:
+    """A restart would take it for good, and the old disk may lie on the desk."""
+    (one,) = told(called_offline(worlds.world_at(stage)), replaced)
+    assert one.wrong is Wrong.OTHER_DISK
+    assert one.said.endswith("the broker calls it offline")
+
+
+@pytest.mark.parametrize("stage", [Stage.HYBRID, Stage.SOAK, Stage.CLEANUP])
+def test_a_disk_that_is_back_under_its_broker_only_needs_a_restart_unless_its_replicas_were_made_anew(
+    stage: Stage,
+) -> None:
+    """With two copies the restart would be its last."""
+    world = registered_without(called_offline(worlds.world_at(stage)))
+    (one,) = sick_directories(world)
+    assert one.wrong is Wrong.OFFLINE
+    (two,) = sick_directories(copied(world))
+    assert (two.wrong, two.twice) == (Wrong.TWICE, ("/data/b1/d2",))
+    assert "Duplicate log directories" in effect_of(two)
+
+
+@pytest.mark.parametrize("stage", [Stage.SOAK, Stage.CLEANUP])
+def test_replicas_that_a_kraft_broker_made_anew_are_told_while_the_disk_is_away(stage: Stage) -> None:
+    """The metadata still places them on the dead disk, and nobody reports where they lie."""
+    (one,) = told(registered_without(copied(worlds.world_at(stage))), gone)
+    assert (one.wrong, one.twice) == (Wrong.BROKEN, ("/data/b1/d2",))
+    assert "made them anew there" in effect_of(one)
+    (held,) = told(registered_without(worlds.world_at(stage)), gone)
+    assert held.twice == ()
+    (unseen,) = told(replace(copied(worlds.world_at(stage)), kraft=Unknown("no")), gone)
+    assert unseen.twice == ()
+
+
+def test_a_kraft_broker_that_is_down_is_not_to_be_started_without_its_disk_too_early() -> None:
+    """After a crash; one that runs has been started."""
+    world = worlds.world_at(Stage.SOAK)
+    (down,) = told(with_process(world, 1, Stopped(0)), gone)
+    assert "broker.session.timeout.ms, 9 s by default" in effect_of(down)
+    (runs,) = told(world, gone)
+    assert "broker.session.timeout.ms" not in effect_of(runs)

@@ -10,7 +10,7 @@ import pytest
 
 from migrate.model.ids import LOST, MIGRATING, UNASSIGNED
 from migrate.model.ledger import ReplicaFacts, ReplicaState, decide
-from migrate.model.placement import Act, Whereabouts, act, new_placement, online
+from migrate.model.placement import Act, Whereabouts, act, cut_short, new_placement, online, withheld
 from tests.kraft.logs import captured_dump
 from tests.testing.ensembles import IDS
 
@@ -100,7 +100,7 @@ def every() -> Iterator[Whereabouts]:
 
 def test_the_rows_have_every_act_and_nothing_is_left_out() -> None:
     """Each whereabouts has one act; only one of them needs nothing, and the ledger calls only that one VERIFIED."""
-    assert {row.does for row in ROWS} == set(Act)
+    assert {row.does for row in ROWS} == set(Act) - {Act.USE_UNTOLD, Act.CREATE_UNTOLD}
     for found in every():
         does = act(found)
         in_place = found.in_metadata == found.current and not found.future
@@ -116,6 +116,34 @@ def test_a_dead_disk_keeps_a_replica_from_being_made_anew_unless_it_never_had_a_
     for found in every():
         if found.some_offline and not found.current and found.in_metadata not in ONLINE:
             assert (act(found) is Act.CREATE_ANYWHERE) is (found.in_metadata == str(UNASSIGNED)), found
+
+
+def test_one_leader_that_is_held_back_ends_the_first_look() -> None:
+    """No follower does, and nothing does where every disk is online, or where the metadata never named a directory."""
+    for found in every():
+        assert cut_short([(found, True)]) is withheld(found)
+        assert not cut_short([(found, False)])
+        assert withheld(found) is (found.some_offline and found.in_metadata not in (*ONLINE, str(UNASSIGNED))), (
+            "whether or not it lies elsewhere"
+        )
+    assert cut_short([(at(HERE, HERE, offline=True), True), (at(THIRD, offline=True), True)])
+    assert not cut_short([(at(HERE, HERE, offline=True), True), (at(THIRD, offline=True), False)])
+
+
+def test_what_a_look_that_was_cut_short_left_out_is_made_anew_and_nobody_hears_of_it() -> None:
+    """The dead disk may hold it, and a directory that the metadata names is not asked for: the ledger must see each."""
+    for found in every():
+        ordinary, cut = act(found), act(found, cut_short=True)
+        if ordinary in (Act.PROMOTE, Act.MOVE_ON, Act.NOTHING):
+            assert cut is ordinary
+        elif found.current:
+            assert (ordinary, cut) == (Act.REPORT, Act.USE_UNTOLD)
+        else:
+            assert cut is Act.CREATE_UNTOLD
+        if cut in (Act.USE_UNTOLD, Act.CREATE_UNTOLD):
+            lies = found.current or next(one for one in ONLINE if one != found.in_metadata)
+            facts = ReplicaFacts("t", "x", 0, 1, (lies,), bool(found.future), frozenset(ONLINE), found.in_metadata)
+            assert decide(facts) is not ReplicaState.VERIFIED
 
 
 @pytest.mark.parametrize(

@@ -92,7 +92,14 @@ class Gated:
         """One `apply`; the journal's events."""
         plan, path = self.planned(), self.folder / "journal.jsonl"
         begun = Journal.resume(path) if path.exists() else Journal.begin(path, self.clock.now(), {"plan": "p"})
-        hands = Hands(self.cluster, _Slow(self), lambda: self.cluster, self.cluster.drive, self.cluster.restore_leaders)
+        hands = Hands(
+            self.cluster,
+            _Slow(self),
+            lambda: self.cluster,
+            self.cluster.drive,
+            self.cluster.restore_leaders,
+            not_storing=self.cluster.not_storing,
+        )
         effects = JournaledEffects(hands, begun, NoLock(), self.clock, self.folder, KillAt())  # type: ignore[arg-type] # counts points as the real one does
         gate = RunGate(plan, self.playbook, self.folder, begun, self.clock, self, self.said.append, self.request)
         machinery = Machinery(

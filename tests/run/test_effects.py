@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from migrate.errors import LockLost, NotSetAside, PlanIsStale, ProcessNotStopped
+from migrate.errors import DirectoryLost, LockLost, NotSetAside, PlanIsStale, ProcessNotStopped
+from migrate.hosts import meta_properties
 from migrate.hosts.backups import ASIDE_SUFFIX
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.states_behind import StateBehind
-from migrate.model.views import Running, ServiceState, Stopped
+from migrate.model.views import MetaProperties, Running, ServiceState, Stopped
 from migrate.run.effects import BACKUP_SUFFIX, STOP_TIMEOUT, Hands, JournaledEffects
 from migrate.run.journal import Journal, notes, read
 from tests.testing.simulated import FakeClock, KillAt, Killed
@@ -54,6 +57,8 @@ class _Log:
         self._say("release")
 
     def read(self, node: NodeId, path: str) -> bytes:
+        if path not in self.files:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
         return self.files[path]
 
     def exists(self, node: NodeId, path: str) -> bool:
@@ -116,9 +121,18 @@ class Rig:
         hands: Any = self.log
         crash: Any = kill or KillAt()
         self.journal = Journal.begin(folder / "journal.jsonl", 0.0, {"plan": "x"})
+        self.sick: dict[str, str] = {}  # directories that store nothing
         self.told: list[tuple[str, int]] = []  # the event, and how many lines were on disk by then
         self.effects = JournaledEffects(
-            Hands(hands, hands, lambda: hands, self.log.drive, self.log.restore_leaders, self._tell),
+            Hands(
+                hands,
+                hands,
+                lambda: hands,
+                self.log.drive,
+                self.log.restore_leaders,
+                self._tell,
+                not_storing=self._not_storing,
+            ),
             self.journal,
             hands,
             FakeClock(),
@@ -126,6 +140,10 @@ class Rig:
             crash,
         )
         self.effects.step = "migration-mode/1"
+
+    def _not_storing(self, node: NodeId, paths: Sequence[str]) -> dict[str, str]:
+        self.log.said.append(f"store {int(node)} {' '.join(paths)}")
+        return {path: self.sick[path] for path in paths if path in self.sick}
 
     def _tell(self, event: Event) -> None:
         self.told.append((event.name, len(self.events())))
@@ -369,3 +387,55 @@ def test_a_file_that_is_overwritten_is_kept_beside_it(rig: Rig) -> None:
     rig.effects.write_config(NODE, PATH, OLD, hashlib.sha256(NEW).hexdigest())
     assert rig.log.files[PATH + BACKUP_SUFFIX] == OLD
     assert rig.log.files[f"{PATH}{BACKUP_SUFFIX}-{hashlib.sha256(NEW).hexdigest()[:8]}"] == NEW
+
+
+# -- the last look before a start -----------------------------------------------------------------------------------
+DISKS = ("/data/d0", "/data/d1")
+
+
+def metas(rig: Rig) -> dict[str, MetaProperties]:
+    """Two disks with a meta.properties each."""
+    found = {}
+    for number, path in enumerate(DISKS):
+        text = f"version=0\nbroker.id=1\ncluster.id=c\ndirectory.id=AAAAAAAAAAAAAAAAAAAd{number}A\n".encode()
+        rig.log.files[f"{path}/meta.properties"] = text
+        meta = meta_properties.decode(text)
+        assert isinstance(meta, MetaProperties)
+        found[path] = meta
+    return found
+
+
+def test_disks_that_say_and_store_what_they_did_are_started_on(rig: Rig) -> None:
+    """Each is asked to store a block, whatever it stored before."""
+    rig.effects.require_same(NODE, metas(rig))
+    assert rig.log.said[-1] == "store 1 /data/d0 /data/d1"
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        (None, "cannot be read: No such file or directory"),
+        (b"version=1\nnode.id=1\ncluster.id=c\ndirectory.id=AAAAAAAAAAAAAAAAAAAd9A\n", "another than before the stop"),
+        (b"", "another than before the stop"),
+    ],
+)
+def test_a_stopped_broker_is_not_started_on_another_disk(rig: Rig, text: bytes | None, why: str) -> None:
+    """Gone, replaced, torn: the disk is named, and that its broker stays as it is."""
+    expected = metas(rig)
+    del rig.log.files["/data/d1/meta.properties"]
+    if text is not None:
+        rig.log.files["/data/d1/meta.properties"] = text
+    with pytest.raises(DirectoryLost) as raised:
+        rig.effects.require_same(NODE, expected)
+    assert why in str(raised.value)
+    assert "/data/d1" in str(raised.value)
+    assert "broker 1 is stopped and stays so" in str(raised.value.why)
+
+
+@pytest.mark.parametrize("problem", ["cannot be written: Read-only file system", "cannot be looked at: no answer"])
+def test_a_stopped_broker_is_not_started_on_a_disk_that_stores_nothing(rig: Rig, problem: str) -> None:
+    """It still says who it is: read-only and full disks do."""
+    expected = metas(rig)
+    rig.sick[DISKS[1]] = problem
+    with pytest.raises(DirectoryLost, match=problem):
+        rig.effects.require_same(NODE, expected)

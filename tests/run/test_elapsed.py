@@ -86,7 +86,9 @@ def test_a_whole_migration_under_a_clock_that_jumps_ends_as_any(tmp_path: Path) 
     cluster, clock = SimulatedCluster.in_zookeeper_mode(), Jumping()
     plan = plan_for(cluster)
     journal = Journal.begin(tmp_path / "journal.jsonl", clock.now(), {"plan": plan.fingerprint})
-    hands = Hands(cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders)
+    hands = Hands(
+        cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing
+    )
     crash = KillAt()
     effects = JournaledEffects(hands, journal, NoLock(), clock, tmp_path, crash)  # type: ignore[arg-type]
     Engine(plan, Machinery(cluster, effects, journal, NoLock(), clock, lambda _: 60.0, lambda _: None)).run()

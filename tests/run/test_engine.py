@@ -57,7 +57,9 @@ def run(
     path = folder / "journal.jsonl"
     clock = FakeClock()
     journal = Journal.resume(path) if path.exists() else Journal.begin(path, 0.0, {"plan": plan.fingerprint})
-    hands = Hands(cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders)
+    hands = Hands(
+        cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing
+    )
     crash: Any = kill or KillAt()
     effects = JournaledEffects(hands, journal, held, clock, folder, crash)
     machinery = Machinery(cluster, effects, journal, held, clock, lambda _: 60.0, lambda _: None)
@@ -237,7 +239,9 @@ def test_without_spark_the_second_roll_does_not_begin(tmp_path: Path) -> None:
     folder = tmp_path
     journal = Journal.begin(folder / "journal.jsonl", 0.0, {})
     clock, crash = FakeClock(), KillAt()
-    hands = Hands(cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders)
+    hands = Hands(
+        cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing
+    )
     effects = JournaledEffects(hands, journal, NoLock(), clock, folder, crash)  # type: ignore[arg-type]
     with pytest.raises(PlanStopped, match="no Spark here"):
         Engine(plan, Machinery(Blind(), effects, journal, NoLock(), clock, lambda _: 60.0, lambda _: None)).run()

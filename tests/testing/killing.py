@@ -131,7 +131,9 @@ def carry_out(cluster: SimulatedCluster, plan: Plan, path: Path, crash: Any) -> 
     journal = Journal.resume(path) if path.exists() else Journal.begin(path, 0.0, {"plan": plan.fingerprint})
     crash.journal = journal
     journal.between = crash.reach
-    hands = Hands(cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders)
+    hands = Hands(
+        cluster, cluster, lambda: cluster, cluster.drive, cluster.restore_leaders, not_storing=cluster.not_storing
+    )
     effects = JournaledEffects(hands, journal, Free(), clock, path.parent, crash)
     try:
         Engine(plan, Machinery(cluster, effects, journal, Free(), clock, lambda _: 60.0, lambda _: None)).run()

@@ -66,6 +66,7 @@ class KraftCluster:
     ports: dict[NodeId, int]
     sasl_port: int
     processes: dict[NodeId, subprocess.Popen[bytes]] = field(default_factory=dict)
+    session_ms: int = 9000  # Kafka's own default: how long the controllers believe in a broker that is silent
 
     @property
     def inventory(self) -> Inventory:
@@ -126,6 +127,7 @@ class KraftCluster:
                 f"listener.security.protocol.map=CTL:PLAINTEXT\nlog.dirs={self.data(node)}\n"
                 "metadata.log.max.record.bytes.between.snapshots=2000\n"
                 "controller.quorum.fetch.timeout.ms=1000\ncontroller.quorum.election.timeout.ms=500\n"
+                f"broker.session.timeout.ms={self.session_ms}\n"
                 "authorizer.class.name=org.apache.kafka.metadata.authorizer.StandardAuthorizer\n"
                 "super.users=User:ANONYMOUS;User:tool\n"
             )
@@ -162,6 +164,12 @@ class KraftCluster:
         process = self.processes.pop(node)
         process.kill()
         process.wait()
+
+    def stop(self, node: NodeId) -> None:
+        """SIGTERM, and wait: a broker hands its leaders over first."""
+        process = self.processes.pop(node)
+        process.terminate()
+        process.wait(START_SECONDS)
 
     def signal(self, node: NodeId, number: signal.Signals) -> None:
         """Pause or resume a process."""
@@ -211,9 +219,10 @@ class KraftCluster:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[KraftCluster]:
+def running(folder: Path, session_ms: int = 9000) -> Iterator[KraftCluster]:
     """A cluster, ready; ended afterwards."""
-    cluster = KraftCluster(folder, {node: free_port() for node in (*CONTROLLERS, BROKER)}, free_port())
+    ports = {node: free_port() for node in (*CONTROLLERS, BROKER)}
+    cluster = KraftCluster(folder, ports, free_port(), session_ms=session_ms)
     cluster.prepare()
     try:
         for node in (*CONTROLLERS, BROKER):

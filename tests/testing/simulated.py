@@ -146,6 +146,12 @@ class SimulatedCluster:
             raise OSError(errno.EIO, os.strerror(errno.EIO), directory)
         return raw if raw is not None and decode(raw) == found[0].meta else meta_file(found[0].meta)
 
+    def not_storing(self, node: NodeId, paths: Sequence[str]) -> dict[str, str]:
+        """A directory's problem, where it has one."""
+        disks = self._disks(world_at(Stage.COPY).disks).get(node)
+        found = disks.directories if isinstance(disks, BrokerDisks) else ()
+        return {entry.path: entry.problem for entry in found if entry.problem and entry.path in paths}
+
     def write(self, node: NodeId, path: str, content: bytes) -> None:
         """Replace a file."""
         if BACKUP_SUFFIX not in path:
