@@ -91,17 +91,16 @@ def sick_directories(world: World) -> Iterator[Sick]:
         for directory in _used(disks, mode):
             answer = _answer(world, node.id, directory.path)
             known = frozenset() if directory is disks.metadata_directory else registered
-            twice = _twice(disks, directory)
             offline = answer is not None and bool(answer.error)
-            found = _wrong(directory, mode, known, offline=offline, instead=_instead(disks, known) or bool(twice))
+            instead = offline and (bool(_twice(disks, directory)) or _instead(world, int(node.id), disks, known))
+            found = _wrong(directory, mode, known, offline=offline, instead=instead)
             if found is not None:
+                twice = _copies(world, int(node.id), disks, directory, found[0], mode)
                 if twice and found[0] is Wrong.OTHER_DISK:
                     found = (
                         Wrong.TWICE,
                         f"its replicas lie in {', '.join(twice)} as well, and the broker did not register it",
                     )
-                if found[0] is Wrong.BROKEN and mode not in ZOOKEEPER_STORED:
-                    twice = _made_anew(world, int(node.id), disks, directory)
                 holds = mode is not BrokerMode.ZOOKEEPER and _holds_metadata(file, disks, directory)
                 torn = found[0] is Wrong.BAD_IDENTITY and directory is not disks.metadata_directory
                 lost = _lost_id(world, node.id, disks, directory, registered) if torn else ""
@@ -122,15 +121,42 @@ def mode_of(world: World, file: ConfigFile) -> BrokerMode:
     return BrokerMode.MIGRATION if file.values.get(FLAG, "").strip().lower() == "true" else BrokerMode.ZOOKEEPER
 
 
+def _copies(
+    world: World, broker: int, disks: BrokerDisks, directory: Directory, wrong: Wrong, mode: BrokerMode
+) -> tuple[str, ...]:
+    """The broker's other directories that hold replicas of that one, or what had to be there."""
+    if wrong in (Wrong.OTHER_DISK, Wrong.BAD_IDENTITY):
+        return _twice(disks, directory)
+    if wrong is Wrong.BROKEN and mode not in ZOOKEEPER_STORED:
+        return _made_anew(world, broker, disks, directory)
+    return ()
+
+
 def _twice(disks: BrokerDisks, directory: Directory) -> tuple[str, ...]:
     """The other directories that hold a current copy of a replica that lies in this one."""
     mine = _current(directory)
     return tuple(one.path for one in disks.directories if one is not directory and mine & _current(one))
 
 
-def _instead(disks: BrokerDisks, registered: frozenset[DirectoryId]) -> bool:
-    """Did the broker register a directory that none of its disks is?  Then one that it did not register replaces it."""
-    return not registered <= {entry.id for entry in disks.directories}
+def _away(world: World, broker: int, disks: BrokerDisks) -> dict[tuple[str, int], str]:
+    """Replicas of the broker that the metadata places in a directory which none of its disks is now, with its id."""
+    if isinstance(world.kraft, Unknown):
+        return {}
+    rows, here = world.kraft.partitions, {str(entry.id) for entry in disks.directories} | RESERVED
+    found = {}
+    for index in rows.rows_of(broker):
+        named = rows.directories[index][rows.replicas[index].index(broker)] if rows.directories[index] else ""
+        if named not in here:
+            found[rows.topic[index], rows.partition[index]] = named
+    return found
+
+
+def _instead(world: World, broker: int, disks: BrokerDisks, registered: frozenset[DirectoryId]) -> bool:
+    """Is a directory missing that the broker registered, or that has replicas of it?  A new one may be in its place.
+
+    A KRaft broker that gave a directory up is no longer registered with it: its replicas are still named there.
+    """
+    return not registered <= {entry.id for entry in disks.directories} or bool(_away(world, broker, disks))
 
 
 def _made_anew(world: World, broker: int, disks: BrokerDisks, dead: Directory) -> tuple[str, ...]:
@@ -138,14 +164,7 @@ def _made_anew(world: World, broker: int, disks: BrokerDisks, dead: Directory) -
 
     A KRaft broker does that where it was started without a disk too early: `migrate.model.placement.cut_short`.
     """
-    if isinstance(world.kraft, Unknown):
-        return ()
-    rows, here = world.kraft.partitions, {str(entry.id) for entry in disks.directories} | RESERVED
-    away = {
-        (rows.topic[index], rows.partition[index])
-        for index in rows.rows_of(broker)
-        if rows.directories[index] and rows.directories[index][rows.replicas[index].index(broker)] not in here
-    }
+    away = _away(world, broker, disks).keys()
     return tuple(one.path for one in disks.directories if one is not dead and away & _current(one)) if away else ()
 
 

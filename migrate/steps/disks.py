@@ -1,4 +1,4 @@
-"""What a roll's proof says beside its own reason where disks are not as they should be: which, and where to look.
+"""What a roll's gate or proof says beside its own reason where disks are not as they should be: which, where to look.
 
 A broker that did not start, or registered fewer directories than its file names, says nothing of the cause.
 """

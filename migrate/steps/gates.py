@@ -74,7 +74,7 @@ def no_blockers(
     more = f" (and {len(found) - 5} more)" if len(found) > 5 else ""
     if not definite:
         return Unknown(f"{text}{more}: {shown[0].evidence}")
-    return Refused(text + more, tuple(finding.code for finding in found))
+    return Refused(text + more, tuple(dict.fromkeys(finding.code for finding in found)))
 
 
 def _because_down(finding: Finding, node: int | None) -> bool:

@@ -230,7 +230,7 @@ class RollToMigrationMode(RollStep):
 
     def check(self, world: World) -> Readiness:
         """No blocker, healthy disks, full ISRs, an accepted loss, and controllers that wait for brokers."""
-        return gates.first(
+        found = gates.first(
             gates.no_blockers(world, self.stage),
             moves.ended(world),
             gates.state_is(world, ZkMigrationState.PRE_MIGRATION),
@@ -240,6 +240,7 @@ class RollToMigrationMode(RollStep):
             gates.quorum_healthy(world),
             gates.replicas_full(world),
         )
+        return with_sick_disks(world, None, found)
 
     def _rolled_before(self, world: World) -> tuple[int, ...]:
         """Other brokers with a file of migration mode: whoever rolled them, the next one waits for their proof."""
@@ -255,12 +256,13 @@ class RollToMigrationMode(RollStep):
         A move between directories that its stop interrupted goes on when it is there again: it is no reason to leave
         it down.
         """
-        return gates.first(
+        found = gates.first(
             gates.no_blockers(world, self.stage, down=self.broker, besides=frozenset({moves.CODE})),
             gates.state_is(world, ZkMigrationState.PRE_MIGRATION, ZkMigrationState.MIGRATION),
             gates.disks_healthy(world, self.broker),
             gates.quorum_healthy(world),
         )
+        return with_sick_disks(world, None, found)
 
     def verify(self, world: World) -> Outcome:
         """Registered as migrating, with its directories; ISRs full."""
@@ -304,7 +306,7 @@ class RollToKraft(RollStep):
 
     def check(self, world: World) -> Readiness:
         """No blocker, views equal, *may restart*, an accepted loss, quorum and ISRs whole."""
-        return gates.first(
+        found = gates.first(
             gates.no_blockers(world, self.stage),
             gates.state_is(world, ZkMigrationState.MIGRATION),
             gates.views_equal(world),
@@ -315,10 +317,11 @@ class RollToKraft(RollStep):
             gates.quorum_healthy(world),
             gates.replicas_full(world),
         )
+        return with_sick_disks(world, None, found)
 
     def resume(self, world: World) -> Readiness:
         """What must hold of the stores and of its directories before it starts; itself it cannot be seen."""
-        return gates.first(
+        found = gates.first(
             moves.none_half_done(world, self.broker),
             gates.no_blockers(world, self.stage, down=self.broker),
             gates.state_is(world, ZkMigrationState.MIGRATION),
@@ -326,6 +329,7 @@ class RollToKraft(RollStep):
             self._may_restart(world),
             gates.quorum_healthy(world),
         )
+        return with_sick_disks(world, None, found)
 
     def do(self, world: World, effects: Effects) -> None:
         """As any roll; first it is noted which directories are in the log before its KRaft registration."""

@@ -33,7 +33,7 @@ IN_ROLLS: Final = ("replaced", "unreadable", "read-only", "full")
 SAID: Final = {
     "read-only": "cannot be written: Read-only file system",
     "full": "cannot be written: No space left on device",
-    "unreadable": "its meta.properties: cannot be read",
+    "unreadable": "cannot be read: not a regular file",
 }
 
 

@@ -250,3 +250,11 @@ def test_a_kraft_broker_that_is_down_is_not_to_be_started_without_its_disk_too_e
     assert "broker.session.timeout.ms, 9 s by default" in effect_of(down)
     (runs,) = told(world, gone)
     assert "broker.session.timeout.ms" not in effect_of(runs)
+
+
+@pytest.mark.parametrize("stage", [Stage.SOAK, Stage.CLEANUP])
+def test_another_disk_is_told_also_where_the_broker_has_unregistered_the_old_one(stage: Stage) -> None:
+    """A KRaft broker does that when it gives a directory up; the metadata still names the old one for its replicas."""
+    world = registered_without(called_offline(worlds.world_at(stage)))
+    (one,) = told(world, replaced)
+    assert one.wrong is Wrong.OTHER_DISK

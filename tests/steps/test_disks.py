@@ -18,7 +18,7 @@ from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
 from tests.steps.looks import registration, row_in, service, unhealthy, whole
 from tests.testing import worlds
 from tests.testing.clusters import directory_id
-from tests.testing.sick_disks import emptied, gone
+from tests.testing.sick_disks import emptied, gone, replaced
 
 AFTER_FIRST, AFTER_SECOND = whole(Stage.MIGRATION_MODE), whole(Stage.KRAFT_MODE)
 ROLLS = [(RollToMigrationMode(1), AFTER_FIRST), (RollToKraft(1), AFTER_SECOND)]
@@ -100,3 +100,26 @@ def test_a_proof_of_the_whole_cluster_names_the_disks_of_all_brokers(step: Prove
     plain = step.verify(world)
     assert isinstance(plain, Refused)
     assert LOOK not in plain.reason
+
+
+BEFORE = [(RollToMigrationMode(1), whole(Stage.CONTROLLERS)), (RollToKraft(1), whole(Stage.HYBRID))]
+
+
+@pytest.mark.parametrize(("step", "world"), BEFORE, ids=["first", "second"])
+@pytest.mark.parametrize("broker", [1, 2])
+def test_a_gate_that_refuses_names_the_disk_of_any_broker_too(
+    step: RollToMigrationMode | RollToKraft, world: World, broker: int
+) -> None:
+    """Before the stop, and before a start that a killed run owes."""
+    for found in (step.check(sick(world, broker)), step.resume(sick(world, broker))):
+        assert isinstance(found, Refused)
+        assert f"broker {broker} /data/b{broker}/d1: is no folder" in found.reason
+        assert found.reason.endswith(LOOK)
+
+
+def test_a_broker_that_a_killed_run_left_stopped_is_not_started_on_another_disk() -> None:
+    """The two lists of ids alone would not say where it lies."""
+    world = service(1, Stopped(0))(whole(Stage.HYBRID))
+    found = RollToKraft(1).resume(worlds.with_directory(world, 1, 1, replaced))
+    assert isinstance(found, Refused)
+    assert "broker 1 /data/b1/d1: its directory.id" in found.reason

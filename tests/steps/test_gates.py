@@ -263,6 +263,7 @@ def test_a_blocker_of_a_later_stage_does_not_hold_an_earlier_one() -> None:
     found = gates.no_blockers(missing, Stage.MIGRATION_MODE)
     assert isinstance(found, Refused)
     assert found.codes
+    assert len(set(found.codes)) == len(found.codes), "each once, however many objects it is about"
     assert "orders" in found.reason
 
 
