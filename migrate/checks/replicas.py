@@ -139,20 +139,23 @@ def _foretold(view: ZookeeperView, disks: Disks) -> tuple[tuple[NodeId, Foretold
     CodeDoc(
         "B-DIR-07",
         "a replica on disk has no partition.metadata",
-        "A broker in migration mode throws on a log without a topic id; a KRaft broker renames it -stray.",
+        "A broker in migration mode throws on a log without a topic id: the KRaft controller's whole request fails, "
+        "for a folder that nothing assigns to it, too; a KRaft broker renames it -stray.",
         "The folder was copied by hand, or dates from before 2.8.",
         "Write partition.metadata (version: 0, topic_id: ...) while the broker is stopped, or let the replica be "
-        "fetched anew from another broker.",
-        "KAFKA-16814; ReplicaManager.becomeLeaderOrFollower",
+        "fetched anew from another broker; a folder that nothing assigns to this broker: move it away, the broker "
+        "being stopped.",
+        "KAFKA-16814; ReplicaManager.becomeLeaderOrFollower, LogManager.findStrayReplicas",
     ),
     sees=both(zookeeper, broker_disks),
     blocks_from=Stage.MIGRATION_MODE,
 )
 def no_partition_metadata(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
-    """Assigned replicas without the file."""
+    """Replicas without the file, assigned or not."""
     for broker, folder, topic_id in out_of_place(*seen):
-        if topic_id is not None and not folder.topic_id:
-            message = f"there is no partition.metadata, topic {folder.topic} is {topic_id or 'without id'}"
+        if not folder.topic_id:
+            what = "nothing assigns it" if topic_id is None else f"topic {folder.topic} is {topic_id or 'without id'}"
+            message = f"there is no partition.metadata, {what}"
             yield Hit(at(broker, folder), message, f"{folder.size} bytes")
 
 
@@ -175,15 +178,16 @@ def strays(seen: tuple[ZookeeperView, Disks]) -> Iterator[tuple[NodeId, Folder, 
     CodeDoc(
         "B-DIR-21",
         "a folder on disk would be renamed -stray, and nobody accepted it",
-        "A KRaft broker renames what is not assigned to it; the data stays on disk and is not served.",
+        "A KRaft broker renames what is not assigned to it at its start, one in migration mode when the copy is done"
+        " and a KRaft controller's full request comes; the data stays on disk and is not served.",
         "A reassignment or a deletion happened while the broker was away; or a topic was made or deleted while we"
         " looked.",
         "Look again; then see whether anybody needs the data, and delete the folder while the broker is stopped, or"
         " accept it as W-DIR-07 in an AcceptedDifferences file (kind: broker, name: the id, field: the folder's path).",
-        "KAFKA-15605; isStrayKraftReplica in LogManager.scala",
+        "KAFKA-15605; isStrayKraftReplica and findStrayReplicas in LogManager.scala",
     ),
     sees=both(zookeeper, broker_disks),
-    blocks_from=Stage.KRAFT_MODE,
+    blocks_from=Stage.MIGRATION_MODE,
 )
 def would_be_stray(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
     """Those that no acceptance names; without a playbook nothing is accepted."""

@@ -251,6 +251,7 @@ DIRECTORIES = (
     Case("B-DIR-06", HALF, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, uuid(99), "current"))),
     Case("B-DIR-06", HALF, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, "?", "current")), "cannot be read"),
     Case("B-DIR-06", ZK, "/gone-0", lambda w: with_folder(w, 0, 2, ("gone", 0, "?", "stray")), "set aside, and torn"),
+    Case("B-DIR-07", ZK, "/gone-4", lambda w: with_folder(w, 1, 2, ("gone", 4, "", "current")), "nothing assigns it"),
     Case("B-DIR-07", HALF, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, "", "current"))),
     Case("B-DIR-21", ZK, "/gone-4", STRAYED),
     Case("B-DIR-21", ZK, "/gone-4", then(STRAYED, accepting("1", "/data/b1/d2/gone-4", day="")), "no day"),

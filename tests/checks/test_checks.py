@@ -232,3 +232,12 @@ def test_a_broker_that_was_lost_after_an_early_finalize_does_not_bar_its_own_rol
         bent = registration(1, **changed)(world)
         assert bool(of(bent, "B-NET-01")) is bool(of(bent, "B-MIG-05")) is bars
         assert bool(of(bent, "W-MIG-03")) is not bars
+
+
+@pytest.mark.parametrize("code", ["B-DIR-06", "B-DIR-07", "B-DIR-21"])
+def test_what_a_kraft_controllers_first_full_request_would_set_aside_holds_the_first_roll(code: str) -> None:
+    """The copy starts by itself when the last broker is in migration mode, and the request comes with its end."""
+    for case in CASES:
+        if case.code == code:
+            found = checks.run(case.bend(world_at(case.stage)), target=Stage.MIGRATION_MODE)
+            assert code in {entry.code for entry in checks.blocking(found, Stage.MIGRATION_MODE)}, case.name
