@@ -100,7 +100,8 @@ def owner_of(lab: Lab, name: str) -> int:
 def each_right_taken_away_ends_the_run_before_it_begins(lab: Lab, plan: Path) -> None:
     """Sudo refuses one command a time: E-HOST-27 names it and its node, no process and no file is touched."""
     inventory = load_inventory(lab.inventory_path)
-    one_each = {need.purpose: need for need in host_needs.needs_of(inventory) if need.privilege.user}
+    needs = [need for need in host_needs.needs_of(inventory) if need.privilege.user]
+    one_each = {need.purpose: need for need in needs}
     asked = [need for purpose, need in one_each.items() if "aside" not in purpose]  # no plan forward sets aside
     assert len(asked) >= 12
     denied = lab.topology.folder(FOLDER, ssh_hosts.BIN, "denied")
@@ -111,7 +112,7 @@ def each_right_taken_away_ends_the_run_before_it_begins(lab: Lab, plan: Path) ->
         assert ended.returncode == 1, (need.purpose, ended.stdout[-500:], ended.stderr[-2000:])
         assert "E-HOST-27" in ended.stderr, (need.purpose, ended.stderr[-2000:])
         assert f"node {int(need.node)} on " in ended.stderr, ended.stderr[-2000:]
-        told = {one.purpose for one in one_each.values() if one.command == need.command} | {need.purpose}
+        told = {one.purpose for one in needs if one.command == need.command}
         assert any(purpose in ended.stderr for purpose in told), (need.purpose, ended.stderr[-2000:])
     denied.unlink()
     events = journals.read(plan.parent / "journal.jsonl").events

@@ -20,8 +20,8 @@ from migrate.kafka.broker import describe_log_dirs, metadata
 from migrate.kafka.connection import Connection
 from migrate.kafka.secret_files import read_secret
 from migrate.lab.cluster import Lab
-from migrate.lab.seed import settings_for
-from migrate.lab.seed_data import SCRAM_USERS
+from migrate.lab.seed import create_topics, settings_for
+from migrate.lab.seed_data import DURABLE, SCRAM_USERS, SeedTopic
 from migrate.lab.topology import CONTROLLER, INTERNAL, Shape
 from migrate.model.inventory import Access, SecretFile, ZookeeperLogin
 from migrate.zookeeper.client import connect
@@ -216,6 +216,7 @@ def mutual_tls(directory: Path) -> None:
     with pytest.MonkeyPatch.context() as patched:  # the lab itself waits for its brokers by their INTERNAL listener
         patched.setattr("migrate.lab.ready.inner_access", lambda _: access)
         lab.up()
+    create_topics(AdminClient(settings_for(lab.topology)), (SeedTopic("certified", 12, 3, DURABLE),))
     ended = kraft_migrate("plan", str(lab.playbook_path), "--to", "kraft-mode", "--output", "json")
     assert ended.returncode == 2, ended.stdout[-3000:] + ended.stderr[-3000:]
     plan = Path(lab.inventory.runs) / json.loads(ended.stdout)["fingerprint"][:8] / "plan.json"
