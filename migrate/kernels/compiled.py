@@ -82,8 +82,8 @@ def compile_(function: Callable[..., Any], result: Any, arguments: tuple[Any, ..
 def _told(kind: Any) -> Argument:
     if isinstance(kind, types.Array):
         return ArrayType(str(kind.dtype), kind.ndim, readonly=not kind.mutable)
-    if isinstance(kind, types.NamedTuple):
-        return [cast("ArrayType", _told(one)) for one in kind]
+    if isinstance(kind, types.NamedTuple | types.NamedUniTuple):  # the second one where all fields are alike
+        return [_told(one) for one in kind.types]
     if kind == LONG:
         return NUMBER
     message = f"a kernel takes no {kind}"

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeAlias
 
 import llvmlite.binding as llvm
 import numpy as np
@@ -43,8 +43,8 @@ class ArrayType(NamedTuple):
     readonly: bool
 
 
-# "number" is an int64; a list is a tuple of arrays
-Argument = str | ArrayType | list[ArrayType]
+# "number" is an int64; a list is a tuple of arrays, or of such tuples
+Argument: TypeAlias = "str | ArrayType | list[Argument]"
 
 
 class Code(NamedTuple):
@@ -70,8 +70,7 @@ class Native:
             raise ImportError(message)
         self._kinds: list[Any] = [ctypes.c_void_p, ctypes.c_void_p]
         for kind in code.arguments:
-            for one in kind if isinstance(kind, list) else [kind]:
-                self._kinds += _places(one)
+            self._kinds += _places(kind)
         self._call = ctypes.CFUNCTYPE(ctypes.c_int32, *self._kinds)(address)
 
     def __call__(self, *given: Any) -> Any:
@@ -81,13 +80,7 @@ class Native:
             raise TypeError(message)
         values: list[int] = []
         for one, kind in zip(given, self.code.arguments, strict=True):
-            if isinstance(kind, list):
-                for part, of in zip(one, kind, strict=True):
-                    values += _flat(part, of)
-            elif isinstance(kind, ArrayType):
-                values += _flat(one, kind)
-            else:
-                values.append(int(one))
+            values += _values(one, kind)
         found, error = ctypes.c_int64(0), ctypes.c_void_p(None)
         status = self._call(ctypes.addressof(found), ctypes.addressof(error), *values)
         if status:
@@ -96,12 +89,21 @@ class Native:
         return found.value if self.code.returns else None
 
 
-def _places(kind: Any) -> list[Any]:
-    """How numba passes it: an array as meminfo, parent, items, bytes an item, data, shape, strides."""
+def _places(kind: Argument) -> list[Any]:
+    """As numba passes it: an array as meminfo, parent, items, bytes an item, data, shape, strides; so a tuple's."""
+    if isinstance(kind, list):
+        return [place for one in kind for place in _places(one)]
     if not isinstance(kind, ArrayType):
         return [ctypes.c_int64]
     longs = [ctypes.c_int64] * (2 * kind.dimensions)
     return [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, *longs]
+
+
+def _values(given: Any, kind: Argument) -> list[int]:
+    """What stands in these places.  Raises TypeError."""
+    if isinstance(kind, list):
+        return [value for part, of in zip(given, kind, strict=True) for value in _values(part, of)]
+    return _flat(given, kind) if isinstance(kind, ArrayType) else [int(given)]
 
 
 def _flat(array: Any, kind: ArrayType) -> list[int]:
@@ -166,9 +168,9 @@ def kept(module: str, name: str) -> Code | None:
 def _argument(told: Any) -> Argument:
     if told == NUMBER:
         return NUMBER
-    if isinstance(told[0], str):
+    if isinstance(told[0], str) and isinstance(told[1], int):
         return ArrayType(str(told[0]), int(told[1]), bool(told[2]))
-    return [ArrayType(str(one[0]), int(one[1]), bool(one[2])) for one in told]
+    return [_argument(one) for one in told]
 
 
 def names_in(source: Path) -> Iterator[str]:

@@ -6,9 +6,11 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Final
 
 from migrate.errors import LabNotReady, MigrateError
+from migrate.hosts.folders import CURRENT, decode_folder
 from migrate.hosts.supervisor import Supervisor
 from migrate.kafka.broker import metadata
 from migrate.kafka.connection import Connection
@@ -74,8 +76,12 @@ def ask(topology: Topology, broker: LabBroker) -> MetadataAnswer | str:
 
 
 def brokers_agree(topology: Topology) -> str:
-    """Does every broker see all brokers, and every partition whole?  "" if so, else what is missing."""
+    """Does every broker see all brokers and the same partitions, each whole?  "" if so, else what is missing.
+
+    Right behind a start of all of them some know none yet.
+    """
     expected = tuple(broker.id for broker in topology.brokers)
+    known: set[int] = set()
     for broker in topology.brokers:
         answer = ask(topology, broker)
         if isinstance(answer, str):
@@ -85,4 +91,15 @@ def brokers_agree(topology: Topology) -> str:
         if answer.unhealthy:
             first = answer.unhealthy[0]
             return f"{len(answer.unhealthy)} partitions are not whole, {first.topic}-{first.partition} first"
+        known.add(answer.partitions)
+    if len(known) > 1:
+        return f"the brokers know of {', '.join(map(str, sorted(known)))} partitions"
+    if known == {0} and _has_replicas(topology):
+        return "no broker knows of a partition, and replicas lie on their disks"
     return ""
+
+
+def _has_replicas(topology: Topology) -> bool:
+    places = (Path(path) for broker in topology.brokers for path in broker.log_dirs)
+    folders = (decode_folder(entry.name) for place in places if place.is_dir() for entry in place.iterdir())
+    return any(found is not None and found.kind == CURRENT for found in folders)

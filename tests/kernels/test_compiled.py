@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import importlib.util
 import json
 import subprocess
@@ -12,8 +13,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from numba import types
 
-from migrate.kernels import choice, compiled, machine_code
+from migrate.kernels import choice, compiled, machine_code, row_prints
 from migrate.kernels.metadata_columns import Columns
 from tests.bench.checkpoints import write
 
@@ -192,3 +194,22 @@ def test_the_caches_folder_changes_with_sources_compilers_and_processor(monkeypa
             machine_code._made_of.cache_clear()
             assert machine_code._made_of() != name
     machine_code._made_of.cache_clear()
+
+
+def test_a_tuple_of_tuples_is_kept_as_it_was_and_passed_member_by_member(cache: Path) -> None:
+    """Lists of equal arrays are numba's NamedUniTuple: rows of partitions hold four of them."""
+    assert not cache.exists()
+    numbas: Any = types
+    lists = numbas.NamedUniTuple(compiled.INTS, 2, row_prints.Lists)
+    rows = numbas.NamedTuple((compiled.INTS, lists), collections.namedtuple("Rows", "topic replicas"))  # noqa: PYI024
+    told = compiled._told(rows)
+    ints = machine_code.ArrayType("int32", 1, readonly=True)
+    assert told == [ints, [ints, ints]]
+    code = machine_code.Code("symbol", [told, machine_code.NUMBER], returns=False, machine=b"code")
+    machine_code.keep("some.module", "some", code)
+    assert machine_code.kept("some.module", "some") == code
+    one, two = np.arange(3, dtype=np.int32), np.arange(5, dtype=np.int32)
+    values = machine_code._values((one, (two, one)), told)
+    assert values == [*machine_code._flat(one, ints), *machine_code._flat(two, ints), *machine_code._flat(one, ints)]
+    with pytest.raises(TypeError, match="is taken, not"):
+        machine_code._values((one, two), told)

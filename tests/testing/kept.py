@@ -14,6 +14,7 @@ from migrate.model.launch import Launch
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.ports_seen import Listening
+from migrate.model.states_behind import StateBehind
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, MigrationZnode, ServiceState, ZookeeperView
 from migrate.model.world import World
 from migrate.observe.sources import Configs
@@ -99,6 +100,14 @@ class KeptSources:
         """The world's."""
         self.asked.append("metadata-logs")
         return self.world.metadata_logs
+
+    def states_behind(
+        self, logs: MetadataLogs | Unknown, view: ZookeeperView | Unknown
+    ) -> tuple[StateBehind, ...] | Unknown:
+        """The world's, where there are logs and a view to compare."""
+        self.asked.append("states-behind")
+        found = logs if isinstance(logs, Unknown) else view
+        return found if isinstance(found, Unknown) else self.world.states_behind
 
     def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
         """The world's; where it has none, each is unknown for that reason."""
