@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from migrate.model.ids import NodeId
-from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
@@ -180,9 +180,9 @@ class HandBackControl(BaseStep):
         if low:
             effects.set_znode(layout.CONTROLLER_EPOCH, str(due).encode(), view.controller_epoch_version)
         if isinstance(owner, ControllerZnode) and (view.kraft_owns or low):  # a broker's: it claims again, higher
-            effects.delete_znode(layout.CONTROLLER, owner.version, _controllers(world))
+            effects.delete_znode(layout.CONTROLLER, owner.version, controller_ids(world))
         if isinstance(view.migration, MigrationZnode | NullZnode):
-            effects.delete_znode(layout.MIGRATION, view.migration.version, _controllers(world))
+            effects.delete_znode(layout.MIGRATION, view.migration.version, controller_ids(world))
 
     def verify(self, world: World) -> Outcome:
         """A broker owns it, and every broker knows."""
@@ -190,7 +190,8 @@ class HandBackControl(BaseStep):
         return gates.as_outcome(found, *evidence(world))
 
 
-def _controllers(world: World) -> tuple[NodeId, ...]:
+def controller_ids(world: World) -> tuple[NodeId, ...]:
+    """Those that must stay down while znodes are changed."""
     return tuple(NodeId(node) for node in back.controllers(world))
 
 
@@ -251,6 +252,4 @@ def _mendable(world: World) -> Readiness:
             return part
     if view.kraft_owns and (not isinstance(view.controller_epoch, int) or view.controller_epoch_version < 0):
         return Refused("/controller_epoch is missing: the controllers cannot have claimed /controller without it")
-    if isinstance(view.controller, NoZnode):
-        return NotYet("somebody to own /controller", "the brokers in ZooKeeper or migration mode", back.AFTER)
-    return Ready()
+    return back.owned(world)

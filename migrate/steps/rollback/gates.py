@@ -182,6 +182,19 @@ def zookeeper_has_all(world: World) -> Readiness:
 
 
 # -- znodes ------------------------------------------------------------------------------------------------------
+def owned(world: World) -> Readiness:
+    """Somebody has /controller: between two owners nobody can be told to go."""
+    if isinstance(world.zookeeper, Unknown):
+        return world.zookeeper
+    match world.zookeeper.controller:
+        case ControllerZnode():
+            return Ready()
+        case NoZnode():
+            return NotYet("somebody to own /controller", "the brokers in ZooKeeper or migration mode", AFTER)
+        case unknown:
+            return unknown
+
+
 def zookeeper_controls(world: World) -> Readiness:
     """/controller is a living broker's, /migration is gone."""
     if isinstance(world.zookeeper, Unknown):

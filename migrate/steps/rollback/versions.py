@@ -8,22 +8,20 @@ raise the version; the controllers are stopped, so that nobody else writes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from migrate.model.ids import NodeId
-from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage
 from migrate.model.states_behind import StateBehind
 from migrate.model.step import Action, NotBegun, Predicted, Progress
-from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode
+from migrate.model.views import ControllerZnode, MigrationZnode
 from migrate.model.world import Need, World
 from migrate.steps import gates
 from migrate.steps.base import BaseStep
 from migrate.steps.rollback import gates as back
-from migrate.steps.rollback.control import LOOK, epoch_low
+from migrate.steps.rollback.control import LOOK, controller_ids, epoch_low
 from migrate.zookeeper import layout
 
 SHOWN = 3  # states that a sentence names
@@ -61,13 +59,11 @@ class RaiseStateVersions(BaseStep):
             found.append(Action("-", layout.CONTROLLER, word, znode=layout.CONTROLLER))
         return tuple(found)
 
-    def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
-        """What a plan is compared by holds no versions."""
-        return {}
-
     def check(self, world: World) -> Readiness:
         """No controller lives, ZooKeeper lacks nothing of theirs, what is behind is known, /controller has an owner."""
-        return gates.first(back.controllers_gone(world), back.zookeeper_has_all(world), _known(world), _owned(world))
+        return gates.first(
+            back.controllers_gone(world), back.zookeeper_has_all(world), _known(world), back.owned(world)
+        )
 
     def progress(self, world: World) -> Progress:
         """By the versions themselves: the last of them is raised together with the election."""
@@ -81,8 +77,7 @@ class RaiseStateVersions(BaseStep):
         behind = behind_of(world)
         assert not isinstance(behind, Unknown)
         owner = _broker_that_leads(world)
-        down = tuple(NodeId(node) for node in back.controllers(world))
-        effects.raise_versions(behind, None if owner is None else owner.version, down)
+        effects.raise_versions(behind, None if owner is None else owner.version, controller_ids(world))
 
     def verify(self, world: World) -> Outcome:
         """None is behind."""
@@ -116,18 +111,6 @@ def _known(world: World) -> Readiness:
             "make the controllers' metadata directories readable"
         )
     return Ready()
-
-
-def _owned(world: World) -> Readiness:
-    if isinstance(world.zookeeper, Unknown):
-        return world.zookeeper
-    match world.zookeeper.controller:
-        case ControllerZnode():
-            return Ready()
-        case NoZnode():
-            return NotYet("somebody to own /controller", "the brokers in ZooKeeper or migration mode", back.AFTER)
-        case unknown:
-            return unknown
 
 
 def _broker_that_leads(world: World) -> ControllerZnode | None:
