@@ -32,7 +32,6 @@ LOG: Final = logging.getLogger("migrate.kernels")
 OBJECT: Final = ".o"
 TEXT: Final = ".json"
 NUMBER: Final = "number"
-VOID: Final = "none"
 
 
 class ArrayType(NamedTuple):

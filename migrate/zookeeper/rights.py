@@ -143,12 +143,9 @@ def require_way_back(client: ZookeeperClient) -> None:
     seconds = 3 * client.session_timeout
     nothing = f"/kraft-migrate-asks-{secrets.token_hex(8)}"
     _asked(layout.CONTROLLER, "DELETE on its parent", lambda: client.kazoo.delete_async(nothing, NEVER).get(seconds))
-    for path in (layout.CONTROLLER_EPOCH, *_states(client)):
-        _asked(path, "WRITE on it", partial(_impossible_write, client, path, seconds))
-
-
-def _impossible_write(client: ZookeeperClient, path: str, seconds: float) -> object:
-    return client.kazoo.set_async(path, b"", NEVER).get(seconds)
+    asked = [(path, client.kazoo.set_async(path, b"", NEVER)) for path in (layout.CONTROLLER_EPOCH, *_states(client))]
+    for path, answer in asked:
+        _asked(path, "WRITE on it", partial(answer.get, timeout=seconds))
 
 
 def _asked(path: str, right: str, impossible: Callable[[], object]) -> None:

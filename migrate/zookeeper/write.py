@@ -71,7 +71,8 @@ class ZookeeperWriter:
         without it is never all.  Nothing to raise: nothing is done.
         """
         self.client.sync()
-        writes = [write for path, version in least.items() for write in self._writes(path, version)]
+        found = zip(least.items(), self.client.data([*least]), strict=True)
+        writes = [write for (path, version), now in found for write in _writes(path, now, version)]
         for start in range(0, len(writes), WRITES_AT_ONCE):
             some = writes[start : start + WRITES_AT_ONCE]
             transaction = self._transaction()
@@ -80,12 +81,6 @@ class ZookeeperWriter:
             if owner is not None and start + WRITES_AT_ONCE >= len(writes):
                 transaction.delete(CONTROLLER, _checked(owner))
             self._commit(transaction, some[0][0])
-
-    def _writes(self, path: str, least: int) -> list[tuple[str, bytes, int]]:
-        now = self._read_back(path)
-        if isinstance(now, Absent) or now.data is None:
-            raise ZnodeChanged("the znode whose version is to be raised is not there any more", where=path)
-        return [(path, now.data, version) for version in range(now.version, least)]
 
     def backup(self, destination: str) -> Mapping[str, str]:
         """Write the whole tree to a file; facts: path, znodes, denied, zxid, sha256."""
@@ -105,6 +100,13 @@ class ZookeeperWriter:
 
     def _read_back(self, path: str) -> Znode | Absent:
         return self.client.data([path])[0]
+
+
+def _writes(path: str, now: Znode | Absent, least: int) -> list[tuple[str, bytes, int]]:
+    """(path, data, version) of the writes that raise a znode's version."""
+    if isinstance(now, Absent) or now.data is None:
+        raise ZnodeChanged("the znode whose version is to be raised is not there any more", where=path)
+    return [(path, now.data, version) for version in range(now.version, least)]
 
 
 def _checked(version: int) -> int:
