@@ -28,7 +28,8 @@ def processes_of(folder: Path) -> list[tuple[int, str]]:
             place = (entry / "cwd").readlink()
         except OSError:
             continue  # it has ended meanwhile
-        if command and (f"{folder}/" in f"{command}/" or inside(place, folder)):
+        # while a process is being made its command is empty for a moment, its place is not
+        if f"{folder}/" in f"{command}/" or inside(place, folder):
             found.append((int(entry.name), command))
     return found
 

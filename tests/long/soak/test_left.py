@@ -31,12 +31,15 @@ CONFIG_MADE = b'{"version":1,"config":{"background.threads":"3","num.replica.fet
 
 def test_a_process_of_the_round_is_found_by_its_words_and_by_its_place(tmp_path: Path) -> None:
     """And not another's, nor ourselves."""
-    wait = "import sys; sys.stdin.read()"
+    wait = [sys.executable, "-c", "import sys; print(flush=True); sys.stdin.read()"]
     with (
-        subprocess.Popen([sys.executable, "-c", wait, f"{tmp_path}/lab"], stdin=subprocess.PIPE) as named,
-        subprocess.Popen([sys.executable, "-c", wait], stdin=subprocess.PIPE, cwd=tmp_path) as placed,
-        subprocess.Popen([sys.executable, "-c", wait, f"{tmp_path}-other"], stdin=subprocess.PIPE) as other,
+        subprocess.Popen([*wait, f"{tmp_path}/lab"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as named,
+        subprocess.Popen(wait, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path) as placed,
+        subprocess.Popen([*wait, f"{tmp_path}-other"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other,
     ):
+        for process in (named, placed, other):
+            assert process.stdout is not None
+            assert process.stdout.readline()  # its command may be read: the kernel sets it after the start was told
         found = {pid for pid, _ in leaks.processes_of(tmp_path)}
         assert {named.pid, placed.pid} <= found
         assert not found & {other.pid, os.getpid()}
