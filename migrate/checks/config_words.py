@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.config import Configs
+from migrate.checks.principals import JAAS
 from migrate.checks.registry import Hit, Result, check
-from migrate.checks.security import JAAS
 from migrate.checks.sight import broker_configs, node_configs, readable_zookeeper
 from migrate.hosts.collect_disks import HIDDEN
 from migrate.hosts.properties import duplicates

@@ -11,18 +11,17 @@ from typing import Final
 from migrate.checks.certificates import LOCATION, certificates_name
 from migrate.checks.config import Configs, inter_broker_listener, protocols
 from migrate.checks.jaas import options
-from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
-from migrate.checks.security import (
+from migrate.checks.principals import (
     ANONYMOUS,
     BUILDER,
-    EXTERNAL,
     JAAS,
     after_first_restart,
     authorizer,
     controller_listener,
-    dynamic_logins,
     super_users,
 )
+from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
+from migrate.checks.security import EXTERNAL, dynamic_logins
 from migrate.checks.sight import both, broker_configs, controller_configs, readable_zookeeper
 from migrate.checks.zookeeper_access import stranger
 from migrate.model.findings import CodeDoc

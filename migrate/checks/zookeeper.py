@@ -17,6 +17,7 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import MigrationZnode, NoZnode, NullZnode, ZookeeperView
 from migrate.model.words import plural
 from migrate.model.world import World
+from migrate.model.znodes import ZnodePart
 
 SHOWN_NAMES: Final = 5
 
@@ -308,6 +309,28 @@ def other_cluster(view: ZookeeperView, world: World) -> Result:
     for who, cluster_id in expected.items():
         if cluster_id is not None and cluster_id != view.cluster_id:
             yield Hit("/cluster/id", f"ZooKeeper has {view.cluster_id}, {who} has {cluster_id}")
+
+
+@check(
+    CodeDoc(
+        "B-ZKN-19",
+        "the cluster has no topic, so nothing could be proven of it",
+        "Every gate asks whether the replicas' directories and the fields of both views agree, and two views without a"
+        " replica look like a cluster whose metadata was wiped: the run would stop behind the copy.",
+        "A new cluster; or the connect string has another chroot than the brokers.",
+        "Compare the connect string's chroot with zookeeper.connect of the brokers. If the cluster is new, make a topic"
+        " whose replicas lie on every broker (kafka-topics.sh --create), or start it anew in KRaft mode, which takes no"
+        " migration.",
+        "the ledger's rule: no replica proves nothing",
+    ),
+    sees=readable_zookeeper,
+    blocks_from=Stage.PREPARE,
+    when=BEFORE_COPY,
+)
+def no_topic(view: ZookeeperView, world: World) -> Result:
+    """No partition anywhere, readable or not."""
+    if not view.partitions.topic and not any(where.part is ZnodePart.TOPIC for where in view.malformed):
+        yield Hit("/brokers/topics", "ZooKeeper has no topic with a partition")
 
 
 @check(

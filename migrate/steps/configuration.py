@@ -10,9 +10,9 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from migrate.checks import security
 from migrate.checks.config import inter_broker_listener, protocols
 from migrate.checks.phase import FLAG
+from migrate.checks.principals import ANONYMOUS, authorizer, caller, super_users, with_added
 from migrate.checks.registry import Blind
 from migrate.hosts.config import DEFAULT_LOG_DIR, log_dirs
 from migrate.hosts.properties import edit, parse
@@ -33,10 +33,10 @@ def _with_super_users(values: dict[str, str], principals: Iterable[str | Blind])
 
     Never ANONYMOUS: that would let in everybody, and is for a person to decide (B-SEC-06 and B-SEC-07 say it is due).
     """
-    if not security.authorizer(values):
+    if not authorizer(values):
         return
-    known = security.super_users(values)
-    wanted = dict.fromkeys(one for one in principals if isinstance(one, str) and one != security.ANONYMOUS)
+    known = super_users(values)
+    wanted = dict.fromkeys(one for one in principals if isinstance(one, str) and one != ANONYMOUS)
     if missing := [one for one in wanted if one not in known]:
         given = values.get("super.users", "").strip().rstrip(";")
         values["super.users"] = ";".join([given, *missing] if given else missing)
@@ -49,11 +49,11 @@ def _added(values: AddedProperties | None) -> Mapping[str, str]:
 def _brokers_own(values: Mapping[str, str], inventory: Inventory) -> dict[str, str]:
     """What a broker of these values is to have from its first restart on, beyond our own keys."""
     found = dict(_added(inventory.broker_properties))
-    after = security.with_added(values, found)
+    after = with_added(values, found)
     controllers = {**after, **_added(inventory.controller_properties), PROTOCOL_MAP: _protocol_map(values, inventory)}
     listener = inter_broker_listener(values)
     protocol = protocols(controllers).get(listener.upper(), listener.upper())
-    _with_super_users(after, [security.caller(controllers, listener, protocol, "sasl.mechanism.inter.broker.protocol")])
+    _with_super_users(after, [caller(controllers, listener, protocol, "sasl.mechanism.inter.broker.protocol")])
     found.pop("super.users", None)
     if after.get("super.users") != values.get("super.users"):
         found["super.users"] = after["super.users"]
@@ -127,13 +127,13 @@ def controller(
     values |= {key: value for key, value in (overrides or {}).items() if config_keys.override_fault(key) is None}
     values.update(_added(inventory.controller_properties))
     if "super.users" in values:  # those of the brokers' file stay let in
-        _with_super_users(values, sorted(security.super_users(broker) - security.super_users(values)))
+        _with_super_users(values, sorted(super_users(broker) - super_users(values)))
     listener = inventory.controller_listener
     protocol = protocols(values).get(listener.upper(), inventory.controller_access.protocol)
     callers = ({**broker, **_added(inventory.broker_properties)}, values)
     _with_super_users(
         values,
-        [security.caller(one, listener, protocol, "sasl.mechanism.controller.protocol") for one in callers],
+        [caller(one, listener, protocol, "sasl.mechanism.controller.protocol") for one in callers],
     )
     header = b"# KRaft controller, rendered by kraft-migrate from a broker's file.\n"
     return edit(header, values, ())

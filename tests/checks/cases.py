@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DiffReport
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access
@@ -221,6 +222,7 @@ ZOOKEEPER = (
             lambda w: with_entity(w, "topic", "b", "topic_id", topic_id(77)),
         ),
     ),
+    Case("B-ZKN-19", ZK, "/brokers/topics", lambda w: with_zk(w, partitions=PartitionColumns())),
     Case("W-ZKN-14", ZK, "/log_dir_event_notification", pending(log_dir_events=("log_dir_event_0",))),
 )
 DIRECTORIES = (

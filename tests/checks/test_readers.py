@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.checks import availability, config, phase, quorum, registry, security, sight
+from migrate.checks import availability, config, phase, principals, quorum, registry, sight
 from migrate.checks.phase import Mode, Phase
 from migrate.checks.registry import Blind
 from migrate.checks.sight import Sight
@@ -193,7 +193,7 @@ def test_what_is_no_number_is_none(text: str) -> None:
 def test_the_principal_of_a_login_is_its_username(jaas: str, expected: str | None) -> None:
     """In the forms that JAAS allows; without one nothing is guessed."""
     values = {"m": "PLAIN", "listener.name.ctl.plain.sasl.jaas.config": jaas}
-    found = security.caller(values, "CTL", "SASL_SSL", "m")
+    found = principals.caller(values, "CTL", "SASL_SSL", "m")
     assert found == expected if expected else isinstance(found, Blind)
     assert "password" not in repr(found)
 
@@ -201,8 +201,8 @@ def test_the_principal_of_a_login_is_its_username(jaas: str, expected: str | Non
 def test_principals_that_only_kafka_can_tell_are_blind_spots() -> None:
     """TLS subjects, Kerberos, and builders of one's own."""
     for values, protocol in (({}, "SSL"), ({}, "SASL_PLAINTEXT"), ({"principal.builder.class": "x"}, "PLAINTEXT")):
-        assert isinstance(security.caller(values, "CTL", protocol, "m"), Blind)
-    assert security.caller({}, "CTL", "PLAINTEXT", "m") == "User:ANONYMOUS"
+        assert isinstance(principals.caller(values, "CTL", protocol, "m"), Blind)
+    assert principals.caller({}, "CTL", "PLAINTEXT", "m") == "User:ANONYMOUS"
 
 
 # -- availability ------------------------------------------------------------------------------------------------

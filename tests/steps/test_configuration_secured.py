@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.checks import security
 from migrate.checks.config import protocols
+from migrate.checks.principals import caller, super_users, with_added
 from migrate.hosts.properties import parse
 from migrate.model.inventory import Access, AddedProperties, Inventory
 from migrate.steps import configuration
@@ -132,12 +132,12 @@ def test_both_sides_hold_against_the_checks() -> None:
     known = secured()
     broker, own = parse(configuration.migration_mode(BROKER, known)), controller()
     calls = [
-        (own, security.caller(broker, "CTL", "SASL_SSL", "sasl.mechanism.controller.protocol")),
-        (own, security.caller(own, "CTL", "SASL_SSL", "sasl.mechanism.controller.protocol")),
-        (broker, security.caller(own, "INTERNAL", "SASL_SSL", "sasl.mechanism.inter.broker.protocol")),
+        (own, caller(broker, "CTL", "SASL_SSL", "sasl.mechanism.controller.protocol")),
+        (own, caller(own, "CTL", "SASL_SSL", "sasl.mechanism.controller.protocol")),
+        (broker, caller(own, "INTERNAL", "SASL_SSL", "sasl.mechanism.inter.broker.protocol")),
     ]
     for called, principal in calls:
-        assert principal in security.super_users(called)
+        assert principal in super_users(called)
 
 
 def test_nobody_without_a_name_is_ever_let_in() -> None:
@@ -187,7 +187,7 @@ def test_super_users_that_are_added_to_brokers_join_those_that_are_there(mode: s
     if mode == "kraft":
         raw = configuration.kraft_mode(raw, known, known.brokers[0])
     assert parse(raw)["super.users"] == "User:broker;User:admin;User:CN=controller,O=X;User:controller"
-    assert security.super_users(security.with_added(parse(BROKER), more)) == {
+    assert super_users(with_added(parse(BROKER), more)) == {
         "User:broker",
         "User:admin",
         "User:CN=controller,O=X",
