@@ -172,10 +172,10 @@ class StartControllers(BaseStep):
 
     def verify(self, world: World) -> Outcome:
         """The quorum waits for brokers; a controller whose process has ended is not waited for."""
-        ended = facts.ended_controllers(world)
+        ended = facts.ended(world, world.inventory.controllers)
         if ended:
             return Failed(
-                f"{facts.their_processes(ended)} ended after the start",
+                f"{facts.their_processes(ended, 'controller')} ended after the start",
                 "its last lines say why: mend that, then give the same command again; it starts what does not run",
             )
         found = gates.first(gates.quorum_healthy(world), _waiting(world))

@@ -13,6 +13,7 @@ from typing import Final
 from migrate.checks.phase import FLAG, roles_of, truth
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
+from migrate.model.inventory import BrokerNode, ControllerNode
 from migrate.model.outcome import Unknown
 from migrate.model.step import Predicted
 from migrate.model.views import ConfigFile, ControllerZnode, NoFile, NoZnode, NullZnode, Stopped
@@ -46,20 +47,17 @@ def config(world: World, node: int) -> ConfigFile | NoFile | Unknown:
     return world.configs.get(NodeId(node), Unknown(f"the file of node {node} was not read"))
 
 
-def ended_controllers(world: World) -> list[int]:
-    """Controllers of which it is seen that no process of theirs lives; what cannot be seen is not among them."""
+def ended(world: World, nodes: Iterable[BrokerNode | ControllerNode]) -> list[int]:
+    """Those of which it is seen that no process of theirs lives; what cannot be seen is not among them."""
     if isinstance(world.services, Unknown):
         return []
-    states = ((node.id, world.services.get(node.id)) for node in world.inventory.controllers)
+    states = ((node.id, world.services.get(node.id)) for node in nodes)
     return [int(node) for node, state in states if isinstance(state, Stopped)]
 
 
-def their_processes(controllers: list[int]) -> str:
+def their_processes(nodes: list[int], what: str) -> str:
     """`the process of controller 3002 has`, for a sentence."""
-    one = len(controllers) == 1
-    return (
-        f"the process of controller {controllers[0]} has" if one else f"the processes of controllers {controllers} have"
-    )
+    return f"the process of {what} {nodes[0]} has" if len(nodes) == 1 else f"the processes of {what}s {nodes} have"
 
 
 def predicted_config(world: World, before: Predicted, node: int) -> bytes | None:

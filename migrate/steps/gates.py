@@ -5,6 +5,7 @@ A gate that waiting can open answers NotYet, one that it cannot answers Refused,
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Final
 
 from migrate import checks
@@ -115,12 +116,27 @@ def replicas_full(world: World) -> Readiness:
     partitions = _partitions(world)
     if isinstance(partitions, Unknown):
         return partitions
-    for node in world.inventory.brokers:
-        answer = world.live.metadata.get(node.id, Unknown("it was not asked"))
-        verdict = _whole(int(node.id), answer, expected, partitions)
-        if not isinstance(verdict, Ready):
-            return verdict
-    return Ready()
+    told = {node: world.live.metadata.get(NodeId(node), Unknown("it was not asked")) for node in expected}
+    silent = {node: answer.reason for node, answer in told.items() if isinstance(answer, Unknown)}
+    if silent:  # before all else: whoever does not see a broker that ended is not what the wait is for
+        return _silent_brokers(world, silent)
+    heard = ((node, answer) for node, answer in told.items() if not isinstance(answer, Unknown))
+    return first(*(_whole(node, answer, expected, partitions) for node, answer in heard))
+
+
+def _silent_brokers(world: World, silent: Mapping[int, str]) -> NotYet:
+    ended = [node for node in facts.ended(world, world.inventory.brokers) if node in silent]
+    if ended:
+        return NotYet(
+            f"brokers {sorted(silent)} to answer ({facts.their_processes(ended, 'broker')} ended)",
+            "whoever owns their services",
+            "look into its log (in migration mode one log directory that dies ends a broker), mend what it names, and"
+            " start it with the file that lies there; the run goes on by itself",
+            progress=str(sorted(silent)),
+        )
+    node, reason = next(iter(silent.items()))
+    after = "nothing: it comes by itself; look at that broker's log if it lasts"
+    return NotYet(f"broker {node} to answer ({reason})", f"broker {node}", after)
 
 
 def _partitions(world: World) -> int | Unknown:
@@ -134,10 +150,8 @@ def _partitions(world: World) -> int | Unknown:
     return Unknown(f"how many partitions there are is unknown: {world.zookeeper.reason}")
 
 
-def _whole(broker: int, answer: MetadataAnswer | Unknown, expected: tuple[int, ...], partitions: int) -> Readiness:
+def _whole(broker: int, answer: MetadataAnswer, expected: tuple[int, ...], partitions: int) -> Readiness:
     owner, after = f"broker {broker}", "nothing: it comes by itself; look at that broker's log if it lasts"
-    if isinstance(answer, Unknown):
-        return NotYet(f"broker {broker} to answer ({answer.reason})", owner, after)
     if tuple(sorted(answer.brokers)) != expected:
         return NotYet(
             f"broker {broker} to see brokers {list(expected)}; it sees {sorted(answer.brokers)}",
@@ -191,11 +205,11 @@ def quorum_healthy(world: World) -> Readiness:
 
 def _silent(world: World, silent: list[int]) -> NotYet:
     """A process that has ended answers by nobody's waiting: whoever owns it must start it."""
-    ended = [node for node in facts.ended_controllers(world) if node in silent]
+    ended = [node for node in facts.ended(world, world.inventory.controllers) if node in silent]
     what, owner = f"controllers {silent} to answer", "those controllers"
     after = "nothing: it comes by itself; look at the controllers' logs if it lasts"
     if ended:
-        what, owner = f"{what} ({facts.their_processes(ended)} ended)", "whoever owns their services"
+        what, owner = f"{what} ({facts.their_processes(ended, 'controller')} ended)", "whoever owns their services"
         after = "look into its log, and start it with the file that lies there; the run goes on by itself"
     return NotYet(what, owner, after, progress=str(silent))
 

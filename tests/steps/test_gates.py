@@ -106,6 +106,14 @@ def ended_controller(world: World) -> World:
     return service(3001, Stopped(None))(silent_controller(world))
 
 
+def ended_broker(world: World) -> World:
+    """Broker 1's process has ended, and broker 0 has heard of it."""
+    found = live(world).metadata[NodeId(0)]
+    assert not isinstance(found, Unknown)
+    bent = service(1, Stopped(1))(silent_broker(world))
+    return worlds.with_live(bent, metadata={**live(bent).metadata, NodeId(0): replace(found, brokers=(0, 2))})
+
+
 def fewer_seen(world: World) -> World:
     """Broker 1 sees only two brokers."""
     found = live(world).metadata[NodeId(1)]
@@ -159,6 +167,7 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("no_blockers", lambda world: worlds.with_values(world, 3001, zookeeper__metadata__migration__enable=None), "B-"),
     ("replicas_full", unhealthy, "notyet: 1 partition to have its full ISR, orders-3 among them (leader 1, ISR [1]"),
     ("replicas_full", silent_broker, "notyet: broker 1 to answer (connection refused)"),
+    ("replicas_full", ended_broker, "notyet: brokers [1] to answer (the process of broker 1 has ended)"),
     ("replicas_full", fewer_seen, "notyet: broker 1 to see brokers [0, 1, 2]; it sees [0, 1]"),
     ("replicas_full", lambda world: worlds.with_live(world, metadata={}), "notyet: broker 0 to answer"),
     ("replicas_full", lambda world: replace(world, inventory=replace(world.inventory, brokers=())), "lists no broker"),
