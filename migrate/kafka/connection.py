@@ -71,10 +71,7 @@ class Connection:
         self._ids = itertools.count(1)
         self._socket = _open(address, access, limits)
         try:
-            self.about = self._ask_versions()
-            self.versions: Mapping[int, tuple[int, int]] = {
-                entry["apiKey"]: (entry["minVersion"], entry["maxVersion"]) for entry in self.about["apiKeys"]
-            }
+            self.ask_again()
             if access.protocol.startswith("SASL_"):
                 authenticate(self.exchange, access, address)
         except BaseException:
@@ -88,6 +85,18 @@ class Connection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def ask_again(self) -> None:
+        """Ask for the versions: `about` is of this moment.  Raises what `exchange` and `refuse` raise."""
+        self.about = self._ask_versions()
+        self.versions: Mapping[int, tuple[int, int]] = {
+            entry["apiKey"]: (entry["minVersion"], entry["maxVersion"]) for entry in self.about["apiKeys"]
+        }
+
+    @property
+    def is_open(self) -> bool:
+        """No error has closed it, and nobody else; whether the other side still listens, an answer tells."""
+        return self._socket.fileno() >= 0
 
     def close(self) -> None:
         """Close it; again is nothing."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from migrate.errors import MigrateError, NotLeader
 from migrate.kafka import broker as ask_broker
 from migrate.kafka import node as ask_node
-from migrate.kafka.connection import DEFAULT_LIMITS, Connection, Limits
+from migrate.kafka.connection import DEFAULT_LIMITS, Limits
 from migrate.kafka.controller import describe_quorum
+from migrate.kafka.kept import KeptConnections
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory
+from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.views import LiveView, LogDirAnswer, MetadataAnswer, NodeAnswer, Quorum
 
@@ -56,40 +57,43 @@ class _Look:
     inventory: Inventory
     wants: Wants
     controller_samples: int
-    limits: Limits = field(default=DEFAULT_LIMITS)
+    limits: Limits
+    kept: KeptConnections
 
     def broker(self, node: BrokerNode) -> _BrokerSaid:
         """All wanted parts of one broker, over one connection."""
-        connection = _open(node.address, self.inventory.broker_access, self.limits)
-        if isinstance(connection, Unknown):
+        try:
+            with self.kept.connection(node.address, self.inventory.broker_access, self.limits) as connection:
+                said = _BrokerSaid(_part(lambda: ask_node.answer(connection)))
+                if self.wants.metadata:
+                    samples = self.controller_samples
+                    said.metadata = _part(lambda: ask_broker.metadata(connection, controller_samples=samples))
+                if self.wants.log_dirs:
+                    said.log_dirs = _part(lambda: ask_broker.describe_log_dirs(connection))
+                return said
+        except MigrateError as error:
+            silent = Unknown(str(error))
             return _BrokerSaid(
-                connection,
-                connection if self.wants.metadata else NOT_WANTED,
-                connection if self.wants.log_dirs else NOT_WANTED,
+                silent,
+                silent if self.wants.metadata else NOT_WANTED,
+                silent if self.wants.log_dirs else NOT_WANTED,
             )
-        with connection:
-            said = _BrokerSaid(_part(lambda: ask_node.answer(connection)))
-            if self.wants.metadata:
-                samples = self.controller_samples
-                said.metadata = _part(lambda: ask_broker.metadata(connection, controller_samples=samples))
-            if self.wants.log_dirs:
-                said.log_dirs = _part(lambda: ask_broker.describe_log_dirs(connection))
-        return said
 
     def controller(self, node: ControllerNode) -> _ControllerSaid:
         """What one controller says of itself and, if it leads, of the quorum."""
-        connection = _open(node.address, self.inventory.controller_access, self.limits)
-        if isinstance(connection, Unknown):
-            return _ControllerSaid(connection, connection)
-        with connection:
-            said = _ControllerSaid(_part(lambda: ask_node.answer(connection)))
-            try:
-                said.quorum = describe_quorum(connection)
-            except NotLeader as error:
-                said.follows, said.quorum = True, Unknown(str(error))
-            except MigrateError as error:
-                said.quorum = Unknown(str(error))
-        return said
+        try:
+            with self.kept.connection(node.address, self.inventory.controller_access, self.limits) as connection:
+                said = _ControllerSaid(_part(lambda: ask_node.answer(connection)))
+                try:
+                    said.quorum = describe_quorum(connection)
+                except NotLeader as error:
+                    said.follows, said.quorum = True, Unknown(str(error))
+                except MigrateError as error:
+                    said.quorum = Unknown(str(error))
+                return said
+        except MigrateError as error:
+            silent = Unknown(str(error))
+            return _ControllerSaid(silent, silent)
 
 
 def look(
@@ -98,21 +102,25 @@ def look(
     controller_samples: int = 1,
     wants: Wants = EVERYTHING,
     limits: Limits = DEFAULT_LIMITS,
+    kept: KeptConnections | None = None,
 ) -> LiveView:
-    """Ask every node in parallel; never raises for what the world does.
+    """Ask every node in parallel; never raises for what the world does.  Without `kept` no connection stays open.
 
     `controller_samples` is how often each broker is asked for its controller (see `broker.metadata`).  A node that
     does not answer costs `limits.connect_seconds + limits.answer_seconds` once, whatever the number of nodes.
     """
     brokers = inventory.brokers if wants.brokers or wants.metadata or wants.log_dirs else ()
     controllers = inventory.controllers if wants.controllers else ()
-    asked = _Look(inventory, wants, controller_samples, limits)
+    connections = KeptConnections() if kept is None else kept
+    asked = _Look(inventory, wants, controller_samples, limits, connections)
     threads = min(MAX_THREADS, len(brokers) + len(controllers)) or 1
     with ThreadPoolExecutor(threads, thread_name_prefix="look") as pool:
         of_brokers = {node.id: pool.submit(asked.broker, node) for node in brokers}
         of_controllers = {node.id: pool.submit(asked.controller, node) for node in controllers}
         broker_said = {node_id: future.result() for node_id, future in of_brokers.items()}
         controller_said = {node_id: future.result() for node_id, future in of_controllers.items()}
+    if kept is None:
+        connections.close()
     return LiveView(
         quorum=_leaders_answer(controller_said) if wants.controllers else NOT_WANTED,
         controllers={node_id: said.answer for node_id, said in controller_said.items()},
@@ -135,13 +143,6 @@ def _leaders_answer(said: dict[NodeId, _ControllerSaid]) -> Quorum | Unknown:
         if isinstance(entry.quorum, Unknown)
     ]
     return Unknown("no controller leads the quorum: " + "; ".join(reasons))
-
-
-def _open(address: str, access: Access, limits: Limits) -> Connection | Unknown:
-    try:
-        return Connection(address, access, limits)
-    except MigrateError as error:
-        return Unknown(str(error))
 
 
 def _part(ask: Callable[[], Found]) -> Found | Unknown:

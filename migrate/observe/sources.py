@@ -22,6 +22,7 @@ from migrate.hosts.launches import launches
 from migrate.hosts.ports import listening
 from migrate.hosts.remote_disks import RemoteDisks
 from migrate.kafka import live
+from migrate.kafka.kept import KeptConnections
 from migrate.kafka.secret_files import read_secret
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.host_rights import HostRights
@@ -106,6 +107,7 @@ class Sources:
         self.pace = Pace(inventory.zookeeper_rate)
         self._tree_again = Rereader(self.digester)
         self._reader: MetadataReader | None = None
+        self._connections = KeptConnections()
         self._recheck: Recheck | None = None
         self.compared = Compared()
         self._collected: Mapping[NodeId, Collected] | None = None
@@ -166,6 +168,7 @@ class Sources:
             self._spark.stop()
         if self._reader is not None:
             self._reader.close()
+        self._connections.close()
         self.forget_zookeeper()
         self._executor.close()
 
@@ -248,7 +251,7 @@ class Sources:
 
     def live(self, *, controller_samples: int = 1) -> LiveView | Unknown:
         """Who answers where."""
-        return live.look(self.inventory, controller_samples=controller_samples)
+        return live.look(self.inventory, controller_samples=controller_samples, kept=self._connections)
 
     def configs(self) -> Configs:
         """Every node's configuration file."""
