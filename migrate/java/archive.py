@@ -1,8 +1,9 @@
 """Class-data archives (AppCDS): a JVM that maps its classes instead of parsing them needs a third less CPU to start.
 
-Built once for each pair of runtime and class path, and cached.  `kafka-3.9.2.classes.txt` names the classes that
-ZooKeeper, brokers of every stage and controllers load.  Plain names only: Java 21 crashes on the lambda lines that
-Java 17 writes.  A lab without an archive works, only slower: a failure is told and never raised.
+Built once for each runtime, class path and list of classes, and cached.  `kafka-3.9.2.classes.txt` names the classes
+that ZooKeeper, brokers of every stage and controllers load, in a secured lab (TLS, SASL, the ciphers) too.  Plain names
+only: Java 21 crashes on the lambda lines that Java 17 writes.  A lab without an archive works, only slower: a failure
+is told and never raised.
 """
 
 from __future__ import annotations
@@ -33,8 +34,9 @@ def archive_path(java: Java, jars: KafkaJars) -> Path:
 
 
 def _key(java: Java, jars: KafkaJars) -> str:
-    """Changes with the runtime's own files and with the jars: the JVM would refuse the archive then."""
-    return hashlib.sha256("\n".join([jars.fingerprint, *runtime_facts(java)]).encode()).hexdigest()[:20]
+    """Changes with the runtime's own files and with the jars (the JVM would refuse the archive), and with the list."""
+    listed = hashlib.sha256(files("migrate.java").joinpath(CLASSES).read_bytes()).hexdigest()
+    return hashlib.sha256("\n".join([jars.fingerprint, listed, *runtime_facts(java)]).encode()).hexdigest()[:20]
 
 
 def runtime_facts(java: Java) -> list[str]:

@@ -75,12 +75,26 @@ def test_another_java_or_other_jars_have_another_archive(tmp_path: Path, own_cac
     assert len({first, second, archive_path(java, jars)}) == 3
 
 
+def test_another_list_of_classes_has_another_archive(
+    tmp_path: Path, own_cache: Path, jars: KafkaJars, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One that was built with an older list lacks what is new."""
+    java = fake_java(tmp_path, WRITES)
+    first = archive_path(java, jars)
+    shorter = tmp_path / "shorter"
+    shorter.mkdir()
+    (shorter / archive.CLASSES).write_text("kafka/server/KafkaServer\n")
+    monkeypatch.setattr(archive, "files", lambda _package: shorter)
+    assert archive_path(java, jars) != first
+
+
 def test_the_class_list_names_plain_classes_only() -> None:
     """Java 21 crashes on the lambda lines that Java 17 writes into such lists."""
     lines = (Path(archive.__file__).parent / archive.CLASSES).read_text().splitlines()
     assert not [line for line in lines if line.startswith(("@", "#")) or " " in line]
     assert "kafka/server/KafkaServer" in lines
     assert "kafka/server/ControllerServer" in lines
+    assert "sun/security/ssl/SSLEngineImpl" in lines
     assert "org/apache/zookeeper/server/ZooKeeperServer" in lines
     assert lines == sorted(set(lines))
 

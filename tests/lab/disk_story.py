@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import subprocess
 import sys
 import threading
@@ -58,13 +59,18 @@ class Story:
 
     # -- a disk dies, the run stops, the words are followed ----------------------------------------------------------
     def stop_by(self, name: str, plan: Path, sick: SickBroker, fault: DiskFault, rolled: int, way: str) -> None:
-        """The disk dies as soon as `rolled` is told to stop; the run's end, `status`, and the mend."""
+        """The disk dies when `rolled` was told to stop, before it can be started; the run's end, `status`, and the mend.
+
+        The run holds still meanwhile: to fill a disk takes longer than to stop a broker.
+        """
         before = len(stops_of(plan, rolled))
         command = [sys.executable, "-m", "migrate", "apply", str(plan)]
         run = subprocess.Popen(command, env=environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         try:
             self.until(run, lambda: len(stops_of(plan, rolled)) > before)
+            run.send_signal(signal.SIGSTOP)
             sick.break_now(fault)
+            run.send_signal(signal.SIGCONT)
             said = run.communicate(timeout=SECONDS)[1]
         finally:
             run.kill()
