@@ -59,7 +59,7 @@ class Story:
 
     # -- a disk dies, the run stops, the words are followed ----------------------------------------------------------
     def stop_by(self, name: str, plan: Path, sick: SickBroker, fault: DiskFault, rolled: int, way: str) -> None:
-        """The disk dies when `rolled` was told to stop, before it can be started; the run's end, `status`, and the mend.
+        """The disk dies when `rolled` was told to stop, before it is started; the run's end, `status`, and the mend.
 
         The run holds still meanwhile: to fill a disk takes longer than to stop a broker.
         """
