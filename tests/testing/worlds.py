@@ -245,7 +245,7 @@ def _live(stage: Stage) -> LiveView:
         quorum=quorum,
         controllers=controllers,
         brokers={node: NodeAnswer(migration_flag=False, finalized_features={}, apis={1: 17}) for node in BROKERS},
-        metadata={node: MetadataAnswer((0,), ids, 6, ()) for node in BROKERS},
+        metadata={node: MetadataAnswer((0,), ids, len(healthy_cluster().partitions), ()) for node in BROKERS},
         log_dirs={
             node: tuple(LogDirAnswer(f"/data/b{node}/d{index}", 0, 2, ()) for index in range(3)) for node in BROKERS
         },
