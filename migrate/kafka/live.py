@@ -107,7 +107,8 @@ def look(
     """Ask every node in parallel; never raises for what the world does.  Without `kept` no connection stays open.
 
     `controller_samples` is how often each broker is asked for its controller (see `broker.metadata`).  A node that
-    does not answer costs `limits.connect_seconds + limits.answer_seconds` once, whatever the number of nodes.
+    does not answer costs `limits.connect_seconds + limits.answer_seconds` once, whatever the number of nodes, and
+    `limits.answer_seconds` more where a connection to it was kept.
     """
     brokers = inventory.brokers if wants.brokers or wants.metadata or wants.log_dirs else ()
     controllers = inventory.controllers if wants.controllers else ()

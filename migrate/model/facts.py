@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from migrate.model.columns import UNREADABLE_TOPIC_ID, PartitionColumns
 from migrate.model.ids import NodeId
@@ -40,6 +41,18 @@ class Folders:
     unreadable: bool = False
 
 
+NO_FOLDER: Final = Folders()
+
+
+@dataclass(frozen=True, slots=True)
+class OfBroker:
+    """What the views say of a broker: folders by (topic, partition), its registration, why its rows are unknown."""
+
+    folders: Mapping[tuple[str, int], Folders]
+    registered: frozenset[str] | None
+    unknown: str
+
+
 def gather(
     zookeeper: ZookeeperView | Unknown,
     kraft: KraftView | Unknown,
@@ -55,10 +68,12 @@ def gather(
     """
     missing = "; ".join(unknown_views(zookeeper, kraft, disks, after_copy=after_copy, finalized=finalized))
     metadata_speaks = after_copy or finalized
-    folders = {broker: _folders(found) for broker, found in _known(disks)}
+    brokers: dict[int, OfBroker] = {}  # what is the same for all of a broker's rows, which are many
     for seed in _seeds(zookeeper, kraft, after_copy=metadata_speaks, finalized=finalized):
-        held = folders.get(seed.broker)
-        here = held.get((seed.topic, seed.partition), Folders()) if held is not None else Folders()
+        broker = brokers.get(seed.broker)
+        if broker is None:
+            broker = brokers[seed.broker] = _of_broker(seed.broker, kraft, disks)
+        here = broker.folders.get((seed.topic, seed.partition), NO_FOLDER)
         matching = tuple(directory for topic_id, directory in here.current if topic_id and topic_id == seed.topic_id)
         yield ReplicaFacts(
             topic=seed.topic,
@@ -67,9 +82,9 @@ def gather(
             broker=seed.broker,
             on_disk=matching,
             future=here.future,
-            registered=_registered(kraft, seed.broker),
+            registered=broker.registered,
             in_metadata=(seed.in_metadata or "") if metadata_speaks else None,
-            unknown=missing or _row_unknown(seed, disks, here),
+            unknown=missing or broker.unknown or _row_unknown(seed, here),
             listed=(finalized or seed.in_zookeeper) and (not metadata_speaks or seed.in_metadata is not None),
         )
 
@@ -129,30 +144,23 @@ def unknown_views(
     return tuple(found)
 
 
-def _row_unknown(seed: Seed, disks: DisksByBroker | Unknown, here: Folders) -> str:
+def _of_broker(broker: int, kraft: KraftView | Unknown, disks: DisksByBroker | Unknown) -> OfBroker:
+    found = disks if isinstance(disks, Unknown) else disks.get(NodeId(broker))
+    registered = _registered(kraft, broker)
+    if found is None:
+        return OfBroker({}, registered, f"disks: broker {broker} was not looked at")
+    if isinstance(found, Unknown):
+        return OfBroker({}, registered, f"disks: {found.reason}")
+    return OfBroker(_folders(found), registered, f"disks: {found.unproven}" if found.unproven else "")
+
+
+def _row_unknown(seed: Seed, here: Folders) -> str:
     """Why this row alone is unknown, "" for not at all."""
-    if isinstance(disks, Unknown):
-        return f"disks: {disks.reason}"
-    broker = disks.get(NodeId(seed.broker))
-    if broker is None:
-        return f"disks: broker {seed.broker} was not looked at"
-    if isinstance(broker, Unknown):
-        return f"disks: {broker.reason}"
-    if broker.unproven:
-        return f"disks: {broker.unproven}"
     if not seed.topic_id:
         return "zookeeper: the topic has no topic_id"
     if here.unreadable:
         return "disks: a partition.metadata cannot be read"
     return ""
-
-
-def _known(disks: DisksByBroker | Unknown) -> Iterator[tuple[int, BrokerDisks]]:
-    if isinstance(disks, Unknown):
-        return
-    for broker, found in disks.items():
-        if not isinstance(found, Unknown):
-            yield int(broker), found
 
 
 def _folders(disks: BrokerDisks) -> dict[tuple[str, int], Folders]:

@@ -7,6 +7,7 @@ from migrate.model.ledger import Ledger
 from migrate.model.new_directories import alone
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
+from migrate.model.unswept import unswept
 from migrate.model.views import NoZnode
 from migrate.model.world import World
 
@@ -30,4 +31,5 @@ def pure_ledger(world: World) -> Ledger | Unknown:
     after_copy, finalized = stands(world)
     if isinstance(world.zookeeper, Unknown) and not finalized:
         return Unknown(f"the ledger is seeded from ZooKeeper: {world.zookeeper.reason}")
-    return ledger_facts.build(world.zookeeper, world.kraft, world.disks, after_copy=after_copy, finalized=finalized)
+    with unswept():
+        return ledger_facts.build(world.zookeeper, world.kraft, world.disks, after_copy=after_copy, finalized=finalized)
