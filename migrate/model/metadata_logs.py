@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from migrate.model.columns import PartitionColumns
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
+from migrate.model.views import MigrationZnode, NoZnode, ZookeeperView
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,3 +28,17 @@ class MetadataLogs:
     epoch: int = -1
     registered: tuple[int, ...] = ()
     partitions: PartitionColumns = field(default_factory=PartitionColumns, repr=False)
+
+
+def old_log(view: ZookeeperView, logs: MetadataLogs) -> str | None:
+    """What a half-done way back, or a copy that is stuck, has left of a quorum; None where /migration goes with it."""
+    znode = view.migration
+    if isinstance(znode, MigrationZnode) and znode.offset > 0:
+        return None  # whether the log has made that copy is another rule's
+    word = "absent" if isinstance(znode, NoZnode) else "without an offset"
+    if logs.state in (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION):
+        return f"the metadata of controllers {list(logs.holders)} says {logs.state.name}, /migration is {word}"
+    if isinstance(znode, NoZnode) and logs.registered:
+        known = f"knows brokers {list(logs.registered)}"
+        return f"the metadata of controllers {list(logs.holders)} {known}, /migration is absent"
+    return None

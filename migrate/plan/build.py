@@ -11,6 +11,7 @@ from migrate.errors import NothingToPlan
 from migrate.model.detect import Detected, by_cluster, detect
 from migrate.model.findings import Severity
 from migrate.model.inventory import Playbook
+from migrate.model.metadata_logs import old_log
 from migrate.model.outcome import AlreadyDone, Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import DirectoryPolicy, Stage
@@ -18,7 +19,7 @@ from migrate.model.step import Predicted, Step
 from migrate.model.world import World
 from migrate.plan.roll_order import roll_order
 from migrate.plan.summary import summarize
-from migrate.steps import facts, gates
+from migrate.steps import facts
 from migrate.steps.assign import AssignDirectories
 from migrate.steps.canary import CanaryInKraftMode, CanaryInMigrationMode
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
@@ -147,7 +148,7 @@ def _no_way_back_half_done(world: World) -> None:
     """Forward over what a way back has not set aside yet would start the old quorum, and end stuck."""
     if isinstance(world.zookeeper, Unknown) or isinstance(world.metadata_logs, Unknown):
         return  # a controller runs, or the step that starts them asks again
-    old = gates.old_log(world.zookeeper, world.metadata_logs)
+    old = old_log(world.zookeeper, world.metadata_logs)
     if old is not None:
         raise NothingToPlan(f"a way back is half done: {old}", next_step="finish it: `kraft-migrate rollback plan`")
 

@@ -22,6 +22,7 @@ from migrate.model.machine import (
     Views,
     Znode,
 )
+from migrate.model.metadata_logs import old_log
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
@@ -40,7 +41,7 @@ from migrate.model.views import (
     ZookeeperView,
 )
 from migrate.model.world import World
-from migrate.steps import facts, gates
+from migrate.steps import facts
 from migrate.steps.rollback.gates import unwritten
 from migrate.steps.rollback.versions import are_behind
 
@@ -227,7 +228,7 @@ def _owner(view: ZookeeperView) -> Owner:
 
 def _old_log(world: World, view: ZookeeperView) -> bool:
     """Is it known that controllers which do not run have the metadata of a quorum that was given up?"""
-    return not isinstance(world.metadata_logs, Unknown) and gates.old_log(view, world.metadata_logs) is not None
+    return not isinstance(world.metadata_logs, Unknown) and old_log(view, world.metadata_logs) is not None
 
 
 def _views(world: World) -> Views:

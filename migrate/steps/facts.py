@@ -16,9 +16,10 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode
 from migrate.model.outcome import Unknown
 from migrate.model.step import Predicted
-from migrate.model.views import ConfigFile, ControllerZnode, NoFile, NoZnode, NullZnode, Stopped
+from migrate.model.views import ConfigFile, ControllerZnode, LiveView, NoFile, NoZnode, NullZnode, Stopped
 from migrate.model.world import World
 
+STORAGE_ERROR: Final = 56
 ABSENT: Final = "absent"
 UNKNOWN: Final = "unknown"
 
@@ -53,6 +54,12 @@ def ended(world: World, nodes: Iterable[BrokerNode | ControllerNode]) -> list[in
         return []
     states = ((node.id, world.services.get(node.id)) for node in nodes)
     return [int(node) for node, state in states if isinstance(state, Stopped)]
+
+
+def offline_directories(live: LiveView) -> list[tuple[int, str]]:
+    """(broker, path) of every log directory that its broker calls offline (KAFKA_STORAGE_ERROR)."""
+    told = ((node, found) for node, found in sorted(live.log_dirs.items()) if not isinstance(found, Unknown))
+    return [(int(node), entry.path) for node, found in told for entry in found if entry.error == STORAGE_ERROR]
 
 
 def their_processes(nodes: list[int], what: str) -> str:

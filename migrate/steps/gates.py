@@ -13,19 +13,16 @@ from migrate.model import availability
 from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
-from migrate.model.metadata_logs import MetadataLogs
+from migrate.model.metadata_logs import old_log
 from migrate.model.new_directories import alone
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import (
     LiveView,
     MetadataAnswer,
-    MigrationZnode,
     NodeAnswer,
-    NoZnode,
     Quorum,
     Running,
-    ZookeeperView,
 )
 from migrate.model.words import plural, registered_as
 from migrate.model.world import World
@@ -121,7 +118,23 @@ def replicas_full(world: World) -> Readiness:
     if silent:  # before all else: whoever does not see a broker that ended is not what the wait is for
         return _silent_brokers(world, silent)
     heard = ((node, answer) for node, answer in told.items() if not isinstance(answer, Unknown))
-    return first(*(_whole(node, answer, expected, partitions) for node, answer in heard))
+    found = first(*(_whole(node, answer, expected, partitions) for node, answer in heard))
+    return _with_offline(found, world.live) if isinstance(found, NotYet) else found
+
+
+def _with_offline(found: NotYet, live: LiveView) -> NotYet:
+    """A broker that lives on without a log directory (ZooKeeper and KRaft mode) is what such waits are mostly for."""
+    offline = facts.offline_directories(live)
+    if not offline:
+        return found
+    broker, path = offline[0]
+    more = f" and {len(offline) - 1} more" if len(offline) > 1 else ""
+    return NotYet(
+        f"{found.what}; broker {broker} has log directory {path}{more} offline",
+        f"whoever owns that disk of broker {broker}",
+        "`kraft-migrate status` says what is wrong with it and which command mends it; the run goes on by itself",
+        progress=found.progress,
+    )
 
 
 def _silent_brokers(world: World, silent: Mapping[int, str]) -> NotYet:
@@ -311,20 +324,6 @@ def logs_belong(world: World) -> Readiness:
         return world.metadata_logs
     old = old_log(world.zookeeper, world.metadata_logs)
     return Ready() if old is None else Refused(f"{old}: finish the way back first, with `rollback plan`")
-
-
-def old_log(view: ZookeeperView, logs: MetadataLogs) -> str | None:
-    """What a half-done way back, or a copy that is stuck, has left of a quorum; None where /migration goes with it."""
-    znode = view.migration
-    if isinstance(znode, MigrationZnode) and znode.offset > 0:
-        return None  # whether the log has made that copy is another rule's
-    word = "absent" if isinstance(znode, NoZnode) else "without an offset"
-    if logs.state in (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION):
-        return f"the metadata of controllers {list(logs.holders)} says {logs.state.name}, /migration is {word}"
-    if isinstance(znode, NoZnode) and logs.registered:
-        known = f"knows brokers {list(logs.registered)}"
-        return f"the metadata of controllers {list(logs.holders)} {known}, /migration is absent"
-    return None
 
 
 def views_equal(world: World, down: int | None = None) -> Readiness:
