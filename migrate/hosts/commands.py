@@ -15,7 +15,7 @@ from migrate.hosts.remote_words import path, unit
 Words = tuple[str, ...]
 NEW_SUFFIX: Final = ".kraft-migrate-new"
 READ_LIMIT_MIB: Final = 8  # as for files of this host
-LAST_LINES: Final = 2000
+LAST_LINES: Final = 50_000  # some twenty minutes of a broker that says forty times a second whom it cannot reach
 UNIT_PROPERTIES: Final = (
     "LoadState",
     "ActiveState",

@@ -27,7 +27,8 @@ from migrate.model.views import Running, ServiceState, Stopped
 
 FORMAT_SECONDS: Final = 120.0
 KILL_SECONDS: Final = 20.0
-TAIL_BYTES: Final = 1 << 16
+TAIL_BYTES: Final = 1 << 16  # of a log, at least
+LINE_BYTES: Final = 256  # on average at most
 # $1 record, $2 its first lines, $3 folder, $4 output; the record names this very process, and exec keeps pid and start
 LAUNCH: Final = """
 set -e
@@ -143,7 +144,7 @@ class Supervisor:
         spec = self.spec(node)
         for path in (spec.log, spec.output):
             with contextlib.suppress(OSError), Path(path).open("rb") as file:
-                file.seek(max(0, file.seek(0, os.SEEK_END) - TAIL_BYTES))
+                file.seek(max(0, file.seek(0, os.SEEK_END) - max(TAIL_BYTES, lines * LINE_BYTES)))
                 if tail := file.read().decode(errors="replace").splitlines()[-lines:]:
                     return tail
         return []

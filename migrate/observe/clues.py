@@ -16,7 +16,7 @@ from migrate.model.ports import ServiceControl
 from migrate.model.views import NodeAnswer
 from migrate.model.waiting import Clues, Wanted
 
-LINES: Final = 2000  # of the end of a log: the services read no more than its last 64 KiB
+LINES: Final = 2000  # of the end of a log
 LIMITS: Final = Limits(connect_seconds=0.5, answer_seconds=0.5)
 THREADS: Final = 12
 

@@ -18,7 +18,10 @@ from migrate.model.views import Stopped
 from migrate.run import dead_channels
 from migrate.run.journal import Journal
 
-LINES: Final = 2000  # of the end of a log: services read no more than its last 64 KiB
+LINES: Final = 2000  # of the end of a log
+DEEP: Final = (
+    50_000  # a thread's death lies far back: its broker goes on to say forty times a second whom it cannot reach
+)
 SHOWN: Final = 8
 WIDE: Final = 300  # characters of a line
 BEGIN: Final = re.compile(r"Registered kafka:type=kafka\.Log4jController MBean|Registered signal handlers for")
@@ -81,7 +84,7 @@ def _dead_channels_told(error: NoProgress, services: ServiceControl, brokers: It
     found: dict[int, tuple[str, ...]] = {}
     for node in brokers:
         with suppress(MigrateError, OSError):  # an unread log adds nothing: the stop is told all the same
-            found[int(node)] = dead_channels.dead(latest_life(services.last_words(node, LINES)))
+            found[int(node)] = dead_channels.dead(latest_life(services.last_words(node, DEEP)))
     error.why = "\n         ".join(part for part in (error.why, *dead_channels.why(found)) if part)
     error.next_step = dead_channels.next_step(found) or error.next_step
 

@@ -287,6 +287,15 @@ def test_last_words_are_the_logs_end(stage: Stage) -> None:
     assert list(stage.supervisor.last_words("broker-0", 1)) == ["y"]
 
 
+def test_whoever_asks_for_many_lines_gets_what_lies_far_back(stage: Stage) -> None:
+    """A broker that cannot reach its controller says so forty times a second, and buries what it said before."""
+    spec = stage.add("broker-0")
+    again = f"[2026-11-22 13:45:24,698] INFO {'x' * 200}\n"
+    Path(spec.log).write_text("a thread died\n" + again * 20_000)
+    assert stage.supervisor.last_words("broker-0", 50_000)[0] == "a thread died"
+    assert len(stage.supervisor.last_words("broker-0", 2_000)) == 2_000
+
+
 def test_formatting_passes_a_cluster_id_that_begins_with_a_dash(stage: Stage) -> None:
     """As one word: kafka-storage would take it for an option otherwise."""
     echo = (sys.executable, "-S", "-c", "import sys; print(sys.argv[1:])", "format")

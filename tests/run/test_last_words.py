@@ -12,7 +12,7 @@ from migrate.model.ids import NodeId
 from migrate.model.views import Running, ServiceState, Stopped
 from migrate.run import journal as journals
 from migrate.run.journal import Journal
-from migrate.run.last_words import LINES, SHOWN, last_words_told, started, told
+from migrate.run.last_words import DEEP, LINES, SHOWN, last_words_told, started, told
 from tests.testing.simulated import FakeClock
 
 START = (
@@ -38,6 +38,7 @@ class Services:
         self.logs = logs
         self.ended = ended
         self.asked: list[int] = []
+        self.depths: list[int] = []
 
     def state(self, node: NodeId) -> ServiceState:
         """Running, but for those that have ended."""
@@ -45,7 +46,8 @@ class Services:
 
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
         """The end of its log."""
-        assert lines == LINES
+        assert lines in (LINES, DEEP)
+        self.depths.append(lines)
         self.asked.append(int(node))
         if int(node) not in self.logs:
             raise ProcessSpecUnreadable(f"no process of node {int(node)} is described")
@@ -160,6 +162,7 @@ def test_a_wait_that_stood_still_names_the_broker_that_cannot_speak_to_the_contr
     assert "broker 1: its thread of channel alter-partition has died" in found.why
     assert "broker 0: its thread" not in found.why
     assert found.next_step == "restart broker 1 with the file that lies there, then give the same command again"
+    assert services.depths[:3] == [DEEP] * 3  # such a broker's log is flooded
 
 
 @pytest.mark.parametrize("log", [(START, AFTER), (START, DEAD, START, AFTER)])

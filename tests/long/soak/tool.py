@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -18,6 +19,7 @@ from migrate.cli.planning import load_plan
 from migrate.errors import MigrateError
 from migrate.lab import ready
 from migrate.lab.cluster import Lab
+from migrate.model.ids import NodeId
 from migrate.model.plan import Plan
 from tests.long.soak.account import Attempt, Leg, last_reason
 from tests.long.soak.draw import step_at
@@ -27,6 +29,16 @@ CALLS: Final = 8  # of one plan, until it is called stuck
 LOOK_AGAIN: Final = 60.0  # a person waits so long for a whole cluster before the same command again
 ONE_CALL: Final = 1500.0
 STALE: Final = 6
+
+
+RESTART: Final = re.compile(r"restart brokers? \[?([\d, ]+)\]?,?[a-z ,]* with the file that lies there")
+STOP: Final = 60.0
+
+
+def told_to_restart(text: str) -> list[int]:
+    """Brokers that an error's next step wants restarted (pure)."""
+    found = RESTART.search(text)
+    return [int(node) for node in found[1].split(",") if node.strip()] if found else []
 
 
 class NotCarriedOut(Exception):
@@ -142,8 +154,13 @@ class Caller:
                 self.current = None
                 if striker is not None:
                     striker.end()
-        said = last_reason(errors.read_text(encoding="utf-8")) if tool.returncode else ""
-        return Attempt(tool.returncode, said, time.monotonic() - began)
+        text = errors.read_text(encoding="utf-8") if tool.returncode else ""
+        seconds = time.monotonic() - began
+        for node in told_to_restart(text):
+            self.say(f"  {leg.name}: broker {node} is restarted, as the tool says")
+            self.lab.supervisor.stop(NodeId(node), STOP)
+            self.lab.supervisor.start(NodeId(node))
+        return Attempt(tool.returncode, last_reason(text) if text else "", seconds)
 
     def _follow(self, tool: subprocess.Popen[str], striker: Striker | None) -> None:
         assert tool.stdout is not None
