@@ -15,7 +15,8 @@ from migrate.hosts.remote_words import path, unit
 Words = tuple[str, ...]
 NEW_SUFFIX: Final = ".kraft-migrate-new"
 READ_LIMIT_MIB: Final = 8  # as for files of this host
-LAST_LINES: Final = 50_000  # some twenty minutes of a broker that says forty times a second whom it cannot reach
+LOG_LINES: Final = 2_000  # two numbers alone: sudo's rules name commands word by word
+LOG_LINES_DEEP: Final = 50_000  # twenty minutes of a broker that says forty times a second whom it cannot reach
 UNIT_PROPERTIES: Final = (
     "LoadState",
     "ActiveState",
@@ -150,8 +151,9 @@ def unit_stop_to_the_end(name: str) -> Words:
 
 
 def unit_log(name: str, lines: int) -> Words:
-    """The end of a unit's journal."""
-    return ("journalctl", "-u", unit(name), "-n", str(min(lines, LAST_LINES)), "-o", "cat", "--no-pager")
+    """The end of a unit's journal: LOG_LINES of it, or LOG_LINES_DEEP where more are wanted."""
+    asked = LOG_LINES if lines <= LOG_LINES else LOG_LINES_DEEP
+    return ("journalctl", "-u", unit(name), "-n", str(asked), "-o", "cat", "--no-pager")
 
 
 def process_words(pid: int) -> Words:

@@ -70,7 +70,8 @@ def _of_node(options: Mapping[str, str], node: BrokerNode | ControllerNode, *, z
     yield need("see the unit", services, commands.unit_state(node.unit), acts=False)
     yield need("stop the unit", services, commands.unit_stop(node.unit))
     yield need("start the unit", services, commands.unit_start(node.unit))
-    yield need("read the unit's log", services, commands.unit_log(node.unit, 1), acts=False)
+    yield need("read the unit's log", services, commands.unit_log(node.unit, commands.LOG_LINES), acts=False)
+    yield need("read far back in it", services, commands.unit_log(node.unit, commands.LOG_LINES_DEEP))
     folder = os.path.dirname(node.config)  # noqa: PTH120 - a path of another host
     yield need("list the configuration's copies", files, commands.names(folder), acts=False)
     yield need("make a new name durable", files, commands.sync(folder))

@@ -177,7 +177,7 @@ class SystemdServices:
         """The end of the unit's journal."""
         service = self._services[node]
         done = service.runner.run(service.control.words(commands.unit_log(service.unit, lines)))
-        return done.output.decode(errors="replace").splitlines() if not done.code else [done.says]
+        return done.output.decode(errors="replace").splitlines()[-lines:] if not done.code else [done.says]
 
     # -- acting ------------------------------------------------------------------------------------------------------
     def start(self, node: NodeId) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import HostUnreachable
-from migrate.hosts import host_needs
+from migrate.hosts import commands, host_needs
 from migrate.hosts.commands import Privilege
 from migrate.hosts.executors import executor_of
 from migrate.hosts.host_needs import SAMPLE, HostNeed, sudoers
@@ -20,6 +20,7 @@ from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
+from migrate.run.last_words import DEEP, LINES
 from tests.testing import worlds
 
 OPTIONS = {
@@ -208,3 +209,11 @@ def test_a_plan_is_told_what_is_refused_by_node_and_a_silent_host_is_unknown() -
             assert "more commands" in refused.what
             assert "doctor --sudoers" in refused.advice
     assert host_needs.rights_of(worlds.inventory(), {}) == {}
+
+
+@pytest.mark.parametrize("lines", [3, LINES, DEEP])
+def test_the_log_is_read_by_a_command_that_sudo_was_told_of(lines: int) -> None:
+    """Word by word: a rule for another number of lines would not let it pass."""
+    inventory = on_hosts()
+    needed = {need.command for need in host_needs.needs_of(inventory)}
+    assert all(commands.unit_log(node.unit, lines) in needed for node in inventory.nodes)

@@ -54,11 +54,11 @@ FOUND: Final = """
 - In rounds 1 and 3 of seed 7 a run stood still for three minutes and named a broker that was well (E-RUN-06): another
   one's process had ended with its disk, or lived on without it. Now such a wait begins by saying whose process has
   ended, or which log directory is offline (`tests/steps/test_gates.py`).
-- In round 9 of seed 7 the way back stood still with 70 partitions (E-RUN-06, two calls): the thread of broker 2 that asks
-  for changes of ISRs had died as control changed hands while ZooKeeper was killed
-  ([the way back](../rollback.md#a-broker-whose-thread-to-the-controller-died)). The stop did not say so, for the line lay
-  behind 9,000 others in that broker's log: now 50,000 are looked through, and the broker is named (with that very log).
-  Restarted by a person, as the page says, it had its followers back within twenty seconds.
+- In round 9 of seed 7 the way back stood still with 70 partitions (E-RUN-06, two calls): the thread of broker 2 that
+  asks for changes of ISRs had died as control changed hands while ZooKeeper was killed
+  ([the way back](../rollback.md#a-broker-whose-thread-to-the-controller-died)). The stop did not say so, for the line
+  lay behind some ten thousand others in that broker's log: now 50,000 are looked through, and the broker is named (with
+  that very log). Restarted by a person, as the page says, it had its followers back within twenty seconds.
 
 ## The faults
 """
