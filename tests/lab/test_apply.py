@@ -12,6 +12,7 @@ import pytest
 from migrate.lab.cluster import Lab
 from migrate.run.locks import LockFile
 from tests.lab.commands import kraft_migrate
+from tests.lab.one_topic import make_topic
 
 pytestmark = pytest.mark.kafka
 
@@ -22,6 +23,7 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     made = Lab.create(tmp_path_factory.mktemp("apply") / "lab")
     try:
         made.up()
+        make_topic(made)
         yield made
     finally:
         made.down()

@@ -31,6 +31,7 @@ from migrate.playbook.load import load_inventory
 from migrate.run import journal as journals
 from tests.hosts.test_other_users import KAFKA, SUDO, UID
 from tests.lab.commands import kraft_migrate
+from tests.lab.one_topic import make_topic
 from tests.testing.rotating import HOSTS, in_turn, rotated
 
 pytestmark = [
@@ -84,6 +85,7 @@ def lab() -> Iterator[Lab]:
     try:
         given_to_kafka(made)
         made.up()
+        make_topic(made)
         yield made
     finally:
         made.down()

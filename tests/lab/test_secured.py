@@ -20,8 +20,8 @@ from migrate.kafka.broker import describe_log_dirs, metadata
 from migrate.kafka.connection import Connection
 from migrate.kafka.secret_files import read_secret
 from migrate.lab.cluster import Lab
-from migrate.lab.seed import create_topics, settings_for
-from migrate.lab.seed_data import DURABLE, SCRAM_USERS, SeedTopic
+from migrate.lab.seed import settings_for
+from migrate.lab.seed_data import SCRAM_USERS
 from migrate.lab.topology import CONTROLLER, INTERNAL, Shape
 from migrate.model.inventory import Access, SecretFile, ZookeeperLogin
 from migrate.zookeeper.client import connect
@@ -32,6 +32,7 @@ from tests.lab.commands import kraft_migrate
 from tests.lab.least_rights import Limited, a_run_with_each_right_taken_away, doctor_says, each_right_in_turn, let_in
 from tests.lab.least_rights_back import the_way_back_with_each_right_taken_away
 from tests.lab.mutual_tls import by_certificates
+from tests.lab.one_topic import make_topic
 from tests.lab.secrets_seen import Processes, holding
 from tests.lab.wrong_files import found_before_the_start
 from tests.testing.certificates import secret
@@ -206,6 +207,7 @@ def wrong_files(directory: Path) -> None:
     """Files of controllers and brokers, a JAAS file, an ACL, as a person might leave them: no controller starts."""
     lab = Lab.create(directory, Shape(secured=True))
     lab.up()
+    make_topic(lab)
     found_before_the_start(lab)
 
 
@@ -216,7 +218,7 @@ def mutual_tls(directory: Path) -> None:
     with pytest.MonkeyPatch.context() as patched:  # the lab itself waits for its brokers by their INTERNAL listener
         patched.setattr("migrate.lab.ready.inner_access", lambda _: access)
         lab.up()
-    create_topics(AdminClient(settings_for(lab.topology)), (SeedTopic("certified", 12, 3, DURABLE),))
+        make_topic(lab)
     ended = kraft_migrate("plan", str(lab.playbook_path), "--to", "kraft-mode", "--output", "json")
     assert ended.returncode == 2, ended.stdout[-3000:] + ended.stderr[-3000:]
     plan = Path(lab.inventory.runs) / json.loads(ended.stdout)["fingerprint"][:8] / "plan.json"
