@@ -82,10 +82,13 @@ def settings(master: str, folder: Path, conf: Mapping[str, str] | None = None) -
 
 
 class _NothingOfPy4j(logging.Filter):
-    """Py4J tells the root logger of the connection that we cut; nobody needs to know."""
+    """Py4J tells the root logger, too, of a connection that ended; what matters of it comes back as an exception."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return "py4j" not in record.pathname
+
+
+NOTHING_OF_PY4J: Final = _NothingOfPy4j()
 
 
 class SparkHandle:
@@ -146,14 +149,9 @@ class SparkHandle:
         A start that is under way is broken off: what was not comparable is not waited for.
         """
         self._stopped = True
-        quiet, root = _NothingOfPy4j(), logging.getLogger()
-        root.addFilter(quiet)
-        try:
-            if not self._ready.is_set() and (starting := self._jvm) is not None:
-                starting.stop(0.0)
-            self._thread.join()
-        finally:
-            root.removeFilter(quiet)
+        if not self._ready.is_set() and (starting := self._jvm) is not None:
+            starting.stop(0.0)
+        self._thread.join()
         with self._lock:
             session, self._session = self._session, None
             jvm, self._jvm = self._jvm, None
@@ -284,6 +282,7 @@ def _connect(jvm: DriverJvm) -> SparkSession:
         raise SparkDidNotStart("this process has a Spark session already", why="pyspark knows one session a process")
     # Py4J logs a traceback for whatever interrupts a call, Ctrl-C too; what matters comes back as an exception
     logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    logging.getLogger().addFilter(NOTHING_OF_PY4J)  # again is nothing
     os.environ["PYSPARK_PYTHON"] = os.environ["PYSPARK_DRIVER_PYTHON"] = sys.executable
     os.environ.update({"PYSPARK_GATEWAY_PORT": str(jvm.port), "PYSPARK_GATEWAY_SECRET": jvm.secret})
     try:
