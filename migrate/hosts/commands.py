@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate.hosts.remote_words import path, unit
+from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP
 
 Words = tuple[str, ...]
 NEW_SUFFIX: Final = ".kraft-migrate-new"
 READ_LIMIT_MIB: Final = 8  # as for files of this host
-LOG_LINES: Final = 2_000  # two numbers alone: sudo's rules name commands word by word
-LOG_LINES_DEEP: Final = 50_000  # twenty minutes of a broker that says forty times a second whom it cannot reach
 UNIT_PROPERTIES: Final = (
     "LoadState",
     "ActiveState",

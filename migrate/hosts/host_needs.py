@@ -22,6 +22,7 @@ from migrate.model.host_rights import HostRights, Refused
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from migrate.model.outcome import Unknown
+from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP
 
 HOSTS_AT_ONCE: Final = 20
 SAMPLE: Final = "20260101T000000"  # in the place of what a name takes from its time or content
@@ -70,8 +71,8 @@ def _of_node(options: Mapping[str, str], node: BrokerNode | ControllerNode, *, z
     yield need("see the unit", services, commands.unit_state(node.unit), acts=False)
     yield need("stop the unit", services, commands.unit_stop(node.unit))
     yield need("start the unit", services, commands.unit_start(node.unit))
-    yield need("read the unit's log", services, commands.unit_log(node.unit, commands.LOG_LINES), acts=False)
-    yield need("read far back in it", services, commands.unit_log(node.unit, commands.LOG_LINES_DEEP))
+    yield need("read the unit's log", services, commands.unit_log(node.unit, LOG_LINES), acts=False)
+    yield need("read far back in it", services, commands.unit_log(node.unit, LOG_LINES_DEEP))
     folder = os.path.dirname(node.config)  # noqa: PTH120 - a path of another host
     yield need("list the configuration's copies", files, commands.names(folder), acts=False)
     yield need("make a new name durable", files, commands.sync(folder))

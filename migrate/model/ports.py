@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.states_behind import StateBehind
 from migrate.model.views import BrokerDisks, MetaProperties, ServiceState
 from migrate.model.world import Need, World
+
+LOG_LINES: Final = 2_000  # of a log's end; two numbers alone are asked for: rules of sudo name commands word by word
+LOG_LINES_DEEP: Final = 50_000  # twenty minutes of a broker that says forty times a second whom it cannot reach
 
 
 class Observer(Protocol):

@@ -12,11 +12,10 @@ from migrate.kafka.connection import Connection, Limits
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access
 from migrate.model.outcome import Unknown
-from migrate.model.ports import ServiceControl
+from migrate.model.ports import LOG_LINES, ServiceControl
 from migrate.model.views import NodeAnswer
 from migrate.model.waiting import Clues, Wanted
 
-LINES: Final = 2000  # of the end of a log
 LIMITS: Final = Limits(connect_seconds=0.5, answer_seconds=0.5)
 THREADS: Final = 12
 
@@ -45,6 +44,6 @@ def end_of_log(
 ) -> tuple[str, ...] | Unknown:
     """The lines that `choose` picks of the end of a node's log; Unknown where it cannot be read."""
     try:
-        return choose(services.last_words(node, LINES))
+        return choose(services.last_words(node, LOG_LINES))
     except (MigrateError, OSError) as error:
         return Unknown(str(error))

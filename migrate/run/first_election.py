@@ -21,11 +21,11 @@ from typing import Final
 from migrate.errors import MigrateError, PlanStopped
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
-from migrate.model.ports import Clock, ServiceControl
+from migrate.model.ports import LOG_LINES, Clock, ServiceControl
 from migrate.model.views import Running, Stopped
 from migrate.run import journal as journals
 from migrate.run.journal import Journal
-from migrate.run.last_words import LINES, latest_life, started
+from migrate.run.last_words import latest_life, started
 
 LOG: Final = logging.getLogger("migrate.run")
 STEP: Final = "controllers/start-controllers"
@@ -77,7 +77,7 @@ def died_of_it(error: PlanStopped, events: Sequence[Event], services: ServiceCon
 
 def _by_the_race(services: ServiceControl, node: NodeId) -> bool:
     try:
-        latest = latest_life(services.last_words(node, LINES))
+        latest = latest_life(services.last_words(node, LOG_LINES))
     except (MigrateError, OSError):
         return False  # without its own word it is started by nobody
     return any(RACE.search(line) for line in latest)

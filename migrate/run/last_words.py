@@ -13,15 +13,11 @@ from typing import Final
 from migrate.errors import MigrateError, NoProgress, PlanStopped
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
-from migrate.model.ports import Clock, ServiceControl
+from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP, Clock, ServiceControl
 from migrate.model.views import Stopped
 from migrate.run import dead_channels
 from migrate.run.journal import Journal
 
-LINES: Final = 2000  # of the end of a log
-DEEP: Final = (
-    50_000  # a thread's death lies far back: its broker goes on to say forty times a second whom it cannot reach
-)
 SHOWN: Final = 8
 WIDE: Final = 300  # characters of a line
 BEGIN: Final = re.compile(r"Registered kafka:type=kafka\.Log4jController MBean|Registered signal handlers for")
@@ -84,7 +80,7 @@ def _dead_channels_told(error: NoProgress, services: ServiceControl, brokers: It
     found: dict[int, tuple[str, ...]] = {}
     for node in brokers:
         with suppress(MigrateError, OSError):  # an unread log adds nothing: the stop is told all the same
-            found[int(node)] = dead_channels.dead(latest_life(services.last_words(node, DEEP)))
+            found[int(node)] = dead_channels.dead(latest_life(services.last_words(node, LOG_LINES_DEEP)))
     error.why = "\n         ".join(part for part in (error.why, *dead_channels.why(found)) if part)
     error.next_step = dead_channels.next_step(found) or error.next_step
 
@@ -98,6 +94,6 @@ def _ended(services: ServiceControl, nodes: Sequence[NodeId]) -> list[NodeId]:
 
 def _asked(services: ServiceControl, node: NodeId) -> tuple[str, ...]:
     try:
-        return told(services.last_words(node, LINES)) or ("nothing in its log",)
+        return told(services.last_words(node, LOG_LINES)) or ("nothing in its log",)
     except (MigrateError, OSError) as error:
         return (f"its log cannot be read: {error}",)

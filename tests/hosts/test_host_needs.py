@@ -20,7 +20,7 @@ from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
-from migrate.run.last_words import DEEP, LINES
+from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP
 from tests.testing import worlds
 
 OPTIONS = {
@@ -211,7 +211,7 @@ def test_a_plan_is_told_what_is_refused_by_node_and_a_silent_host_is_unknown() -
     assert host_needs.rights_of(worlds.inventory(), {}) == {}
 
 
-@pytest.mark.parametrize("lines", [3, LINES, DEEP])
+@pytest.mark.parametrize("lines", [3, LOG_LINES, LOG_LINES_DEEP])
 def test_the_log_is_read_by_a_command_that_sudo_was_told_of(lines: int) -> None:
     """Word by word: a rule for another number of lines would not let it pass."""
     inventory = on_hosts()

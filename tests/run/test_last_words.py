@@ -9,10 +9,11 @@ import pytest
 
 from migrate.errors import NoProgress, PlanIsStale, PlanStopped, ProcessSpecUnreadable
 from migrate.model.ids import NodeId
+from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP
 from migrate.model.views import Running, ServiceState, Stopped
 from migrate.run import journal as journals
 from migrate.run.journal import Journal
-from migrate.run.last_words import DEEP, LINES, SHOWN, last_words_told, started, told
+from migrate.run.last_words import SHOWN, last_words_told, started, told
 from tests.testing.simulated import FakeClock
 
 START = (
@@ -46,7 +47,7 @@ class Services:
 
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
         """The end of its log."""
-        assert lines in (LINES, DEEP)
+        assert lines in (LOG_LINES, LOG_LINES_DEEP)
         self.depths.append(lines)
         self.asked.append(int(node))
         if int(node) not in self.logs:
@@ -162,7 +163,7 @@ def test_a_wait_that_stood_still_names_the_broker_that_cannot_speak_to_the_contr
     assert "broker 1: its thread of channel alter-partition has died" in found.why
     assert "broker 0: its thread" not in found.why
     assert found.next_step == "restart broker 1 with the file that lies there, then give the same command again"
-    assert services.depths[:3] == [DEEP] * 3  # such a broker's log is flooded
+    assert services.depths[:3] == [LOG_LINES_DEEP] * 3  # such a broker's log is flooded
 
 
 @pytest.mark.parametrize("log", [(START, AFTER), (START, DEAD, START, AFTER)])
