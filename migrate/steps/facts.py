@@ -19,7 +19,6 @@ from migrate.model.step import Predicted
 from migrate.model.views import ConfigFile, ControllerZnode, LiveView, NoFile, NoZnode, NullZnode, Stopped
 from migrate.model.world import World
 
-STORAGE_ERROR: Final = 56
 ABSENT: Final = "absent"
 UNKNOWN: Final = "unknown"
 
@@ -57,9 +56,9 @@ def ended(world: World, nodes: Iterable[BrokerNode | ControllerNode]) -> list[in
 
 
 def offline_directories(live: LiveView) -> list[tuple[int, str]]:
-    """(broker, path) of every log directory that its broker calls offline (KAFKA_STORAGE_ERROR)."""
+    """(broker, path) of every log directory that its broker calls offline."""
     told = ((node, found) for node, found in sorted(live.log_dirs.items()) if not isinstance(found, Unknown))
-    return [(int(node), entry.path) for node, found in told for entry in found if entry.error == STORAGE_ERROR]
+    return [(int(node), entry.path) for node, found in told for entry in found if entry.error]
 
 
 def their_processes(nodes: list[int], what: str) -> str:
