@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
@@ -112,16 +113,16 @@ def look(
     """
     brokers = inventory.brokers if wants.brokers or wants.metadata or wants.log_dirs else ()
     controllers = inventory.controllers if wants.controllers else ()
-    connections = KeptConnections() if kept is None else kept
-    asked = _Look(inventory, wants, controller_samples, limits, connections)
     threads = min(MAX_THREADS, len(brokers) + len(controllers)) or 1
-    with ThreadPoolExecutor(threads, thread_name_prefix="look") as pool:
+    with (
+        closing(KeptConnections()) if kept is None else nullcontext(kept) as connections,
+        ThreadPoolExecutor(threads, thread_name_prefix="look") as pool,
+    ):
+        asked = _Look(inventory, wants, controller_samples, limits, connections)
         of_brokers = {node.id: pool.submit(asked.broker, node) for node in brokers}
         of_controllers = {node.id: pool.submit(asked.controller, node) for node in controllers}
         broker_said = {node_id: future.result() for node_id, future in of_brokers.items()}
         controller_said = {node_id: future.result() for node_id, future in of_controllers.items()}
-    if kept is None:
-        connections.close()
     return LiveView(
         quorum=_leaders_answer(controller_said) if wants.controllers else NOT_WANTED,
         controllers={node_id: said.answer for node_id, said in controller_said.items()},
