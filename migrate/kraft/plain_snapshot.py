@@ -13,6 +13,7 @@ from itertools import islice
 import numpy as np
 
 from migrate.errors import MigrateError
+from migrate.kraft.ahead import ahead
 from migrate.kraft.files import Snapshot, read_batches
 from migrate.kraft.plain_batches import Array, OtherRecord, PlainBatch, PlainBatches, in_order, topic_values
 from migrate.kraft.replay import apply_data, apply_decoded, check_broker_epoch, data_batches, decoded
@@ -112,7 +113,8 @@ class _Scanner:
     def read(self, snapshot: Snapshot, digester: Digester) -> Scan | None:
         """The whole of it."""
         decoder, where = PlainBatches(), f"snapshot {snapshot.end_offset}-{snapshot.epoch}"
-        for batch in data_batches(read_batches(snapshot.path), snapshot.epoch, self.state, str(snapshot.path)):
+        batches = ahead(read_batches(snapshot.path))
+        for batch in data_batches(batches, snapshot.epoch, self.state, str(snapshot.path)):
             plain = decoder.decode(batch)
             if plain is None or not self._take(plain, batch, where, digester):
                 return None
