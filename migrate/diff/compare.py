@@ -128,7 +128,7 @@ def compare_many(spark: SparkSession, questions: Sequence[Question], *, today: d
     with answering("the comparisons"):
         tables = _tables(spark, questions)
         classed = _classed(spark, _found(tables), questions, today)
-        totals = reduce(DataFrame.unionByName, (table.by_cluster for table in tables))
+        totals = reduce(DataFrame.unionByName, (table.by_cluster() for table in tables))
         answer = classed.withColumn("equal", F.lit(None).cast("bigint")).unionByName(totals, allowMissingColumns=True)
         rows = answer.toArrow().to_pylist()
     listed: list[list[dict[str, str | None]]] = [[] for _ in questions]

@@ -75,6 +75,8 @@ def settings(master: str, folder: Path, conf: Mapping[str, str] | None = None) -
         "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
         # larger tables stay Arrow: as a local relation the optimizer would evaluate them row by row
         "spark.sql.execution.arrow.localRelationThreshold": "1m",
+        # to name our line in an error, pyspark would ask the driver several times for each column that is built
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
         "spark.sql.session.timeZone": "UTC",
         "spark.log.level": "ERROR",
     }

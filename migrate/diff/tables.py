@@ -6,7 +6,7 @@ equal is counted in the same pass (an observation), so that each join runs once;
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -41,11 +41,11 @@ class Compared:
     """A join: its rows that are not equal, and the counts that are there once those were read.
 
     `zookeeper` and `kraft` are the rows that went in; `weight` is how many fields a key has that both sides have.
-    `by_cluster` has the columns cluster, kind and equal, for a comparison of several clusters.
+    `by_cluster` makes a frame with the columns cluster, kind and equal, for a comparison of several clusters.
     """
 
     differing: DataFrame
-    by_cluster: DataFrame
+    by_cluster: Callable[[], DataFrame]
     counts: Observation
     kinds: tuple[str, ...]
     zookeeper: int
@@ -80,18 +80,26 @@ def partition_table(spark: SparkSession, zookeeper: pa.Table, kraft: pa.Table) -
 def partition_join(zookeeper: DataFrame, kraft: DataFrame, rows: tuple[int, int]) -> Compared:
     """The same of frames that have so many rows."""
     joined = _prefixed(zookeeper, "z").join(_prefixed(kraft, "k"), list(PARTITION_KEYS), "full_outer")
+    # each is made once: what is built here asks the driver some times a column, which is most of a small comparison
+    both = F.col("in_z").isNotNull() & F.col("in_k").isNotNull()
+    equals = {name: _equals(name) for name in PARTITION_FIELDS}
+    equal_fields = reduce(add, (equal.cast("int") for equal in equals.values()))
     counts = Observation()
     observed = joined.observe(
         counts,
         F.count("in_z").alias("zookeeper"),
         F.count("in_k").alias("kraft"),
-        F.count_if(_both()).alias("both"),
-        F.sum(F.when(_both(), _equal_fields())).alias("equal partition"),
+        F.count_if(both).alias("both"),
+        F.sum(F.when(both, equal_fields)).alias("equal partition"),
     )
-    equal = joined.where(_both()).groupBy("cluster").agg(F.sum(_equal_fields()).alias("equal"))
+
+    def by_cluster() -> DataFrame:
+        equal = joined.where(both).groupBy("cluster").agg(F.sum(equal_fields).alias("equal"))
+        return equal.select("cluster", F.lit("partition").alias("kind"), "equal")
+
     return Compared(
-        differing=_partition_rows(observed),
-        by_cluster=equal.select("cluster", F.lit("partition").alias("kind"), "equal"),
+        differing=_partition_rows(observed.where(~both | (equal_fields < len(equals))), both, equals),
+        by_cluster=by_cluster,
         counts=counts,
         kinds=("partition",),
         zookeeper=rows[0],
@@ -106,10 +114,6 @@ def _prefixed(side: DataFrame, letter: str) -> DataFrame:
     return side.select(*PARTITION_KEYS, F.lit(True).alias(f"in_{letter}"), *fields)
 
 
-def _both() -> Column:
-    return F.col("in_z").isNotNull() & F.col("in_k").isNotNull()
-
-
 def _equals(name: str) -> Column:
     """Is the field equal?  Lists that are sets are sorted only where their order differs."""
     left, right = F.col(f"z_{name}"), F.col(f"k_{name}")
@@ -122,16 +126,11 @@ def _as_set(values: Column) -> Column:
     return F.sort_array(F.array_distinct(values))
 
 
-def _equal_fields() -> Column:
-    """How many fields of a partition are equal."""
-    return reduce(add, (_equals(name).cast("int") for name in PARTITION_FIELDS))
-
-
-def _partition_rows(joined: DataFrame) -> DataFrame:
+def _partition_rows(unequal: DataFrame, both: Column, equals: Mapping[str, Column]) -> DataFrame:
     """A row for each field that differs, one for each partition that one side lacks."""
-    differing = [F.when(_both() & ~_equals(name), _pair(name)) for name in PARTITION_FIELDS]
-    missing = F.when(~_both(), _pair("replicas", alone=True))
-    rows = joined.where(~_both() | (_equal_fields() < len(PARTITION_FIELDS))).select(
+    differing = [F.when(both & ~equal, _pair(name)) for name, equal in equals.items()]
+    missing = F.when(~both, _pair("replicas", alone=True))
+    rows = unequal.select(
         *("cluster", "topic"),
         F.concat_ws("-", "topic", F.col("partition").cast("string")).alias("key"),
         _side_class(F.col("in_z").isNull(), F.col("in_k").isNull()).alias("cls"),
@@ -182,7 +181,7 @@ def entity_table(spark: SparkSession, zookeeper: pa.Table, kraft: pa.Table) -> C
     )
     return Compared(
         differing=_entity_rows(observed),
-        by_cluster=joined.where(equal).groupBy("cluster", "kind").agg(F.count(F.lit(1)).alias("equal")),
+        by_cluster=lambda: joined.where(equal).groupBy("cluster", "kind").agg(F.count(F.lit(1)).alias("equal")),
         counts=counts,
         kinds=kinds,
         zookeeper=zookeeper.num_rows,
