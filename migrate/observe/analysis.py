@@ -27,7 +27,7 @@ from migrate.model.world import World
 from migrate.observe.ledgers import pure_ledger, stands
 from migrate.observe.settle import Look, Settling
 from migrate.observe.sources import Sources
-from migrate.observe.still import Question
+from migrate.observe.still import LedgerQuestion, Question
 
 Comparer = Callable[
     [Sources, ZookeeperView, KraftView, tuple[AcceptedDifference, ...], int], DiffReport | Unknown
@@ -154,21 +154,33 @@ def await_dual_write(sources: Sources, offset: int) -> int | Unknown:
 
 
 def spark_ledger(sources: Sources, world: World) -> Ledger | Unknown:
-    """The ledger from Spark, held equal to the pure rule's row by row."""
+    """The ledger from Spark, held equal to the pure rule's row by row; Spark is asked where anything has changed."""
     reference = pure_ledger(world)
     if isinstance(reference, Unknown):
         return reference
+    after_copy, finalized = stands(world)
+    question = LedgerQuestion(world.zookeeper, world.kraft, world.disks, after_copy, finalized)
+    found = sources.ledgered.answer(question)
+    if found is None:
+        asked = _asked(sources, question)
+        if isinstance(asked, Unknown):
+            return asked
+        found = asked
+    if found.rows != reference.rows:
+        return Unknown("the ledger from Spark is not the one of the pure rule: this is a defect, nothing may act on it")
+    sources.ledgered.keep(question, found)
+    return replace(found, offset=reference.offset)
+
+
+def _asked(sources: Sources, question: LedgerQuestion) -> Ledger | Unknown:
     handle = sources.spark()
     if handle is None:
         return Unknown("this command works without Spark, and this gate asks Spark")
-    after_copy, finalized = stands(world)
     try:
         session = handle.get()  # first, as in `_on_spark`
         from migrate.diff.ledger import ledger
 
-        found = ledger(session, world.zookeeper, world.kraft, world.disks, after_copy=after_copy, finalized=finalized)
+        views = question.zookeeper, question.kraft, question.disks
+        return ledger(session, *views, after_copy=question.after_copy, finalized=question.finalized)
     except MigrateError as error:
         return Unknown(f"{error.id} {error}")
-    if found.rows != reference.rows:
-        return Unknown("the ledger from Spark is not the one of the pure rule: this is a defect, nothing may act on it")
-    return found

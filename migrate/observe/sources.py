@@ -51,7 +51,7 @@ from migrate.model.views import (
 )
 from migrate.observe.metadata_logs import metadata_logs
 from migrate.observe.states_behind import states_behind
-from migrate.observe.still import Compared
+from migrate.observe.still import Compared, LedgerKept
 from migrate.observe.subjects import with_subjects
 from migrate.observe.zookeeper_logins import with_zookeeper_clients
 from migrate.zookeeper.again import Rereader
@@ -110,6 +110,7 @@ class Sources:
         self._connections = KeptConnections()
         self._recheck: Recheck | None = None
         self.compared = Compared()
+        self.ledgered = LedgerKept()
         self._collected: Mapping[NodeId, Collected] | None = None
         self._lock = threading.Lock()
 

@@ -18,7 +18,7 @@ from migrate.model.states_behind import StateBehind
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, MigrationZnode, ServiceState, ZookeeperView
 from migrate.model.world import World
 from migrate.observe.sources import Configs
-from migrate.observe.still import Compared
+from migrate.observe.still import Compared, LedgerKept
 from migrate.zookeeper.pace import Pace
 
 
@@ -44,6 +44,7 @@ class KeptSources:
         self.asked: list[str] = []
         self.closed = False
         self.compared = Compared()
+        self.ledgered = LedgerKept()
         self.wait: Callable[[], object] = lambda: None
         self.unreachable = unreachable
 
