@@ -1,10 +1,11 @@
 """Partitions compared by sums of fingerprints first: the rows that differ alone are set field by field.
 
-Inputs are files (`migrate.diff.partition_files`).  Spark's Python workers read them row group by row group, sum by
-topic and hand over one row a topic; the JVM adds these.  Of the topics that are not equal the fingerprints of all rows
-follow, and of the rows that are not equal the rows: these alone go through the same join as ever
-(`migrate.diff.tables`).  Nothing holds a side: what grows are lists of what differs, and where these grow too long more
-goes through the join, in the end everything (`in_jvm`), which spills to disk.
+Inputs are files (`migrate.diff.partition_files`).  Spark's Python workers read them row group by row group and sum by
+topic; Spark brings the sums of a topic together (`migrate.diff.sealed`), and workers add them.  Of the topics that are
+not equal the rows follow in the same way, and workers set their fingerprints side by side: the rows that are not equal
+alone go through the same join as ever (`migrate.diff.tables`).  Nothing holds a side: what grows are lists of what
+differs, and where these grow too long more goes through the join, in the end everything (`in_jvm`), which spills to
+disk.
 
 Workers need this package: elsewhere than on this host all rows go through the join.
 """
@@ -17,29 +18,34 @@ from dataclasses import replace
 from itertools import chain, zip_longest
 from typing import Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark reader expects
 
 from migrate.diff import frames, topic_sums
+from migrate.diff.merged_sums import KRAFT, SIDED, TOPICS, ZOOKEEPER, differing_rows, differing_topics
 from migrate.diff.partition_files import SCHEMA, PartitionFiles, Split, batches
+from migrate.diff.sealed import SEALED, opened, seal
 from migrate.diff.tables import Compared, partition_join
 
 LOG = logging.getLogger("migrate.diff")
 MOST_TOPICS: Final = 200_000  # that differ: their names are sent to each task
-MOST_KEYS: Final = 500_000  # partitions that differ; where there are more, all rows of those topics are joined
+MOST_ROWS: Final = 500_000  # that differ: they are brought here; more, and all of those topics' are joined unseen
 MOST_SHARE: Final = 0.3  # of the rows: above, reading them twice costs more than joining all
-TASKS: Final = 4  # a side and a core
-ZOOKEEPER, KRAFT = 1, -1
-LOW: Final = 0xFFFFFFFF
-TYPES: Final = {pa.string(): "string", pa.int32(): "int", pa.int64(): "bigint", frames.INTS: "array<int>"}
-KEYS: Final = pa.schema(
-    [("topic", pa.string()), ("partition", pa.int32()), ("zookeeper", pa.int64()), ("kraft", pa.int64())]
-)
-Batches = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
-Fetch = Callable[[pa.RecordBatch], Iterable[pa.RecordBatch]]
+TASKS: Final = 2  # a side and a core
+MERGED_ROWS: Final = 4_000_000  # of both sides, a task that merges what became of them
+TYPES: Final = {
+    pa.string(): "string",
+    pa.binary(): "binary",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    frames.INTS: "array<int>",
+}
 Read = Callable[[pa.RecordBatch, int], Iterable[pa.RecordBatch]]
+Send = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+Merge = Callable[[pa.Table], pa.RecordBatch]
 Sides = Sequence[tuple[PartitionFiles, int]]
 
 
@@ -56,18 +62,17 @@ def compare_files(spark: SparkSession, zookeeper: PartitionFiles, kraft: Partiti
         LOG.info("%d topics differ, with most of the rows: every row is compared", differing.num_rows)
         return in_jvm(spark, zookeeper, kraft)
     topics = differing.column("topic").combine_chunks()
-    keys = _differing_keys(spark, (zookeeper, kraft), topics)
-    if keys.num_rows <= MOST_KEYS:
-        fetched = (pc.sum(keys.column("zookeeper")).as_py() or 0, pc.sum(keys.column("kraft")).as_py() or 0)
-        numbers = topic_sums.keys(keys.column("topic"), keys.column("partition"), topics).combine_chunks()
-        fetch = _fetching_rows(topics, numbers)
+    rows = _differing_rows(spark, (zookeeper, kraft), topics)
+    if rows.num_rows <= MOST_ROWS:
+        found = [rows.filter(pc.equal(rows.column("side"), side)).select(SCHEMA.names) for side in (ZOOKEEPER, KRAFT)]
+        fetched = (found[0].num_rows, found[1].num_rows)
+        left, right = (_framed(spark, side) for side in found)
     else:
-        fetch = _fetching_topics(topics)
+        left, right = (_fetched(spark, side, topics) for side in (zookeeper, kraft))
     LOG.info("%d topics differ: %d rows of theirs are compared field by field", len(topics), sum(fetched))
     agreed = zookeeper.rows - fetched[0]
     if kraft.rows - fetched[1] != agreed:
         raise RuntimeError(f"{agreed} and {kraft.rows - fetched[1]} rows agree: a file has changed meanwhile")
-    left, right = (_fetched(spark, side, fetch if any(fetched) else None) for side in (zookeeper, kraft))
     return replace(partition_join(left, right, fetched), agreed=agreed)
 
 
@@ -86,34 +91,29 @@ def _read(spark: SparkSession, side: PartitionFiles) -> DataFrame:
 # -- sums ------------------------------------------------------------------------------------------------------------
 def _differing(spark: SparkSession, zookeeper: PartitionFiles, kraft: PartitionFiles) -> pa.Table:
     """(topic, zookeeper, kraft) of topics that differ, or may: with their rows; one more than MOST_TOPICS at most."""
-    added = added_up(spark, ((zookeeper, ZOOKEEPER), (kraft, KRAFT)))
-    found = added.where(~_agrees()).select("topic", "zookeeper", "kraft").limit(MOST_TOPICS + 1)
-    answer: pa.Table = found.toArrow()
+    sides = ((zookeeper, ZOOKEEPER), (kraft, KRAFT))
+    found = summed(spark, sides, differing_topics, TOPICS)
+    answer: pa.Table = found.limit(MOST_TOPICS + 1).toArrow()
     return answer
 
 
-def added_up(spark: SparkSession, sides: Sides) -> DataFrame:
-    """A row a topic: its rows on either side, and the sums of fingerprints, one side's less the other's."""
-    sums = _in_turns(spark, sides, lambda batch, side: [topic_sums.topic_sums(batch, side)], topic_sums.SUMS)
-    rows = F.col("rows")
-    return sums.groupBy("topic").agg(
-        F.sum(F.when(F.col("side") == ZOOKEEPER, rows).otherwise(0)).alias("zookeeper"),
-        F.sum(F.when(F.col("side") == KRAFT, rows).otherwise(0)).alias("kraft"),
-        *(F.sum(name).alias(name) for name in topic_sums.SUMS.names[3:]),
-    )
+def summed(spark: SparkSession, sides: Sides, merge: Merge, schema: pa.Schema) -> DataFrame:
+    """What `merge` makes of the sums of the sides' topics, with that schema."""
+
+    def read(batch: pa.RecordBatch, side: int) -> list[pa.RecordBatch]:
+        return [topic_sums.topic_sums(batch, side)]
+
+    return _merged(spark, sides, (read, topic_sums.SUMS), (merge, schema))
 
 
-def _agrees() -> Column:
-    """Both sides have as many rows, both lanes cancel out, and the numbers are 0 to n - 1, each once."""
-    n = F.col("zookeeper")
-    once = (F.col("numbers") * 2 == n * (n - 1)) & (F.col("squares") * 6 == n * (n - 1) * (2 * n - 1))
-    return (n == F.col("kraft")) & (F.col("odd") == 0) & _cancels("a") & _cancels("b") & once
-
-
-def _cancels(lane: str) -> Column:
-    """The halves' sums, with what the lower one carries, are 0 modulo 2^64."""
-    low, high = F.col(f"{lane}_low"), F.col(f"{lane}_high")
-    return (low.bitwiseAND(F.lit(LOW)) == 0) & ((high + F.shiftright(low, 32)).bitwiseAND(F.lit(LOW)) == 0)
+def _merged(
+    spark: SparkSession, sides: Sides, reading: tuple[Read, pa.Schema], merging: tuple[Merge, pa.Schema]
+) -> DataFrame:
+    """What is read of the sides, brought together by topic: `merging` is given whole topics, some at a time."""
+    tasks = max(spark.sparkContext.defaultParallelism, sum(files.rows for files, _ in sides) // MERGED_ROWS)
+    (read, rows), (merge, schema) = reading, merging
+    sent = _in_turns(spark, sides, read, SEALED, lambda tables: seal(tables, tasks))
+    return opened(sent, tasks, rows, merge, _columns(schema))
 
 
 def _splits(side: PartitionFiles, cores: int) -> list[Split]:
@@ -121,68 +121,60 @@ def _splits(side: PartitionFiles, cores: int) -> list[Split]:
     return side.splits(max(1, -(-sum(side.groups) // (TASKS * cores))))
 
 
-def _in_turns(spark: SparkSession, sides: Sides, read: Read, schema: pa.Schema) -> DataFrame:
-    """What `read` makes of each batch of the sides, whose tasks take turns."""
+def _in_turns(spark: SparkSession, sides: Sides, read: Read, schema: pa.Schema, send: Send = iter) -> DataFrame:
+    """What `read` makes of each batch of the sides, whose tasks take turns; sent as `send` makes it of a task's."""
     cores = spark.sparkContext.defaultParallelism
     splits = [[(split, side) for split in _splits(files, cores)] for files, side in sides]
     turns = [entry for turn in zip_longest(*splits) for entry in turn if entry is not None]
 
-    def work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    def found(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for number in chain.from_iterable(batch.column(0).to_pylist() for batch in numbers):
             split, side = turns[number]
             for batch in batches(split):
                 yield from read(batch, side)
 
-    return _mapped(spark, work, len(turns), schema)
+    tasks = len(turns)
+    return spark.range(0, tasks, 1, max(1, tasks)).mapInArrow(lambda numbers: send(found(numbers)), _columns(schema))
 
 
 # -- rows ------------------------------------------------------------------------------------------------------------
-def _differing_keys(spark: SparkSession, sides: Sequence[PartitionFiles], topics: pa.Array) -> pa.Table:
-    """(topic, partition, zookeeper, kraft) of these topics' partitions that differ, or may: with their rows."""
+def _differing_rows(spark: SparkSession, sides: Sequence[PartitionFiles], topics: pa.Array) -> pa.Table:
+    """The rows of these topics' partitions that differ, or may, as `SIDED`; one more than MOST_ROWS at most."""
     if not len(topics):
-        return KEYS.empty_table()
+        return SIDED.empty_table()
 
     def read(batch: pa.RecordBatch, side: int) -> Iterator[pa.RecordBatch]:
         for some in topic_sums.topics_of([batch], topics):
-            yield topic_sums.row_prints(some, side)
+            yield pa.record_batch([*_plain(some), pa.array(np.full(len(some), side), pa.int64())], SIDED)
 
-    rows = _in_turns(spark, list(zip(sides, (ZOOKEEPER, KRAFT), strict=True)), read, topic_sums.PRINTS)
-    found = rows.groupBy("topic", "partition").agg(
-        F.count_if(F.col("side") == ZOOKEEPER).alias("zookeeper"),
-        F.count_if(F.col("side") == KRAFT).alias("kraft"),
-        F.max("odd").alias("odd"),
-        F.bit_xor("a").alias("a"),
-        F.bit_xor("b").alias("b"),
-    )
-    once = (F.col("zookeeper") == 1) & (F.col("kraft") == 1)
-    agrees = once & (F.col("odd") == 0) & (F.col("a") == 0) & (F.col("b") == 0)
-    answer: pa.Table = found.where(~agrees).select(*KEYS.names).limit(MOST_KEYS + 1).toArrow()
+    both = list(zip(sides, (ZOOKEEPER, KRAFT), strict=True))
+    found = _merged(spark, both, (read, SIDED), (differing_rows, SIDED))
+    answer: pa.Table = found.limit(MOST_ROWS + 1).toArrow()
     return answer
 
 
-def _fetched(spark: SparkSession, side: PartitionFiles, fetch: Fetch | None) -> DataFrame:
-    """The rows that `fetch` leaves of a side."""
-    if fetch is None or not side.files:
-        return frames.frame(spark, frames.PARTITIONS.empty_table())
+def _framed(spark: SparkSession, rows: pa.Table) -> DataFrame:
+    """Rows that were brought here."""
+    table = rows.cast(SCHEMA) if rows.num_rows else SCHEMA.empty_table()
+    return frames.frame(spark, table).select(F.lit(0).alias("cluster"), *SCHEMA.names)
+
+
+def _fetched(spark: SparkSession, side: PartitionFiles, topics: pa.Array) -> DataFrame:
+    """All rows of these topics of a side; nothing of them is here."""
 
     def read(batch: pa.RecordBatch, _side: int) -> Iterator[pa.RecordBatch]:
-        for some in fetch(batch):
-            columns = [column.cast(kind) for column, kind in zip(some.columns, SCHEMA.types, strict=True)]
-            yield pa.record_batch(columns, SCHEMA)
+        for some in topic_sums.topics_of([batch], topics):
+            yield pa.record_batch(_plain(some), SCHEMA)
 
     rows = _in_turns(spark, [(side, ZOOKEEPER)], read, SCHEMA)
     return rows.select(F.lit(0).alias("cluster"), *SCHEMA.names)
 
 
-def _fetching_topics(topics: pa.Array) -> Fetch:
-    return lambda batch: topic_sums.topics_of([batch], topics)
+def _plain(batch: pa.RecordBatch) -> list[pa.Array]:
+    """Its columns, texts as such."""
+    return [column.cast(kind) for column, kind in zip(batch.columns, SCHEMA.types, strict=True)]
 
 
-def _fetching_rows(topics: pa.Array, numbers: pa.Array) -> Fetch:
-    return lambda batch: topic_sums.rows_of([batch], topics, numbers)
-
-
-def _mapped(spark: SparkSession, work: Batches, tasks: int, schema: pa.Schema) -> DataFrame:
-    """What the tasks 0 to `tasks` - 1 yield."""
-    wanted = ", ".join(f"{field.name} {TYPES[field.type]}" for field in schema)
-    return spark.range(0, tasks, 1, max(1, tasks)).mapInArrow(work, wanted)
+def _columns(schema: pa.Schema) -> str:
+    """As Spark names them."""
+    return ", ".join(f"{field.name} {TYPES[field.type]}" for field in schema)

@@ -36,15 +36,6 @@ SUMS: Final = pa.schema(
     ]
 )
 
-# a partition; `odd` 1: its fingerprint says nothing
-PRINTS: Final = pa.schema(
-    [
-        ("topic", pa.string()),
-        ("partition", pa.int32()),
-        *((name, pa.int64()) for name in ("side", "odd", "a", "b")),
-    ]
-)
-
 
 def text_print(text: str) -> Fingerprint:
     """Two numbers for a text."""
@@ -73,20 +64,15 @@ def topic_sums(batch: pa.RecordBatch, side: int) -> pa.RecordBatch:
     return by_reference(batch, side)
 
 
-def row_prints(batch: pa.RecordBatch, side: int) -> pa.RecordBatch:
-    """The fingerprint of each row, as `PRINTS`."""
+def row_prints(batch: pa.RecordBatch) -> np.ndarray[Any, np.dtype[np.uint64]] | None:
+    """Two numbers for each row; None, and none counts: there is a null, or a number that no partition has."""
     batch = _whole(batch)
-    odd = _is_odd(batch)
-    if odd or not len(batch):
-        prints = np.zeros((len(batch), 2), np.uint64)
-    elif ready(KERNEL, len(batch), LEAST, WARM):
-        _, prints = _hashed(batch)
-    else:
-        prints = np.array([row_print(row) for row in batch.to_pylist()], np.uint64)
-    topic = batch.column("topic").dictionary_decode()
-    lanes = (np.ascontiguousarray(lane).view(np.int64) for lane in prints.T)
-    columns = [topic, batch.column("partition"), *(np.full(len(batch), value) for value in (side, int(odd))), *lanes]
-    return pa.record_batch([pa.array(column, kind) for column, kind in zip(columns, PRINTS.types, strict=True)], PRINTS)
+    if _is_odd(batch):
+        return None
+    if not ready(KERNEL, len(batch), LEAST, WARM):
+        return np.array([row_print(row) for row in batch.to_pylist()], np.uint64).reshape(-1, 2)
+    prints: np.ndarray[Any, np.dtype[np.uint64]] = _hashed(batch)[1]
+    return prints
 
 
 def _whole(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -209,24 +195,11 @@ def _text_buffers(texts: pa.StringArray) -> tuple[Any, Any]:
 
 # -- some rows -------------------------------------------------------------------------------------------------------
 def topics_of(batches: Iterable[pa.RecordBatch], wanted: pa.Array) -> Iterable[pa.RecordBatch]:
-    """The rows of these topics."""
+    """The rows of these topics; each text of a batch is looked for once."""
     for batch in batches:
-        keep = pc.is_in(batch.column("topic"), value_set=wanted)
-        if pc.any(keep).as_py():
-            yield batch.filter(keep)
-
-
-def keys(topic: Any, partition: Any, names: pa.Array) -> Any:
-    """A number for each (topic, partition), exact for every number of 32 bits; null for a topic not in `names`."""
-    place = pc.index_in(topic, value_set=names).cast(pa.int64())
-    unsigned = pc.bit_wise_and(partition.cast(pa.int64()), pa.scalar(0xFFFFFFFF, pa.int64()))
-    return pc.add(pc.shift_left(place, pa.scalar(32, pa.int64())), unsigned)
-
-
-def rows_of(batches: Iterable[pa.RecordBatch], names: pa.Array, wanted: pa.Array) -> Iterable[pa.RecordBatch]:
-    """The rows with one of these keys."""
-    for batch in batches:
-        found = keys(batch.column("topic"), batch.column("partition"), names)
-        keep = pc.is_in(found, value_set=wanted, skip_nulls=True)
-        if pc.any(keep).as_py():
-            yield batch.filter(keep)
+        topic = batch.column("topic")
+        coded = topic if pa.types.is_dictionary(topic.type) else topic.dictionary_encode()
+        each = pc.is_in(coded.dictionary, value_set=wanted).to_numpy(zero_copy_only=False)
+        found = each[np.asarray(coded.indices)]
+        if found.any():
+            yield batch.filter(pa.array(found))

@@ -56,11 +56,19 @@ def by_fingerprints(spark: Any, folder: Path) -> Entered:
     """Summed by topic where they are read; a row a topic enters."""
     from pyspark.sql import functions as F  # noqa: N812
 
-    from migrate.diff.by_sums import ZOOKEEPER, added_up
+    from migrate.diff import merged_sums
+    from migrate.diff.by_sums import summed
     from migrate.diff.partition_files import PartitionFiles
 
-    sums = added_up(spark, ((PartitionFiles.at(folder / "left"), ZOOKEEPER),))
-    lanes = (F.bit_xor(f"{lane}_{half}") for lane in "ab" for half in ("low", "high"))
+    names = ["zookeeper", "numbers", *(f"{lane}_{half}" for lane in "ab" for half in ("low", "high"))]
+    schema = pa.schema([(name, pa.int64()) for name in names])
+
+    def every(sums: pa.Table) -> pa.RecordBatch:
+        found = merged_sums.added_up(sums)
+        return pa.record_batch([pa.array(found[name]) for name in schema.names], schema)
+
+    sums = summed(spark, ((PartitionFiles.at(folder / "left"), merged_sums.ZOOKEEPER),), every, schema)
+    lanes = (F.bit_xor(name) for name in names[2:])
     row = sums.agg(F.sum("zookeeper").alias("rows"), F.sum("numbers").alias("numbers"), *lanes).first()
     assert row is not None
     return row["rows"], row["numbers"]

@@ -142,7 +142,7 @@ def test_where_most_differ_every_row_goes_through_the_join(
     limits = (
         ("MOST_SHARE", 0.3, "most of the rows"),
         ("MOST_TOPICS", 2, "more than 2 topics"),
-        ("MOST_KEYS", 2, "4 topics differ: 40 rows"),
+        ("MOST_ROWS", 2, "4 topics differ: 40 rows"),
     )
     for name, value, words in limits:
         with monkeypatch.context() as patch, caplog.at_level(logging.INFO, "migrate.diff"):
