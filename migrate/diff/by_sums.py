@@ -90,10 +90,9 @@ def _read(spark: SparkSession, side: PartitionFiles) -> DataFrame:
 
 # -- sums ------------------------------------------------------------------------------------------------------------
 def _differing(spark: SparkSession, zookeeper: PartitionFiles, kraft: PartitionFiles) -> pa.Table:
-    """(topic, zookeeper, kraft) of topics that differ, or may: with their rows; one more than MOST_TOPICS at most."""
-    sides = ((zookeeper, ZOOKEEPER), (kraft, KRAFT))
-    found = summed(spark, sides, differing_topics, TOPICS)
-    answer: pa.Table = found.limit(MOST_TOPICS + 1).toArrow()
+    """(topic, zookeeper, kraft) of topics that differ, or may, with their rows: MOST_TOPICS + 1 a task at most."""
+    sides, most = ((zookeeper, ZOOKEEPER), (kraft, KRAFT)), MOST_TOPICS + 1
+    answer: pa.Table = summed(spark, sides, lambda sums: differing_topics(sums).slice(0, most), TOPICS).toArrow()
     return answer
 
 
@@ -139,7 +138,8 @@ def _in_turns(spark: SparkSession, sides: Sides, read: Read, schema: pa.Schema, 
 
 # -- rows ------------------------------------------------------------------------------------------------------------
 def _differing_rows(spark: SparkSession, sides: Sequence[PartitionFiles], topics: pa.Array) -> pa.Table:
-    """The rows of these topics' partitions that differ, or may, as `SIDED`; one more than MOST_ROWS at most."""
+    """The rows of these topics' partitions that differ, or may, as `SIDED`: MOST_ROWS + 1 a task at most."""
+    most = MOST_ROWS + 1
     if not len(topics):
         return SIDED.empty_table()
 
@@ -148,8 +148,8 @@ def _differing_rows(spark: SparkSession, sides: Sequence[PartitionFiles], topics
             yield pa.record_batch([*_plain(some), pa.array(np.full(len(some), side), pa.int64())], SIDED)
 
     both = list(zip(sides, (ZOOKEEPER, KRAFT), strict=True))
-    found = _merged(spark, both, (read, SIDED), (differing_rows, SIDED))
-    answer: pa.Table = found.limit(MOST_ROWS + 1).toArrow()
+    found = _merged(spark, both, (read, SIDED), (lambda rows: differing_rows(rows).slice(0, most), SIDED))
+    answer: pa.Table = found.toArrow()
     return answer
 
 

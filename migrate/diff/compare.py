@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import date
 from functools import reduce
 from typing import Final
@@ -23,7 +23,6 @@ from migrate.diff.guard import answering
 from migrate.diff.partition_files import PartitionFiles
 from migrate.diff.tables import Compared, entity_table, partition_table
 from migrate.errors import MalformedZnode
-from migrate.model.columns import PartitionColumns
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 from migrate.model.inventory import AcceptedDifference
 from migrate.model.views import KraftView, ZookeeperView
@@ -93,14 +92,9 @@ def compare_files(
     Raises:
         SparkGone: the session ended under the comparison.
     """
-    blank = replace(
-        question,
-        zookeeper=replace(question.zookeeper, partitions=PartitionColumns()),
-        kraft=replace(question.kraft, partitions=PartitionColumns()),
-    )
     with answering("the comparison"):
         partitions = (by_sums.in_jvm if every_field else by_sums.compare_files)(spark, *files)
-        tables = partitions, _tables(spark, [blank])[1]
+        tables = partitions, entity_table(spark, *_stacked([_entities(question)]))
         return _compared(spark, question, tables, today, question.kraft.offset)
 
 
@@ -190,21 +184,24 @@ def idle_acceptances(
 
 
 def _tables(spark: SparkSession, questions: Sequence[Question]) -> tuple[Compared, ...]:
-    entities: list[tuple[pa.Table, pa.Table]] = []
-    partitions: list[tuple[pa.Table, pa.Table]] = []
-    for cluster, question in enumerate(questions):
-        zookeeper, kraft = question.zookeeper, question.kraft
-        blind = typed_rows.blind_configs(zookeeper.blind_spots)
-        left = frames.entities(zookeeper.entities, typed_rows.of_zookeeper(zookeeper), cluster)
-        right = frames.entities(kraft.entities, typed_rows.of_kraft(kraft), cluster)
-        entities.append((_without(left, blind), _without(right, blind)))
-        partitions.append(
-            (frames.partitions(zookeeper.partitions, cluster), frames.partitions(kraft.partitions, cluster))
-        )
+    partitions = [
+        tuple(frames.partitions(view.partitions, cluster) for view in (question.zookeeper, question.kraft))
+        for cluster, question in enumerate(questions)
+    ]
+    entities = [_entities(question, cluster) for cluster, question in enumerate(questions)]
     return partition_table(spark, *_stacked(partitions)), entity_table(spark, *_stacked(entities))
 
 
-def _stacked(pairs: Sequence[tuple[pa.Table, pa.Table]]) -> tuple[pa.Table, pa.Table]:
+def _entities(question: Question, cluster: int = 0) -> tuple[pa.Table, pa.Table]:
+    """Everything that is no partition, of either view."""
+    zookeeper, kraft = question.zookeeper, question.kraft
+    blind = typed_rows.blind_configs(zookeeper.blind_spots)
+    left = frames.entities(zookeeper.entities, typed_rows.of_zookeeper(zookeeper), cluster)
+    right = frames.entities(kraft.entities, typed_rows.of_kraft(kraft), cluster)
+    return _without(left, blind), _without(right, blind)
+
+
+def _stacked(pairs: Sequence[tuple[pa.Table, ...]]) -> tuple[pa.Table, pa.Table]:
     left, right = zip(*pairs, strict=True)
     return pa.concat_tables(left), pa.concat_tables(right)
 

@@ -55,7 +55,7 @@ class NotYet:
     owner: str
     next_step: str
     progress: str = ""
-    pace: float = 0.0  # seconds that may pass before the next look, where a look is dear; 0: the engine's own
+    pace: float = 0.0  # seconds from this look's beginning to the next one's, where a look is dear; 0: the engine's own
 
 
 Readiness = Ready | AlreadyDone | NotYet | Refused | Unknown

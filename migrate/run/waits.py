@@ -31,7 +31,7 @@ class Wait:
     def __init__(self, step: str, clock: Clock, patience: float, write: Journaled) -> None:
         self._step, self._clock, self._patience, self._write = step, clock, patience, write
         self._last: tuple[str, str] | None = None
-        self._since = clock.monotonic()
+        self._since = self._looked = clock.monotonic()  # the look at hand began then
         self._unseen: float | None = None  # since when
 
     def is_over(self, found: Readiness | Outcome) -> bool:
@@ -58,7 +58,14 @@ class Wait:
             self._say(reason)
         elif now - self._since > self._patience:
             raise self._gave_up(reason, now - self._since)
-        self._clock.sleep(reason.pace or POLL)
+        if reason.pace:  # as the look saw it, which itself may have taken seconds
+            self._sleep(max(POLL, reason.pace - (now - self._looked)))
+        else:
+            self._sleep(POLL)
+
+    def _sleep(self, seconds: float) -> None:
+        self._clock.sleep(seconds)
+        self._looked = self._clock.monotonic()
 
     def _unseen_too_long(self, reason: str) -> bool:
         now = self._clock.monotonic()
@@ -73,7 +80,7 @@ class Wait:
             )
         if now - self._unseen >= min(UNSEEN_SECONDS, self._patience):
             return True
-        self._clock.sleep(LOOK_AGAIN)
+        self._sleep(LOOK_AGAIN)
         return False
 
     def _say(self, reason: NotYet) -> None:

@@ -1,0 +1,24 @@
+"""How long a wait pauses between two looks."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrate.model.outcome import NotYet
+from migrate.run.waits import POLL, Wait
+from tests.testing.simulated import FakeClock
+
+
+@pytest.mark.parametrize(
+    ("look", "pace", "pause"),
+    [(0.0, 0.0, POLL), (5.0, 0.0, POLL), (0.0, 3.0, 3.0), (1.5, 3.0, 1.5), (10.0, 3.0, POLL)],
+)
+def test_a_pace_is_from_the_beginning_of_a_look_to_that_of_the_next(look: float, pace: float, pause: float) -> None:
+    """A soak of three seconds, whose look took one and a half, is looked at again when it is over."""
+    clock = FakeClock()
+    wait = Wait("soak/soak", clock, 600.0, lambda *_, **__: None)
+    for number in range(3):
+        began = clock.monotonic()
+        clock.sleep(look)
+        assert not wait.is_over(NotYet("the soak", "the calendar", "nothing", progress=str(number), pace=pace))
+        assert clock.monotonic() - began == pytest.approx(look + pause)
