@@ -17,7 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from migrate.kernels.choice import ready
+from migrate.kernels.choice import kernels, ready
+from migrate.kernels.row_print_columns import Lists, Rows, Sums, Texts
 from migrate.model.fingerprints import ROW, TEXT, WRAP, Fingerprint, hashed
 
 KERNEL: Final = "row_prints"
@@ -104,13 +105,11 @@ def by_reference(batch: pa.RecordBatch, side: int) -> pa.RecordBatch:
 
 
 def _by_kernel(batch: pa.RecordBatch, side: int) -> pa.RecordBatch:
-    from migrate.kernels import row_prints as kernel  # noqa: PLC0415 - only where it pays (`ready`)
-
     rows, prints = _hashed(batch)
     names = batch.column("topic").dictionary
     count = len(names)
-    sums = kernel.Sums(np.zeros((count, 2), np.uint64), *(np.zeros(count, np.int64) for _ in range(3)))
-    kernel.sum_rows(rows, prints, sums)
+    sums = Sums(np.zeros((count, 2), np.uint64), *(np.zeros(count, np.int64) for _ in range(3)))
+    kernels(KERNEL).sum_rows(rows, prints, sums)
     met = np.flatnonzero(sums.rows)
     return _table(
         names.take(pa.array(met)), side, sums.lanes[met], [sums.rows[met], sums.numbers[met], sums.squares[met]]
@@ -119,15 +118,14 @@ def _by_kernel(batch: pa.RecordBatch, side: int) -> pa.RecordBatch:
 
 def _hashed(batch: pa.RecordBatch) -> tuple[Any, Any]:
     """The rows as the kernel wants them, and two numbers for each."""
-    from migrate.kernels import row_prints as kernel  # noqa: PLC0415 - as above
-
+    kernel = kernels(KERNEL)
     topic, topic_id = batch.column("topic"), batch.column("topic_id")
     ids = np.zeros((len(topic_id.dictionary), 2), np.uint64)
-    kernel.hash_texts(kernel.Texts(*_text_buffers(topic_id.dictionary)), ids)
-    lists: dict[str, Any] = {name: kernel.Lists(*_list_buffers(batch.column(name))) for name in LISTS}
+    kernel.hash_texts(Texts(*_text_buffers(topic_id.dictionary)), ids)
+    lists: dict[str, Any] = {name: Lists(*_list_buffers(batch.column(name))) for name in LISTS}
     longest = max((int(np.diff(lists[name].offsets).max(initial=0)) for name in SETS), default=0)
     codes = (_plain(topic.indices), _plain(topic_id.indices))
-    rows = kernel.Rows(*codes, *(_plain(batch.column(name)) for name in NUMBERS), **lists)
+    rows = Rows(*codes, *(_plain(batch.column(name)) for name in NUMBERS), **lists)
     prints = np.zeros((len(batch), 2), np.uint64)
     kernel.hash_rows(rows, ids, np.zeros(longest + 1, np.int32), prints)
     return rows, prints

@@ -5,56 +5,18 @@ Every member of a list is within the buffers that Arrow vouches for; the caller 
 
 from __future__ import annotations
 
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 from numba import types
 
 from migrate.kernels.compiled import BYTES, INTS, OUT_INTS, OUT_LONGS, OUT_PAIRS, helper, kernel
 from migrate.kernels.fingerprints import finish, mix, start
+from migrate.kernels.row_print_columns import Array, Lists, Rows, Sums, Texts
 from migrate.model import fingerprints
 
-Array = np.ndarray[Any, np.dtype[Any]]
 ROW: Final = np.uint64(fingerprints.ROW)
 TEXT: Final = np.uint64(fingerprints.TEXT)
-
-
-class Texts(NamedTuple):
-    """Distinct texts: where each begins (one more than there are), and their bytes."""
-
-    offsets: Array  # int32
-    raw: Array  # uint8
-
-
-class Lists(NamedTuple):
-    """A list a row: where each begins (one more than there are), and the members."""
-
-    offsets: Array  # int32
-    values: Array  # int32
-
-
-class Rows(NamedTuple):
-    """One batch; `topic` and `topic_id` are codes."""
-
-    topic: Array  # int32, as all numbers
-    topic_id: Array
-    partition: Array
-    leader: Array
-    leader_epoch: Array
-    recovery_state: Array
-    replicas: Lists
-    isr: Lists
-    adding: Lists
-    removing: Lists
-
-
-class Sums(NamedTuple):
-    """What `sum_rows` adds to: an entry a topic's code; all begin at 0."""
-
-    lanes: Array  # uint64: two a topic
-    rows: Array  # int64
-    numbers: Array  # int64: the sum of the partitions' numbers
-    squares: Array  # int64: the sum of their squares
 
 
 _LISTS: Final = types.NamedUniTuple(INTS, 2, Lists)

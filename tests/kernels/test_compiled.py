@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from numba import types
 
-from migrate.kernels import choice, compiled, machine_code, row_prints
+from migrate.kernels import choice, compiled, machine_code, row_print_columns
 from migrate.kernels.metadata_columns import Columns
 from tests.bench.checkpoints import write
 
@@ -200,7 +200,7 @@ def test_a_tuple_of_tuples_is_kept_as_it_was_and_passed_member_by_member(cache: 
     """Lists of equal arrays are numba's NamedUniTuple: rows of partitions hold four of them."""
     assert not cache.exists()
     numbas: Any = types
-    lists = numbas.NamedUniTuple(compiled.INTS, 2, row_prints.Lists)
+    lists = numbas.NamedUniTuple(compiled.INTS, 2, row_print_columns.Lists)
     rows = numbas.NamedTuple((compiled.INTS, lists), collections.namedtuple("Rows", "topic replicas"))  # noqa: PYI024
     told = compiled._told(rows)
     ints = machine_code.ArrayType("int32", 1, readonly=True)
