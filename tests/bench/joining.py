@@ -26,7 +26,7 @@ from tests.bench.resident import cpu_of_all
 THREADS: Final = 2
 WARM: Final = 2  # comparisons before the one that is timed
 CAP: Final = "2GB"
-HEAP: Final = "700m"  # of our driver where 2 GB is all that there is: the rest is Python's, and Java's own
+HEAP: Final = "600m"  # of our driver where 2 GB is all that there is: the rest is Python's, and Java's own
 Row = tuple[str, int, bool, bool, list[str]]  # topic, partition, does left, does right lack it, fields that differ
 Found = list[tuple[str, str]]  # (partition, field); "" for a partition that one side lacks
 
