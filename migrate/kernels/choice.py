@@ -16,11 +16,13 @@ from typing import Any, Final
 LOG: Final = logging.getLogger("migrate.kernels")
 VARIABLE: Final = "KRAFT_MIGRATE_KERNELS"
 OFF: Final = ("off", "no", "0", "false")
+KEPT: Final = 4  # a kernel whose machine code is kept pays for inputs that are so many times smaller
 
 _told: set[str] = set()
 _failed: dict[str, str] = {}
 _spent: dict[str, int] = {}
 _loaded: dict[str, Any] = {}
+_not_kept: set[str] = set()
 
 
 def use_references() -> None:
@@ -31,13 +33,17 @@ def use_references() -> None:
 def ready(name: str, size: int, least: int, warm: int | None = None) -> bool:
     """May `migrate.kernels.<name>` be imported and used for an input of `size` (rows, bytes) now?
 
-    False where the input is smaller than `least` (than `warm`, once the kernel is loaded), where
-    `KRAFT_MIGRATE_KERNELS=off` (or `--no-kernels`) asks for the references, and where numba or
+    False where the input is smaller than `least` (a quarter of it, where its machine code is kept; `warm`, once the
+    kernel is loaded), where `KRAFT_MIGRATE_KERNELS=off` (or `--no-kernels`) asks for the references, and where numba or
     the kernel cannot be loaded: the latter two are logged, once each.
     """
-    if size < (least if warm is None or _failed.get(name) != "" else warm):
+    off = os.environ.get(VARIABLE, "").strip().lower() in OFF
+    if warm is not None and _failed.get(name) == "":
+        if size < warm:
+            return False
+    elif size < least and (off or size < least // KEPT or not _load_kept(name)):
         return False
-    if os.environ.get(VARIABLE, "").strip().lower() in OFF:
+    if off:
         return _tell(f"{name}: the reference is used, as {VARIABLE}=off asks")
     if name not in _failed:
         _load(name)
@@ -52,7 +58,7 @@ def repaid(name: str, size: int, least: int, warm: int) -> bool:
     So loading it costs a process at most as much again as it had spent without it.
     """
     if _failed.get(name) == "":
-        return ready(name, size, warm)
+        return ready(name, size, least, warm)
     _spent[name] = _spent.get(name, 0) + size
     return size >= warm and ready(name, _spent[name], least)
 
@@ -69,6 +75,22 @@ def _from_kept_code(name: str) -> Any:
     from migrate.kernels import machine_code  # noqa: PLC0415 - llvmlite and numpy
 
     return machine_code.load(name)
+
+
+def _load_kept(name: str) -> bool:
+    """Is it loaded, or was its code kept by an earlier process, and is loaded now?  Nothing is compiled."""
+    if name in _failed or name in _not_kept:
+        return _failed.get(name) == ""
+    try:
+        found = _from_kept_code(name)
+    except Exception as error:  # noqa: BLE001 - as in `_load`, which tells it where the kernel is needed
+        LOG.debug("%s: not loaded from kept code: %s", name, error)
+        found = None
+    if found is None:
+        _not_kept.add(name)
+        return False
+    _loaded[name], _failed[name] = found, ""
+    return True
 
 
 def _load(name: str) -> None:

@@ -23,7 +23,7 @@ from migrate.protocol.records.frame import decode_record
 HEADER = "SNAPSHOT_HEADER"
 FOOTER = "SNAPSHOT_FOOTER"
 KERNEL = "metadata"
-LARGE = 16 << 20  # bytes of a snapshot, 130,000 partitions: from here on loading the kernel pays
+LARGE = 16 << 20  # bytes of a snapshot, 130,000 partitions: from here on compiling the kernel pays
 
 
 @dataclass(slots=True)

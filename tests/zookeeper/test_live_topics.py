@@ -389,6 +389,7 @@ def test_a_denied_state_is_a_blind_spot() -> None:
 def test_the_kernel_is_not_loaded_for_a_small_cluster_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who reads it again and again gets it, once as much was read as repays it."""
     monkeypatch.setattr(collecting, "KERNEL_LEAST", 1_000)
+    monkeypatch.setattr(choice, "_load_kept", lambda _: False)  # as in the first run of all
     monkeypatch.setattr(collecting, "KERNEL_WARM", 100)
     monkeypatch.setattr(choice, "_failed", {})
     monkeypatch.setattr(choice, "_spent", {})
