@@ -195,8 +195,7 @@ def _text_buffers(texts: pa.StringArray) -> tuple[Any, Any]:
 def topics_of(batches: Iterable[pa.RecordBatch], wanted: pa.Array) -> Iterable[pa.RecordBatch]:
     """The rows of these topics; each text of a batch is looked for once."""
     for batch in batches:
-        topic = batch.column("topic")
-        coded = topic if pa.types.is_dictionary(topic.type) else topic.dictionary_encode()
+        coded = _coded(batch, "topic")
         each = pc.is_in(coded.dictionary, value_set=wanted).to_numpy(zero_copy_only=False)
         found = each[np.asarray(coded.indices)]
         if found.any():

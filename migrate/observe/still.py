@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import date
+from typing import Generic, Protocol, Self, TypeVar
 
 from migrate.model.difference import DiffReport
 from migrate.model.facts import DisksByBroker
@@ -40,19 +41,40 @@ class Question:
         )
 
 
-class Compared:
-    """The last comparison that found nothing unexcused."""
+class _Question(Protocol):
+    """What was asked; `is_still` says whether its answer is another one's too."""
+
+    def is_still(self, other: Self) -> bool:
+        """Is all that the answer depends on the same?"""
+
+
+Q = TypeVar("Q", bound=_Question)
+A = TypeVar("A")
+
+
+class Last(Generic[Q, A]):
+    """The last answer, for questions that are still the same."""
 
     def __init__(self) -> None:
-        self._last: tuple[Question, DiffReport] | None = None
+        self._last: tuple[Q, A] | None = None
 
-    def answer(self, question: Question) -> DiffReport | None:
-        """Its report, where it is that of this question too; None: compare."""
+    def answer(self, question: Q) -> A | None:
+        """It, where it is that of this question too, at the offset of then; None: ask."""
         return self._last[1] if self._last is not None and question.is_still(self._last[0]) else None
 
-    def keep(self, question: Question, report: DiffReport) -> None:
+    def keep(self, question: Q, found: A) -> None:
         """For the next time."""
-        self._last = None if report.unexcused or report.cut or report.unsettled else (question, report)
+        self._last = (question, found)
+
+
+class Compared(Last[Question, DiffReport]):
+    """The last comparison that found nothing unexcused."""
+
+    def keep(self, question: Question, found: DiffReport) -> None:
+        """For the next time; one that is to be looked at again is not kept, and what was kept before it is gone."""
+        super().keep(question, found)
+        if found.unexcused or found.cut or found.unsettled:
+            self._last = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,16 +110,5 @@ def _replicas(seen: BrokerDisks | Unknown) -> object:
     return [replace(directory, free_bytes=-1) for directory in seen.directories]
 
 
-class LedgerKept:
+class LedgerKept(Last[LedgerQuestion, Ledger]):
     """Spark's last ledger, which was the pure rule's row by row."""
-
-    def __init__(self) -> None:
-        self._last: tuple[LedgerQuestion, Ledger] | None = None
-
-    def answer(self, question: LedgerQuestion) -> Ledger | None:
-        """It, where it is that of this question too, at the offset of then; None: ask Spark."""
-        return self._last[1] if self._last is not None and question.is_still(self._last[0]) else None
-
-    def keep(self, question: LedgerQuestion, found: Ledger) -> None:
-        """For the next time."""
-        self._last = (question, found)

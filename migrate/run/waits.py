@@ -58,10 +58,7 @@ class Wait:
             self._say(reason)
         elif now - self._since > self._patience:
             raise self._gave_up(reason, now - self._since)
-        if reason.pace:  # as the look saw it, which itself may have taken seconds
-            self._sleep(max(POLL, reason.pace - (now - self._looked)))
-        else:
-            self._sleep(POLL)
+        self._sleep(max(POLL, reason.pace - (now - self._looked)))  # the look itself may have taken seconds of it
 
     def _sleep(self, seconds: float) -> None:
         self._clock.sleep(seconds)
