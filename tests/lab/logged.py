@@ -60,7 +60,7 @@ def directories_in_the_log(records: list[dict[str, Any]]) -> dict[tuple[str, int
 
 
 def directories_on_the_disks(lab: Lab) -> dict[tuple[str, int, int], str]:
-    """(topic id, partition, broker) -> directory.id of the folder's meta.properties."""
+    """(topic id, partition, broker) -> directory.id of the folder's meta.properties; what Kafka is deleting is left out."""
     found: dict[tuple[str, int, int], str] = {}
     for broker in lab.topology.brokers:
         for path in map(Path, broker.log_dirs):
@@ -68,9 +68,9 @@ def directories_on_the_disks(lab: Lab) -> dict[tuple[str, int, int], str]:
                 line.split("=", 1) for line in (path / "meta.properties").read_text().splitlines() if "=" in line
             )
             for metadata in path.glob("*/partition.metadata"):
-                topic_id = metadata.read_text().split("topic_id:")[1].strip()
-                if metadata.parent.name.startswith("__cluster_metadata"):
+                if metadata.parent.name.startswith("__cluster_metadata") or metadata.parent.name.endswith("-delete"):
                     continue
+                topic_id = metadata.read_text().split("topic_id:")[1].strip()
                 key = (topic_id, int(metadata.parent.name.rsplit("-", 1)[1]), broker.id)
                 assert key not in found, f"{metadata.parent} stands twice"
                 found[key] = meta["directory.id"]
