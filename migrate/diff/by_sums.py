@@ -22,7 +22,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark reader expects
 
 from migrate.diff import frames, topic_sums
 from migrate.diff.merged_sums import KRAFT, SIDED, TOPICS, ZOOKEEPER, differing_rows, differing_topics
@@ -85,7 +84,7 @@ def in_jvm(spark: SparkSession, zookeeper: PartitionFiles, kraft: PartitionFiles
 def _read(spark: SparkSession, side: PartitionFiles) -> DataFrame:
     if not side.files:
         return frames.frame(spark, frames.PARTITIONS.empty_table())
-    return spark.read.parquet(*side.files).select(F.lit(0).alias("cluster"), *SCHEMA.names)
+    return spark.read.parquet(*side.files).selectExpr("0 AS cluster", *SCHEMA.names)
 
 
 # -- sums ------------------------------------------------------------------------------------------------------------
@@ -156,7 +155,7 @@ def _differing_rows(spark: SparkSession, sides: Sequence[PartitionFiles], topics
 def _framed(spark: SparkSession, rows: pa.Table) -> DataFrame:
     """Rows that were brought here."""
     table = rows.cast(SCHEMA) if rows.num_rows else SCHEMA.empty_table()
-    return frames.frame(spark, table).select(F.lit(0).alias("cluster"), *SCHEMA.names)
+    return frames.frame(spark, table).selectExpr("0 AS cluster", *SCHEMA.names)
 
 
 def _fetched(spark: SparkSession, side: PartitionFiles, topics: pa.Array) -> DataFrame:
@@ -167,7 +166,7 @@ def _fetched(spark: SparkSession, side: PartitionFiles, topics: pa.Array) -> Dat
             yield pa.record_batch(_plain(some), SCHEMA)
 
     rows = _in_turns(spark, [(side, ZOOKEEPER)], read, SCHEMA)
-    return rows.select(F.lit(0).alias("cluster"), *SCHEMA.names)
+    return rows.selectExpr("0 AS cluster", *SCHEMA.names)
 
 
 def _plain(batch: pa.RecordBatch) -> list[pa.Array]:

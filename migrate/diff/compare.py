@@ -14,14 +14,16 @@ from functools import reduce
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark reader expects
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import broadcast, expr
 
 from migrate.diff import by_sums, frames, typed_rows
 from migrate.diff.expected import RULES, rule_of
 from migrate.diff.guard import answering
 from migrate.diff.partition_files import PartitionFiles
-from migrate.diff.tables import Compared, entity_table, partition_table
+from migrate.diff.sql import chosen, literal
+from migrate.diff.tables import FOUND, Compared, entity_table, partition_table
+from migrate.diff.totals import Sides, equal_fields, rows_given
 from migrate.errors import MalformedZnode
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 from migrate.model.inventory import AcceptedDifference
@@ -73,7 +75,7 @@ def compare(
     """
     question = Question(zookeeper, kraft, accepted, lag)
     with answering("the comparison"):
-        return _compared(spark, question, _tables(spark, [question]), today, offset)
+        return _compared(spark, question, _tables(spark, *_given([question])), today, offset)
 
 
 def compare_files(
@@ -119,22 +121,19 @@ def compare_many(spark: SparkSession, questions: Sequence[Question], *, today: d
         MalformedZnode: a part of ZooKeeper could not be read: it would look like something that is only in KRaft.
         SparkGone: the session ended under the comparison.
     """
+    given = _given(questions)
     with answering("the comparisons"):
-        tables = _tables(spark, questions)
-        classed = _classed(spark, _found(tables), questions, today)
-        totals = reduce(DataFrame.unionByName, (table.by_cluster() for table in tables))
-        answer = classed.withColumn("equal", F.lit(None).cast("bigint")).unionByName(totals, allowMissingColumns=True)
-        rows = answer.toArrow().to_pylist()
+        tables = _tables(spark, *given)
+        rows = _classed(spark, _found(tables), questions, today).toArrow().to_pylist()
+    equal = equal_fields(rows_given(given), rows)
+    _check_nothing_lost(tables, len(rows) + equal.total())
     listed: list[list[dict[str, str | None]]] = [[] for _ in questions]
     counted: list[Counter[tuple[str, str]]] = [Counter() for _ in questions]
+    for (cluster, kind), number in equal.items():
+        counted[cluster][kind, EQUAL] += number
     for row in rows:
-        cluster = row["cluster"]
-        if row["equal"] is None:
-            listed[cluster].append(row)
-            counted[cluster][row["kind"], row["cls"]] += 1
-        else:
-            counted[cluster][row["kind"], EQUAL] += row["equal"]
-    _check_nothing_lost(tables, sum(found.total() for found in counted))
+        listed[row["cluster"]].append(row)
+        counted[row["cluster"]][row["kind"], row["cls"]] += 1
     return [
         _report(question, found, counts, today, offset=question.kraft.offset, cut=())
         for question, found, counts in zip(questions, listed, counted, strict=True)
@@ -183,13 +182,17 @@ def idle_acceptances(
     return tuple(idle)
 
 
-def _tables(spark: SparkSession, questions: Sequence[Question]) -> tuple[Compared, ...]:
+def _given(questions: Sequence[Question]) -> tuple[Sides, Sides]:
+    """Partitions and everything else of all clusters, ZooKeeper's and KRaft's."""
     partitions = [
         tuple(frames.partitions(view.partitions, cluster) for view in (question.zookeeper, question.kraft))
         for cluster, question in enumerate(questions)
     ]
-    entities = [_entities(question, cluster) for cluster, question in enumerate(questions)]
-    return partition_table(spark, *_stacked(partitions)), entity_table(spark, *_stacked(entities))
+    return _stacked(partitions), _stacked([_entities(question, cluster) for cluster, question in enumerate(questions)])
+
+
+def _tables(spark: SparkSession, partitions: Sides, entities: Sides) -> tuple[Compared, ...]:
+    return partition_table(spark, *partitions), entity_table(spark, *entities)
 
 
 def _entities(question: Question, cluster: int = 0) -> tuple[pa.Table, pa.Table]:
@@ -201,7 +204,7 @@ def _entities(question: Question, cluster: int = 0) -> tuple[pa.Table, pa.Table]
     return _without(left, blind), _without(right, blind)
 
 
-def _stacked(pairs: Sequence[tuple[pa.Table, ...]]) -> tuple[pa.Table, pa.Table]:
+def _stacked(pairs: Sequence[tuple[pa.Table, ...]]) -> Sides:
     left, right = zip(*pairs, strict=True)
     return pa.concat_tables(left), pa.concat_tables(right)
 
@@ -224,23 +227,18 @@ def _without(table: pa.Table, blind: frozenset[tuple[str, str]]) -> pa.Table:
 # -- classes -----------------------------------------------------------------------------------------------------
 def _classed(spark: SparkSession, found: DataFrame, questions: Sequence[Question], today: date) -> DataFrame:
     """With the rule or the ticket that excuses a row, and the class that follows."""
-    ruled = _deleting(spark, found, questions).withColumn("rule", rule_of(RULES))
     known = _accepted(questions, today)
-    excused = ruled.withColumn("ticket", F.lit(None).cast("string"))
+    excused, ticket = _deleting(spark, found, questions), "CAST(NULL AS STRING)"
     if known.num_rows:
         tickets = frames.frame(spark, known).dropDuplicates(list(ACCEPTED_KEYS))
-        excused = ruled.join(F.broadcast(tickets), list(ACCEPTED_KEYS), "left")
-    by_rule, by_ticket = F.col("rule").isNotNull(), F.col("ticket").isNotNull()
-    cls = (
-        F.when(by_rule, F.lit(DifferenceClass.EXPECTED.value))
-        .when(by_ticket, F.lit(DifferenceClass.ACCEPTED.value))
-        .otherwise(F.col("cls"))
-    )
-    return excused.select(
-        *("cluster", "kind", "key", "field", "zookeeper", "kraft"),
-        F.coalesce("rule", "ticket", F.lit("")).alias("rule"),
-        cls.alias("cls"),
-    )
+        excused, ticket = excused.join(broadcast(tickets), list(ACCEPTED_KEYS), "left"), "ticket"
+    shown = ("cluster", "kind", "key", "field", "zookeeper", "kraft")
+    ruled = excused.selectExpr(*shown, "cls", f"{rule_of(RULES)} AS rule", f"{ticket} AS ticket")
+    excuses = {
+        "rule IS NOT NULL": literal(DifferenceClass.EXPECTED),
+        "ticket IS NOT NULL": literal(DifferenceClass.ACCEPTED),
+    }
+    return ruled.selectExpr(*shown, "coalesce(rule, ticket, '') AS rule", f"{chosen(excuses, 'cls')} AS cls")
 
 
 def _deleting(spark: SparkSession, found: DataFrame, questions: Sequence[Question]) -> DataFrame:
@@ -250,10 +248,10 @@ def _deleting(spark: SparkSession, found: DataFrame, questions: Sequence[Questio
         for topic in question.zookeeper.pending.deletions:
             pending.add(cluster, topic, True)
     if not pending.values["cluster"]:
-        return found.withColumn("deleting", F.lit(False))
-    doomed = F.broadcast(frames.frame(spark, pending.table()).dropDuplicates())
+        return found.selectExpr("*", "false AS deleting")
+    doomed = broadcast(frames.frame(spark, pending.table()).dropDuplicates())
     joined = found.join(doomed, ["cluster", "topic"], "left")
-    return joined.withColumn("deleting", F.coalesce("deleting", F.lit(False)))
+    return joined.selectExpr(*FOUND, "coalesce(deleting, false) AS deleting")
 
 
 def _accepted(questions: Sequence[Question], today: date) -> pa.Table:
@@ -264,17 +262,14 @@ def _accepted(questions: Sequence[Question], today: date) -> pa.Table:
     return found.table()
 
 
-def _excused() -> Column:
-    return F.col("cls").isin(DifferenceClass.EXPECTED.value, DifferenceClass.ACCEPTED.value)
-
-
 def _listed(classed: DataFrame) -> DataFrame:
     """The rows to list and one more: what nothing excuses first."""
-    return classed.orderBy(_excused(), "kind", "key", "field").limit(MOST_ROWS + 1)
+    excused = f"cls IN ({literal(DifferenceClass.EXPECTED)}, {literal(DifferenceClass.ACCEPTED)})"
+    return classed.orderBy(expr(excused), "kind", "key", "field").limit(MOST_ROWS + 1)
 
 
 def _count(classed: DataFrame) -> Counter[tuple[str, str]]:
-    rows = classed.groupBy("kind", "cls").agg(F.count(F.lit(1)).alias("n")).toArrow().to_pylist()
+    rows = classed.groupBy("kind", "cls").agg(expr("count(1) AS n")).toArrow().to_pylist()
     return Counter({(row["kind"], row["cls"]): row["n"] for row in rows})
 
 

@@ -141,11 +141,11 @@ def entities(columns: EntityColumns, typed: Iterable[EntityRow] = (), cluster: i
     """
     made = tuple(typed)
     kinds = {"broker", *(row[0] for row in made)}
-    rows = dict.fromkeys(zip(columns.kind, columns.key, columns.name, columns.value, strict=True))
-    found = Column.of(ENTITIES)
-    for row in (*(row for row in rows if row[0] not in kinds), *made):
-        found.add(cluster, *row)
-    return found.table()
+    distinct = dict.fromkeys(zip(columns.kind, columns.key, columns.name, columns.value, strict=True))
+    rows = [*(row for row in distinct if row[0] not in kinds), *made]
+    if not rows:
+        return ENTITIES.empty_table()
+    return pa.table([[cluster] * len(rows), *map(list, zip(*rows, strict=True))], schema=ENTITIES)
 
 
 def folders(disks: DisksByBroker | Unknown, cluster: int = 0) -> pa.Table:

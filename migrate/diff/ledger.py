@@ -1,6 +1,6 @@
-"""The ledger as Spark column expressions: the same table as `migrate.model.facts.build`, for the whole cluster.
+"""The ledger as conditions in Spark's SQL: the same table as `migrate.model.facts.build`, for the whole cluster.
 
-`STATES` is `migrate.model.ledger.decide` as a list of conditions, first match wins; a property test holds the two
+`STATE` is `migrate.model.ledger.decide` as a list of conditions, first match wins; a property test holds the two
 equal.  Inputs are the views' frames; several clusters can share a job (column `cluster`).
 """
 
@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark reader expects
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.functions import broadcast, expr
 
 from migrate.diff import frames
 from migrate.diff.guard import answering
+from migrate.diff.sql import chosen, literal
 from migrate.model.columns import PartitionColumns
 from migrate.model.facts import DisksByBroker, row_order, standing_offset, unknown_views
 from migrate.model.ids import NodeId
@@ -129,12 +130,12 @@ def rows_of(spark: SparkSession, questions: Sequence[Question]) -> DataFrame:
         frames.frame(spark, _brokers(questions)),
         frames.frame(spark, _clusters(questions)),
     )
-    return facts.select(
+    return facts.selectExpr(
         *("cluster", "topic", "topic_id", "partition", "broker"),
-        _state().alias("state"),
-        F.array_join("on_disk", ",").alias("on_disk"),
-        F.coalesce("in_metadata", F.lit("")).alias("in_metadata"),
-        F.col("unknown").alias("why"),
+        f"{STATE} AS state",
+        "array_join(on_disk, ',') AS on_disk",
+        "coalesce(in_metadata, '') AS in_metadata",
+        "unknown AS why",
     )
 
 
@@ -169,27 +170,26 @@ def _clusters(questions: Sequence[Question]) -> pa.Table:
 # -- facts -------------------------------------------------------------------------------------------------------
 def _replicas(partitions: DataFrame) -> DataFrame:
     """One row a replica with its directory, "" where the list of directories is too short."""
-    exploded = partitions.select(
-        "cluster", "topic", "topic_id", "partition", "directories", F.posexplode("replicas").alias("position", "broker")
-    )
-    directory = F.coalesce(F.get("directories", "position"), F.lit(""))
-    return exploded.select(*KEYS, "topic", directory.alias("directory"))
+    of_partition = ("cluster", "topic", "topic_id", "partition")
+    exploded = partitions.selectExpr(*of_partition, "directories", "posexplode(replicas) AS (position, broker)")
+    return exploded.selectExpr(*KEYS, "topic", "coalesce(get(directories, position), '') AS directory")
 
 
 def _seeds(zookeeper: DataFrame, kraft: DataFrame) -> DataFrame:
     """Every replica that has a row, and who names it."""
-    left = zookeeper.select(*KEYS, F.col("topic").alias("z_topic"))
-    right = kraft.select(*KEYS, F.col("topic").alias("k_topic"), "directory")
-    return left.join(right, list(KEYS), "full_outer").withColumn("topic", F.coalesce("z_topic", "k_topic"))
+    left = zookeeper.selectExpr(*KEYS, "topic AS z_topic")
+    right = kraft.selectExpr(*KEYS, "topic AS k_topic", "directory")
+    named = left.join(right, list(KEYS), "full_outer")
+    return named.selectExpr(*KEYS, "z_topic", "directory", "coalesce(z_topic, k_topic) AS topic")
 
 
 def _held(folders: DataFrame) -> DataFrame:
     """What one broker's directories hold of one partition name: current copies in order, future, unreadable."""
-    copy = F.when(F.col("role") == "current", F.struct("place", "number", "directory", F.col("topic_id").alias("id")))
+    copy = "named_struct('place', place, 'number', number, 'directory', directory, 'id', topic_id)"
     return folders.groupBy(*FOLDER_KEYS).agg(
-        F.sort_array(F.collect_list(copy)).alias("copies"),
-        F.max(F.col("role") == "future").alias("future"),
-        F.max(F.col("role") == "unreadable").alias("unreadable"),
+        expr(f"sort_array(collect_list(CASE WHEN role = 'current' THEN {copy} END)) AS copies"),
+        expr("max(role = 'future') AS future"),
+        expr("max(role = 'unreadable') AS unreadable"),
     )
 
 
@@ -197,49 +197,46 @@ def _facts(seeds: DataFrame, held: DataFrame, brokers: DataFrame, clusters: Data
     """`ReplicaFacts` as columns."""
     joined = (
         seeds.join(held, list(FOLDER_KEYS), "left")
-        .join(F.broadcast(brokers), ["cluster", "broker"], "left")
-        .join(F.broadcast(clusters), ["cluster"], "left")
+        .join(broadcast(brokers), ["cluster", "broker"], "left")
+        .join(broadcast(clusters), ["cluster"], "left")
     )
-    speaks = F.col("metadata_speaks")
-    mine = F.filter("copies", lambda copy: (copy["id"] != "") & (copy["id"] == F.col("topic_id")))
-    named = (F.col("finalized") | F.col("z_topic").isNotNull()) & (~speaks | F.col("directory").isNotNull())
-    return joined.select(
+    mine = "filter(copies, copy -> copy.id != '' AND copy.id = topic_id)"
+    return joined.selectExpr(
         *("cluster", "topic", "topic_id", "partition", "broker", "registered"),
-        F.coalesce(F.transform(mine, lambda copy: copy["directory"]), F.array().cast("array<string>")).alias("on_disk"),
-        F.coalesce("future", F.lit(False)).alias("future"),
-        F.when(speaks, F.coalesce("directory", F.lit(""))).alias("in_metadata"),
-        _unknown().alias("unknown"),
-        named.alias("listed"),
+        f"coalesce(transform({mine}, copy -> copy.directory), CAST(array() AS ARRAY<STRING>)) AS on_disk",
+        "coalesce(future, false) AS future",
+        "CASE WHEN metadata_speaks THEN coalesce(directory, '') END AS in_metadata",
+        f"{UNKNOWN} AS unknown",
+        "(finalized OR z_topic IS NOT NULL) AND (NOT metadata_speaks OR directory IS NOT NULL) AS listed",
     )
 
 
-def _unknown() -> Column:
-    """Why the row is unknown: a view that all rows need, then the broker's disks, then this replica's own."""
-    return (
-        F.when(F.col("missing") != "", F.col("missing"))
-        .when(F.col("unseen") != "", F.col("unseen"))
-        .when(F.col("topic_id") == "", F.lit(NO_ID))
-        .when(F.coalesce("unreadable", F.lit(False)), F.lit(UNREADABLE))
-        .otherwise(F.lit(""))
+def _state() -> str:
+    """`decide` as a chain of conditions; `on_disk` is in order."""
+    here = "get(on_disk, 0)"
+    conditions = {
+        "unknown != ''": ReplicaState.UNKNOWN,
+        "size(on_disk) > 1": ReplicaState.TWO_COPIES,
+        "size(on_disk) = 0": ReplicaState.NOT_ON_DISK,
+        f"registered IS NOT NULL AND NOT array_contains(registered, {here})": ReplicaState.NOT_REGISTERED,
+        "future": ReplicaState.MOVING,
+        "in_metadata IS NULL": ReplicaState.MIGRATING,
+        **{f"in_metadata = {literal(directory)}": state for directory, state in RESERVED_STATES.items()},
+        f"in_metadata != {here} OR registered IS NULL OR NOT listed": ReplicaState.MISMATCH,
+    }
+    return chosen(
+        {condition: literal(state) for condition, state in conditions.items()}, literal(ReplicaState.VERIFIED)
     )
 
 
-def _state() -> Column:
-    """`decide` as a chain of conditions."""
-    here, named, registered = F.get("on_disk", F.lit(0)), F.col("in_metadata"), F.col("registered")
-    reserved = [(named == directory, state) for directory, state in RESERVED_STATES.items()]
-    conditions: list[tuple[Column, ReplicaState]] = [
-        (F.col("unknown") != "", ReplicaState.UNKNOWN),
-        (F.size("on_disk") > 1, ReplicaState.TWO_COPIES),
-        (F.size("on_disk") == 0, ReplicaState.NOT_ON_DISK),
-        (registered.isNotNull() & ~F.array_contains(registered, here), ReplicaState.NOT_REGISTERED),
-        (F.col("future"), ReplicaState.MOVING),
-        (named.isNull(), ReplicaState.MIGRATING),
-        *reserved,
-        ((named != here) | registered.isNull() | ~F.col("listed"), ReplicaState.MISMATCH),
-    ]
-    first, *others = [(condition, F.lit(state.value)) for condition, state in conditions]
-    chain = F.when(*first)
-    for condition, state in others:
-        chain = chain.when(condition, state)
-    return chain.otherwise(F.lit(ReplicaState.VERIFIED.value))
+STATE: Final = _state()
+# Why the row is unknown: a view that all rows need, then the broker's disks, then this replica's own
+UNKNOWN: Final = chosen(
+    {
+        "missing != ''": "missing",
+        "unseen != ''": "unseen",
+        "topic_id = ''": literal(NO_ID),
+        "coalesce(unreadable, false)": literal(UNREADABLE),
+    },
+    "''",
+)

@@ -1,22 +1,21 @@
 """The two joins of a comparison: partitions, and everything else.  Each says what it saw while it was read.
 
-A table's rows that are not equal have the columns cluster, kind, key, topic, field, cls, zookeeper, kraft.  What is
-equal is counted in the same pass (an observation), so that each join runs once; `by_cluster` counts it a cluster.
+A table's rows that are not equal have the columns `FOUND`.  What is equal is counted in the same pass (an observation),
+so that each join runs once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import reduce
-from operator import add
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, Observation, SparkSession
-from pyspark.sql import functions as F  # noqa: N812 - the name that every Spark reader expects
+from pyspark.sql import DataFrame, Observation, SparkSession
+from pyspark.sql.functions import expr
 
 from migrate.diff import frames
+from migrate.diff.sql import chosen, literal, name_of
 from migrate.model.difference import DifferenceClass
 
 # What dual write keeps equal (`controller_epoch` and znode versions it does not): name -> is it a set?
@@ -31,9 +30,22 @@ PARTITION_FIELDS: Final = {
     "recovery_state": False,
 }
 LISTS: Final = frozenset({"replicas", "isr", "adding", "removing"})
+FOUND: Final = ("cluster", "kind", "key", "topic", "field", "cls", "zookeeper", "kraft")
 PARTITION_KEYS: Final = ("cluster", "topic", "partition")
 ENTITY_KEYS: Final = ("cluster", "kind", "key", "name")
 TOPIC_KINDS: Final = ("topic", "topic-config")
+
+
+def _equal(name: str) -> str:
+    """Is the field equal?  Lists that are sets are sorted only where their order differs."""
+    as_it_is = f"z_{name} <=> k_{name}"
+    as_sets = " <=> ".join(f"sort_array(array_distinct({side}_{name}))" for side in "zk")
+    return f"({as_it_is} OR {as_sets})" if PARTITION_FIELDS[name] else f"({as_it_is})"
+
+
+BOTH: Final = "in_z IS NOT NULL AND in_k IS NOT NULL"
+EQUALS: Final = {name: _equal(name) for name in PARTITION_FIELDS}
+EQUAL_FIELDS: Final = f"({' + '.join(f'CAST({equal} AS INT)' for equal in EQUALS.values())})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +53,9 @@ class Compared:
     """A join: its rows that are not equal, and the counts that are there once those were read.
 
     `zookeeper` and `kraft` are the rows that went in; `weight` is how many fields a key has that both sides have.
-    `by_cluster` makes a frame with the columns cluster, kind and equal, for a comparison of several clusters.
     """
 
     differing: DataFrame
-    by_cluster: Callable[[], DataFrame]
     counts: Observation
     kinds: tuple[str, ...]
     zookeeper: int
@@ -80,26 +90,17 @@ def partition_table(spark: SparkSession, zookeeper: pa.Table, kraft: pa.Table) -
 def partition_join(zookeeper: DataFrame, kraft: DataFrame, rows: tuple[int, int]) -> Compared:
     """The same of frames that have so many rows."""
     joined = _prefixed(zookeeper, "z").join(_prefixed(kraft, "k"), list(PARTITION_KEYS), "full_outer")
-    # each is made once: what is built here asks the driver some times a column, which is most of a small comparison
-    both = F.col("in_z").isNotNull() & F.col("in_k").isNotNull()
-    equals = {name: _equals(name) for name in PARTITION_FIELDS}
-    equal_fields = reduce(add, (equal.cast("int") for equal in equals.values()))
     counts = Observation()
     observed = joined.observe(
         counts,
-        F.count("in_z").alias("zookeeper"),
-        F.count("in_k").alias("kraft"),
-        F.count_if(both).alias("both"),
-        F.sum(F.when(both, equal_fields)).alias("equal partition"),
+        expr("count(in_z) AS zookeeper"),
+        expr("count(in_k) AS kraft"),
+        expr(f"count_if({BOTH}) AS both"),
+        expr(f"sum(CASE WHEN {BOTH} THEN {EQUAL_FIELDS} END) AS `equal partition`"),
     )
 
-    def by_cluster() -> DataFrame:
-        equal = joined.where(both).groupBy("cluster").agg(F.sum(equal_fields).alias("equal"))
-        return equal.select("cluster", F.lit("partition").alias("kind"), "equal")
-
     return Compared(
-        differing=_partition_rows(observed.where(~both | (equal_fields < len(equals))), both, equals),
-        by_cluster=by_cluster,
+        differing=_partition_rows(observed.where(f"NOT ({BOTH}) OR {EQUAL_FIELDS} < {len(PARTITION_FIELDS)}")),
         counts=counts,
         kinds=("partition",),
         zookeeper=rows[0],
@@ -110,78 +111,63 @@ def partition_join(zookeeper: DataFrame, kraft: DataFrame, rows: tuple[int, int]
 
 def _prefixed(side: DataFrame, letter: str) -> DataFrame:
     """A side with its fields as LETTER_NAME and `in_LETTER` set."""
-    fields = [F.col(name).alias(f"{letter}_{name}") for name in PARTITION_FIELDS]
-    return side.select(*PARTITION_KEYS, F.lit(True).alias(f"in_{letter}"), *fields)
+    fields = [f"{name} AS {letter}_{name}" for name in PARTITION_FIELDS]
+    return side.selectExpr(*PARTITION_KEYS, f"true AS in_{letter}", *fields)
 
 
-def _equals(name: str) -> Column:
-    """Is the field equal?  Lists that are sets are sorted only where their order differs."""
-    left, right = F.col(f"z_{name}"), F.col(f"k_{name}")
-    if not PARTITION_FIELDS[name]:
-        return left.eqNullSafe(right)
-    return left.eqNullSafe(right) | _as_set(left).eqNullSafe(_as_set(right))
-
-
-def _as_set(values: Column) -> Column:
-    return F.sort_array(F.array_distinct(values))
-
-
-def _partition_rows(unequal: DataFrame, both: Column, equals: Mapping[str, Column]) -> DataFrame:
+def _partition_rows(unequal: DataFrame) -> DataFrame:
     """A row for each field that differs, one for each partition that one side lacks."""
-    differing = [F.when(both & ~equal, _pair(name)) for name, equal in equals.items()]
-    missing = F.when(~both, _pair("replicas", alone=True))
-    rows = unequal.select(
+    missing = f"CASE WHEN NOT ({BOTH}) THEN {_pair('replicas', alone=True)} END"
+    differing = [f"CASE WHEN {BOTH} AND NOT {equal} THEN {_pair(name)} END" for name, equal in EQUALS.items()]
+    rows = unequal.selectExpr(
         *("cluster", "topic"),
-        F.concat_ws("-", "topic", F.col("partition").cast("string")).alias("key"),
-        _side_class(F.col("in_z").isNull(), F.col("in_k").isNull()).alias("cls"),
-        F.explode(F.array_compact(F.array(missing, *differing))).alias("found"),
+        "concat_ws('-', topic, CAST(partition AS STRING)) AS key",
+        f"{_side_class('in_z', 'in_k')} AS cls",
+        f"explode(array_compact(array({', '.join((missing, *differing))}))) AS found",
     )
-    kind = F.lit("partition").alias("kind")
-    return rows.select("cluster", kind, "key", "topic", "found.field", "cls", "found.zookeeper", "found.kraft")
+    return rows.selectExpr(
+        *("cluster", "'partition' AS kind", "key", "topic", "found.field", "cls", "found.zookeeper", "found.kraft")
+    )
 
 
-def _pair(name: str, *, alone: bool = False) -> Column:
+def _pair(name: str, *, alone: bool = False) -> str:
     """Both values of a field; `alone` stands for the whole partition that one side lacks."""
-    return F.struct(
-        F.lit("" if alone else name).alias("field"),
-        _text(f"z_{name}", as_list=name in LISTS, prefix="replicas " if alone else "").alias("zookeeper"),
-        _text(f"k_{name}", as_list=name in LISTS, prefix="replicas " if alone else "").alias("kraft"),
-    )
+    prefix = "replicas " if alone else ""
+    values = [
+        f"'{side}', {_text(f'{side[0]}_{name}', prefix, as_list=name in LISTS)}" for side in ("zookeeper", "kraft")
+    ]
+    return f"named_struct('field', {literal('' if alone else name)}, {', '.join(values)})"
 
 
-def _text(name: str, *, as_list: bool, prefix: str) -> Column:
+def _text(column: str, prefix: str, *, as_list: bool) -> str:
     """A value as a reader sees it; null stays null."""
-    text = F.array_join(F.col(name).cast("array<string>"), ",") if as_list else F.col(name).cast("string")
-    return F.concat(F.lit(prefix), text)
+    text = f"array_join(CAST({column} AS ARRAY<STRING>), ',')" if as_list else f"CAST({column} AS STRING)"
+    return f"concat({literal(prefix)}, {text})" if prefix else text
 
 
-def _side_class(no_zookeeper: Column, no_kraft: Column) -> Column:
-    return (
-        F.when(no_zookeeper, F.lit(DifferenceClass.ONLY_KRAFT.value))
-        .when(no_kraft, F.lit(DifferenceClass.ONLY_ZK.value))
-        .otherwise(F.lit(DifferenceClass.DIFFERS.value))
-    )
+def _side_class(zookeeper: str, kraft: str) -> str:
+    """The class of a row by which side has it: these columns are null where a side has not."""
+    sides = {f"{zookeeper} IS NULL": DifferenceClass.ONLY_KRAFT, f"{kraft} IS NULL": DifferenceClass.ONLY_ZK}
+    return chosen({condition: literal(cls.value) for condition, cls in sides.items()}, literal(DifferenceClass.DIFFERS))
 
 
 # -- everything else ---------------------------------------------------------------------------------------------
 def entity_table(spark: SparkSession, zookeeper: pa.Table, kraft: pa.Table) -> Compared:
     """Entities of both views, joined on kind, key and name."""
-    left = frames.frame(spark, zookeeper).select(*ENTITY_KEYS, F.col("value").alias("z"))
-    right = frames.frame(spark, kraft).select(*ENTITY_KEYS, F.col("value").alias("k"))
+    left = frames.frame(spark, zookeeper).selectExpr(*ENTITY_KEYS, "value AS z")
+    right = frames.frame(spark, kraft).selectExpr(*ENTITY_KEYS, "value AS k")
     joined = left.join(right, list(ENTITY_KEYS), "full_outer")
-    equal = F.col("z").eqNullSafe(F.col("k"))
     kinds = _kinds(zookeeper, kraft)
     counts = Observation()
     observed = joined.observe(
         counts,
-        F.count("z").alias("zookeeper"),
-        F.count("k").alias("kraft"),
-        F.count_if(F.col("z").isNotNull() & F.col("k").isNotNull()).alias("both"),
-        *(F.count_if(equal & (F.col("kind") == kind)).alias(f"equal {kind}") for kind in kinds),
+        expr("count(z) AS zookeeper"),
+        expr("count(k) AS kraft"),
+        expr("count_if(z IS NOT NULL AND k IS NOT NULL) AS both"),
+        *(expr(f"count_if(z <=> k AND kind = {literal(kind)}) AS {name_of(f'equal {kind}')}") for kind in kinds),
     )
     return Compared(
         differing=_entity_rows(observed),
-        by_cluster=lambda: joined.where(equal).groupBy("cluster", "kind").agg(F.count(F.lit(1)).alias("equal")),
         counts=counts,
         kinds=kinds,
         zookeeper=zookeeper.num_rows,
@@ -198,14 +184,14 @@ def _kinds(*tables: pa.Table) -> tuple[str, ...]:
 
 
 def _entity_rows(joined: DataFrame) -> DataFrame:
-    topic = F.when(F.col("kind").isin(*TOPIC_KINDS), F.col("key")).otherwise(F.lit(""))
-    return joined.where(~F.col("z").eqNullSafe(F.col("k"))).select(
+    of_topics = ", ".join(map(literal, TOPIC_KINDS))
+    return joined.where("NOT (z <=> k)").selectExpr(
         "cluster",
         "kind",
         "key",
-        topic.alias("topic"),
-        F.col("name").alias("field"),
-        _side_class(F.col("z").isNull(), F.col("k").isNull()).alias("cls"),
-        F.col("z").alias("zookeeper"),
-        F.col("k").alias("kraft"),
+        f"CASE WHEN kind IN ({of_topics}) THEN key ELSE '' END AS topic",
+        "name AS field",
+        f"{_side_class('z', 'k')} AS cls",
+        "z AS zookeeper",
+        "k AS kraft",
     )

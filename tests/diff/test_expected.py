@@ -30,7 +30,7 @@ def verdicts(spark: SparkSession, rows: list[Difference], deletions: tuple[str, 
         topic = row.key.rpartition("-")[0] if row.kind == "partition" else row.key
         values = (row.kind, row.key, topic, row.field, row.cls.value, row.zookeeper, row.kraft)
         table.add(number, *values, topic in deletions)
-    found = frame(spark, table.table()).select("number", rule_of(RULES).alias("rule")).orderBy("number")
+    found = frame(spark, table.table()).selectExpr("number", f"{rule_of(RULES)} AS rule").orderBy("number")
     return [row["rule"] for row in found.collect()]
 
 

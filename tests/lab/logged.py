@@ -60,7 +60,7 @@ def directories_in_the_log(records: list[dict[str, Any]]) -> dict[tuple[str, int
 
 
 def directories_on_the_disks(lab: Lab) -> dict[tuple[str, int, int], str]:
-    """(topic id, partition, broker) -> directory.id of the folder's meta.properties; what Kafka is deleting is left out."""
+    """(topic id, partition, broker) -> directory.id of the folder's meta.properties, but for folders `-delete`."""
     found: dict[tuple[str, int, int], str] = {}
     for broker in lab.topology.brokers:
         for path in map(Path, broker.log_dirs):
