@@ -7,6 +7,7 @@ the form that suits it, columns or tuples; both are measured in CPU seconds.
 from __future__ import annotations
 
 import struct
+import subprocess
 import time
 import zlib
 from collections.abc import Iterator, Sequence
@@ -19,6 +20,7 @@ import numpy as np
 from migrate.kafka.assignment_columns import AssignmentColumns, requests_by_kernel
 from migrate.kafka.assignment_requests import MAX_ASSIGNMENTS
 from migrate.model.ids import NodeId
+from tests.bench.javac import compiled, no_compiler
 from tests.bench.races import Race, Work
 
 BROKERS, DIRECTORIES, PARTITIONS, FACTOR = 100, 12, 50, 3
@@ -157,8 +159,39 @@ def by_hand(_folder: Path, size: int) -> Iterator[Work]:
     yield Work(lambda: grouped(rows), told, clock=time.process_time)
 
 
+@contextmanager
+def by_kafkas_builder(folder: Path, size: int) -> Iterator[Work]:
+    """A Java program with the broker's own builder and serializer, warm; its seconds are those that it tells."""
+    columns = columns_of_a_cluster(size)
+    rows, bodies = folder / "rows", folder / "bodies"
+    raw = np.zeros((size, 40), np.uint8)
+    raw[:, :4] = columns.broker.astype(">i4").view(np.uint8).reshape(-1, 4)
+    raw[:, 4:20], raw[:, 20:36] = columns.directory, columns.topic
+    raw[:, 36:] = columns.partition.astype(">i4").view(np.uint8).reshape(-1, 4)
+    raw.tofile(rows)
+    command = [*compiled(folder, "AssignReplicas", "org.apache.kafka.server.", ("-Xmx2g",)), str(rows), str(bodies)]
+    seconds = [0.0]
+
+    def timed() -> bytes:
+        told_by_java = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split()
+        seconds[0] = float(told_by_java[0])
+        return bodies.read_bytes()
+
+    yield Work(timed, lambda raw: told(each_body(raw)), clock=lambda: seconds[0])
+
+
+def each_body(raw: bytes) -> list[bytes]:
+    """What the Java program wrote: each request's body behind its length."""
+    found, at = [], 0
+    while at < len(raw):
+        end = at + 4 + int.from_bytes(raw[at : at + 4], "big")
+        found.append(raw[at + 4 : end])
+        at = end
+    return found
+
+
 def a_race(name: str, size: int, promise: float, *, grows: bool) -> Race:
-    """Of that size."""
+    """Of that size, against a script."""
     return Race(
         name,
         size,
@@ -176,4 +209,17 @@ def a_race(name: str, size: int, promise: float, *, grows: bool) -> Race:
 RACES: Final = (
     a_race("assignments", 300_000, 10.0, grows=True),
     a_race("assignments of a large cluster", 3_000_000, 18.0, grows=False),
+    Race(
+        "assignments, Kafka's builder",
+        3_000_000,
+        promise=1.0,
+        at_most=False,
+        around=nothing,
+        sides={"ours": ours, "peer": by_kafkas_builder},
+        grows=False,
+        goal="P10",
+        peer="AssignmentsManager's builder and Kafka's serializer, warm",
+        note="replicas; CPU seconds, the peer's as it tells them: its objects are made, and sorted by broker, before",
+        lacks=no_compiler,
+    ),
 )

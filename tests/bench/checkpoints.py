@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 import random  # noqa: TID251 - seeded
-import shutil
 import struct
 import subprocess
 import sys
@@ -33,6 +32,7 @@ from migrate.protocol.records import settings
 from migrate.protocol.records.control import encode_control
 from migrate.protocol.records.frame import encode_record
 from tests.bench import peers
+from tests.bench.javac import compiled, no_compiler
 from tests.bench.races import ROOT, Race, Side, Work
 
 EPOCH, END = 5, 10**6
@@ -260,13 +260,7 @@ def dumped(lines: Iterable[str]) -> Iterator[Row]:
 @contextmanager
 def by_kafkas_classes(folder: Path, _size: int) -> Iterator[Work]:
     """A Java program that keeps nothing; compiled before it is measured."""
-    compiler = shutil.which("javac")
-    if compiler is None:
-        raise RuntimeError("there is no javac: Kafka's own classes cannot be raced")
-    source = Path(__file__).parent / "ReadCheckpoint.java"
-    subprocess.run([compiler, "-cp", classpath(), "-d", str(folder), str(source)], check=True, capture_output=True)
-    java = str(Path(compiler).resolve().parent / "java")
-    command = [java, "-cp", os.pathsep.join([str(folder), classpath()]), "ReadCheckpoint", str(folder / CHECKPOINT)]
+    command = [*compiled(folder, "ReadCheckpoint"), str(folder / CHECKPOINT)]
 
     def tell() -> str:
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
@@ -278,11 +272,6 @@ def by_kafkas_classes(folder: Path, _size: int) -> Iterator[Work]:
 ours = cold("ours", SCAN, lambda path: told(our_rows(path)))
 ours_summed = cold("sums", SCAN, our_sums)  # told as the Java program tells
 by_loop = cold("loop", LOOP, lambda path: told(loop_rows(path)))
-
-
-def no_compiler() -> str:
-    """Why Kafka's own classes cannot be raced here, if they cannot."""
-    return "" if shutil.which("javac") else "there is no javac on this machine"
 
 
 def a_race(name: str, promise: float, peer: Side, *, us: Side = ours, grows: bool = True, note: str = "") -> Race:

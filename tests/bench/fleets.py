@@ -27,7 +27,7 @@ from migrate.model.difference import DiffReport
 from migrate.model.fleet import FilePair, NotRead
 from migrate.observe.many_files import FilesPool, Read, read_pair
 from tests.bench import agreeing
-from tests.bench.races import ROOT, Race, Work
+from tests.bench.races import ROOT, Race, Side, Work
 from tests.bench.resident import cpu_of_all
 
 CLUSTERS: Final = 16
@@ -46,6 +46,15 @@ def clusters(folder: Path, size: int) -> Iterator[None]:
         with agreeing.both_sides(place, size // CLUSTERS):
             pass
     yield
+
+
+@contextmanager
+def one_cluster(folder: Path, size: int) -> Iterator[None]:
+    """All partitions are one cluster's."""
+    place = folder / "cluster-00"
+    place.mkdir()
+    with agreeing.both_sides(place, size):
+        yield
 
 
 def pairs_in(folder: Path) -> list[FilePair]:
@@ -147,7 +156,26 @@ def a_race(name: str, **words: object) -> Race:
     return Race(name, CLUSTERS * 100_000, around=clusters, goal="P8", least=CLUSTERS * 100, **words)  # type: ignore[arg-type]
 
 
+def of_one(name: str, promise: float, ours: Side) -> Race:
+    """Of one cluster with a million partitions: every difference with its type, by Spark, against dictionaries."""
+    return Race(
+        f"every difference, offline, {name}",
+        1_000_000,
+        promise=promise,
+        at_most=False,
+        around=one_cluster,
+        sides={"ours": ours, "peer": by_text},
+        grows=False,
+        goal="P1",
+        peer="the tools' text in two dictionaries",
+        note="seconds are of the CPU; the peer says which topics differ, ours each field too",
+        least=2_000,
+    )
+
+
 RACES: Final = (
+    of_one("cold", 5, our_fleet_cold),
+    of_one("warm", 25, our_fleet),
     a_race(
         "fleet of files, warm, text",
         promise=55,

@@ -9,8 +9,6 @@ before, and parse what they read; the server is one as operators run it, with it
 from __future__ import annotations
 
 import json
-import os
-import shutil
 import subprocess
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -20,14 +18,13 @@ from typing import Any, Final
 
 from kazoo.client import KazooClient
 
-from migrate.java.find import find_java
-from migrate.java.jars import kafka_jars
 from migrate.kernels.choice import ready
 from migrate.model.secrets import Digester
 from migrate.model.views import ZookeeperView
 from migrate.zookeeper.client import connect
 from migrate.zookeeper.read import read_view
 from tests.bench import files
+from tests.bench.javac import compiled, no_compiler
 from tests.bench.live import ADDRESS, Row, states
 from tests.bench.races import Race, Side, Work
 from tests.testing.zookeeper_server import running_server
@@ -128,14 +125,7 @@ def by_java(way: str, many: int) -> Side:
 
     @contextmanager
     def running(folder: Path, _size: int) -> Iterator[Work]:
-        compiler = shutil.which("javac")
-        if compiler is None:
-            raise RuntimeError(no_compiler())
-        jars = os.pathsep.join(kafka_jars(java=find_java()).classpath)
-        source = Path(__file__).parent / "ReadStates.java"
-        subprocess.run([compiler, "-cp", jars, "-d", str(folder), str(source)], check=True, capture_output=True)
-        java = str(Path(compiler).resolve().parent / "java")
-        command = [java, "-cp", os.pathsep.join([str(folder), jars]), "ReadStates", (folder / ADDRESS).read_text()]
+        command = [*compiled(folder, "ReadStates"), (folder / ADDRESS).read_text()]
         with subprocess.Popen(
             [*command, way, str(many)],
             stdin=subprocess.PIPE,
@@ -157,11 +147,6 @@ def by_java(way: str, many: int) -> Side:
             asked.close()
 
     return running
-
-
-def no_compiler() -> str:
-    """Why ZooKeeper's Java client cannot be raced here, if it cannot."""
-    return "" if shutil.which("javac") else "there is no javac on this machine"
 
 
 def a_race(name: str, promise: float, peer: Side, who: str, lacks: Callable[[], str] = str) -> Race:

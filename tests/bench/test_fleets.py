@@ -10,6 +10,7 @@ from tests.bench import demonstrating, fleets
 from tests.bench.races import Side, in_its_own_process, known, measured, race, small
 
 TOPICS = ["team-1.events-1", "team-1.events-98"]
+ALL_OF_ONE = sorted([*TOPICS, "team-1.events-195"])
 ANSWER = str([("cluster-00", TOPICS), ("cluster-01", TOPICS)])
 
 
@@ -31,6 +32,16 @@ def test_ours_finds_the_planted_topics_warm_and_cold(tmp_path: Path, monkeypatch
         ours = in_its_own_process("fleet of files, warm, bare pool", "ours", tmp_path, 10_000)
         with fleets.our_fleet_cold(tmp_path, 10_000) as work:
             assert measured(work).answer == ours.answer == ANSWER
+
+
+@pytest.mark.spark
+@pytest.mark.kafka
+def test_every_difference_of_one_cluster_is_found_by_spark_and_by_text(tmp_path: Path) -> None:
+    """A new process with its pool and its session, and the tools' text."""
+    with fleets.one_cluster(tmp_path, 10_000):
+        for side in known()["every difference, offline, cold"].sides.values():
+            with side(tmp_path, 10_000) as work:
+                assert measured(work).answer == str([("cluster-00", ALL_OF_ONE)])
 
 
 @pytest.mark.spark

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench import files, large_live
+from tests.bench.javac import no_compiler
 from tests.bench.races import measured
 
 SIZE = 130
@@ -41,7 +42,7 @@ def test_we_and_kazoo_find_every_partition(folder: Path, name: str) -> None:
 
 
 @pytest.mark.kafka
-@pytest.mark.skipif(bool(large_live.no_compiler()), reason="no javac here")
+@pytest.mark.skipif(bool(no_compiler()), reason="no javac here")
 @pytest.mark.parametrize("name", ["Java, a thousand at once", "Java, ten at once", "Java, 500 in a request"])
 def test_zookeepers_own_client_finds_every_partition(folder: Path, name: str) -> None:
     """In each of its ways; its memory counts."""

@@ -18,6 +18,7 @@ from migrate.protocol.primitives import uuid_text
 from migrate.zookeeper.collect import KERNEL_WARM
 from migrate.zookeeper.offline import packed
 from tests.bench import agreeing, assigning, comparing, decoding, files, peers, snapshots
+from tests.bench.javac import no_compiler
 from tests.bench.races import (
     Race,
     Result,
@@ -41,6 +42,7 @@ NAMES = (
     "audit of a host",
     "assignments",
     "assignments of a large cluster",
+    "assignments, Kafka's builder",
     "ZooKeeper files, cold",
     "equal or not, offline",
     "checkpoint, dump tool",
@@ -56,6 +58,8 @@ NAMES = (
     "rows into Spark, fingerprints",
     "session and first job",
     "session behind the reading",
+    "every difference, offline, cold",
+    "every difference, offline, warm",
     "fleet of files, warm, text",
     "fleet of files, warm, bare pool",
     "fleet of files, cold, text",
@@ -269,6 +273,18 @@ def test_both_sides_of_the_assignments_send_the_same_replicas() -> None:
         assert set(sent) == wanted
         assert all(body["brokerEpoch"] == assigning.EPOCHS[body["brokerId"]] for body in bodies)
         answers.add(assigning.told(requests))
+    assert len(answers) == 1
+
+
+@pytest.mark.kafka
+@pytest.mark.skipif(bool(no_compiler()), reason="no javac here")
+def test_kafkas_own_builder_sends_the_same_replicas(tmp_path: Path) -> None:
+    """In as many requests as ours."""
+    entry = known()["assignments, Kafka's builder"]
+    answers = set()
+    for side in entry.sides.values():
+        with side(tmp_path, 9_000) as work:
+            answers.add(measured(work).answer)
     assert len(answers) == 1
 
 
