@@ -30,7 +30,10 @@ from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.plain_topics import NO_TOPICS, PlainTopics
 
 FIELDS: Final = 8  # of a partition, that the comparison compares (`migrate.diff.tables.PARTITION_FIELDS`)
+NOTHING: Final[Mapping[str, int]] = {}
+OF_TOPICS: Final = frozenset({"topic", "topic-config"})  # as many as topics, and taken as they are (no typed rows)
 EntityKey = tuple[str, str, str]  # kind, key, name
+Entity = tuple[str, str, str, str]  # and its value
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +186,12 @@ def _row(key: EntityKey, zookeeper: str | None, kraft: str | None, deletions: Co
     return replace(row, rule=rule, cls=DifferenceClass.EXPECTED) if rule else row
 
 
-def whole(report: DiffReport, found: Agreement) -> DiffReport:
-    """The report of the topics that differ as that of all: the fields of all others are equal."""
+def whole(report: DiffReport, found: Agreement, entities: Mapping[str, int] = NOTHING) -> DiffReport:
+    """The report of what differs as that of all: the fields of all other topics are equal, and so many `entities`."""
     counts = {kind: Counter(classes) for kind, classes in report.counts.items()}
-    if found.partitions:
-        counts.setdefault("partition", Counter())[DifferenceClass.EQUAL.value] += FIELDS * found.partitions
+    for kind, equal in {"partition": FIELDS * found.partitions, **entities}.items():
+        if equal:
+            counts.setdefault(kind, Counter())[DifferenceClass.EQUAL.value] += equal
     return replace(report, counts={kind: dict(classes) for kind, classes in sorted(counts.items())})
 
 
@@ -204,6 +208,28 @@ def entity_rows(
         for kind, key, name, value in rows
         if not blind or kind != "broker-config" or (key, name) not in blind
     }
+
+
+def apart(zookeeper: EntityColumns, kraft: EntityColumns) -> tuple[EntityColumns, EntityColumns, Counter[str]]:
+    """Both without what both say of topics, and how much of it there was by kind (pure)."""
+    ours, theirs = _rows(zookeeper), _rows(kraft)
+    same = {row for row in ours.keys() & theirs.keys() if row[0] in OF_TOPICS}
+    return _without(ours, same), _without(theirs, same), Counter(row[0] for row in same)
+
+
+def _rows(columns: EntityColumns) -> dict[Entity, str]:
+    """Each row once, with where it stands."""
+    where = columns.where or [""] * len(columns)
+    rows = zip(columns.kind, columns.key, columns.name, columns.value, strict=True)
+    return dict(zip(rows, where, strict=True))
+
+
+def _without(rows: Mapping[Entity, str], same: Collection[Entity]) -> EntityColumns:
+    left = EntityColumns()
+    for row, where in rows.items():
+        if row not in same:
+            left.add(*row, where)
+    return left
 
 
 def _of_topics(columns: PartitionColumns, wanted: Collection[str]) -> PartitionColumns:

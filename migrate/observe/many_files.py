@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass, replace
@@ -24,7 +24,7 @@ from migrate.model.difference import DiffReport
 from migrate.model.fleet import FilePair, NotRead
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
-from migrate.observe.agreement import Agreement, read_offline, whole
+from migrate.observe.agreement import Agreement, apart, read_offline, whole
 from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files
 
 if TYPE_CHECKING:
@@ -33,11 +33,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What is left of a cluster once both its sides were read: `zookeeper` and `kraft` have the rows that differ."""
+    """What is left of a cluster once both its sides were read: `zookeeper` and `kraft` have the rows that differ.
+
+    `equal` is how much both said alike of topics, by kind; that is in neither.
+    """
 
     found: Agreement
     zookeeper: ZookeeperView
     kraft: KraftView
+    equal: Mapping[str, int]
 
 
 def not_read(error: MigrateError) -> NotRead:
@@ -54,7 +58,9 @@ def read_pair(pair: FilePair) -> Read | NotRead:
         zookeeper, kraft = sides.views(found.differing)
     except MigrateError as error:
         return not_read(error)
-    return Read(found, replace(zookeeper, mzxids={}), kraft)  # mzxids are as many as znodes, and nobody asks for them
+    ours, theirs, equal = apart(zookeeper.entities, kraft.entities)
+    # mzxids are as many as znodes, and nobody asks for them
+    return Read(found, replace(zookeeper, entities=ours, mzxids={}), replace(kraft, entities=theirs), equal)
 
 
 class FilesPool:
@@ -98,7 +104,7 @@ class FilesPool:
         from migrate.diff.compare import Question, compare_many
 
         found = compare_many(session, [Question(one.zookeeper, one.kraft) for one in read], today=today)
-        return [whole(report, one.found) for report, one in zip(found, read, strict=True)]
+        return [whole(report, one.found, one.equal) for report, one in zip(found, read, strict=True)]
 
 
 def _answer(pair: FilePair, begun: Future[Read | NotRead]) -> Read | NotRead:

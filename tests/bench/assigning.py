@@ -177,7 +177,7 @@ def by_kafkas_builder(folder: Path, size: int) -> Iterator[Work]:
         seconds[0] = float(told_by_java[0])
         return bodies.read_bytes()
 
-    yield Work(timed, lambda raw: told(each_body(raw)), clock=lambda: seconds[0])
+    yield Work(timed, lambda raw: told(each_body(raw)), tree=True, clock=lambda: seconds[0])
 
 
 def each_body(raw: bytes) -> list[bytes]:

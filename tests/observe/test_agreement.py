@@ -23,7 +23,7 @@ from migrate.model.difference import DiffReport
 from migrate.model.fingerprints import NOTHING, Fingerprint
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
-from migrate.observe.agreement import FIELDS, OfflineSides, Side, WholeSides, agreement, read_offline, whole
+from migrate.observe.agreement import FIELDS, OfflineSides, Side, WholeSides, agreement, apart, read_offline, whole
 from migrate.protocol.batches import build
 from migrate.protocol.records import topics
 from migrate.protocol.records.frame import encode_record
@@ -31,6 +31,7 @@ from migrate.zookeeper.offline import packed
 from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files, view_of_files
 from tests.bench import files
 from tests.diff.reference import reference
+from tests.testing.clusters import entities_of
 from tests.zookeeper.offline.clusters import TOPICS, state_data, topic_data
 from tests.zookeeper.offline.written import Txn, create, log, set_data
 
@@ -257,6 +258,23 @@ def test_a_topic_on_one_side_alone_differs() -> None:
     found = agreement(one, other, {"b": 4, "c": 0})
     assert (found.topics, [row.key for row in found.others], found.partitions) == (("a",), ["c"], 4)
     assert agreement(other, other, {"b": 4}).equal
+
+
+def test_what_both_say_alike_of_topics_is_set_apart_and_counted() -> None:
+    """Each row once; what differs, stands on one side, or is of no topic stays, with its place."""
+    alike = [("topic", "a", "topic_id", "1"), ("topic-config", "a", "x", "1"), ("topic-config", "a", "x", "1")]
+    quota = ("client-quota", "q", "x", "1")
+    ours = entities_of([*alike, ("topic", "b", "topic_id", "1"), ("topic", "c", "topic_id", "1"), quota])
+    theirs = entities_of([*alike, ("topic", "b", "topic_id", "2"), quota])
+    ours.where[3] = "/brokers/topics/b"
+    left, right, equal = apart(ours, theirs)
+    assert equal == {"topic": 1, "topic-config": 1}
+    assert list(zip(left.kind, left.key, left.where, strict=True)) == [
+        ("topic", "b", "/brokers/topics/b"),
+        ("topic", "c", ours.where[4]),
+        ("client-quota", "q", ours.where[5]),
+    ]
+    assert list(zip(right.kind, right.key, right.value, strict=True)) == [("topic", "b", "2"), quota[:2] + quota[3:]]
 
 
 def test_either_lane_alone_tells_two_topics_apart() -> None:

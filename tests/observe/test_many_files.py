@@ -39,6 +39,8 @@ def test_what_a_process_hands_back_is_what_differs_alone(tmp_path: Path) -> None
     assert found.found.topics == ("team-1.events-1", "team-1.events-98")
     assert {*found.zookeeper.partitions.topic} == {*found.kraft.partitions.topic} == {*found.found.topics}
     assert found.found.partitions == 5_000 - len(found.kraft.partitions)
+    assert found.equal == {"topic": 100}
+    assert "topic" not in {*found.zookeeper.entities.kind, *found.kraft.entities.kind}
 
 
 def test_files_that_cannot_be_read_are_an_answer_of_their_cluster(tmp_path: Path) -> None:
