@@ -59,6 +59,8 @@ def settings(master: str, folder: Path, conf: Mapping[str, str] | None = None) -
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.sql.shuffle.partitions": "4",
         "spark.default.parallelism": "2",
+        # a table that is broadcast would take 64 MB, however few its rows: the collector does not keep up with that
+        "spark.buffer.pageSize": "1m",
     }
     base = {
         "spark.master": master,
@@ -77,8 +79,6 @@ def settings(master: str, folder: Path, conf: Mapping[str, str] | None = None) -
         "spark.sql.execution.arrow.localRelationThreshold": "1m",
         # to name our line in an error, pyspark would ask the driver several times for each column that is built
         "spark.python.sql.dataFrameDebugging.enabled": "false",
-        # a table that is broadcast would take 64 MB, however few its rows: the collector does not keep up with that
-        "spark.buffer.pageSize": "1m",
         "spark.sql.session.timeZone": "UTC",
         "spark.log.level": "ERROR",
     }

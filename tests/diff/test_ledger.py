@@ -59,6 +59,19 @@ def test_a_healthy_cluster_is_verified_by_spark(spark: SparkSession) -> None:
     assert (found.engine, found.offset, found.unknown) == ("spark", 100, ())
 
 
+def test_the_ledger_of_a_small_cluster_leaves_next_to_nothing_in_the_heap(spark: SparkSession) -> None:
+    """A table that is broadcast has pages of its own: by Spark's default 64 MB each, until the heap is full."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    pools = jvm.java.lang.management.ManagementFactory.getMemoryPoolMXBeans()
+    (old,) = (pool for pool in pools if pool.getName() == "Tenured Gen")
+    cluster = healthy_cluster()
+    before = old.getUsage().getUsed()
+    for _ in range(3):
+        ledger(spark, cluster.zookeeper, cluster.kraft, cluster.disks, after_copy=True, finalized=False)
+    assert old.getUsage().getUsed() - before < 64 * 2**20
+
+
 def test_no_replicas_are_no_rows(spark: SparkSession) -> None:
     """An empty cluster, and a cluster of which nothing is known."""
     cluster = healthy_cluster(topics=0)

@@ -150,9 +150,8 @@ class PackedNodes(dict[str, Node]):
         super().__setitem__(path, node)
 
     def _read(self, path: str, begin: int, end: int, skipped: int) -> Node | None:
-        raw = self.place.read(begin, end)
-        found = list(_nodes(JuteReader.of(raw, str(self.place.path), begin), skipped + 1, self._acls))
-        return found[-1][1] if len(found) == skipped + 1 and found[-1][0] == path else None
+        found = _znode_behind(self.place.read(begin, end), skipped)
+        return node_of(*found[1:], self._acls) if found is not None and found[0] == path.encode() else None
 
     def open_topic(self, topic: int) -> None:
         """Read what is still packed of a topic: from now on it is one like all the others."""
@@ -240,6 +239,24 @@ class PackedNodes(dict[str, Node]):
     def own_items(self) -> Iterable[tuple[str, Node]]:
         """What is not packed."""
         return super().items()
+
+
+def _znode_behind(raw: bytes, skipped: int) -> tuple[bytes, bytes | None, int, bytes] | None:
+    """Path, data, number of the ACL and stat of the znode behind so many others; None where it is not here whole."""
+    end = 0
+    for _ in range(skipped + 1):
+        begin = end + 4
+        if begin > len(raw):
+            return None
+        size_at = begin + int.from_bytes(raw[end:begin], "big")
+        data_at = size_at + 4
+        size = int.from_bytes(raw[size_at:data_at], "big", signed=True)
+        end = data_at + max(size, 0) + 8 + STAT.size
+        if end > len(raw):
+            return None
+    stat_at = end - STAT.size
+    data = None if size < 0 else raw[data_at : data_at + size]
+    return raw[begin:size_at], data, int.from_bytes(raw[stat_at - 8 : stat_at], "big", signed=True), raw[stat_at:end]
 
 
 def _nodes(reader: JuteReader, count: int, acls: dict[int, Acl]) -> Iterator[tuple[str, Node]]:
