@@ -1,8 +1,9 @@
 """Many clusters' files compared at once: each cluster is read in a process of its own pool, all differences by one job.
 
 A process hands back what agrees, by fingerprints (`migrate.observe.agreement`), and of both sides the rows of topics
-that do not; these cross to Spark, whose one job gives every difference of all clusters its class.  So memory is that of
-as many clusters as there are processes, and what a whole comparison costs is what decoding costs.
+that do not, with all of the rest that they do not say alike of topics; these cross to Spark, whose one job gives every
+difference of all clusters its class.  So memory is that of as many clusters as there are processes, and what a whole
+comparison costs is what decoding costs.
 """
 
 from __future__ import annotations
