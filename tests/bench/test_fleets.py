@@ -24,7 +24,6 @@ def test_a_fleets_peers_find_the_planted_topics(side: Side, tmp_path: Path, monk
 
 
 @pytest.mark.spark
-@pytest.mark.long  # two sessions, each in a process of its own
 def test_ours_finds_the_planted_topics_warm_and_cold(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As its peers."""
     monkeypatch.setattr(fleets, "CLUSTERS", 2)
@@ -45,7 +44,6 @@ def test_every_difference_of_one_cluster_is_found_by_spark_and_by_text(tmp_path:
 
 
 @pytest.mark.spark
-@pytest.mark.long  # PySpark's own start, beside ours
 @pytest.mark.parametrize("name", ["session and first job", "session behind the reading"])
 def test_the_races_of_sparks_start_run(name: str) -> None:
     """Each side in a process of its own, as pyspark knows one session a process."""
