@@ -119,8 +119,9 @@ def test_looking_again_finds_the_same_topics_as_a_whole_comparison() -> None:
 def test_the_live_race_finds_the_same_on_both_sides(name: str, size: int) -> None:
     """On a real server, by the reference and by the kernel."""
     found = race(known()[name], 1, size, here)
-    assert found.ours_growth == found.peer_growth == (0.0, 0.0), "five times as much is not tried here"
     assert found.ratio > 0
+    assert found.ours_growth[0] > 0
+    assert found.peer_growth == (0.0, 0.0), "five times as much is not tried there"
 
 
 @pytest.mark.zookeeper
