@@ -91,4 +91,4 @@ RULES: Final = (
 
 def rule_of(rules: Sequence[ExpectedRule]) -> str:
     """The id of the first rule that excuses the row, else null, in SQL."""
-    return chosen({rule.holds: literal(rule.id) for rule in rules}, "CAST(NULL AS STRING)")
+    return chosen({rule.holds: literal(rule.id) for rule in rules})

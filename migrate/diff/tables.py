@@ -148,7 +148,7 @@ def _text(column: str, prefix: str, *, as_list: bool) -> str:
 def _side_class(zookeeper: str, kraft: str) -> str:
     """The class of a row by which side has it: these columns are null where a side has not."""
     sides = {f"{zookeeper} IS NULL": DifferenceClass.ONLY_KRAFT, f"{kraft} IS NULL": DifferenceClass.ONLY_ZK}
-    return chosen({condition: literal(cls.value) for condition, cls in sides.items()}, literal(DifferenceClass.DIFFERS))
+    return chosen({condition: literal(cls) for condition, cls in sides.items()}, literal(DifferenceClass.DIFFERS))
 
 
 # -- everything else ---------------------------------------------------------------------------------------------

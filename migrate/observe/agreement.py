@@ -31,7 +31,6 @@ from migrate.zookeeper.plain_topics import NO_TOPICS, PlainTopics
 
 FIELDS: Final = 8  # of a partition, that the comparison compares (`migrate.diff.tables.PARTITION_FIELDS`)
 NOTHING: Final[Mapping[str, int]] = {}
-OF_TOPICS: Final = frozenset({"topic", "topic-config"})  # as many as topics, and taken as they are (no typed rows)
 EntityKey = tuple[str, str, str]  # kind, key, name
 Entity = tuple[str, str, str, str]  # and its value
 
@@ -211,9 +210,12 @@ def entity_rows(
 
 
 def apart(zookeeper: EntityColumns, kraft: EntityColumns) -> tuple[EntityColumns, EntityColumns, Counter[str]]:
-    """Both without what both say of topics, and how much of it there was by kind (pure)."""
+    """Both without what both say of topics, and how much of it there was by kind (pure).
+
+    Those rows are as many as topics, and compared as they are: no typed rows stand for them.
+    """
     ours, theirs = _rows(zookeeper), _rows(kraft)
-    same = {row for row in ours.keys() & theirs.keys() if row[0] in OF_TOPICS}
+    same = {row for row in ours.keys() & theirs.keys() if row[0] in TOPIC_KINDS}
     return _without(ours, same), _without(theirs, same), Counter(row[0] for row in same)
 
 

@@ -6,7 +6,6 @@ Ours checks every batch, decodes every partition, fingerprints each topic, and k
 from __future__ import annotations
 
 import json
-import os
 import random  # noqa: TID251 - seeded
 import struct
 import subprocess
@@ -22,7 +21,6 @@ import google_crc32c
 import numpy as np
 
 from migrate.java.find import find_java
-from migrate.java.jars import kafka_jars
 from migrate.kernels.metadata_columns import PARTITION
 from migrate.kraft.files import read_batches
 from migrate.kraft.plain_batches import PlainBatch, PlainBatches
@@ -32,7 +30,7 @@ from migrate.protocol.records import settings
 from migrate.protocol.records.control import encode_control
 from migrate.protocol.records.frame import encode_record
 from tests.bench import peers
-from tests.bench.javac import compiled, no_compiler
+from tests.bench.javac import classpath, compiled, no_compiler
 from tests.bench.races import ROOT, Race, Side, Work
 
 EPOCH, END = 5, 10**6
@@ -230,11 +228,6 @@ def row_of(found: dict[str, Any]) -> Row:
 
 
 # -- Kafka -----------------------------------------------------------------------------------------------------------
-def classpath() -> str:
-    """Kafka's jars."""
-    return os.pathsep.join(kafka_jars(java=find_java()).classpath)
-
-
 @contextmanager
 def by_dump_tool(folder: Path, _size: int) -> Iterator[Work]:
     """kafka-dump-log; its text is thrown away where time is measured."""

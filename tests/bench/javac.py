@@ -17,12 +17,17 @@ def no_compiler() -> str:
     return "" if shutil.which("javac") else "there is no javac on this machine"
 
 
+def classpath() -> str:
+    """Kafka's jars."""
+    return os.pathsep.join(kafka_jars(java=find_java()).classpath)
+
+
 def compiled(folder: Path, program: str, package: str = "", options: Sequence[str] = ()) -> list[str]:
     """The command that runs `program`, whose class now lies in that folder; `package` ends with a point."""
     compiler = shutil.which("javac")
     if compiler is None:
         raise RuntimeError(no_compiler())
-    jars = os.pathsep.join(kafka_jars(java=find_java()).classpath)
+    jars = classpath()
     source = Path(__file__).parent / f"{program}.java"
     subprocess.run([compiler, "-cp", jars, "-d", str(folder), str(source)], check=True, capture_output=True)
     java = str(Path(compiler).resolve().parent / "java")
