@@ -1,9 +1,10 @@
-"""Topics and partitions in a batch of a metadata snapshot: from its bytes to columns, with a fingerprint a topic.
+"""Topics and partitions in a batch of a metadata snapshot, or log: from its bytes to columns, a fingerprint a topic.
 
-A snapshot holds a topic's record and then its partitions' (`TopicImage.write`).  Plain is a partition of the topic that
-was met last, in version 1 or 2, with one directory a replica and no tag but the recovery state; whatever else a batch
-holds is listed, for the reference to decode one by one.  Where the frame of a record is odd, the whole batch is the
-reference's.  Nothing outside `raw` is read: what a length says is held against its end before it is followed.
+A snapshot holds a topic's record and then its partitions' (`TopicImage.write`), as what a migration copies does.  Plain
+is a partition of the topic that was met last, in version 1 or 2, with one directory a replica and no tag but the
+recovery state; whatever else a batch holds is listed, for the reference to decode one by one: partitions of any topic
+may be among it, which no fingerprint has.  Where the frame of a record is odd, the whole batch is the reference's.
+Nothing outside `raw` is read: what a length says is held against its end before it is followed.
 """
 
 from __future__ import annotations
@@ -278,7 +279,6 @@ def decode(raw: Array, count: int, found: Columns) -> int:
         others[other, INDEX], others[other, BEGIN], others[other, END] = index, begin, end
         others[other, ROWS_BEFORE], others[other, TOPICS_BEFORE] = row, topic
         other += 1
-        topics[topic, ODD] = 1
         if kind != PARTITION_RECORD:
             at_hand = 0
     counters[AT_HAND], counters[NUMBER] = at_hand, number

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -17,7 +17,7 @@ from migrate.errors import BatchError, MetadataFileError, WorldError
 from migrate.kraft.image import Image
 from migrate.model.ids import METADATA_TOPIC
 from migrate.model.secrets import Digester
-from migrate.protocol.batches import Batch, stream
+from migrate.protocol.batches import Batch, batch_at, stream
 
 PARTITION_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
 BOOTSTRAP: Final = "bootstrap.checkpoint"
@@ -122,6 +122,22 @@ def read_batches(path: Path) -> Iterator[Batch]:
                     what = f"a segment's first batch has the offset {batch.base_offset}; its name says {due}"
                     raise BatchError(what, where=batch.place)
                 due = None
+                yield batch
+    except OSError as error:
+        raise WorldError(f"the file cannot be read: {error.strerror}", where=str(path)) from error
+
+
+def read_batches_at(path: Path, positions: Iterable[int]) -> Iterator[Batch]:
+    """The batches of a file that begin at these positions, one in memory at a time, each checked.
+
+    Raises BatchError and its kinds, WorldError where the file cannot be read.
+    """
+    try:
+        with path.open("rb") as file:
+            for position in positions:
+                batch = batch_at(file, position, where=str(path))
+                if batch is None:
+                    raise BatchError("the file has become shorter", where=f"{path} at position {position}")
                 yield batch
     except OSError as error:
         raise WorldError(f"the file cannot be read: {error.strerror}", where=str(path)) from error

@@ -1,7 +1,7 @@
-"""Batches of a metadata snapshot in columns: the kernel for what is plain, the reference for every other record.
+"""Batches of a metadata snapshot, or log, in columns: the kernel for what is plain, the reference for other records.
 
 A batch is applied whole in the reference's order: topics, their partitions, and between them what the kernel listed.
-The reference is `migrate.kraft.replay.apply_data`.
+The reference is `migrate.kraft.replay.apply_data`, of a log `migrate.kraft.replay.Replayer`.
 """
 
 from __future__ import annotations
@@ -52,6 +52,18 @@ class PlainBatch:
     members: Array
     others: list[OtherRecord]
 
+    def topic_offsets(self) -> list[int]:
+        """The offsets of the records of the topics that begin here."""
+        found, at, listed = list[int](), self.batch.base_offset, 0
+        for topic, rows in enumerate(self.counts[:-1]):
+            before = listed
+            while listed < len(self.others) and self.others[listed].topics_before <= topic:
+                listed += 1
+            at += rows + listed - before
+            found.append(at)
+            at += 1
+        return found
+
     def partitions(self, first: int, end: int) -> Iterator[tuple[int, PartitionRow]]:
         """Number and row of the partitions in that range of rows, in order."""
         rows, raw = self.rows[first:end], self.batch.raw
@@ -89,7 +101,7 @@ class PlainBatch:
 
 
 class PlainBatches:
-    """Decodes a snapshot's batches one after another; keeps which topic is at hand, and its arrays."""
+    """Decodes batches one after another; keeps which topic is at hand, and its arrays."""
 
     def __init__(self) -> None:
         self._decode = kernel_code("metadata").decode
@@ -98,6 +110,12 @@ class PlainBatches:
         self._sorting = np.empty(kernels.ISR_LIMIT, np.int32)
         self._seen = np.full(MOST_PARTITIONS, -1, np.int32)
         self._columns: kernels.Columns | None = None
+
+    def at_hand(self, topic: bytes) -> None:
+        """The batch that comes next may begin with partitions of that topic (its id; empty: of none)."""
+        self._counters[kernels.AT_HAND] = bool(topic)
+        if topic:
+            self._current[:] = np.frombuffer(topic, np.uint8)
 
     def decode(self, batch: Batch) -> PlainBatch | None:
         """The batch in columns; None where the reference must decode it."""

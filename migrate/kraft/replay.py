@@ -7,11 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
 
 from migrate.errors import DecodeError, ReplayError, SnapshotError
-from migrate.kernels.choice import ready
+from migrate.kernels.choice import ready, repaid
 from migrate.kraft.rules import apply_record
-from migrate.kraft.state import State
+from migrate.kraft.state import PartitionRow, State
 from migrate.model.secrets import Digester
 from migrate.model.unswept import unswept
 from migrate.protocol.batches import Batch
@@ -20,10 +21,24 @@ from migrate.protocol.records import control, settings
 from migrate.protocol.records.control import decode_control
 from migrate.protocol.records.frame import decode_record
 
+if TYPE_CHECKING:
+    from migrate.kraft.plain_replay import PlainLog
+
 HEADER = "SNAPSHOT_HEADER"
 FOOTER = "SNAPSHOT_FOOTER"
 KERNEL = "metadata"
 LARGE = 16 << 20  # bytes of a snapshot, 130,000 partitions: from here on compiling the kernel pays
+LEAST_BATCH = 4 << 10  # bytes of a log's batch; for a smaller one alone no kernel is loaded
+
+
+class Rows(NamedTuple):
+    """Partitions of one topic that were decoded in columns, in the order of their records."""
+
+    topic_id: str
+    rows: list[tuple[int, PartitionRow]]
+
+
+Waiting = tuple[Struct, Values, str] | Rows  # a record with where it stands, or what stands for several
 
 
 @dataclass(slots=True)
@@ -32,7 +47,7 @@ class Transaction:
 
     begin: int
     epoch_before: int
-    records: list[tuple[Struct, Values, str]] = field(default_factory=list)
+    waiting: list[Waiting] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -48,6 +63,7 @@ class Replayer:
     next_offset: int = 0
     fetched_epoch: int = 0
     transaction: Transaction | None = None
+    plain: PlainLog | None = None  # once the kernel is used
 
     @property
     def offset(self) -> int:
@@ -65,17 +81,29 @@ class Replayer:
         Records that were applied before are passed over: an answer to a fetch may begin below the asked offset.
         Raises ReplayError for a gap, for an epoch that goes back, and where records contradict the image.
         """
-        for batch in batches:
-            if batch.last_offset < self.next_offset:
-                continue
-            if batch.base_offset > self.next_offset:
-                what = f"a batch begins at offset {batch.base_offset}; {self.next_offset} was due"
-                raise ReplayError(what, where=batch.place)
-            if batch.epoch < self.fetched_epoch:
-                what = f"a batch of epoch {batch.epoch} follows one of epoch {self.fetched_epoch}"
-                raise ReplayError(what, where=batch.place)
-            if not self._apply_batch(batch, below):
-                return
+        with unswept():
+            for batch in in_sequence(batches, self.next_offset, self.fetched_epoch):
+                if not (self._apply_in_columns(batch, below) or self._apply_batch(batch, below)):
+                    return
+
+    def _apply_in_columns(self, batch: Batch, below: int | None) -> bool:
+        """False where the batch is left to `_apply_batch`: too small for a kernel, not plain, or not wanted whole."""
+        if batch.control:
+            return False
+        if batch.base_offset < self.next_offset or (below is not None and batch.last_offset >= below):
+            if self.plain is not None:
+                self.plain.forget()
+            return False
+        if self.plain is None:
+            if not repaid(KERNEL, len(batch.raw), LARGE, LEAST_BATCH):
+                return False
+            from migrate.kraft.plain_replay import PlainLog  # noqa: PLC0415 - numpy and numba, for what is large
+
+            self.plain = PlainLog()
+        if not self.plain.apply(batch, self):
+            return False
+        self.next_offset, self.fetched_epoch = batch.last_offset + 1, batch.epoch
+        return True
 
     def _apply_batch(self, batch: Batch, below: int | None) -> bool:
         """False where the cut was reached."""
@@ -85,16 +113,17 @@ class Replayer:
             if below is not None and offset >= below:
                 return False
             if batch.control:
-                _apply_control(self.state, key, value, batch)
+                apply_control(self.state, key, value, batch)
             else:
                 table, values = decoded(value, offset, batch)
-                self._record(table, values, offset, f"offset {offset}")
+                self.record(table, values, offset)
             self.next_offset = offset + 1
             self.fetched_epoch = batch.epoch
         return True
 
-    def _record(self, table: Struct, values: Values, offset: int, where: str) -> None:
-        is_open = self.transaction is not None
+    def record(self, table: Struct, values: Values, offset: int) -> None:
+        """Apply one decoded record, or let it wait for the end of its transaction.  Raises ReplayError."""
+        is_open, where = self.transaction is not None, f"offset {offset}"
         if table is settings.BEGIN_TRANSACTION:
             if is_open:
                 raise ReplayError("a transaction begins inside a transaction", where=where)
@@ -102,14 +131,43 @@ class Replayer:
         elif table is settings.END_TRANSACTION or table is settings.ABORT_TRANSACTION:
             if self.transaction is None:
                 raise ReplayError("a transaction ends that has not begun", where=where)
-            records, self.transaction = self.transaction.records, None
+            waiting, self.transaction = self.transaction.waiting, None
             if table is settings.END_TRANSACTION:
-                for waiting in records:
-                    apply_record(self.state, *waiting, self.digester)
-        elif self.transaction is not None:
-            self.transaction.records.append((table, values, where))
+                for one in waiting:
+                    self._apply(one)
         else:
-            apply_record(self.state, table, values, where, self.digester)
+            self.take((table, values, where))
+
+    def take(self, one: Waiting) -> None:
+        """Apply it, or let it wait for the end of its transaction.  Raises ReplayError."""
+        if self.transaction is not None:
+            self.transaction.waiting.append(one)
+        else:
+            self._apply(one)
+
+    def _apply(self, one: Waiting) -> None:
+        if isinstance(one, Rows):
+            self.state.set_rows(one.topic_id, one.rows)
+        else:
+            apply_record(self.state, *one, self.digester)
+
+
+def in_sequence(batches: Iterable[Batch], next_offset: int, epoch: int) -> Iterator[Batch]:
+    """Those batches of a log that hold something from that offset on; `epoch` is that of the last one before.
+
+    Raises ReplayError for a gap, and for an epoch that goes back.
+    """
+    for batch in batches:
+        if batch.last_offset < next_offset:
+            continue
+        if batch.base_offset > next_offset:
+            what = f"a batch begins at offset {batch.base_offset}; {next_offset} was due"
+            raise ReplayError(what, where=batch.place)
+        if batch.epoch < epoch:
+            what = f"a batch of epoch {batch.epoch} follows one of epoch {epoch}"
+            raise ReplayError(what, where=batch.place)
+        yield batch
+        next_offset, epoch = batch.last_offset + 1, batch.epoch
 
 
 def decoded(value: bytes | None, offset: int, batch: Batch) -> tuple[Struct, Values]:
@@ -121,7 +179,7 @@ def decoded(value: bytes | None, offset: int, batch: Batch) -> tuple[Struct, Val
     return table, values
 
 
-def _apply_control(state: State, key: bytes | None, value: bytes | None, batch: Batch) -> str:
+def apply_control(state: State, key: bytes | None, value: bytes | None, batch: Batch) -> str:
     """The control record's type.
 
     A leader change says nothing of the image; kraft.version is a feature that no FeatureLevelRecord carries.
@@ -156,7 +214,7 @@ def replay_snapshot(
     where, state = f"snapshot {end_offset}-{epoch}", replayer.state
     apply = apply_data
     if ready(KERNEL, size, LARGE):
-        from migrate.kraft.plain_snapshot import PlainReplay  # noqa: PLC0415 - numpy and numba, for what is large
+        from migrate.kraft.plain_replay import PlainReplay  # noqa: PLC0415 - numpy and numba, for what is large
 
         apply = PlainReplay().apply_data
     with unswept():
@@ -182,7 +240,7 @@ def data_batches(batches: Iterable[Batch], epoch: int, state: State, name: str) 
             raise SnapshotError("a batch follows the snapshot's footer", where=batch.place)
         if batch.control:
             for offset, key, value in batch.records():
-                last = _apply_control(state, key, value, batch)
+                last = apply_control(state, key, value, batch)
                 if (last == HEADER) != (offset == 0):
                     raise SnapshotError(f"{last} at offset {offset}", where=batch.place)
         elif not last:

@@ -48,7 +48,12 @@ def _remove_topic(state: State, values: Values, where: str, _: Digester) -> None
     del state.topics[values["topicId"]]
     del state.topic_ids[topic.name]
     state.touch_topic(topic.name)
-    state.settings.pop((spelling.CONFIG_KINDS[spelling.TOPIC_RESOURCE], topic.name), None)
+    drop_topic_settings(state, topic.name)
+
+
+def drop_topic_settings(state: State, name: str) -> None:
+    """With a topic its configs are gone."""
+    state.settings.pop((spelling.CONFIG_KINDS[spelling.TOPIC_RESOURCE], name), None)
 
 
 def _directories(listed: list[str], replicas: list[int], where: str) -> list[str]:

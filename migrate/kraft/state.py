@@ -69,6 +69,15 @@ class State:
             self.touched.partitions.setdefault((topic_id, partition), partitions.get(partition))
         partitions[partition] = row
 
+    def set_rows(self, topic_id: str, rows: list[tuple[int, PartitionRow]]) -> None:
+        """Set partitions of a topic that is there, in that order."""
+        if self.touched is None:
+            self.topics[topic_id].partitions.update(rows)
+        else:
+            for partition, row in rows:
+                self.set_row(topic_id, partition, row)
+        self.partition_changes += len(rows)
+
     def touch_topic(self, name: str) -> None:
         """A topic came or went."""
         if self.touched is not None:

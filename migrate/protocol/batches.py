@@ -163,16 +163,24 @@ def split(raw: bytes, *, where: str, partial_tail: bool = False) -> Iterator[Bat
 def stream(file: BinaryIO, *, where: str) -> Iterator[Batch]:
     """The batches of an open file that can be sought in, from its beginning; one batch is in memory at a time."""
     position, before = 0, None
-    while head := file.read(LENGTH_END):
-        place = f"{where} at position {position}"
-        if len(head) < LENGTH_END:
-            raise BatchCutError(f"a batch header is cut after {len(head)} bytes", where=place)
-        size = _length(head, place)
-        file.seek(position)
-        batch = parse(_whole(file, size, place), where=where, position=position)
+    while (batch := batch_at(file, position, where=where)) is not None:
         before = _check_order(batch, before)
         yield batch
-        position += size
+        position += len(batch.raw)
+
+
+def batch_at(file: BinaryIO, position: int, *, where: str) -> Batch | None:
+    """The batch that begins at that position of an open file; None at its end."""
+    place = f"{where} at position {position}"
+    file.seek(position)
+    head = file.read(LENGTH_END)
+    if not head:
+        return None
+    if len(head) < LENGTH_END:
+        raise BatchCutError(f"a batch header is cut after {len(head)} bytes", where=place)
+    size = _length(head, place)
+    file.seek(position)
+    return parse(_whole(file, size, place), where=where, position=position)
 
 
 def _whole(file: BinaryIO, size: int, place: str) -> bytes:

@@ -137,10 +137,10 @@ SCAN: Final = """
 import sys
 from pathlib import Path
 from migrate.kraft.files import snapshot_of
-from migrate.kraft.plain_snapshot import scan
+from migrate.kraft.topic_scan import Source, scan
 from migrate.model.secrets import Digester
-found = scan(snapshot_of(Path(sys.argv[1])), Digester())
-print(len(found.names), int(found.counts.sum()))
+found = scan(Source(snapshot_of(Path(sys.argv[1]))), Digester())
+print(len(found.topics.names), int(found.counts.sum()))
 """
 LOOP: Final = """
 import sys

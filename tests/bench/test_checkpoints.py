@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.kraft.plain_snapshot import PlainReplay
+from migrate.kraft.plain_replay import PlainReplay
 from migrate.kraft.replay import apply_data, data_batches
 from migrate.kraft.state import State
 from migrate.model.secrets import Digester
