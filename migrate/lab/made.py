@@ -10,7 +10,7 @@ from confluent_kafka.admin import AdminClient
 from migrate.errors import LabProofFailed
 from migrate.lab import ready, seed
 from migrate.lab.cluster import Lab
-from migrate.lab.proofs import RECORDS, SECONDS, quiet_clients, read_records, write_records
+from migrate.lab.proofs import RECORDS, SECONDS, quiet_clients, read_records, steady_producer, write_records
 from migrate.lab.seed_data import DURABLE, SeedAcl, SeedQuota, SeedTopic
 from migrate.zookeeper import layout
 from migrate.zookeeper.backup import BackupTree
@@ -58,7 +58,7 @@ def make(lab: Lab, stage: str) -> str:
             SeedAcl("topic", f"{name}-", "prefixed", f"User:{name}", "*", "write", "allow"),
         ),
     )
-    write_records(quiet_clients(lab.inventory), name)
+    write_records(steady_producer(quiet_clients(lab.inventory)), name)
     return f"topic {name} with {RECORDS} records, 2 configurations, 2 quotas, a SCRAM user, 2 ACLs"
 
 

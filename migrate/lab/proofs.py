@@ -105,11 +105,11 @@ def works_without_zookeeper(lab: Lab) -> str:
     name = f"after-zookeeper-{secrets.token_hex(4)}"
     admin = AdminClient(quiet_clients(inventory))
     admin.create_topics([NewTopic(name, 3, 3)])[name].result(SECONDS)
-    broker = lab.topology.brokers[0]
+    broker, producer = lab.topology.brokers[0], steady_producer(quiet_clients(inventory))
     lab.supervisor.stop(broker.name, SECONDS)
     lab.supervisor.start(broker.name)
     ready.wait_until("the restarted broker", lambda: ready.brokers_agree(lab.topology), lab.supervisor, [broker.name])
-    write_records(quiet_clients(inventory), name)
+    write_records(producer, name)
     read = read_records(quiet_clients(inventory), name)
     if read != RECORDS:
         raise LabProofFailed(f"{read} of {RECORDS} records came back from {name}", where=str(lab.topology.directory))
@@ -122,9 +122,14 @@ def quiet_clients(inventory: Inventory) -> dict[str, Any]:
     return {**client_config(bootstrap_servers(inventory), inventory.broker_access), "log_level": 0}
 
 
-def write_records(config: dict[str, Any], topic: str) -> None:
+def steady_producer(config: dict[str, Any]) -> Producer:
+    """An idempotent one: it asks for its id at once, in turns of half a second, and writes when it has it."""
+    # a broker that is restarted meanwhile is not waited for longer than it takes
+    return Producer({**config, "enable.idempotence": True, "acks": "all", "reconnect.backoff.max.ms": 200})
+
+
+def write_records(producer: Producer, topic: str) -> None:
     """RECORDS records into three partitions, each acknowledged by all; LabProofFailed otherwise."""
-    producer = Producer({**config, "enable.idempotence": True, "acks": "all"})
     for number in range(RECORDS):
         producer.produce(topic, str(number).encode(), partition=number % 3)
     left = producer.flush(SECONDS)

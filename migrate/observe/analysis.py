@@ -37,6 +37,7 @@ LOOKS: Final = 6  # how often both sides are read before what still moves is uns
 LAG_SECONDS: Final = 15.0  # for /migration to pass one offset: it moves twice a second
 LAG_POLL: Final = 0.1
 POLLS: Final = 10  # of fingerprints, before all is compared again
+SMALL: Final = 50_000  # partitions; of more, comparison and ledger are not in memory together
 
 
 def with_diff(sources: Sources, world: World, compare: Comparer | None = None) -> World:
@@ -151,6 +152,27 @@ def await_dual_write(sources: Sources, offset: int) -> int | Unknown:
         pause.wait(LAG_POLL)
         seen = sources.dual_write_offset()
     return max(0, offset - first)
+
+
+def fit_side_by_side(sources: Sources, world: World) -> bool:
+    """May the ledger be asked for while the comparison is made?  Where Spark is up for both, and they are small.
+
+    Each is a job of many short stages, which leave half of two processors idle.
+    """
+    if _not_comparable(world) is not None or isinstance(world.kraft, Unknown) or len(world.kraft.partitions) > SMALL:
+        return False
+    handle = sources.spark()
+    if handle is None:
+        return False
+    try:
+        handle.get()
+    except MigrateError:
+        return False  # the comparison says why
+    # here: two threads that import one package for the first time may each see half of it
+    import migrate.diff.compare
+    import migrate.diff.ledger  # noqa: F401
+
+    return True
 
 
 def spark_ledger(sources: Sources, world: World) -> Ledger | Unknown:

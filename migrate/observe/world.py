@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Final, TypeVar
 
 from migrate.model.ids import NodeId
@@ -116,7 +117,11 @@ class ClusterObserver:
 
     def _analyse(self, world: World, needs: frozenset[Need]) -> World:
         if Need.DIFF in needs:
+            both = Need.SPARK_LEDGER in needs and analysis.fit_side_by_side(self.sources, world)
+            beside = self._start(both, partial(analysis.spark_ledger, self.sources, world))
             world = analysis.with_diff(self.sources, world)
+            if beside is not None:
+                beside.result()  # the sources keep it: below it is the answer, where both sides stood still meanwhile
         if Need.SPARK_LEDGER in needs:
             return replace(world, ledger=analysis.spark_ledger(self.sources, world))
         if Need.LEDGER in needs:

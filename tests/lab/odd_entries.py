@@ -32,7 +32,7 @@ from migrate.checks.phase import FLAG
 from migrate.hosts.properties import edit, parse
 from migrate.lab import made, ready
 from migrate.lab.cluster import Lab
-from migrate.lab.proofs import quiet_clients, read_records, works_without_zookeeper, write_records
+from migrate.lab.proofs import quiet_clients, read_records, steady_producer, works_without_zookeeper, write_records
 from migrate.lab.rolled_back import files_of
 from migrate.model.history import LoadSummary
 from migrate.model.views import Running
@@ -189,7 +189,7 @@ def finish_dual_write(story: Story) -> None:
     assert steps_of(folder)[0] == "hybrid/finish-dual-write"
     assert set(UNWRITTEN) <= set(topics(lab))
     for topic in UNWRITTEN:
-        write_records(quiet_clients(lab.inventory), topic)
+        write_records(steady_producer(quiet_clients(lab.inventory)), topic)
         assert read_records(quiet_clients(lab.inventory), topic) > 0
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from migrate.errors import MigrateError, SparkDidNotStart
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -17,6 +18,7 @@ from migrate.model.views import (
     NoFile,
 )
 from migrate.model.world import NOT_ASKED, Need, World
+from migrate.observe import analysis
 from migrate.observe.ledgers import pure_ledger
 from migrate.observe.world import ClusterObserver
 from tests.testing.kept import KeptSources
@@ -107,6 +109,68 @@ def test_the_ledger_comes_with_the_views_that_it_was_made_of() -> None:
     assert (found.ledger.offset, found.ledger.engine) == (OFFSET, "pure")
     assert found.ledger.counts() == {"VERIFIED": 18}
     assert found.ledger == pure_ledger(found)
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[World]:
+    """Of which worlds a ledger was asked; the first one and the comparison wait for each other."""
+    worlds, together = list[World](), Barrier(2, timeout=20)
+
+    def ledger(_: object, world: World) -> Ledger | Unknown:
+        worlds.append(world)
+        if len(worlds) == 1:
+            together.wait()
+        return Unknown(f"ledger {len(worlds)}")
+
+    def with_diff(_: object, world: World) -> World:
+        together.wait()
+        return replace(world, diff=Unknown("compared"))
+
+    monkeypatch.setattr(analysis, "fit_side_by_side", lambda *_: True)
+    monkeypatch.setattr(analysis, "spark_ledger", ledger)
+    monkeypatch.setattr(analysis, "with_diff", with_diff)
+    return worlds
+
+
+def test_comparison_and_ledger_are_made_side_by_side(asked: list[World]) -> None:
+    """The ledger that counts is asked for again, of what was read last: what was kept answers where nothing moved."""
+    with looking(world_at(Stage.COPY)) as (observer, _):
+        found = observer.observe(frozenset({Need.DIFF, Need.SPARK_LEDGER}), {})
+    assert [world.diff for world in asked] == [NOT_ASKED, Unknown("compared")]
+    assert found.ledger == Unknown("ledger 2")
+
+
+class Handle:
+    """Of a session that came up, or did not."""
+
+    def __init__(self, error: MigrateError | None = None) -> None:
+        self.error = error
+
+    def get(self) -> None:
+        """As the real one."""
+        if self.error:
+            raise self.error
+
+
+@pytest.mark.parametrize(
+    ("stage", "small", "handle", "fit"),
+    [
+        (Stage.HYBRID, 10**6, Handle(), True),
+        (Stage.HYBRID, 1, Handle(), False),
+        (Stage.HYBRID, 10**6, None, False),
+        (Stage.HYBRID, 10**6, Handle(SparkDidNotStart("no java")), False),
+        (Stage.ASSESS, 10**6, Handle(), False),
+    ],
+    ids=["small, and Spark is up", "large", "no Spark", "Spark did not come up", "nothing to compare"],
+)
+def test_they_are_side_by_side_where_that_is_cheap(
+    stage: Stage, small: int, handle: Handle | None, fit: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Elsewhere one follows the other."""
+    sources: Any = KeptSources(world_at(stage))
+    monkeypatch.setattr(sources, "spark", lambda: handle)
+    monkeypatch.setattr(analysis, "SMALL", small)
+    assert analysis.fit_side_by_side(sources, world_at(stage)) is fit
 
 
 def test_without_spark_its_ledger_is_unknown_and_never_the_pure_one() -> None:
