@@ -1,10 +1,11 @@
 """Topics and partitions in a batch of a metadata snapshot, or log: from its bytes to columns, a fingerprint a topic.
 
 A snapshot holds a topic's record and then its partitions' (`TopicImage.write`), as what a migration copies does.  Plain
-is a partition of the topic that was met last, in version 1 or 2, with one directory a replica and no tag but the
-recovery state; whatever else a batch holds is listed, for the reference to decode one by one: partitions of any topic
-may be among it, which no fingerprint has.  Where the frame of a record is odd, the whole batch is the reference's.
-Nothing outside `raw` is read: what a length says is held against its end before it is followed.
+is a partition of the topic that was met last, with one directory a replica (versions 1 and 2) or none at all (version
+0, which a copy writes), and no tag but the recovery state; whatever else a batch holds is listed, for the reference to
+decode one by one: partitions of any topic may be among it, which no fingerprint has.  Where the frame of a record is
+odd, the whole batch is the reference's.  Nothing outside `raw` is read: what a length says is held against its end
+before it is followed.
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ from migrate.kernels.metadata_columns import (
     TOPIC,
     TOPICS,
     TOPICS_BEFORE,
+    UNTOLD,
     Array,
     Columns,
 )
@@ -53,7 +55,7 @@ from migrate.kernels.metadata_columns import (
 REFERENCE = "migrate.kraft.replay.apply_data"
 NOT_PLAIN: Final = -1
 
-TOPIC_RECORD, PARTITION_RECORD = 2, 3
+TOPIC_RECORD, PARTITION_RECORD, CONFIG_RECORD, NO_OP_RECORD = 2, 3, 4, 20
 HEADER: Final = 61  # of a batch
 LONGEST_NAME: Final = 0x7FFF
 
@@ -120,7 +122,8 @@ def _numbers(raw: Array, at: int, end: int, members: Array, spare: int) -> Any:
 
 @helper
 def _partition(raw: Array, at: int, end: int, row: Array, members: Array, spare: int) -> Any:
-    """Read a PartitionRecord's fields into `row`; the members that it has, NOT_PLAIN."""
+    """Read a PartitionRecord's fields into `row`; the members that it has, NOT_PLAIN.  Its version stands before."""
+    version = raw[at - 1]
     if at + 20 > end:
         return NOT_PLAIN
     row[PARTITION] = _i32(raw, at)
@@ -138,11 +141,16 @@ def _partition(raw: Array, at: int, end: int, row: Array, members: Array, spare:
     row[LEADER] = _i32(raw, at)
     row[LEADER_EPOCH] = _i32(raw, at + 4)
     row[PARTITION_EPOCH] = _i32(raw, at + 8)
-    length, at = _varint(raw, at + 12, end)
-    if at < 0 or length - 1 != row[REPLICAS] or at + 16 * (length - 1) >= end:
+    at += 12
+    row[DIRECTORIES] = UNTOLD
+    if version:
+        length, at = _varint(raw, at, end)
+        if at < 0 or length - 1 != row[REPLICAS] or at + 16 * (length - 1) > end:
+            return NOT_PLAIN
+        row[DIRECTORIES] = at
+        at += 16 * (length - 1)
+    if at >= end:
         return NOT_PLAIN
-    row[DIRECTORIES] = at
-    at += 16 * (length - 1)
     row[RECOVERY] = 0
     if raw[at] == 0:
         at += 1
@@ -253,7 +261,7 @@ def decode(raw: Array, count: int, found: Columns) -> int:
         kind = -1
         if end - begin >= 3 and raw[begin] == 1 and raw[begin + 1] < 128 and raw[begin + 2] < 128:
             kind, version = np.int64(raw[begin + 1]), np.int64(raw[begin + 2])
-            if kind == PARTITION_RECORD and at_hand and 1 <= version <= 2 and end - begin > 23:
+            if kind == PARTITION_RECORD and at_hand and version <= 2 and end - begin > 23:
                 if _same_id(raw, begin + 7, current):
                     into = rows[row]
                     took = _partition(raw, begin + 3, end, into, found.members, member)
@@ -279,7 +287,7 @@ def decode(raw: Array, count: int, found: Columns) -> int:
         others[other, INDEX], others[other, BEGIN], others[other, END] = index, begin, end
         others[other, ROWS_BEFORE], others[other, TOPICS_BEFORE] = row, topic
         other += 1
-        if kind != PARTITION_RECORD:
+        if kind not in (PARTITION_RECORD, CONFIG_RECORD, NO_OP_RECORD):  # these leave topics as they are
             at_hand = 0
     counters[AT_HAND], counters[NUMBER] = at_hand, number
     counters[ROWS], counters[TOPICS], counters[OTHERS], counters[MEMBERS] = row, topic, other, member

@@ -7,7 +7,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 ISR_LIMIT: Final = 64  # of members; longer ISRs are sorted elsewhere
-# columns of a partition's row: where its members begin, how many there are; where in `raw` its directories stand
+# columns of a partition's row: where its members begin, how many there are; where in `raw` its directories stand, or
+# UNTOLD
 (
     TOPIC,
     PARTITION,
@@ -23,6 +24,7 @@ ISR_LIMIT: Final = 64  # of members; longer ISRs are sorted elsewhere
     DIRECTORIES,
 ) = range(12)
 ROW_COLUMNS: Final = 12
+UNTOLD: Final = -1  # a record of a version without directories
 # of a topic: where its name begins, and its length; where its id stands; partitions; is its fingerprint not to be used?
 NAME, LENGTH, ID, COUNT, ODD = range(5)
 TOPIC_COLUMNS: Final = 5

@@ -15,11 +15,13 @@ import numpy as np
 from migrate.kernels import metadata_columns as kernels
 from migrate.kernels.choice import kernels as kernel_code
 from migrate.kraft.state import PartitionRow
+from migrate.model.ids import MIGRATING
 from migrate.protocol.batches import Batch
 from migrate.protocol.primitives import uuid_text
 
 Array = np.ndarray[Any, np.dtype[Any]]
 MOST_PARTITIONS: Final = 1 << 17  # of a topic; more have no fingerprint
+MIGRATING_TEXT: Final = str(MIGRATING)
 SMALLEST_NUMBER: Final = 4  # bytes of a member of a list
 SMALLEST_RECORD: Final = 7
 
@@ -82,7 +84,9 @@ class PlainBatch:
             at = ends
         replicas, isr, removing, adding = lists
         directories = [
-            [uuid_text(raw[start : start + 16]) for start in range(begin, begin + 16 * count, 16)]
+            [MIGRATING_TEXT] * count
+            if begin == kernels.UNTOLD
+            else [uuid_text(raw[start : start + 16]) for start in range(begin, begin + 16 * count, 16)]
             for begin, count in zip(columns[kernels.DIRECTORIES], sizes[0], strict=True)
         ]
         made = map(

@@ -39,7 +39,9 @@ def partition(draw: random.Random, topic_id: str, number: int, *, odd: bool) -> 
         "directories": [uuid(draw) for _ in replicas],
         "leaderRecoveryState": draw.choice([0, 0, 0, 1, -1]),
     }
-    version, more = draw.choice([1, 1, 2]), dict[str, Any]()
+    version, more = draw.choice([0, 1, 1, 2]), dict[str, Any]()
+    if not version:
+        more = {"directories": []}  # as a copy writes it
     if odd:
         oddities: list[tuple[int, Values]] = [
             (0, {"directories": []}),
@@ -113,15 +115,19 @@ class Writer:
         self.made = 0
 
     def topic(self) -> Iterator[bytes]:
-        """A topic with its partitions; its configs, as a copy from ZooKeeper has them behind it."""
+        """A topic with its partitions; its configs stand between, as a copy from ZooKeeper has them, or behind."""
         draw, topic_id = self.draw, uuid(self.draw)
         free = sorted({"again", "and-again"} - {name for name, _ in self.living.values()})
         self.made += 1
         name = draw.choice(free) if free and draw.random() < 0.3 else f"t-{self.made}"
         yield encode_record(topics.TOPIC, 0, {"name": name, "topicId": topic_id})
         count = draw.choice([0, 1, 5, 40])
+        if draw.random() < 0.5:
+            yield self.config(name)
         for number in range(count):
             yield partition(draw, topic_id, number, odd=False)
+            if draw.random() < self.odd / 8:
+                yield encode_record(settings.NO_OP, 0, {})
         self.living[topic_id] = (name, count)
         if draw.random() < self.odd:
             yield self.config(name)

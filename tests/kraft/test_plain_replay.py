@@ -19,6 +19,8 @@ from migrate.kraft.plain_replay import PlainLog, PlainReplay
 from migrate.kraft.replay import Replayer
 from migrate.kraft.state import State, TouchedRows
 from migrate.protocol.batches import split
+from migrate.protocol.records import topics
+from migrate.protocol.records.frame import decode_record
 from tests.kraft.damage import mutated_file, snapshot_64k
 from tests.kraft.drawn import DIGESTER, END, EPOCH, drawn_log, made, on_disk, records, snapshot
 from tests.kraft.logs import captured_log
@@ -192,6 +194,18 @@ def test_the_log_of_a_real_migration_is_read_the_same(noting: bool) -> None:
     assert isinstance(found[0], State)
     assert len(found[0].topics) > 20
     assert found == stands(raw, [None], plain=False, noting=noting)
+
+
+def test_what_a_real_copy_wrote_is_decoded_in_columns() -> None:
+    """All 212 partitions: in the version without directories, with their topics' configs before them."""
+    decoder, rows = PlainBatches(), 0
+    for batch in split(captured_log(), where="l"):
+        if not batch.control and rows < 212:
+            plain = decoder.decode(batch)
+            assert plain is not None
+            assert topics.PARTITION not in {decode_record(record.value)[0] for record in plain.others}
+            rows += len(plain.rows)
+    assert rows == 212
 
 
 def test_a_long_log_is_read_in_columns_from_where_that_pays(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,13 +190,11 @@ def test_a_real_migrations_log_is_known_whole(tmp_path: Path) -> None:
     assert sum(found.partitions().values()) > 200
 
 
-def test_topics_with_configs_behind_them_are_not_read_again(tmp_path: Path) -> None:
-    """As a copy from ZooKeeper writes them: only records of a topic itself make it odd."""
+def test_topics_with_configs_are_not_read_again(tmp_path: Path) -> None:
+    """As a copy from ZooKeeper writes them, before a topic's partitions: only records of a topic make it odd."""
     draw = random.Random(9)
     writer = Writer(draw, 0)
-    values = []
-    for number in range(9):
-        values += [*writer.topic(), writer.config(f"t-{number}")]
+    values = [record for _ in range(20) for record in writer.topic()]
     source = Source(None, (segment(tmp_path, log_of(draw, values, 7)),))
     found = scan(source, DIGESTER)
     assert found is not None
