@@ -10,7 +10,7 @@ from migrate.kraft.files import MetadataFiles
 from migrate.kraft.image import entity_columns
 from migrate.kraft.replay import KERNEL, LARGE
 from migrate.kraft.state import State, partition_columns
-from migrate.kraft.topic_scan import IN_SNAPSHOT, Scan, Source, scan
+from migrate.kraft.topic_scan import Scan, Source, scan
 from migrate.model.columns import EntityColumns
 from migrate.model.fingerprints import Fingerprint
 from migrate.model.outcome import Unknown
@@ -89,9 +89,8 @@ def _size(source: Source) -> int:
 
 def _entities(found: Scan) -> EntityColumns:
     """Of the whole image."""
-    rows, listed, where = entity_columns(found.state), found.topics, found.source.where
+    rows, listed = entity_columns(found.state), found.topics
     for number in listed.alive():
-        offset = listed.offsets[number]
-        place = where if offset == IN_SNAPSHOT else f"offset {offset}"
-        rows.add("topic", listed.names[number], "topic_id", uuid_text(listed.ids[number]), place)
+        where = found.source.place(listed.offsets[number])
+        rows.add("topic", listed.names[number], "topic_id", uuid_text(listed.ids[number]), where)
     return rows

@@ -50,10 +50,11 @@ class Source:
         """The log's first offset that counts."""
         return 0 if self.snapshot is None else self.snapshot.end_offset
 
-    @property
-    def where(self) -> str:
-        """How rows from the snapshot name it."""
-        return "" if self.snapshot is None else f"snapshot {self.snapshot.end_offset}-{self.snapshot.epoch}"
+    def place(self, offset: int) -> str:
+        """Where a record stands, as rows name it: by its offset in the log; all of the snapshot's alike."""
+        if self.snapshot is None or offset != IN_SNAPSHOT:
+            return f"offset {offset}"
+        return f"snapshot {self.snapshot.end_offset}-{self.snapshot.epoch}"
 
 
 @dataclass(slots=True)
@@ -117,7 +118,7 @@ class Scan:
         for number in numbers:
             if number not in self.topics.gone and uuid_text(self.topics.ids[number]) not in found.topics:
                 what = f"the topic {self.topics.names[number]} is no longer in the files that it was read from"
-                raise ReplayError(what, where=self.source.where)
+                raise ReplayError(what, where=self.source.place(self.topics.offsets[number]))
         return found
 
 
@@ -194,7 +195,7 @@ class _Scanner:
         found.first += [at] * len(plain.ids)
         found.last += [at] * len(plain.ids)
         for record in plain.others:
-            where = f"offset {record.offset}" if logged else self.source.where
+            where = self.source.place(record.offset if logged else IN_SNAPSHOT)
             self._other(*decoded(record.value, record.offset, batch), where, at)
 
     def _add_rows(self, plain: PlainBatch, at: int) -> None:
@@ -287,14 +288,14 @@ class _Selection:
         decoder, first, ids = PlainBatches(), self.found.topics.first, self.found.topics.ids
         with unswept():
             for at, batch in self._batches():
-                before = bisect_left(first, at)  # topics whose records stand in earlier batches
+                before = bisect_left(first, at)  # so many topics have their records in earlier batches
                 self.at_hand = ids[before - 1] if before else b""
                 decoder.at_hand(self.at_hand)
                 plain = decoder.decode(batch)
                 if plain is None:
                     what = "a batch is not what it was when it was read before"
                     raise ReplayError(what, where=batch.place)
-                self._take(plain, batch, logged=self.found.places[at].logged)
+                self._take(plain, before, logged=self.found.places[at].logged)
         return self.state
 
     def _batches(self) -> Iterator[tuple[int, Batch]]:
@@ -310,15 +311,14 @@ class _Selection:
             batches = read_batches_at(Path(path), [places[at].position for at in numbers])
             yield from zip(numbers, batches, strict=True)
 
-    def _take(self, plain: PlainBatch, batch: Batch, *, logged: bool) -> None:
-        offsets = plain.topic_offsets() if logged else []
-        state, where = self.state, self.found.source.where
+    def _take(self, plain: PlainBatch, before: int, *, logged: bool) -> None:
+        state, batch, offsets, place = self.state, plain.batch, self.found.topics.offsets, self.found.source.place
 
         def topic(number: int) -> None:
             self.at_hand = plain.ids[number - 1]
             if self.at_hand in self.wanted:
-                place = f"offset {offsets[number - 1]}" if logged else where
-                apply_record(state, topics.TOPIC, topic_values(plain, number), place, self.digester)
+                where = place(offsets[before + number - 1])
+                apply_record(state, topics.TOPIC, topic_values(plain, number), where, self.digester)
 
         def rows(_topic: int, first: int, end: int) -> None:
             if self.at_hand in self.wanted:
@@ -330,7 +330,7 @@ class _Selection:
         def other(record: OtherRecord) -> None:
             table, values = decoded(record.value, record.offset, batch)
             if table in OF_TOPICS and values["topicId"] in self.texts:
-                place = f"offset {record.offset}" if logged else where
-                apply_record(state, table, values, place, self.digester)
+                where = place(record.offset if logged else IN_SNAPSHOT)
+                apply_record(state, table, values, where, self.digester)
 
         in_order(plain, topic, rows, other)
