@@ -213,10 +213,11 @@ def test_a_load_without_topics_says_so(story: Story) -> None:
 
 
 def test_a_killed_load_goes_on_under_a_new_epoch(story: Story) -> None:
-    """No id is used again."""
+    """No id is used again; a session that ended by itself (a starting broker knew no topic) has its own epoch, too."""
     assert isinstance(story.killed_load, Stopped)
-    assert story.resumed_from == 1
-    assert [epoch for epoch, _ in histories(load_folder(story.directory))] == [1, 2]
+    epochs = [epoch for epoch, _ in histories(load_folder(story.directory))]
+    assert epochs == list(range(1, len(epochs) + 1))
+    assert len(epochs) > story.resumed_from >= 1
     assert isinstance(story.states[0], Stopped)
 
 
