@@ -267,7 +267,7 @@ ours_summed = cold("sums", SCAN, our_sums)  # told as the Java program tells
 by_loop = cold("loop", LOOP, lambda path: told(loop_rows(path)))
 
 
-def a_race(name: str, promise: float, peer: Side, *, us: Side = ours, grows: bool = True, note: str = "") -> Race:
+def a_race(name: str, promise: float, peer: Side, *, us: Side = ours, note: str = "") -> Race:
     """Ours from its process' start, against one."""
     return Race(
         name,
@@ -276,7 +276,6 @@ def a_race(name: str, promise: float, peer: Side, *, us: Side = ours, grows: boo
         at_most=False,
         around=a_checkpoint,
         sides={"ours": us, "peer": peer},
-        grows=grows,
         note=note,
         goal="P2",
         peer=name.partition(", ")[2],
@@ -288,5 +287,5 @@ def a_race(name: str, promise: float, peer: Side, *, us: Side = ours, grows: boo
 RACES: Final = (
     a_race("checkpoint, dump tool", 8.0, by_dump_tool, note="kafka-dump-log --cluster-metadata-decoder to /dev/null"),
     a_race("checkpoint, Kafka's classes", 1.5, by_kafkas_classes, us=ours_summed, note="no text; needs a JDK"),
-    a_race("checkpoint, plain Python", 17.0, by_loop, grows=False, note="a struct loop for exactly these records"),
+    a_race("checkpoint, plain Python", 17.0, by_loop, note="a struct loop for exactly these records"),
 )

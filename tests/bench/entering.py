@@ -141,7 +141,6 @@ def a_race(name: str, promise: float, enter: Callable[[Any, Path], Entered]) -> 
         at_most=False,
         around=one_table,
         sides={"ours": side(enter), "peer": side(by_tuples)},
-        grows=False,
         note="rows; from Parquet, warm; seconds are of the CPU; memory is resident, of all processes of a side",
         goal="P9",
         peer="Python Data Source, a tuple a row",

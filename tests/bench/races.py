@@ -72,7 +72,7 @@ class Race:
     sides: Mapping[str, Side]
     promise: float = 0.0
     seconds: float = 0.0
-    grows: bool = True  # is 5N tried?
+    once: str = ""  # why five times as much is not tried
     note: str = ""
     goal: str = ""
     peer: str = ""
@@ -225,9 +225,10 @@ def race(entry: Race, rounds: int, size: int, run: Runner | None = None) -> Resu
 
         with closing(Lasting()) as lasting:
             return race(entry, rounds, size, lasting)
+    from tests.bench.growing import agreed, five_times
+
     run = run or in_its_own_process
     runs: dict[str, list[Run]] = {side: [] for side in SIDES}
-    grown: dict[str, Run] = {}
     with tempfile.TemporaryDirectory(prefix="race-") as scratch:
         folder = Path(scratch)
         with entry.around(folder, size):
@@ -237,14 +238,9 @@ def race(entry: Race, rounds: int, size: int, run: Runner | None = None) -> Resu
                     told = runs[side][-1]
                     spent = f"{told.seconds:.2f} s {told.by} ({told.also:.2f}), {told.peak / MEGABYTE:.0f} MB"
                     sys.stderr.write(f"  round {number + 1}, {side}: {spent}\n")
-        if entry.grows:
-            larger = folder / "larger"
-            larger.mkdir()
-            with entry.around(larger, GROWN * size):
-                grown = {side: run(entry.name, side, larger, GROWN * size) for side in entry.growing}
-    for found in (*zip(*runs.values(), strict=True), tuple(grown.values())):
-        if len({one.answer for one in found}) > 1:
-            raise RuntimeError(f"{entry.name}: the two did not find the same")
+        grown = five_times(entry, folder, size, run) if not entry.once else {}
+    for found in zip(*runs.values(), strict=True):
+        agreed(entry, found)
     return result(entry, size, runs, grown)
 
 
@@ -256,9 +252,7 @@ def result(entry: Race, size: int, runs: Mapping[str, Sequence[Run]], grown: Map
     peaks = {side: statistics.median(one.peak for one in found) for side, found in runs.items()}
 
     def growth(side: str) -> tuple[float, float]:
-        if side not in grown:
-            return 0.0, 0.0
-        return grown[side].seconds / seconds[side], grown[side].peak / max(peaks[side], MEGABYTE)
+        return share_of(grown.get(side), seconds[side], peaks[side])
 
     promise, holds = kept(entry, ratio, seconds["ours"])
     missed = further(entry, peaks, growth("ours")[0])
@@ -281,6 +275,11 @@ def result(entry: Race, size: int, runs: Mapping[str, Sequence[Run]], grown: Map
         missed=missed,
         **_also(entry, runs),
     )
+
+
+def share_of(grown: Run | None, seconds: float, peak: float) -> tuple[float, float]:
+    """5N / N, of time and of the peak in bytes; zeros where it was not tried."""
+    return (0.0, 0.0) if grown is None else (grown.seconds / seconds, grown.peak / max(peak, MEGABYTE))
 
 
 def share(entry: Race, ours: float, peer: float) -> float:

@@ -176,7 +176,6 @@ RACES: Final = (
         at_most=False,
         around=a_checkpoint,
         sides={"ours": side(kept), "peer": side(whole)},
-        grows=False,
         goal="P11",
         peer="a whole comparison by fingerprints",
         note="1,000 records, 1,000 znodes; the peer: our own whole comparison by fingerprints, without its reading",

@@ -1,11 +1,13 @@
 """All benchmarks in one table, in Markdown and in JSON: `tests/bench/run`.
 
-    tests/bench/run [--only NAME|GOAL]... [--small] [--repeat N] [--no-growth] [--into FOLDER] [--again] [--collect]
+    tests/bench/run [--only NAME|GOAL]... [--small] [--repeat N] [--no-growth | --growth] [--into FOLDER] [--again]
+    tests/bench/run --collect | --list
 
 Each race's figures are kept in a file of their own, with the machine and its load as the race began, so that a long
-table can be made in pieces: a race whose file is there, with as many rounds, is not run again (`--again` does).  What
-cannot run here, and what nobody has measured yet, stands in the table with its reason.  The kept table of the project
-is `tests/bench/kept`; a run into it writes the table of docs/performance.md anew.  `--small` keeps nothing there.
+table can be made in pieces: a race whose file is there, with as many rounds, is not run again (`--again` does), and
+five times as much can be tried behind the rounds that are kept (`--growth`).  What cannot run here, and what nobody has
+measured yet, stands in the table with its reason.  The kept table of the project is `tests/bench/kept`; a run into it
+writes the table of docs/performance.md anew.  `--small` keeps nothing there.
 
 Nothing asserts how fast something is.  Exit code 1: a race failed, or the two sides did not find the same.
 """
@@ -27,12 +29,14 @@ from typing import Any, Final
 from migrate.errors import MigrateError
 from migrate.java.find import find_java
 from migrate.java.jars import KAFKA_VERSION
+from tests.bench.growing import behind
 from tests.bench.races import ROOT, Race, Result, cpu_name, known, race, small
 
 KEPT: Final = ROOT / "tests/bench/kept"
 PAGE: Final = ROOT / "docs/performance.md"
 BEGIN, END = "<!-- table of tests/bench/run: written by it -->", "<!-- end of the table -->"
 REPEAT: Final = 5
+NOT_TRIED: Final = "not tried"
 GOALS: Final = tuple(f"P{number}" for number in range(1, 13))
 OTHER: Final = {"CPU": "clock", "clock": "CPU"}
 COLUMNS: Final = (
@@ -166,7 +170,7 @@ def done(folder: Path, entry: Race, repeat: int) -> bool:
 
 def run(entry: Race, *, repeat: int, is_small: bool, grows: bool = True) -> Kept:
     """One race; whatever goes wrong in it is its own line."""
-    entry = replace(entry, grows=entry.grows and grows)
+    entry = entry if grows else replace(entry, once=NOT_TRIED)
     machine, when = Machine.here(), time.strftime("%Y-%m-%dT%H:%MZ", time.gmtime())
     if why := entry.lacks():
         say(f"{entry.name}: SKIPPED, {why}")
@@ -179,6 +183,18 @@ def run(entry: Race, *, repeat: int, is_small: bool, grows: bool = True) -> Kept
         reason = str(error).strip().splitlines()[-1:] or [type(error).__name__]
         return Kept(entry.name, when, machine, why=f"failed: {reason[0]}", failed=True, small=is_small)
     return Kept(entry.name, when, machine, result, small=is_small)
+
+
+def grow(found: Kept, entry: Race) -> Kept:
+    """What is kept with figures of 5N; as it was where they are there already, or are not to be had."""
+    if entry.once or found.result is None or found.result.ours_growth[0]:
+        return found
+    say(f"{entry.name}: five times as much")
+    try:
+        return replace(found, result=behind(entry, found.result))
+    except Exception as error:  # noqa: BLE001 - the others are tried all the same
+        say(f"{entry.name}: five times as much FAILED, {error}")
+        return replace(found, failed=True)
 
 
 def say(text: str) -> None:
@@ -204,12 +220,13 @@ def _row(one: Kept, entry: Race | None) -> str:
         size = f"{entry.size:,}" if entry else ""
         cells = [goal, one.name, size, peer, "-", "", one.why, "", "", "", ""]
     else:
-        cells = [goal, one.name, f"{one.result.size:,}", peer, *_figures(one.result)]
+        once = NOT_TRIED if entry is None else entry.once or NOT_TRIED
+        cells = [goal, one.name, f"{one.result.size:,}", peer, *_figures(one.result, once)]
         cells.append(f"{one.result.rounds}, {one.machine.load[0]:g}")
     return f"| {' | '.join(cells)} |"
 
 
-def _figures(found: Result) -> list[str]:
+def _figures(found: Result, once: str) -> list[str]:
     def grown(sides: tuple[float, float]) -> str:
         return " : ".join(f"x{side:.1f}" if side else "-" for side in sides)
 
@@ -226,7 +243,7 @@ def _figures(found: Result) -> list[str]:
         met,
         seconds,
         f"{found.ours_peak:.0f} : {found.peer_peak:.0f}",
-        f"{grown(times)}; {grown(peaks)}" if found.ours_growth[0] else "not tried",
+        f"{grown(times)}; {grown(peaks)}" if found.ours_growth[0] else once,
     ]
 
 
@@ -246,9 +263,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--small", action="store_true", help="one round on a hundredth of the size: does it run?")
     parser.add_argument("--repeat", type=int, metavar="N", help=f"rounds of each (default {REPEAT}; 1 with --small)")
     parser.add_argument("--into", type=Path, metavar="FOLDER", help="keep the figures there (default tests/bench/kept)")
-    parser.add_argument("--no-growth", action="store_true", help="do not try five times as much: it takes the longest")
+    five = parser.add_mutually_exclusive_group()
+    five.add_argument("--no-growth", action="store_true", help="do not try five times as much: it takes the longest")
+    five.add_argument("--growth", action="store_true", help="try only that, behind the rounds that are kept")
     parser.add_argument("--again", action="store_true", help="run also what is kept already")
-    parser.add_argument("--collect", action="store_true", help="run nothing: the table of what is kept")
+    five.add_argument("--collect", action="store_true", help="run nothing: the table of what is kept")
     parser.add_argument("--list", action="store_true", help="name the benchmarks and run nothing")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the table as JSON too")
     options = parser.parse_args(words)
@@ -274,9 +293,13 @@ def table(races: Sequence[Race], options: argparse.Namespace, folder: Path | Non
     repeat = options.repeat or (1 if options.small else REPEAT)
     ran: list[Kept] = []
     for entry in races:
-        if options.collect or (folder and not options.again and done(folder, entry, repeat)):
+        there = folder and file_of(folder, entry.name)
+        if options.growth and there and there.exists():
+            ran.append(grow(read(there), entry))
+        elif options.collect or options.growth or (folder and not options.again and done(folder, entry, repeat)):
             continue
-        ran.append(run(entry, repeat=repeat, is_small=options.small, grows=not options.no_growth))
+        else:
+            ran.append(run(entry, repeat=repeat, is_small=options.small, grows=not options.no_growth))
         if folder and not ran[-1].failed:
             write(folder, ran[-1])
     if folder is None:

@@ -16,7 +16,7 @@ from migrate.protocol.batches import split
 from tests.bench import checkpoints
 from tests.bench.races import Run, measured, race
 
-RACES = {entry.name: replace(entry, grows=False) for entry in checkpoints.RACES}
+RACES = {entry.name: replace(entry, once="small") for entry in checkpoints.RACES}
 
 
 def small(name: str, side: str, folder: Path, size: int) -> Run:

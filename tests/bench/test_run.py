@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.bench import decoding, run
+from tests.bench.growing import with_growth
 from tests.bench.races import ROOT, Race, known, result
 from tests.bench.races import Run as Ran
 from tests.bench.run import Kept, Machine
@@ -88,6 +89,63 @@ def test_growth_is_not_tried_where_there_is_no_time_for_it(tmp_path: Path) -> No
     assert found.result is not None
     assert found.result.ours_growth == (0.0, 0.0)
     assert "| not tried |" in run.as_markdown([found])
+
+
+def test_growth_is_tried_behind_the_rounds_that_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rounds stay as they were; what was grown is not grown again, and what is not kept is not begun."""
+    words = ["--only", "metadata records", "--into", str(tmp_path)]
+    assert run.main([*words, "--growth"]) == 0
+    assert not list(tmp_path.iterdir())
+    assert run.main([*words, "--small", "--no-growth"]) == 0
+    path = run.file_of(tmp_path, "metadata records")
+    before = run.read(path).result
+    assert run.main([*words, "--growth"]) == 0
+    grown = run.read(path).result
+    assert before is not None
+    assert grown is not None
+    assert min(*grown.ours_growth, *grown.peer_growth) > 0
+    assert replace(grown, ours_growth=(0.0, 0.0), peer_growth=(0.0, 0.0)) == before
+
+    def never(*_: object) -> None:
+        raise AssertionError("again")
+
+    monkeypatch.setattr(run, "behind", never)
+    assert run.main([*words, "--growth"]) == 0
+
+
+def test_growth_that_fails_leaves_the_rounds_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And the exit code tells."""
+    words = ["--only", "metadata records", "--into", str(tmp_path)]
+    assert run.main([*words, "--small", "--no-growth"]) == 0
+    before = run.file_of(tmp_path, "metadata records").read_text()
+
+    def broken(*_: object) -> None:
+        raise RuntimeError("no memory")
+
+    monkeypatch.setattr(run, "behind", broken)
+    assert run.main([*words, "--growth"]) == 1
+    assert run.file_of(tmp_path, "metadata records").read_text() == before
+
+
+def test_promises_are_judged_again_with_what_has_grown() -> None:
+    """Growth that was promised and is not there breaks the line; memory that was missed stays missed."""
+    entry = a_race(at_most=False, promise=2.0, growth=4.0)
+    found = an_outcome(replace(entry, growth=0.0)).result
+    assert found is not None
+    bare = replace(found, ours_growth=(0.0, 0.0), peer_growth=(0.0, 0.0))
+    grown = with_growth(entry, bare, {"ours": Ran(5.0, 2_000_000, "x")})
+    assert (grown.holds, grown.missed, grown.peer_growth) == (False, ("x5.0 for 5N, not 4",), (0.0, 0.0))
+    assert with_growth(replace(entry, growth=5.0), bare, {"ours": Ran(5.0, 2_000_000, "x")}).holds
+
+
+def test_a_race_that_has_no_larger_form_says_why() -> None:
+    """In the table, where the figures would stand."""
+    entry = known()["session and first job"]
+    found = an_outcome(replace(entry, least=1))
+    assert found.result is not None
+    bare = replace(found, result=replace(found.result, ours_growth=(0.0, 0.0), peer_growth=(0.0, 0.0)))
+    assert "| it has no N |" in run.as_markdown([bare])
+    assert run.grow(bare, entry) is bare
 
 
 def test_what_cannot_run_here_is_skipped_aloud(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,45 @@
+"""Five times as much: with a race's rounds, or behind them (`tests/bench/run --growth`), one run a side."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+from tests.bench.lasting import Lasting
+from tests.bench.races import GROWN, MEGABYTE, Race, Result, Run, Runner, further, in_its_own_process, kept, share_of
+
+
+def five_times(entry: Race, folder: Path, size: int, run: Runner) -> dict[str, Run]:
+    """One run with 5N of each side that grows; RuntimeError where they did not find the same."""
+    larger = folder / "larger"
+    larger.mkdir()
+    with entry.around(larger, GROWN * size):
+        grown = {side: run(entry.name, side, larger, GROWN * size) for side in entry.growing}
+    agreed(entry, tuple(grown.values()))
+    return grown
+
+
+def agreed(entry: Race, found: Sequence[Run]) -> None:
+    """RuntimeError where they did not find the same."""
+    if len({one.answer for one in found}) > 1:
+        raise RuntimeError(f"{entry.name}: the two did not find the same")
+
+
+def behind(entry: Race, found: Result) -> Result:
+    """The figures of its rounds with those of 5N, which is tried now."""
+    with tempfile.TemporaryDirectory(prefix="race-") as scratch, closing(Lasting()) as lasting:
+        run = lasting if entry.lasting else in_its_own_process
+        return with_growth(entry, found, five_times(entry, Path(scratch), found.size, run))
+
+
+def with_growth(entry: Race, found: Result, grown: dict[str, Run]) -> Result:
+    """As if 5N had been tried with the rounds."""
+    peaks = {"ours": found.ours_peak * MEGABYTE, "peer": found.peer_peak * MEGABYTE}
+    ours = share_of(grown.get("ours"), found.ours_seconds, peaks["ours"])
+    peer = share_of(grown.get("peer"), found.peer_seconds, peaks["peer"])
+    missed = further(entry, peaks, ours[0])
+    _, holds = kept(entry, found.ratio, found.ours_seconds)
+    return replace(found, ours_growth=ours, peer_growth=peer, missed=missed, holds=holds and not missed)
