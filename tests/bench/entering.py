@@ -132,7 +132,7 @@ def side(enter: Callable[[Any, Path], Entered]) -> Side:
     return running
 
 
-def a_race(name: str, promise: float, enter: Callable[[Any, Path], Entered]) -> Race:
+def a_race(name: str, promise: float, enter: Callable[[Any, Path], Entered], *, once: str = "") -> Race:
     """At two million rows, a file for each of two threads."""
     return Race(
         f"rows into Spark, {name}",
@@ -141,6 +141,7 @@ def a_race(name: str, promise: float, enter: Callable[[Any, Path], Entered]) -> 
         at_most=False,
         around=one_table,
         sides={"ours": side(enter), "peer": side(by_tuples)},
+        once=once,
         note="rows; from Parquet, warm; seconds are of the CPU; memory is resident, of all processes of a side",
         goal="P9",
         peer="Python Data Source, a tuple a row",
@@ -150,6 +151,8 @@ def a_race(name: str, promise: float, enter: Callable[[Any, Path], Entered]) -> 
 
 
 RACES: Final = (
-    a_race("all columns", 6.0, by_columns),
+    a_race(
+        "all columns", 6.0, by_columns, once="ours failed: ten million rows at once are more than the driver's heap"
+    ),
     a_race("fingerprints", 12.0, by_fingerprints),
 )

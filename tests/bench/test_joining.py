@@ -11,6 +11,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 import pytest
 
+from migrate.diff.compare import MOST_ROWS
 from migrate.diff.partition_files import PartitionFiles
 from migrate.diff.session import SparkHandle
 from tests.bench import decoding, entering, joining, large
@@ -82,9 +83,17 @@ def test_ours_and_plain_spark_find_what_was_planted(spark_handle: SparkHandle, f
     """By fingerprints, and by the join that somebody would write."""
     spark = spark_handle.get(300)
     report = joining.on_session(spark, folder)()
-    assert joining.told(joining.rows_of(report)) == joining.told(list(large.planted(SIZE)))
+    assert joining.told_of(report) == joining.told(list(large.planted(SIZE)))
     assert joining.counts_of(report) == joining.counted(list(large.planted(SIZE)))
     assert joining.told(joining.by_plain_spark(spark, folder)) == joining.told(list(large.planted(SIZE)))
+
+
+def test_lists_that_a_report_does_not_hold_are_told_by_their_counts() -> None:
+    """As many rows as it lists may be all or the first ones: nobody is told which they are."""
+    rows = [(f"orders-{number}", "isr") for number in range(MOST_ROWS)]
+    assert joining.LISTED == MOST_ROWS
+    assert joining.told(rows[1:]) != joining.counted(rows[1:])
+    assert joining.told(rows) == joining.told([*rows[1:], ("orders-0", "leader")]) == f"{MOST_ROWS} differ, 0 alone"
 
 
 @pytest.mark.spark
