@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 
 LOG = logging.getLogger("migrate.diff")
 LEAST_HEAP, MOST_HEAP = 512, 4096  # MiB; a small cluster leaves most of it untouched
+LOCAL: Final = {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"}
+# glibc gives each of the driver's threads a heap of its own for what is not Java's, and those grow from job to job
+ARENAS: Final = "MALLOC_ARENA_MAX"
 ARCHIVING_SECONDS: Final = 120.0  # a driver may take to write its class archive when it ends
 SMALL_DRIVER: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Xshare:auto", "-XX:MaxMetaspaceSize=256m")
 QUIET_LOG: Final = """\
@@ -253,7 +256,7 @@ class SparkHandle:
             environment={
                 "PYSPARK_PYTHON": sys.executable,
                 "PYSPARK_DRIVER_PYTHON": sys.executable,
-                **({"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"} if local else {}),
+                **({**LOCAL, ARENAS: os.environ.get(ARENAS, "2")} if local else {}),
             },
         )
 

@@ -145,6 +145,13 @@ def test_the_gateways_secret_leaves_the_environment_and_never_stands_in_argv(
     assert jvm.secret not in repr(jvm)
 
 
+def test_the_drivers_memory_beside_its_heap_is_held_together(spark: SparkSession, spark_handle: SparkHandle) -> None:
+    """Two of glibc's heaps for all its threads, unless the operator has said how many."""
+    assert spark.version
+    told = Path(f"/proc/{spark_handle.driver_pid}/environ").read_bytes().split(b"\0")
+    assert f"MALLOC_ARENA_MAX={os.environ.get('MALLOC_ARENA_MAX', '2')}".encode() in told
+
+
 @pytest.mark.spark
 def test_the_sessions_folder_is_ours_alone(spark: SparkSession, spark_handle: SparkHandle) -> None:
     """Mode 0700, with the driver's log in it, and the connection file gone."""
