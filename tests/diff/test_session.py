@@ -145,6 +145,7 @@ def test_the_gateways_secret_leaves_the_environment_and_never_stands_in_argv(
     assert jvm.secret not in repr(jvm)
 
 
+@pytest.mark.spark
 def test_the_drivers_memory_beside_its_heap_is_held_together(spark: SparkSession, spark_handle: SparkHandle) -> None:
     """Two of glibc's heaps for all its threads, unless the operator has said how many."""
     assert spark.version
