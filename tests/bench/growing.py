@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
 from tests.bench.lasting import Lasting
-from tests.bench.races import GROWN, MEGABYTE, Race, Result, Run, Runner, further, in_its_own_process, kept, share_of
+from tests.bench.races import GROWN, MEGABYTE, Race, Result, Run, Runner, further, in_its_own_process, kept
 
 
 def five_times(entry: Race, folder: Path, size: int, run: Runner) -> dict[str, Run]:
@@ -35,11 +35,16 @@ def behind(entry: Race, found: Result) -> Result:
         return with_growth(entry, found, five_times(entry, Path(scratch), found.size, run))
 
 
-def with_growth(entry: Race, found: Result, grown: dict[str, Run]) -> Result:
-    """As if 5N had been tried with the rounds."""
+def with_growth(entry: Race, found: Result, grown: Mapping[str, Run]) -> Result:
+    """The figures of its rounds with those of 5N, as far as it was tried, and what is promised judged by both."""
     peaks = {"ours": found.ours_peak * MEGABYTE, "peer": found.peer_peak * MEGABYTE}
-    ours = share_of(grown.get("ours"), found.ours_seconds, peaks["ours"])
-    peer = share_of(grown.get("peer"), found.peer_seconds, peaks["peer"])
+    ours = _share(grown.get("ours"), found.ours_seconds, peaks["ours"])
+    peer = _share(grown.get("peer"), found.peer_seconds, peaks["peer"])
     missed = further(entry, peaks, ours[0])
     _, holds = kept(entry, found.ratio, found.ours_seconds)
     return replace(found, ours_growth=ours, peer_growth=peer, missed=missed, holds=holds and not missed)
+
+
+def _share(grown: Run | None, seconds: float, peak: float) -> tuple[float, float]:
+    """5N / N, of time and of the peak in bytes; zeros where it was not tried."""
+    return (0.0, 0.0) if grown is None else (grown.seconds / seconds, grown.peak / max(peak, MEGABYTE))

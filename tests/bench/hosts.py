@@ -136,7 +136,7 @@ RACES: Final = (
         at_most=True,
         around=with_own_processors,
         sides=SIDES,
-        once="it is one itself: one host and twenty",
+        once="hosts are what grows in it: one, and twenty",
         note="the peer is one host; hosts' own processors are stood in for",
     ),
     Race(
@@ -146,7 +146,7 @@ RACES: Final = (
         at_most=True,
         around=the_hosts,
         sides=SIDES,
-        once="it is one itself: one host and twenty",
+        once="hosts are what grows in it: one, and twenty",
         note="the peer is one host; this machine does the work of all twenty",
     ),
 )

@@ -246,40 +246,33 @@ def race(entry: Race, rounds: int, size: int, run: Runner | None = None) -> Resu
 
 def result(entry: Race, size: int, runs: Mapping[str, Sequence[Run]], grown: Mapping[str, Run]) -> Result:
     """The figures of a race's runs."""
+    from tests.bench.growing import with_growth
+
     pairs = list(zip(runs["ours"], runs["peer"], strict=True))
     ratio = statistics.median(share(entry, ours.seconds, peer.seconds) for ours, peer in pairs)
     seconds = {side: statistics.median(one.seconds for one in found) for side, found in runs.items()}
     peaks = {side: statistics.median(one.peak for one in found) for side, found in runs.items()}
 
-    def growth(side: str) -> tuple[float, float]:
-        return share_of(grown.get(side), seconds[side], peaks[side])
-
     promise, holds = kept(entry, ratio, seconds["ours"])
-    missed = further(entry, peaks, growth("ours")[0])
-    return Result(
+    found = Result(
         name=entry.name,
         size=size,
         rounds=len(pairs),
         ratio=ratio,
         promise=promise,
-        holds=holds and not missed,
+        holds=holds,
         ours_seconds=seconds["ours"],
         peer_seconds=seconds["peer"],
         ours_peak=peaks["ours"] / MEGABYTE,
         peer_peak=peaks["peer"] / MEGABYTE,
-        ours_growth=growth("ours"),
-        peer_growth=growth("peer"),
+        ours_growth=(0.0, 0.0),
+        peer_growth=(0.0, 0.0),
         note=entry.note,
         goal=entry.goal,
         peer=entry.peer,
-        missed=missed,
         **_also(entry, runs),
     )
-
-
-def share_of(grown: Run | None, seconds: float, peak: float) -> tuple[float, float]:
-    """5N / N, of time and of the peak in bytes; zeros where it was not tried."""
-    return (0.0, 0.0) if grown is None else (grown.seconds / seconds, grown.peak / max(peak, MEGABYTE))
+    return with_growth(entry, found, grown)
 
 
 def share(entry: Race, ours: float, peer: float) -> float:

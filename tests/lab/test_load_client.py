@@ -1,4 +1,4 @@
-"""The load's producer against librdkafka's own small broker: what it sends again, and what ends its session."""
+"""The load's producer against librdkafka's own small broker: what ends its session, and what is given up then."""
 
 from __future__ import annotations
 
