@@ -32,7 +32,7 @@ def read_as_kafka(raw: bytes) -> MetaProperties | MetaBroken:
     A node id may be negative here: Kafka reads one, and then refuses it.
     """
     try:
-        values = properties.parse(raw)
+        values = properties.load(raw)
         version = _version(values)
         node_id = _node_id(values, version)
         return MetaProperties(version, _cluster_id(values, version), node_id, _directory_id(values))

@@ -57,7 +57,7 @@ def _decode(raw: bytes) -> MetaProperties:
 
 def _values(raw: bytes) -> dict[str, str]:
     try:
-        values = properties.parse(raw)
+        values = properties.load(raw)
     except BadProperties as error:
         raise _BrokenError(str(error)) from error
     pairs: list[tuple[str, str]] = javaproperties.loads(raw, object_pairs_hook=list)

@@ -20,16 +20,36 @@ _SECRET_NAME = re.compile(r"(?:passwo?r?d|pwd|secret|credentials?|jaas\.config)$
 _SECRET_IN_COMMENT = re.compile(r"((?:passw(?:or)?d|secret|credential)[\w.-]*\s*[=:]\s*).*", re.IGNORECASE)
 _SECRET_IN_JAAS = re.compile(r"((?:passw(?:or)?d|secret|user_[^\s=]+)\s*=\s*)(?:\"[^\"]*\"?|'[^']*'?)", re.IGNORECASE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_TRIMMED: Final = "".join(map(chr, range(0x21)))
 _DANGLING = re.compile(r"(?<!\\)((?:\\\\)*)\\$")  # a continuation that nothing follows
 
 
-def parse(raw: bytes, where: str = "") -> dict[str, str]:
-    r"""Key to value by Kafka's rules: the last of duplicate keys wins, lines continue after a backslash.
+def load(raw: bytes, where: str = "") -> dict[str, str]:
+    r"""Read key to value as java.util.Properties does, blanks behind a value included.
+
+    The last of duplicate keys wins, and lines continue after a backslash.  `meta.properties` is read like this.
 
     Raises:
         BadProperties: a `\u` escape that Java refuses too.
     """
     return {element.key: element.value for element in _elements(raw, where) if isinstance(element, KeyValue)}
+
+
+def parse(raw: bytes, where: str = "") -> dict[str, str]:
+    """Read a node's configuration: `load`, and each value trimmed.
+
+    Kafka trims values of every type, passwords too, before it looks at them (`ConfigDef.parseType`).  All comparisons
+    see these values, so a blank at the end of a line never makes a difference.
+
+    Raises:
+        BadProperties: as `load`.
+    """
+    return {key: trimmed(value) for key, value in load(raw, where).items()}
+
+
+def trimmed(value: str) -> str:
+    """`java.lang.String.trim`: control characters and blanks go, a no-break space stays."""
+    return value.strip(_TRIMMED)
 
 
 def duplicates(raw: bytes, where: str = "") -> tuple[str, ...]:
@@ -58,7 +78,7 @@ def edit(raw: bytes, set_: Mapping[str, str], remove: Iterable[str] = (), where:
         message = f"keys both set and removed: {sorted(both)}"
         raise ValueError(message)
     elements, now = _elements(raw, where), parse(raw, where)
-    touched = gone | {key for key, value in set_.items() if now.get(key) != value}
+    touched = gone | {key for key, value in set_.items() if now.get(key) != trimmed(value)}
     if twice := [key for key in duplicates(raw, where) if key in touched]:
         raise DuplicateProperty(f"set more than once, and to be changed: {', '.join(twice)}", where=where)
     end = "\r\n" if b"\r\n" in raw else "\n"
@@ -95,7 +115,8 @@ def _closed(text: str, end: str) -> str:
 
 def _prove(before: bytes, after: bytes, set_: Mapping[str, str], gone: frozenset[str]) -> None:
     """An edit is believed only when the parser reads exactly what was wanted."""
-    wanted = {key: value for key, value in parse(before).items() if key not in gone} | dict(set_)
+    wanted = {key: value for key, value in parse(before).items() if key not in gone}
+    wanted |= {key: trimmed(value) for key, value in set_.items()}
     if parse(after) != wanted:
         message = "the edited properties do not read back as wanted"
         raise AssertionError(message)

@@ -217,14 +217,14 @@ def test_lines_are_read_as_java_reads_them(pairs: list[tuple[str, str]], end: st
     """Whatever stands in keys and values: the collector's own small parser agrees with the package's."""
     text = "".join(javaproperties.join_key_value(name, value) + end for name, value in pairs)
     raw = text.encode("latin-1")
-    assert collect_disks.properties_of(raw) == properties.parse(raw)
+    assert collect_disks.properties_of(raw) == properties.load(raw)
 
 
 @given(st.text(st.sampled_from("ab=: \t\\#!\r\n"), max_size=30))
 def test_odd_files_are_read_as_java_reads_them(text: str) -> None:
     """Continuations, empty keys, comments in the middle, a backslash at the end."""
     raw = text.encode("latin-1")
-    assert collect_disks.properties_of(raw) == properties.parse(raw)
+    assert collect_disks.properties_of(raw) == properties.load(raw)
 
 
 @given(TEXT, TEXT.filter(str.strip), TEXT)

@@ -44,7 +44,14 @@ listener.name.client.plain.sasl.jaas.config=org.apache.kafka.common.security.pla
 )
 def test_values_are_those_that_java_util_properties_would_give(raw: bytes, expected: dict[str, str]) -> None:
     """Duplicates, separators, continuations, escapes and Latin-1, as in java.util.Properties."""
-    assert properties.parse(raw) == expected
+    assert properties.load(raw) == expected
+
+
+def test_values_of_a_configuration_are_trimmed_as_kafka_trims_them() -> None:
+    """Blanks and tabs at either end go, those inside stay, and so does a no-break space, which Java does not trim."""
+    raw = b"a=kafka.Authorizer \nb=\\ true\t\nc= x , y \nd=z\xa0\ne= \n"
+    assert properties.parse(raw) == {"a": "kafka.Authorizer", "b": "true", "c": "x , y", "d": "z\xa0", "e": ""}
+    assert properties.load(raw)["a"] == "kafka.Authorizer "
 
 
 def test_a_bad_escape_is_a_typed_error_that_names_the_file() -> None:
@@ -77,6 +84,7 @@ def test_an_edit_leaves_every_other_byte_as_it_was() -> None:
 def test_a_value_that_is_right_already_keeps_its_line() -> None:
     """Nothing to change means the same bytes, whatever the spelling."""
     assert properties.edit(BROKER, {"log.dirs": "/d0,/d1,/d2", "zookeeper.connect": "zk1:2181/kafka"}) == BROKER
+    assert properties.edit(b"a=1 \nb=2", {"a": "1"}) == b"a=1 \nb=2"
 
 
 def test_line_ends_of_windows_stay() -> None:
@@ -110,7 +118,7 @@ def test_the_last_line_stays_without_end_when_it_is_changed() -> None:
 def test_values_are_written_so_that_java_reads_them_back() -> None:
     """Leading blanks, backslashes, separators and characters beyond Latin-1."""
     wanted = {"a": "  x\\y\tz", "b": "Ж=:#!", "c": "ü", "k e:y": "v"}
-    assert properties.parse(properties.edit(b"", wanted)) == wanted
+    assert properties.load(properties.edit(b"", wanted)) == wanted
 
 
 def test_a_duplicate_key_that_would_change_is_refused() -> None:
@@ -158,7 +166,7 @@ def test_whatever_the_file_an_edit_reads_back_as_wanted_and_is_stable(
         assert set(properties.duplicates(raw)) & (set_.keys() | remove)
         return
     kept = {key: value for key, value in properties.parse(raw).items() if key not in remove}
-    assert properties.parse(after) == kept | set_
+    assert properties.parse(after) == kept | {key: properties.trimmed(value) for key, value in set_.items()}
     assert properties.edit(after, set_, remove) == after
 
 
