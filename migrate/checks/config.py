@@ -207,6 +207,50 @@ def listener_is_known(seen: tuple[Configs, Configs], world: World) -> Result:
                 yield Hit(about, f"listener.security.protocol.map does not map {name} to {protocol}, as the brokers do")
 
 
+def listener_names(values: Mapping[str, str], key: str = "listeners") -> list[str]:
+    """Return the names in `listeners` (Kafka's default where unset) or `advertised.listeners`, in upper case."""
+    text = values.get(key, "") or ("PLAINTEXT://:9092" if key == "listeners" else "")
+    return [entry.partition("://")[0].strip().upper() for entry in text.split(",") if "://" in entry]
+
+
+@check(
+    CodeDoc(
+        "B-CFG-30",
+        "the controllers' listener has a name that a broker uses already",
+        "From the first roll on the brokers no longer advertise a listener of that name, so its clients lose each "
+        "broker as it rolls; in the second roll the broker does not start. A protocol map that has the name with "
+        "another protocol makes brokers call the controllers in the wrong way.",
+        "controller_listener of the inventory is also a name in listeners, advertised.listeners or "
+        "control.plane.listener.name of a broker, or its entry in listener.security.protocol.map has another protocol "
+        "than controllers.access. Kafka's documentation uses CONTROLLER for the control plane listener and for the "
+        "KRaft controllers alike.",
+        "Give controller_listener in the inventory a name that no broker's file has, such as KRAFT_CONTROLLER, before "
+        "the controllers' files are written; renaming the brokers' listener would move its clients instead. An equal "
+        "entry in listener.security.protocol.map is no fault; take an entry out that nothing uses.",
+        "KafkaConfig.effectiveAdvertisedBrokerListeners; KafkaConfig.validateValues: 'controller.listener.names must "
+        "not contain a value appearing in the 'listeners' configuration when running KRaft with just the broker role'",
+    ),
+    sees=broker_configs,
+    blocks_from=Stage.PREPARE,
+)
+def controller_listener_is_new(configs: Configs, world: World) -> Result:
+    """Names are compared in upper case, as Kafka's protocol map does."""
+    name, protocol = world.inventory.controller_listener, world.inventory.controller_access.protocol
+    for node, file in configs.items():
+        places = [
+            key for key in ("listeners", "advertised.listeners") if name.upper() in listener_names(file.values, key)
+        ]
+        if file.values.get("control.plane.listener.name", "").upper() == name.upper():
+            places.append("control.plane.listener.name")
+        about = f"broker {node}: {file.path}"
+        if places:
+            yield Hit(about, f"{' and '.join(places)} has the controllers' listener {name}", name)
+        elif (mapped := protocols(file.values).get(name.upper(), protocol)) != protocol:
+            yield Hit(
+                about, f"listener.security.protocol.map has {name}:{mapped}, the controllers have {protocol}", name
+            )
+
+
 def protocol_of(values: Mapping[str, str]) -> str:
     """The security protocol of a broker's inter-broker listener."""
     name = inter_broker_listener(values)

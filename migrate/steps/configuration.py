@@ -10,7 +10,7 @@ import os
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from migrate.checks.config import inter_broker_listener, protocols
+from migrate.checks.config import DEFAULT_PROTOCOL_MAP, inter_broker_listener, protocols
 from migrate.checks.phase import FLAG
 from migrate.checks.principals import ANONYMOUS, authorizer, caller, super_users, with_added
 from migrate.checks.registry import Blind
@@ -22,7 +22,6 @@ from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode,
 
 ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"
 STANDARD_AUTHORIZER: Final = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
-DEFAULT_PROTOCOL_MAP: Final = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
 LOG_DIRS: Final = "log.dirs"
 PROTOCOL_MAP: Final = "listener.security.protocol.map"
 LISTENER: Final = "listener.name."
@@ -61,12 +60,16 @@ def _brokers_own(values: Mapping[str, str], inventory: Inventory) -> dict[str, s
 
 
 def _protocol_map(values: Mapping[str, str], inventory: Inventory) -> str:
-    """The map with the controller listener in it; brokers and controllers need both sides."""
-    entries = values.get(PROTOCOL_MAP, DEFAULT_PROTOCOL_MAP)
-    names = {entry.partition(":")[0].strip().upper() for entry in entries.split(",")}
-    if inventory.controller_listener.upper() in names:
-        return entries
-    return f"{entries},{inventory.controller_listener}:{inventory.controller_access.protocol}"
+    """Return the map with the controller listener in it; brokers and controllers need both sides.
+
+    An entry of that name with another protocol is replaced, never kept: B-CFG-30 refuses it before a file is written.
+    """
+    name, protocol = inventory.controller_listener, inventory.controller_access.protocol
+    if protocols(values).get(name.upper()) == protocol.upper() and values.get(PROTOCOL_MAP):
+        return values[PROTOCOL_MAP]
+    entries = (values.get(PROTOCOL_MAP) or DEFAULT_PROTOCOL_MAP).split(",")
+    others = [entry for entry in entries if entry.partition(":")[0].strip().upper() != name.upper()]
+    return ",".join([*others, f"{name}:{protocol}"])
 
 
 def migration_mode(raw: bytes, inventory: Inventory) -> bytes:
@@ -118,7 +121,7 @@ def controller(
         FLAG: "true",
         "zookeeper.connect": broker.get("zookeeper.connect", inventory.zookeeper),
     }
-    if "authorizer.class.name" in broker:
+    if authorizer(broker):
         # without it, what brokers forward in hybrid is checked by nobody
         values["authorizer.class.name"] = STANDARD_AUTHORIZER
     _of_table(values, Moment.RENDERED)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from migrate.checks.config import DEFAULT_PROTOCOL_MAP
 from migrate.hosts.properties import parse
 from migrate.model import config_keys
 from migrate.model.config_keys import Moment
@@ -89,11 +90,46 @@ def test_an_authorizer_of_the_operators_own_is_left_alone() -> None:
     assert parse(raw)["authorizer.class.name"] == "com.example.OwnAuthorizer"
 
 
+@pytest.mark.parametrize(
+    "written", ["kafka.security.authorizer.AclAuthorizer ", "kafka.security.authorizer.AclAuthorizer\t"]
+)
+def test_a_blank_behind_the_authorizers_name_does_not_keep_it(written: str) -> None:
+    """Kafka trims the value; left in a KRaft file, AclAuthorizer has no ZooKeeper and the broker dies at its start."""
+    own = BROKER.replace(b"kafka.security.authorizer.AclAuthorizer", written.encode())
+    migrating = configuration.migration_mode(own, inventory())
+    assert f"authorizer.class.name={written}\n".encode() in migrating, "a line that does not change keeps its bytes"
+    raw = configuration.kraft_mode(migrating, inventory(), inventory().brokers[0])
+    assert parse(raw)["authorizer.class.name"] == configuration.STANDARD_AUTHORIZER
+
+
+def test_an_authorizer_without_a_value_is_none() -> None:
+    """The controllers have one exactly where the brokers have one."""
+    bare = parse(BROKER.replace(b"kafka.security.authorizer.AclAuthorizer", b" "))
+    rendered = parse(configuration.controller(bare, inventory(), inventory().controllers[0]))
+    assert "authorizer.class.name" not in rendered
+
+
+@pytest.mark.parametrize(
+    ("given", "written"),
+    [
+        ("INTERNAL:PLAINTEXT, CTL : PLAINTEXT ", "INTERNAL:PLAINTEXT, CTL : PLAINTEXT"),
+        ("INTERNAL:PLAINTEXT,ctl:plaintext", "INTERNAL:PLAINTEXT,ctl:plaintext"),
+        ("CTL:SSL,INTERNAL:PLAINTEXT", "INTERNAL:PLAINTEXT,CTL:PLAINTEXT"),
+        (" ctl : SSL ,INTERNAL:PLAINTEXT", "INTERNAL:PLAINTEXT,CTL:PLAINTEXT"),
+    ],
+)
+def test_the_controller_listeners_protocol_is_the_inventorys(given: str, written: str) -> None:
+    """An equal entry keeps its spelling; one with another protocol is never kept."""
+    raw = f"broker.id=1\nzookeeper.connect=zk:2181\nlistener.security.protocol.map={given}\n".encode()
+    after = parse(configuration.migration_mode(raw, inventory()))
+    assert after["listener.security.protocol.map"] == written
+
+
 def test_a_file_without_a_protocol_map_gets_kafkas_default_and_the_controllers_listener() -> None:
     """Setting the map replaces the default as a whole."""
     bare = b"broker.id=1\nzookeeper.connect=zk:2181\n"
     after = parse(configuration.migration_mode(bare, inventory()))
-    assert after["listener.security.protocol.map"] == configuration.DEFAULT_PROTOCOL_MAP + ",CTL:PLAINTEXT"
+    assert after["listener.security.protocol.map"] == DEFAULT_PROTOCOL_MAP + ",CTL:PLAINTEXT"
 
 
 def test_a_second_edit_changes_nothing() -> None:

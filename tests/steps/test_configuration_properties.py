@@ -5,6 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrate.checks.config import DEFAULT_PROTOCOL_MAP, protocols
 from migrate.checks.phase import FLAG
 from migrate.hosts.properties import parse
 from migrate.model import config_keys
@@ -99,13 +100,15 @@ def test_skipping_the_first_edit_ends_in_the_same_file_but_for_the_order_of_line
 
 @given(files())
 def test_the_protocol_map_names_the_controller_listener_once(raw: bytes) -> None:
-    """Both sides need it; an operator's own entry for it is left as it is."""
+    """Both sides need it, with the inventory's protocol; the other entries stay as they are, in their order."""
     for edited in (configuration.migration_mode(raw, KNOWN), configuration.kraft_mode(raw, KNOWN, BROKER)):
         entries = parse(edited)[configuration.PROTOCOL_MAP].split(",")
         names = [entry.partition(":")[0].strip().upper() for entry in entries]
         assert names.count("CTL") == 1
-        before = parse(raw).get(configuration.PROTOCOL_MAP, configuration.DEFAULT_PROTOCOL_MAP)
-        assert parse(edited)[configuration.PROTOCOL_MAP].startswith(before)
+        assert protocols(parse(edited))["CTL"] == "PLAINTEXT"
+        before = parse(raw).get(configuration.PROTOCOL_MAP, DEFAULT_PROTOCOL_MAP).split(",")
+        others = [entry.strip() for entry in before if entry.partition(":")[0].strip().upper() != "CTL"]
+        assert [entry.strip() for entry in entries if entry.partition(":")[0].strip().upper() != "CTL"] == others
 
 
 @given(files())

@@ -1,0 +1,86 @@
+"""What Kafka's own classes say of files that checks refuse or pass, so that a check never rests on a belief."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from py4j.protocol import Py4JJavaError
+
+from migrate.hosts.properties import trimmed
+from tests.testing.kafka_jvm import first_cause, kafka_jvm
+
+pytestmark = pytest.mark.kafka
+
+QUORUM = {"controller.quorum.voters": "3000@c:9090", "controller.listener.names": "CTL"}
+MIGRATION = QUORUM | {
+    "broker.id": "0",
+    "zookeeper.connect": "zk:2181",
+    "zookeeper.metadata.migration.enable": "true",
+    "inter.broker.protocol.version": "3.9",
+}
+KRAFT = QUORUM | {"node.id": "0", "process.roles": "broker"}
+MAP = {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CTL:PLAINTEXT"}
+BOTH = MAP | {"listeners": "PLAINTEXT://b:9092,CTL://b:9091"}
+
+
+@pytest.fixture(scope="module")
+def jvm() -> Iterator[Any]:
+    """Kafka's classes."""
+    with kafka_jvm() as gateway:
+        yield gateway.jvm
+
+
+def config(jvm: Any, values: Mapping[str, str]) -> Any:
+    """A KafkaConfig of those values."""
+    given = jvm.java.util.Properties()
+    for key, value in values.items():
+        given.setProperty(key, value)
+    return jvm.kafka.server.KafkaConfig.fromProps(given, False)
+
+
+def test_a_broker_in_migration_mode_stops_advertising_a_listener_with_the_controllers_name(jvm: Any) -> None:
+    """B-CFG-30: it is accepted without a word, and the listener's clients lose the broker."""
+    before = config(jvm, {"broker.id": "0", "zookeeper.connect": "zk:2181", **BOTH})
+    after = config(jvm, MIGRATION | BOTH)
+    assert "ListenerName(CTL)" in before.effectiveAdvertisedBrokerListeners().toString()
+    assert "ListenerName(CTL)" not in after.effectiveAdvertisedBrokerListeners().toString()
+
+
+def test_a_kraft_broker_refuses_a_listener_with_the_controllers_name(jvm: Any) -> None:
+    """B-CFG-30: the first broker of the second roll would not start."""
+    with pytest.raises(Py4JJavaError) as caught:
+        config(jvm, KRAFT | BOTH)
+    assert "must not contain a value appearing in the 'listeners' configuration" in first_cause(caught.value)
+    config(jvm, KRAFT | MAP | {"listeners": "PLAINTEXT://b:9092"})
+
+
+def test_a_protocol_map_with_another_protocol_for_the_controllers_is_accepted(jvm: Any) -> None:
+    """B-CFG-30: Kafka does not notice it, so a check has to."""
+    config(jvm, MIGRATION | {"listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CTL:SSL"})
+
+
+@pytest.mark.parametrize("kind", ["STRING", "PASSWORD", "LIST", "BOOLEAN", "INT", "CLASS"])
+def test_kafka_trims_values_of_every_type_as_we_do(jvm: Any, kind: str) -> None:
+    """ConfigDef.parseType, with blanks, tabs and control characters at both ends, and a no-break space that stays."""
+    definition = jvm.org.apache.kafka.common.config.ConfigDef
+    (wanted,) = (
+        entry
+        for entry in jvm.java.lang.Class.forName("org.apache.kafka.common.config.ConfigDef$Type").getEnumConstants()
+        if str(entry) == kind
+    )
+    plain = {"BOOLEAN": "true", "INT": "7", "CLASS": "kafka.Kafka"}.get(kind, "a b\xa0")
+    given = f"\x01\t {plain} \t\n"
+    assert trimmed(given) == plain
+    read = [definition.parseType("key", text, wanted) for text in (given, plain)]
+    assert read[0] == read[1]
+    if kind == "STRING":
+        assert read[0] == plain
+
+
+@pytest.mark.parametrize("base", [MIGRATION, KRAFT], ids=["migration", "kraft"])
+def test_tiered_storage_with_several_log_directories_is_accepted(jvm: Any, base: Mapping[str, str]) -> None:
+    """No check refuses it: Kafka does not from 3.8 on (KAFKA-16399)."""
+    tiered = {"remote.log.storage.system.enable": "true", "remote.log.metadata.manager.listener.name": "PLAINTEXT"}
+    config(jvm, {**base, **MAP, **tiered, "listeners": "PLAINTEXT://b:9092", "log.dirs": "/d0,/d1"})
