@@ -84,7 +84,10 @@ MANUALS: Final[Mapping[str, Manual]] = {
         RUN_FILES,
     ),
     "rollback plan": Manual(
-        (("rollback plan playbook.yaml --out back.json", "the way back from where the cluster stands now"),),
+        (
+            ("rollback plan playbook.yaml --out back.json", "the way back from where the cluster stands now"),
+            ("rollback plan playbook.yaml --discard-differences", "the same; what ZooKeeper lacks by now is given up"),
+        ),
         (RUN_FILES[0], ("--out FILE", "the plan once more")),
     ),
     "rollback apply": Manual(

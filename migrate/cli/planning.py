@@ -89,12 +89,26 @@ def make_directory_plan(observer: Observer, playbook: Playbook, *, created: floa
     return scheduled(directories.build(world, playbook, created=created, back=back), playbook)
 
 
-def make_rollback_plan(observer: Observer, playbook: Playbook, *, created: float, copy_again: bool = False) -> Plan:
-    """Observe, and plan the way back, or out of a stuck copy; raises NoWayBack, NothingToPlan, RestoreRefused."""
+def make_rollback_plan(
+    observer: Observer,
+    playbook: Playbook,
+    *,
+    created: float,
+    copy_again: bool = False,
+    discard_differences: bool = False,
+) -> Plan:
+    """Observe, and plan the rollback, or the way out of a stuck copy.
+
+    With `discard_differences` it names every difference between ZooKeeper and the metadata, and gives them up.
+    Raises NoWayBack, NothingToPlan, RestoreRefused.
+    """
     if playbook.of_directories:
         return make_directory_plan(observer, playbook, created=created, back=True)
     world = _seen(observer, rollback.PLANNED_ON | {Need.HOST_RIGHTS})
-    return scheduled(rollback.build(world, playbook, created=created, copy_again=copy_again), playbook)
+    plan = rollback.build(
+        world, playbook, created=created, copy_again=copy_again, discard_differences=discard_differences
+    )
+    return scheduled(plan, playbook)
 
 
 def save_plan(inventory: Inventory, plan: Plan) -> pathlib.Path:

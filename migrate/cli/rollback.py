@@ -25,14 +25,28 @@ def rollback() -> None:
 @click.option(
     "--copy-again", is_flag=True, help="Not back: only out of a copy that is stuck for ever, with a fresh quorum."
 )
+@click.option(
+    "--discard-differences",
+    is_flag=True,
+    help="Give up by name difference between ZooKeeper and the metadata that stands now; ZooKeeper's side stays.",
+)
 @output_option
 def plan_back(
-    playbook: pathlib.Path, inventory: pathlib.Path | None, out: pathlib.Path | None, copy_again: bool, output: str
+    playbook: pathlib.Path,
+    inventory: pathlib.Path | None,
+    out: pathlib.Path | None,
+    copy_again: bool,
+    discard_differences: bool,
+    output: str,
 ) -> int:
     """Say exactly how the way back would go, from where the cluster stands now; change nothing.
 
     The state is found from the cluster itself: no journal is needed.  Every file's change is shown; a file is restored
     from a copy that is proven to be its own of before, or the plan is refused.
+
+    In dual write ZooKeeper is compared with the metadata, field by field. A difference blocks the plan, with its name,
+    cause and remedy: the rollback would keep what ZooKeeper has. With --discard-differences the plan lists each of them
+    as given up; its fingerprint covers the list, and any other difference still stops the rollback.
 
     With a DirectoryPlaybook it is the way back from that: its directories are taken away again, broker by broker, while
     no replica lies in them.
@@ -46,12 +60,20 @@ def plan_back(
     from migrate.report.plan_json import plan_to_json
     from migrate.report.plan_text import plan_text
 
+    if copy_again and discard_differences:
+        raise UsageWrong("--copy-again gives nothing up: take one of the two options")
     if out is not None and not out.absolute().parent.is_dir():
         raise UsageWrong(f"--out: there is no folder {out.absolute().parent}")
     found, loaded = load_target(playbook, inventory)
     assert isinstance(loaded, Playbook)
-    with observing(found, loaded) as observer:
-        made = make_rollback_plan(observer, loaded, created=time.time(), copy_again=copy_again)
+    with observing(found, loaded, spark=not loaded.of_directories) as observer:
+        made = make_rollback_plan(
+            observer,
+            loaded,
+            created=time.time(),
+            copy_again=copy_again,
+            discard_differences=discard_differences,
+        )
     saved = str(save_plan(found, made))
     if out is not None:
         write_text(out, plan_to_json(made))

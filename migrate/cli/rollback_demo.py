@@ -123,7 +123,7 @@ class RollbackDemo(Demo):
                 with self._looking(lender, playbook, spark=self._turn.target >= Stage.HYBRID) as sources:
                     self._there(sources, playbook)
             if not self._state().get("back"):
-                with self._looking(lender, playbook, spark=False) as sources:
+                with self._looking(lender, playbook, spark=True) as sources:
                     self._back(sources, playbook)
             with self._looking(lender, playbook, spark=self._options.until >= Stage.HYBRID) as sources:
                 plan, folder = self._migrate(sources, playbook)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import astuple, dataclass, field
 from enum import StrEnum
 
 from migrate.model.inventory import AcceptedDifference
@@ -43,6 +44,35 @@ class Difference:
         if self.kraft is None:
             return DifferenceClass.ONLY_ZK
         return DifferenceClass.ONLY_KRAFT if self.zookeeper is None else DifferenceClass.DIFFERS
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class DifferenceName:
+    """What a difference is about and on which side it stands; its values are left out: they may move, or be secret."""
+
+    kind: str
+    key: str
+    field: str
+    cls: str
+
+    @classmethod
+    def of(cls, row: Difference) -> DifferenceName:
+        """The name of that row."""
+        return cls(row.kind, row.key, row.field, row.cls.value)
+
+    def __str__(self) -> str:
+        return f"{self.cls} {self.kind} {self.key} {self.field}".rstrip()
+
+
+def names_to_text(names: Iterable[DifferenceName]) -> str:
+    """The names as one text, the same for the same names; "" for none."""
+    found = sorted(set(names))
+    return json.dumps([astuple(name) for name in found], separators=(",", ":")) if found else ""
+
+
+def names_from_text(text: str) -> frozenset[DifferenceName]:
+    """The names that `names_to_text` wrote; ValueError or TypeError for any other text."""
+    return frozenset(DifferenceName(*entry) for entry in json.loads(text)) if text else frozenset()
 
 
 class IdleReason(StrEnum):

@@ -22,7 +22,7 @@ from migrate.model.inventory import AcceptedDifference
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
-from migrate.model.views import KraftView, ZookeeperView
+from migrate.model.views import KraftView, MigrationZnode, ZookeeperView
 from migrate.model.world import World
 from migrate.observe.ledgers import pure_ledger, stands
 from migrate.observe.settle import Look, Settling
@@ -89,6 +89,9 @@ def _not_comparable(world: World) -> str | None:
         return "the metadata's tail is not proven to be committed"
     if world.kraft.migration_state is not ZkMigrationState.MIGRATION:
         return f"they are equal by dual write only in MIGRATION; the metadata says {world.kraft.migration_state.name}"
+    znode = world.zookeeper.migration
+    if isinstance(znode, MigrationZnode) and znode.offset <= 0:
+        return "the metadata says MIGRATION, and /migration has no offset: dual write has not begun"
     return None
 
 

@@ -12,8 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from migrate import __version__, checks
+from migrate.checks.registry import SHOWN, shown
 from migrate.errors import NothingToPlan, NoWayBack, RestoreRefused
+from migrate.model.causes import cause_of
 from migrate.model.detect import Detected, detect
+from migrate.model.difference import DifferenceName, names_to_text
 from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
@@ -50,9 +53,12 @@ PLANNED_ON: Final = frozenset(
         Need.BACKUPS,
         Need.METADATA_LOGS,
         Need.STATES_BEHIND,
+        Need.DIFF,
     }
 )
-TOLD: Final = ("B-MIG-01", "I-MIG-08", "W-MIG-09", "W-MIG-10")  # besides RBK: where it stands, whether it is stuck
+TOLD: Final = ("B-MIG-01", "I-MIG-08", "W-MIG-09", "W-MIG-10", "W-MIG-12")  # where it stands, whether it is stuck
+DIFFERENT: Final = "B-MIG-06"
+GIVE_UP: Final = "`kraft-migrate rollback plan --discard-differences`"
 GONE: Final = "the way back is gone"
 FORWARD: Final = "what is left is the way forward: roll every broker to KRaft mode with `kraft-migrate plan`"
 
@@ -131,8 +137,8 @@ def start_of(world: World) -> Start:
     return start
 
 
-def steps_of(world: World, start: Start, playbook: Playbook) -> Iterator[Step]:
-    """What is left of the way back, in order."""
+def steps_of(world: World, start: Start, playbook: Playbook, discarded: str = "") -> Iterator[Step]:
+    """What is left of the rollback, in order; `discarded` are the differences that it gives up (`names_to_text`)."""
     yield from (PutFlagBack(node) for node in without_flag(world))
     order = sorted(gates.brokers(world), key=lambda node: (node not in start.down, node))
     if start.kraft:  # one that is down in migration mode is started first: no other is stopped beside it
@@ -144,15 +150,15 @@ def steps_of(world: World, start: Start, playbook: Playbook) -> Iterator[Step]:
     rolls = [RollToZookeeperMode(node) for node in order if node in due]
     lacks = not start.controllers and isinstance(gates.unwritten(world), str)
     if lacks:
-        yield FinishDualWrite()
+        yield FinishDualWrite(discarded)
     if start.controllers or leading or rolls:
         yield KeepZookeeper()
     if start.controllers or lacks:
-        yield StopControllers()
+        yield StopControllers(discarded)
     if start.controllers or leading or (rolls and are_behind(world)):
-        yield RaiseStateVersions()
+        yield RaiseStateVersions(discarded)
     if start.controllers or leading or rolls:
-        yield HandBackControl()
+        yield HandBackControl(discarded)
     yield from rolls
     if rolls and playbook.restore_leaders:
         yield RestoreLeadersInZookeeperMode(Stage.MIGRATION_MODE.label, playbook.elections_per_request)
@@ -175,18 +181,22 @@ def steps_to_copy_again(world: World, start: Start) -> Iterator[Step]:
     yield WatchCopy()
 
 
-def build(world: World, playbook: Playbook, *, created: float, copy_again: bool = False) -> Plan:
-    """The way back to ZooKeeper mode; with `copy_again` only out of a copy that is stuck, and into it again.
+def build(
+    world: World, playbook: Playbook, *, created: float, copy_again: bool = False, discard_differences: bool = False
+) -> Plan:
+    """The rollback to ZooKeeper mode; with `copy_again` only out of a copy that is stuck, and into it again.
 
+    With `discard_differences` every difference between ZooKeeper and the metadata that stands now is given up by name.
     Raises NoWayBack, NothingToPlan, and RestoreRefused where a broker's file of before is not there or not proven.
     """
     start = start_of(world)
+    discarded = discarded_of(world) if discard_differences else ()
     if copy_again:
         _must_be_stuck(start)
         steps = steps_to_copy_again(world, start)
     else:
         _restorable(world, start)
-        steps = steps_of(world, start, playbook)
+        steps = steps_of(world, start, playbook, names_to_text(discarded))
     planned = planned_steps(steps, world)
     summary = summarize(world, playbook, _here(world, start))
     return Plan(
@@ -200,10 +210,46 @@ def build(world: World, playbook: Playbook, *, created: float, copy_again: bool 
         playbook_sha256=playbook.sha256,
         inventory=world.inventory.path,
         steps=planned,
-        findings=tuple(_findings(world)),
+        findings=(*(() if copy_again else _different(world, discarded)), *_findings(world)),
         summary=replace(summary, rollback=(_cost_again(start) if copy_again else _cost(start),)),
         direction=Direction.BACK,
     )
+
+
+def discarded_of(world: World) -> tuple[DifferenceName, ...]:
+    """The names of all differences that stand now; NothingToPlan where they are not known, or not all of them."""
+    if isinstance(world.diff, Unknown):
+        raise NothingToPlan(
+            f"which differences would be given up is not known: {world.diff.reason}",
+            next_step="plan the rollback without --discard-differences",
+        )
+    if world.diff.cut:
+        raise NothingToPlan(
+            "there are more differences than are listed: they cannot be given up by name",
+            next_step="see `kraft-migrate diff`, and repair what most of them have in common",
+        )
+    return tuple(DifferenceName.of(row) for row in gates.standing(world.diff, ()))
+
+
+def _different(world: World, discarded: tuple[DifferenceName, ...]) -> Iterator[Finding]:
+    """Differences that hold the rollback before it stops the controllers."""
+    if isinstance(world.diff, Unknown):
+        return
+    found = gates.standing(world.diff, discarded)
+    for row in found[:SHOWN]:
+        cause, name = cause_of(row), DifferenceName.of(row)
+        yield Finding(
+            code=DIFFERENT,
+            severity=Severity.BLOCKER,
+            about=shown(f"{row.kind} {row.key} {row.field}".rstrip()),
+            message=shown(f"{name.cls}: {cause.cause}"),
+            evidence=shown(f"ZooKeeper {row.zookeeper or 'nothing'}, metadata {row.kraft or 'nothing'}"),
+            fix=shown(f"{cause.what_to_do}. Then plan the rollback again; or give it up: {GIVE_UP}"),
+            blocks_from=int(Stage.DISCOVER),
+        )
+    if len(found) > SHOWN:
+        about, fix = f"{len(found) - SHOWN} more", "see `kraft-migrate diff`"
+        yield Finding(DIFFERENT, Severity.BLOCKER, about, "ZooKeeper and KRaft differ", "", fix, int(Stage.DISCOVER))
 
 
 def _modes(world: World) -> dict[int, str]:

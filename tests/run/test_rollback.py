@@ -11,6 +11,7 @@ from typing import Final
 import pytest
 
 from migrate.errors import MigrateError, NothingToPlan, PlanStopped
+from migrate.model.difference import Difference, DifferenceClass, DifferenceName, DiffReport
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
@@ -18,15 +19,22 @@ from migrate.model.outcome import Ready, Refused, Unknown, Verified
 from migrate.model.plan import Plan
 from migrate.model.world import Need, World
 from migrate.plan import rollback
+from migrate.report.plan_html import plan_html
+from migrate.report.plan_json import plan_from_json, plan_to_json
+from migrate.report.plan_text import plan_text
+from migrate.report.plan_verdict import Word, blocking, judge
 from migrate.run import journal as journals
 from migrate.steps import configuration
 from migrate.steps.controllers import StartControllers
+from migrate.steps.rollback.control import StopControllers
 from tests.run.test_engine import Labels, plan_for, run
 from tests.testing import worlds
 from tests.testing.killing import memory_folder
 from tests.testing.simulated import KillAt, Killed
 from tests.testing.simulated_back import MADE_IN_DUAL_WRITE, TwoWay, two_way
-from tests.testing.worlds import BROKERS
+from tests.testing.worlds import BROKERS, CONTROLLERS
+
+ONLY_KRAFT, ONLY_ZK = DifferenceClass.ONLY_KRAFT, DifferenceClass.ONLY_ZK
 
 
 def forward(cluster: TwoWay, folder: Path, upto: str | None = None) -> None:
@@ -266,6 +274,93 @@ def test_killed_after_any_effect_a_new_plan_without_the_journal_ends_the_same(tm
                 go_back(cluster, memory / f"{point}", KillAt(point))
             go_back(cluster, memory / f"{point}-anew")
             is_back(cluster)
+
+
+# -- what ZooKeeper lacks although /migration has passed it ----------------------------------------------------------
+LOST_ACL: Final = Difference("acl", "GROUP|LITERAL|a%2Fb|User:g|*|READ|ALLOW", "", ONLY_KRAFT, None, "acl")
+KEPT_QUOTA: Final = Difference("client-quota", "client-id=app", "producer_byte_rate", ONLY_ZK, "1000", None)
+
+
+def differing(cluster: TwoWay, *rows: Difference) -> TwoWay:
+    """Each comparison finds these rows."""
+    counts: dict[str, dict[str, int]] = {"topic": {"EQUAL": 3}}
+    for row in rows:
+        counts[row.kind] = {row.cls.value: 1}
+    report = DiffReport(500, 0, counts, rows)
+    cluster.bend = lambda world: world if isinstance(world.kraft, Unknown) else replace(world, diff=report)
+    return cluster
+
+
+@pytest.mark.parametrize("entry", ["hybrid", "half of the second roll", "all brokers KRaft", "soak"])
+def test_a_difference_stops_the_rollback_before_any_controller(tmp_path: Path, entry: str) -> None:
+    """/migration has passed the metadata all the time: the plan is blocked, and its run is refused by name."""
+    cluster = differing(at(entry, tmp_path / "forward"), LOST_ACL, KEPT_QUOTA)
+    plan = way_back(cluster)
+    assert judge(plan).word is Word.BLOCKED
+    assert [finding.about.split()[0] for finding in blocking(plan)] == ["acl", "client-quota"]
+    running = dict(cluster.running)
+    with pytest.raises(PlanStopped, match=r"ONLY_KRAFT acl .*a%2Fb.*ONLY_ZK client-quota client-id=app"):
+        go_back(cluster, tmp_path / "back")
+    assert cluster.running.keys() == running.keys()
+    assert cluster.owner is not None
+    assert cluster.owner[0] == "kraft"
+    cluster.bend = lambda world: world  # repaired: the same run goes on
+    run(cluster, plan, tmp_path / "back")
+    is_back(cluster)
+
+
+def test_differences_are_given_up_by_name_and_no_other_one_with_them(tmp_path: Path) -> None:
+    """The plan shows each, its fingerprint covers them, the journal keeps them, and a further one stops the run."""
+    cluster = differing(at("hybrid", tmp_path / "forward"), LOST_ACL)
+    plan = rollback.build(
+        cluster.observe(rollback.PLANNED_ON, {}), worlds.playbook(), created=2.0, discard_differences=True
+    )
+    assert judge(plan).word is not Word.BLOCKED
+    assert plan.fingerprint != way_back(cluster).fingerprint
+    assert plan_from_json(plan_to_json(plan)) == plan
+    name = str(DifferenceName.of(LOST_ACL))
+    assert f"{name}: the metadata alone has it, and it is lost" in " ".join(plan_text(plan).split())
+    assert "ONLY_KRAFT acl" in plan_html(plan, "PLAN")
+    more = differing(deepcopy(cluster), LOST_ACL, KEPT_QUOTA)
+    (tmp_path / "more").mkdir()
+    with pytest.raises(PlanStopped, match=r"differ in 1 place.*ONLY_ZK client-quota"):
+        run(more, plan, tmp_path / "more")
+    assert set(map(int, CONTROLLERS)) <= set(more.running)
+    (tmp_path / "back").mkdir()
+    events = run(cluster, plan, tmp_path / "back")
+    is_back(cluster)
+    (said,) = [event.data["evidence"] for event in events if event.data.get("outcome") == "Verified" and ends(event)]
+    assert f"given up, as planned: {name}" in said
+
+
+def ends(event: Event) -> bool:
+    """Does it conclude the stop of the controllers?"""
+    return event.name == "conclude" and event.data["step"] == "hybrid/stop-controllers"
+
+
+def test_what_cannot_be_compared_is_not_given_up(tmp_path: Path) -> None:
+    """Nobody could name it: the plan is refused; without the option the run is, before any controller stops."""
+    cluster = at("hybrid", tmp_path / "forward")
+    cluster.bend = lambda world: replace(world, diff=Unknown("Spark did not start"))
+    cluster.compares = False
+    world = cluster.observe(rollback.PLANNED_ON, {})
+    with pytest.raises(NothingToPlan, match="Spark did not start"):
+        rollback.build(world, worlds.playbook(), created=2.0, discard_differences=True)
+    with pytest.raises(PlanStopped, match="not compared with the metadata: Spark did not start"):
+        go_back(cluster, tmp_path / "back")
+    assert set(map(int, CONTROLLERS)) <= set(cluster.running)
+
+
+def test_with_some_controllers_stopped_the_others_are_compared_again(tmp_path: Path) -> None:
+    """Killed behind the first stop: while one leads a loss can still be repaired; without a majority nobody answers."""
+    start = at("hybrid", tmp_path / "forward")
+    stops = StopControllers()
+    for stopped, held in ((1, True), (2, False)):
+        cluster = differing(deepcopy(start), LOST_ACL)
+        for node in (3001, 3002, 3000)[:stopped]:
+            cluster.stop(NodeId(node), 1.0)
+        world = cluster.observe(stops.needs, {})
+        assert isinstance(stops.resume(world), Refused if held else Ready)
 
 
 # -- what was committed at the last moment ---------------------------------------------------------------------------

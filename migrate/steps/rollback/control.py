@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Final
 
+from migrate.model.difference import DifferenceClass, names_from_text
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
@@ -25,6 +26,11 @@ from migrate.steps.rollback import gates as back
 from migrate.zookeeper import layout
 
 EPOCH_NOTE = "rollback:kraft-epoch"
+GIVEN_UP: Final = {
+    DifferenceClass.ONLY_ZK: "ZooKeeper alone has it, and it comes back",
+    DifferenceClass.ONLY_KRAFT: "the metadata alone has it, and it is lost",
+    DifferenceClass.DIFFERS: "ZooKeeper's value comes back",
+}
 LOOK = frozenset({Need.ZOOKEEPER, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
 
@@ -44,37 +50,46 @@ class KeepZookeeper(BackUpZookeeper):
 
 @dataclass(frozen=True, slots=True)
 class StopControllers(BaseStep):
-    """Stop every controller, followers first: from the loss of the majority on nobody leads, until ZooKeeper does."""
+    """Stop every controller, followers first: from the loss of the majority on nobody leads, until ZooKeeper does.
+
+    `discarded` are the differences between ZooKeeper and the metadata that the plan gives up (`names_to_text`).
+    """
+
+    discarded: str = ""
 
     kind: ClassVar[str] = "stop-controllers"
     stage_is: ClassVar[Stage] = Stage.HYBRID
     title: ClassVar[str] = "stop every controller"
-    needs: ClassVar[frozenset[Need]] = LOOK | {Need.KRAFT}
+    needs: ClassVar[frozenset[Need]] = LOOK | {Need.KRAFT, Need.DIFF}
     proof_needs: ClassVar[frozenset[Need]] = LOOK
     undo: ClassVar[str] = "start them again, with the flag and before /controller is deleted"
     proof: ClassVar[str] = "no controller process lives, and none answers"
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """One stop each."""
+        """One stop each, and what is given up with them."""
         down = back.stopped(world, back.controllers(world))
         gone = () if isinstance(down, Unknown) else down
-        return tuple(
+        stops = (
             Action("~", f"controller {node}", "stop the process (its metadata stays)")
             for node in back.controllers(world)
             if node not in gone
         )
+        lost = (
+            Action("-", "difference given up", f"{name}: {GIVEN_UP[DifferenceClass(name.cls)]}")
+            for name in sorted(names_from_text(self.discarded))
+        )
+        return (*stops, *lost)
 
     def check(self, world: World) -> Readiness:
-        """Not finalized, every broker back in migration mode, and nothing of the metadata left to write."""
+        """Not finalized, every broker back in migration mode, and ZooKeeper equal to the metadata.
+
+        So it is with some of them stopped: while one leads, what it has not written can still be written.
+        """
         return gates.first(
             back.not_finalized(world),
             _all_back(world),
-            back.dual_write_passed(world),
+            back.zookeeper_equal(world, names_from_text(self.discarded)),
         )
-
-    def resume(self, world: World) -> Readiness:
-        """Some are stopped already, so that nothing is written any more: only what makes it wrong is asked."""
-        return gates.first(back.not_finalized(world), _all_back(world))
 
     def progress(self, world: World) -> Progress:
         """How many of them live?"""
@@ -94,10 +109,10 @@ class StopControllers(BaseStep):
                 effects.stop(NodeId(node))
 
     def verify(self, world: World) -> Outcome:
-        """All gone."""
-        return gates.as_outcome(
-            back.controllers_gone(world), f"controllers {list(back.controllers(world))} are stopped"
-        )
+        """All gone; the journal keeps what was given up."""
+        lost = (f"given up, as planned: {name}" for name in sorted(names_from_text(self.discarded)))
+        stops = f"controllers {list(back.controllers(world))} are stopped"
+        return gates.as_outcome(back.controllers_gone(world), stops, *lost)
 
 
 def in_order(world: World) -> tuple[int, ...]:
@@ -120,7 +135,12 @@ def _all_back(world: World) -> Readiness:
 
 @dataclass(frozen=True, slots=True)
 class HandBackControl(BaseStep):
-    """Raise /controller_epoch, delete /controller, delete /migration: in this order, each under a version check."""
+    """Raise /controller_epoch, delete /controller, delete /migration: in this order, each under a version check.
+
+    `discarded` are the differences that the plan gives up (`names_to_text`).
+    """
+
+    discarded: str = ""
 
     kind: ClassVar[str] = "hand-back-control"
     stage_is: ClassVar[Stage] = Stage.COPY

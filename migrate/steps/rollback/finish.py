@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from migrate.model.difference import names_from_text
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Refused, Unknown
 from migrate.model.ports import Effects
@@ -26,15 +27,20 @@ LOOK = frozenset({Need.ZOOKEEPER, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
 @dataclass(frozen=True, slots=True)
 class FinishDualWrite(BaseStep):
-    """Start the controllers with the metadata that they have, until /migration has passed it."""
+    """Start the controllers with the metadata that they have, until ZooKeeper is equal to it.
+
+    `discarded` are the differences that the plan gives up (`names_to_text`).
+    """
+
+    discarded: str = ""
 
     kind: ClassVar[str] = "finish-dual-write"
     stage_is: ClassVar[Stage] = Stage.HYBRID
     title: ClassVar[str] = "start the controllers again: ZooKeeper lacks what they have committed"
     needs: ClassVar[frozenset[Need]] = LOOK | {Need.METADATA_LOGS}
-    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.KRAFT}
+    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.KRAFT, Need.DIFF}
     undo: ClassVar[str] = "stop them again"
-    proof: ClassVar[str] = "a controller leads with the flag, and /migration has passed the metadata"
+    proof: ClassVar[str] = "a controller leads with the flag, and ZooKeeper holds what the metadata holds"
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
         """One start each."""
@@ -78,6 +84,6 @@ class FinishDualWrite(BaseStep):
         found = gates.first(
             back.quorum_leads(world),
             gates.state_is(world, ZkMigrationState.MIGRATION),
-            back.dual_write_passed(world),
+            back.zookeeper_equal(world, names_from_text(self.discarded)),
         )
-        return gates.as_outcome(found, "/migration has passed the committed metadata")
+        return gates.as_outcome(found, "ZooKeeper was compared with the committed metadata, and is equal")

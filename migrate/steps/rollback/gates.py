@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Final
 
+from migrate.model.causes import cause_of
+from migrate.model.difference import Difference, DifferenceName, DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.stage import ZkMigrationState
@@ -21,10 +23,13 @@ from migrate.model.views import (
     Running,
     Stopped,
 )
+from migrate.model.words import plural
 from migrate.model.world import World
 from migrate.steps import gates
 
 ANSWERS: Final = 20  # a broker that believes in KRaft names a random broker: 20 equal answers by chance are N^-20
+NAMED: Final = 3  # differences that a refusal names
+REGISTRATION: Final = "broker"  # the kind of row that no controller writes to ZooKeeper
 AFTER: Final = "nothing: it comes by itself; look at that node's log if it lasts"
 
 
@@ -117,10 +122,12 @@ def controllers_gone(world: World) -> Readiness:
     return Ready()
 
 
-def dual_write_passed(world: World) -> Readiness:
-    """ZooKeeper has what the metadata has: what it lacks would be lost.  Before a copy there is nothing to pass.
+def zookeeper_equal(world: World, discarded: Collection[DifferenceName]) -> Readiness:
+    """ZooKeeper holds what the metadata holds, but for the differences that the plan gives up by name.
 
-    Without a majority nothing is committed or written any more, and nothing will be: that is not waited for.
+    The offset in /migration is what the comparison waits for, and proves nothing by itself: Kafka 3.9 moves it on past
+    a write that failed (`KRaftMigrationDriver.MetadataChangeEvent`).  Before a copy there is nothing to compare.
+    Without a majority nobody answers for the metadata: what the stopped controllers' logs say is asked later.
     """
     down = stopped(world, controllers(world))
     if isinstance(down, Unknown):
@@ -141,7 +148,56 @@ def dual_write_passed(world: World) -> Readiness:
             "look at the active controller's log",
             progress=str(znode.offset),
         )
+    return equal_but(world.diff, discarded) if znode.offset > 0 else Ready()
+
+
+def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName]) -> Readiness:
+    """A comparison of ZooKeeper with the metadata has no difference but those that the plan gives up by name (pure).
+
+    Registrations of brokers do not count: no controller writes them, each broker registers itself.
+    """
+    if isinstance(report, Awaited):
+        return report
+    if isinstance(report, Unknown):
+        return Unknown(f"ZooKeeper was not compared with the metadata: {report.reason}")
+    lasting = standing(report, discarded)
+    if lasting:
+        told = "; ".join(_told(row) for row in lasting[:NAMED])
+        more = f" (and {len(lasting) - NAMED} more: see `kraft-migrate diff`)" if len(lasting) > NAMED else ""
+        return Refused(
+            f"ZooKeeper and the metadata differ in {plural(len(lasting), 'place')}, and a rollback keeps what "
+            f"ZooKeeper has: {told}{more}. Repair this and run the same command again; or give it up by name with "
+            "`kraft-migrate rollback plan --discard-differences`",
+            ("B-MIG-06",),
+        )
+    if report.cut:
+        return Refused("more differences were counted than are listed: they cannot be given up by name", ("B-MIG-06",))
+    if not any(number for classes in report.counts.values() for number in classes.values()):
+        return Unknown("nothing was compared: two empty views prove nothing")
+    moving = [row for row in report.unsettled if row.kind != REGISTRATION]
+    if moving:
+        row = moving[0]
+        return NotYet(
+            f"{plural(len(moving), 'field')} to stop changing while both sides are read: "
+            f"{row.kind} {row.key} {row.field}",
+            "whoever changes it",
+            "let it rest, so that it can be compared",
+        )
     return Ready()
+
+
+def standing(report: DiffReport, discarded: Collection[DifferenceName]) -> tuple[Difference, ...]:
+    """The differences that a rollback would make permanent and that nobody has given up."""
+    return tuple(
+        row for row in report.unexcused if row.kind != REGISTRATION and DifferenceName.of(row) not in discarded
+    )
+
+
+def _told(row: Difference) -> str:
+    """Name, values, cause and remedy of one difference."""
+    found = cause_of(row)
+    values = f"ZooKeeper {row.zookeeper or 'nothing'}, metadata {row.kraft or 'nothing'}"
+    return f"{DifferenceName.of(row)} ({values}): {found.cause}; to do: {found.what_to_do}"
 
 
 def unwritten(world: World) -> str | Unknown | None:

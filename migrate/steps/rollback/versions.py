@@ -32,8 +32,11 @@ RAISED = "every partition's state in ZooKeeper has at least the version that the
 class RaiseStateVersions(BaseStep):
     """Write partition states' own bytes over them, until their versions are the partition epochs of the metadata.
 
-    Where a broker has /controller already, it goes with the last of them: the next owner reads them.
+    Where a broker has /controller already, it goes with the last of them: the next owner reads them.  `discarded` are
+    the differences that the plan gives up (`names_to_text`).
     """
+
+    discarded: str = ""
 
     kind: ClassVar[str] = "raise-state-versions"
     stage_is: ClassVar[Stage] = Stage.COPY

@@ -8,9 +8,19 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 
+from migrate.model.causes import cause_of
+from migrate.model.difference import (
+    Difference,
+    DifferenceClass,
+    DifferenceName,
+    DiffReport,
+    names_from_text,
+    names_to_text,
+)
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Readiness, Ready, Unknown
 from migrate.model.stage import ZkMigrationState
@@ -22,8 +32,9 @@ from tests.steps.looks import answer, service, without
 from tests.testing.simulated_back import TwoWay
 from tests.testing.worlds import kraft, live, with_kraft, with_live, with_zk, zk
 
-ALL = frozenset(Need) - {Need.DIFF, Need.SPARK_LEDGER}
+ALL = frozenset(Need) - {Need.SPARK_LEDGER}
 Bend = Callable[[World], World]
+ONLY_ZK, ONLY_KRAFT = DifferenceClass.ONLY_ZK, DifferenceClass.ONLY_KRAFT
 
 
 @cache
@@ -88,7 +99,7 @@ FLAGLESS = NodeAnswer(migration_flag=False, finalized_features={})
     [
         (gates.not_finalized, hybrid),
         (gates.quorum_leads, hybrid),
-        (gates.dual_write_passed, hybrid),
+        (lambda world: gates.zookeeper_equal(world, ()), hybrid),
         (gates.controllers_gone, handed_back),
         (gates.zookeeper_controls, handed_back),
         (gates.controller_named, handed_back),
@@ -127,12 +138,21 @@ def test_every_gate_is_open_in_the_world_it_is_made_for(
             "notyet: a majority of the controllers",
         ),
         (
-            gates.dual_write_passed,
+            lambda world: gates.zookeeper_equal(world, ()),
             lambda world: with_zk(world, migration=MigrationZnode(499, 1, 3000, 1, 1)),
             "notyet: dual write to pass metadata offset 500",
         ),
-        (gates.dual_write_passed, without("kraft"), "notyet: the metadata to be readable"),
-        (gates.dual_write_passed, without("zookeeper"), "unknown: zookeeper hidden"),
+        (
+            lambda world: gates.zookeeper_equal(world, ()),
+            without("kraft"),
+            "notyet: the metadata to be readable",
+        ),
+        (lambda world: gates.zookeeper_equal(world, ()), without("zookeeper"), "unknown: zookeeper hidden"),
+        (
+            lambda world: gates.zookeeper_equal(world, ()),
+            without("diff"),
+            "unknown: ZooKeeper was not compared with the metadata: diff hidden",
+        ),
         (gates.controllers_gone, lambda world: world, "refused: controllers [3000, 3001, 3002] run"),
         (gates.controllers_gone, service(3000, Unknown("no rights")), "unknown: no rights"),
         (gates.controllers_gone, without("services"), "unknown: services hidden"),
@@ -200,15 +220,74 @@ def test_a_dead_controller_does_not_close_the_gate_of_the_quorum() -> None:
 def test_without_a_majority_dual_write_is_not_waited_for() -> None:
     """Nothing is written any more, and nothing will be."""
     world = without("kraft")(service(3001, Stopped())(service(3002, Stopped())(hybrid())))
-    assert gates.dual_write_passed(world) == Ready()
+    assert gates.zookeeper_equal(world, ()) == Ready()
 
 
 def test_before_the_copy_there_is_nothing_to_pass() -> None:
     """Neither in PRE_MIGRATION, nor where the copy was never noted."""
     world = with_zk(hybrid(), migration=MigrationZnode(-1, -1, -1, -1, 0))
-    assert gates.dual_write_passed(world) == Ready()
+    assert gates.zookeeper_equal(world, ()) == Ready()
     waiting = with_kraft(hybrid(), migration_state=ZkMigrationState.PRE_MIGRATION)
-    assert gates.dual_write_passed(waiting) == Ready()
+    assert gates.zookeeper_equal(waiting, ()) == Ready()
+
+
+LOST_ACL = Difference("acl", "GROUP|LITERAL|a%2Fb|User:g|*|READ|ALLOW", "", ONLY_KRAFT, None, "acl")
+KEPT_QUOTA = Difference("client-quota", "client-id=app", "producer_byte_rate", ONLY_ZK, "1000", None)
+DOWN_BROKER = Difference("broker", "2", "mode", ONLY_KRAFT, None, "zookeeper")
+
+
+def compared(*rows: Difference, **changes: Any) -> DiffReport:
+    """A comparison that found these rows."""
+    counts: dict[str, dict[str, int]] = {"topic": {"EQUAL": 3}}
+    for row in rows:
+        counts.setdefault(row.kind, {}).setdefault(row.cls.value, 0)
+        counts[row.kind][row.cls.value] += 1
+    return replace(DiffReport(500, 0, counts, rows), **changes)
+
+
+def test_a_lasting_difference_is_refused_by_name_with_its_cause_and_what_to_do() -> None:
+    """The offset in /migration has passed both, and proves neither."""
+    said = answer(gates.equal_but(compared(LOST_ACL, KEPT_QUOTA), ()))
+    assert said.startswith("refused: ZooKeeper and the metadata differ in 2 places")
+    for row in (LOST_ACL, KEPT_QUOTA):
+        assert str(DifferenceName.of(row)) in said
+        assert cause_of(row).cause in said
+        assert cause_of(row).what_to_do in said
+
+
+def test_what_the_plan_gives_up_by_name_does_not_refuse_and_anything_else_does() -> None:
+    """Entity, key, field and class all count."""
+    given_up = {DifferenceName.of(LOST_ACL)}
+    assert gates.equal_but(compared(LOST_ACL), given_up) == Ready()
+    assert answer(gates.equal_but(compared(LOST_ACL, KEPT_QUOTA), given_up)).startswith("refused: ")
+    now_differs = replace(LOST_ACL, cls=DifferenceClass.DIFFERS, zookeeper="other")
+    assert answer(gates.equal_but(compared(now_differs), given_up)).startswith("refused: ")
+
+
+def test_a_registration_is_no_loss() -> None:
+    """No controller writes it: a broker that is down registers as it starts."""
+    assert gates.equal_but(compared(DOWN_BROKER), ()) == Ready()
+
+
+def test_a_comparison_that_says_nothing_is_never_taken_for_equal() -> None:
+    """Not made, of nothing, cut, or of fields that move."""
+    cut = compared(LOST_ACL, counts={"acl": {"ONLY_KRAFT": 20_000}})
+    for report, says in (
+        (Unknown("Spark did not start"), "unknown: ZooKeeper was not compared with the metadata: Spark"),
+        (DiffReport(500, 0, {}, ()), "unknown: nothing was compared"),
+        (cut, "refused: more differences were counted"),
+        (compared(unsettled=(KEPT_QUOTA,)), "notyet: 1 field to stop changing"),
+    ):
+        assert answer(gates.equal_but(report, {DifferenceName.of(LOST_ACL)})).startswith(says)
+
+
+def test_names_of_differences_come_back_from_their_text() -> None:
+    """In one order, each once; none is no text."""
+    names = [DifferenceName.of(row) for row in (KEPT_QUOTA, LOST_ACL, KEPT_QUOTA)]
+    assert names_from_text(names_to_text(names)) == set(names)
+    assert names_to_text(names) == names_to_text(reversed(names))
+    assert names_to_text(()) == ""
+    assert names_from_text("") == frozenset()
 
 
 def test_a_broker_that_is_down_is_not_asked_who_its_controller_is() -> None:
