@@ -29,7 +29,8 @@ def control() -> None:
     """Wishes to a run: pause, resume, hold-after, abort, show.  RUN is its folder, or the plan in it.
 
     The run reads them before every step, and obeys at the next parking point: never with a broker half restarted, never
-    before the copy is watched to its end, never with half of the controllers finalized.
+    before the copy is watched to its end, never with half of the controllers finalized, never while a rollback has left
+    the cluster without a controller.
     """
 
 

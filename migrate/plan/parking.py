@@ -4,18 +4,19 @@
 |---|---|
 | copy        | no: it begins by itself with the last broker's registration, and must be watched                    |
 | finalize    | before its first controller only: half of a quorum without the flag is no state to leave            |
-| hand-back   | no: between the stop of the controllers and /controller's deletion the cluster has no controller    |
+| rollback    | not while the cluster has no controller: from the controllers' stop until a step restores one       |
 | all others  | yes; between the brokers of a roll no longer than the playbook's `hybrid_max_age`                   |
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from migrate.model.plan import PlannedStep
+from migrate.steps.registry import KINDS
 
-NEVER_BEFORE: Final = frozenset({"copy", "hand-back-control"})
+NEVER_BEFORE: Final = frozenset({"copy"})
 ONLY_BEFORE_THE_FIRST: Final = frozenset({"finalize-controller", "finish-finalize"})
 WATCHED: Final = frozenset({"copy"})  # looks only, and must not be left
 HYBRID_BEGINS: Final = "roll-to-migration-mode"
@@ -29,12 +30,39 @@ def may_park_before(steps: Sequence[PlannedStep], index: int) -> bool:
     kind = steps[index].kind
     if kind in ONLY_BEFORE_THE_FIRST and steps[index - 1].kind == kind:
         return False
-    return kind not in NEVER_BEFORE
+    return kind not in NEVER_BEFORE and not without_controller(steps, index)
 
 
-def may_leave_while_waiting(step: PlannedStep) -> bool:
-    """May a run stop while it waits for that step's proof?  Where the step changes nothing, and need not be watched."""
-    return not step.actions and step.kind not in WATCHED
+def without_controller(steps: Sequence[PlannedStep], index: int) -> bool:
+    """Does the cluster have no controller before that step, by what the steps from there on restore?
+
+    Looking ahead also finds a plan that was made while the controllers were down: it has no step that stops them.
+    """
+    for step in steps[index:]:
+        kind = KINDS[step.kind]
+        if kind.stops_controller or kind.restores_controller:
+            return bool(kind.restores_controller)
+    return False
+
+
+def may_lack_controller(steps: Sequence[PlannedStep], done: Collection[str], begun: Collection[str]) -> bool:
+    """May the cluster be without a controller, by the ids of the steps that are done, and of those that are begun?"""
+    index = next((index for index, step in enumerate(steps) if step.id not in done), None)
+    if index is None:
+        return False
+    stopping = KINDS[steps[index].kind].stops_controller and steps[index].id in begun
+    return bool(stopping) or (index > 0 and without_controller(steps, index))
+
+
+def may_leave_while_waiting(steps: Sequence[PlannedStep], index: int) -> bool:
+    """May a run stop while it waits for that step's proof?
+
+    Only where the step changes nothing, need not be watched, and the cluster has a controller before and after it.
+    """
+    step = steps[index]
+    if step.actions or step.kind in WATCHED:
+        return False
+    return not (without_controller(steps, index) or without_controller(steps, index + 1))
 
 
 def block(steps: Sequence[PlannedStep], index: int) -> Sequence[PlannedStep]:

@@ -28,6 +28,7 @@ from migrate.model.stage import Stage
 from migrate.model.step import Step
 from migrate.observe.sources import Sources
 from migrate.observe.world import SLOW, ClusterObserver
+from migrate.plan.parking import may_lack_controller
 from migrate.run import journal as journals
 from migrate.run import owners
 from migrate.run.approvals import refuse_strange
@@ -146,7 +147,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             once_more(engine.run, journal, sources.services, clock)
     except KeyboardInterrupt:
         if journal is not None:
-            _interrupted(journal, clock.now(), options)
+            _interrupted(plan, journal, clock.now(), options)
         raise
     finally:
         if journal is not None:
@@ -238,9 +239,11 @@ def _approvals_sound(plan: Plan, sources: Sources, folder: RunFolder) -> None:
         refuse_strange(sources.playbook.approvals, plan.fingerprint, folder.path)
 
 
-def _interrupted(journal: Journal, now: float, options: Options) -> None:
+def _interrupted(plan: Plan, journal: Journal, now: float, options: Options) -> None:
     """Say what is left half done: in the journal, and to whoever pressed Ctrl-C."""
     left = half_done(journal.events)
+    if may_lack_controller(plan.steps, journals.concluded(journal.events), journals.begun(journal.events)):
+        left += "; the cluster may have no controller until control is handed back: do not leave it so"
     journal.append(now, "stop", {"reason": f"interrupted: {left}", "code": ""})
     if options.say is not None:
         options.say(f"stopped now: {left}; the same command goes on")

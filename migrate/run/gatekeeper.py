@@ -1,8 +1,9 @@
 """Asked before every step: may the run go on, by clock, control file, approvals, windows and health?
 
 It may only stop at parking points (`migrate.plan.parking`), else it goes on to the next one, in a new session too:
-between the stop of the controllers and /controller's deletion the cluster has no controller, whatever the hour.  A step
-that is half done is never asked: to finish it is safer than to leave it.
+between the stop of the controllers and /controller's deletion the cluster has no controller, whatever the hour.  A
+request that comes meanwhile is noted in the journal and obeyed at the next parking point.  A step that is half done is
+never asked: to finish it is safer than to leave it.
 """
 
 from __future__ import annotations
@@ -12,7 +13,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NoReturn, Protocol
 
-from migrate.errors import ClockJumped, NotApproved, PlanStopped, RunInterrupted, RunParked, WindowClosed
+from migrate.errors import (
+    ClockJumped,
+    ControlUnreadable,
+    NotApproved,
+    PlanStopped,
+    RunInterrupted,
+    RunParked,
+    WindowClosed,
+)
 from migrate.model.approvals import Approved, decide
 from migrate.model.approvals import NotApproved as Missing
 from migrate.model.history import Event
@@ -28,7 +37,7 @@ from migrate.plan.parking import HYBRID_BEGINS, block, in_between, may_leave_whi
 from migrate.plan.schedule import NoRoom, half_rolled_too_long, lay_out, room, windows_of
 from migrate.run import approvals, control
 from migrate.run.budget import clients_served, within_budget
-from migrate.run.control import Wish
+from migrate.run.control import Control, Wish
 from migrate.run.interrupts import ParkRequest
 from migrate.run.journal import Journal
 from migrate.run.waits import Wait
@@ -91,12 +100,15 @@ class RunGate:
     _aged: bool = False
     _since: tuple[float, float] | None = None
     _fewest: int = 10**9  # failures that a spent budget has had, at best
+    _postponed: str = ""  # what was asked for where the run may not park, as the journal says it
+    _held: Control = field(default_factory=Control)  # the hold among it
 
     # -- what the engine asks ----------------------------------------------------------------------------------------
     def before(self, planned: PlannedStep) -> None:
         """By clock, control, approvals, windows and health, in this order: what is cheap and changes nothing first."""
         index = self._index(planned)
         if not may_park_before(self.plan.steps, index):
+            self._postpone(planned, index)
             return
         self._check_clock()
         self._check_wishes(planned, index, pause=True)
@@ -109,16 +121,21 @@ class RunGate:
     def still(self, planned: PlannedStep) -> bool:
         """What changed while the step looked, a minute perhaps: a wish, the hour."""
         index = self._index(planned)
-        return not (may_park_before(self.plan.steps, index) and self._check_again(planned, index))
+        if may_park_before(self.plan.steps, index):
+            return not self._check_again(planned, index)
+        self._postpone(planned, index)
+        return True
 
     def while_waiting(self, planned: PlannedStep, *, begun: bool) -> None:
         """Wishes reach a run that waits, where it may leave."""
         index = self._index(planned)
         if begun:
-            if may_leave_while_waiting(planned):
+            if may_leave_while_waiting(self.plan.steps, index):
                 self._check_wishes(planned, index, pause=False)
         elif may_park_before(self.plan.steps, index):
             self._check_again(planned, index)
+        else:
+            self._postpone(planned, index)
 
     def clients(self, planned: PlannedStep, found: Outcome) -> Outcome:
         """While a canary is watched, a budget that is spent, or a probe that is silent, is a fault like any other."""
@@ -170,7 +187,7 @@ class RunGate:
             if wish.wish is Wish.ABORT:
                 control.obeyed(self.folder, wish)
                 self._park(planned, f"abort was wished {wish.said}")
-            if wish.holds_before(planned.stage):
+            if wish.holds_before(planned.stage) or (wish.hold_after and wish == self._held):
                 self._park(
                     planned,
                     f"held after stage {wish.hold_after} {wish.said}",
@@ -187,6 +204,25 @@ class RunGate:
             self._check_clock()
             self._write("resumed", step=planned.id, by=paused)
         return bool(paused)
+
+    def _postpone(self, planned: PlannedStep, index: int) -> None:
+        """Note what somebody asks for where the run may not park: it is obeyed at the next parking point."""
+        asked = [f"{self.request.by} asked to park"] if self.request.by else []
+        try:
+            wish = control.read(self.folder)
+        except ControlUnreadable as error:
+            asked.append(f"the control file cannot be read ({error.what})")
+        else:
+            if wish.wish is not Wish.RUN:
+                asked.append(f"{wish.wish.value} was asked for {wish.said}")
+            if wish.holds_before(planned.stage):
+                asked.append(f"hold after stage {wish.hold_after} was asked for {wish.said}")
+                self._held = wish
+        if asked and self._postponed != (said := "; ".join(asked)):
+            self._postponed = said
+            after = index + len(block(self.plan.steps, index))
+            where = f"before {self.plan.steps[after].id}" if after < len(self.plan.steps) else "at the plan's end"
+            self._write("note", key="postponed", value=f"{said}: obeyed {where}, as the run may not park sooner")
 
     # -- approvals ---------------------------------------------------------------------------------------------------
     def _check_approval(self, planned: PlannedStep) -> None:

@@ -24,6 +24,8 @@ class BaseStep:
     proof_needs: ClassVar[frozenset[Need]] = frozenset()
     undo: ClassVar[str] = "nothing to undo: it changes nothing"
     proof: ClassVar[str] = ""
+    stops_controller: ClassVar[bool] = False  # from its first effect on, the cluster may have no controller
+    restores_controller: ClassVar[bool] = False  # once it is proven, the cluster has a controller again
 
     @property
     def id(self) -> str:

@@ -64,6 +64,7 @@ class StopControllers(BaseStep):
     proof_needs: ClassVar[frozenset[Need]] = LOOK
     undo: ClassVar[str] = "start them again, with the flag and before /controller is deleted"
     proof: ClassVar[str] = "no controller process lives, and none answers"
+    stops_controller: ClassVar[bool] = True
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
         """One stop each, and what is given up with them."""
@@ -152,6 +153,7 @@ class HandBackControl(BaseStep):
         f"/migration is gone, a broker owns /controller, and every broker names it in {back.ANSWERS} answers of "
         f"{back.ANSWERS}"
     )
+    restores_controller: ClassVar[bool] = True
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
         """The znodes as they stand now; the epoch may still rise until the controllers are stopped."""

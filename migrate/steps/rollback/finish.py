@@ -41,6 +41,7 @@ class FinishDualWrite(BaseStep):
     proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.KRAFT, Need.DIFF}
     undo: ClassVar[str] = "stop them again"
     proof: ClassVar[str] = "a controller leads with the flag, and ZooKeeper holds what the metadata holds"
+    restores_controller: ClassVar[bool] = True
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
         """One start each."""
