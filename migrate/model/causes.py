@@ -6,22 +6,58 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate.model.difference import Difference, DifferenceClass
+from migrate.model.kraft_only import is_kraft_only
 
 ONLY_ZK, ONLY_KRAFT, DIFFERS = DifferenceClass.ONLY_ZK, DifferenceClass.ONLY_KRAFT, DifferenceClass.DIFFERS
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """A likely cause and what to do; "" and () fit everything."""
+    """A likely cause and what to do; () fits everything.  `keys` are parts of a key, of which one must be in it."""
 
     kinds: tuple[str, ...]
     fields: tuple[str, ...]
     classes: tuple[DifferenceClass, ...]
     cause: str
     what_to_do: str
+    keys: tuple[str, ...] = ()
 
 
-REPEAT: Final = "repeat the change through Kafka's own tools, which write KRaft; dual write then writes the znode"
+WRITE_AGAIN: Final = (
+    "restart the active controller, after everything that B-MIG-14 names is removed: its successor makes ZooKeeper "
+    "what KRaft is (SYNC_KRAFT_TO_ZK); the same change made again writes nothing"
+)
+REPEAT: Final = (
+    "if the znode was written past Kafka and the change is wanted, make it with Kafka's own tools, which write KRaft; "
+    f"else {WRITE_AGAIN}"
+)
+UNWRITABLE_ACL: Final = Cause(
+    ("acl",),
+    (),
+    (ONLY_KRAFT,),
+    "the ACL's resource name cannot be a znode's name (most often it contains `/`): Kafka 3.9 cannot write it to "
+    "ZooKeeper, and other ACLs of the same request may be lost in ZooKeeper with it",
+    "note it and remove it until the migration is finalized: kafka-acls --bootstrap-server HOST:PORT --remove --force "
+    "--group NAME --resource-pattern-type literal (or --topic, --transactional-id; or prefixed; B-MIG-14 has the exact "
+    "command). If other ACLs are still missing then, restart the active controller",
+)
+UNWRITABLE_CONFIG: Final = Cause(
+    (),
+    (),
+    (ONLY_KRAFT,),
+    "Kafka 3.9 has no place in ZooKeeper for configurations of this kind, and a new active controller does not get "
+    "past SYNC_KRAFT_TO_ZK while one exists: it then sends nothing to brokers in ZooKeeper mode",
+    "note it and delete it until the migration is finalized (kafka-client-metrics --bootstrap-server HOST:PORT "
+    "--delete --name NAME; B-MIG-14 has the exact command)",
+)
+NOT_KNOWN: Final = Cause(
+    (),
+    (),
+    (),
+    "no cause is known for differences of this kind",
+    "look for `zk migration fault` and `Encountered ZooKeeper error` in the log of the active controller; "
+    "find out which side is right before anything is restarted",
+)
 CAUSES: Final = (
     Cause(
         ("partition",),
@@ -115,6 +151,23 @@ CAUSES: Final = (
         "take the change back with kafka-features downgrade: features may not change before finalize",
     ),
     Cause(
+        ("client-quota",),
+        (),
+        (ONLY_ZK, DIFFERS),
+        "Kafka 3.9 fails when the last quota of a client id, an ip, or a user with a client id is deleted in dual "
+        "write (NullPointerException in KRaftMigrationZkWriter.handleClientQuotasDelta): ZooKeeper keeps it",
+        WRITE_AGAIN,
+        keys=("client-id=", "ip="),
+    ),
+    Cause(
+        ("acl",),
+        (),
+        (ONLY_KRAFT,),
+        "dual write of the ACL failed: most often a request created it together with an ACL that Kafka cannot write "
+        "to ZooKeeper, such as one whose resource name contains `/`, which may have been removed since",
+        WRITE_AGAIN,
+    ),
+    Cause(
         ("topic", "topic-config", "client-quota", "acl", "delegation-token"),
         (),
         (),
@@ -125,9 +178,13 @@ CAUSES: Final = (
 
 
 def cause_of(row: Difference) -> Cause:
-    """The first line of the table that fits (pure); LookupError for a kind that the comparison does not know."""
+    """Return the first line of the table that fits the row; every row has an answer, of kinds yet unknown too."""
+    if row.side is ONLY_KRAFT and is_kraft_only(row.kind, row.key):
+        return UNWRITABLE_ACL if row.kind == "acl" else UNWRITABLE_CONFIG
     for entry in CAUSES:
         fits = ((entry.kinds, row.kind), (entry.fields, row.field), (entry.classes, row.side))
-        if all(not wanted or found in wanted for wanted, found in fits):
+        if all(not wanted or found in wanted for wanted, found in fits) and (
+            not entry.keys or any(part in row.key for part in entry.keys)
+        ):
             return entry
-    raise LookupError(f"no cause is known for {row.kind} {row.field} {row.side}")
+    return NOT_KNOWN

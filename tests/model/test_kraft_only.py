@@ -1,0 +1,76 @@
+"""What KRaft accepts and Kafka cannot write to ZooKeeper is found by name, with the command that removes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from migrate.model.columns import EntityColumns
+from migrate.model.kraft_only import KraftOnly, is_kraft_only, kraft_only
+
+
+def entities(*rows: tuple[str, str]) -> EntityColumns:
+    """Rows of these kinds and keys."""
+    found = EntityColumns()
+    for kind, key in rows:
+        found.add(kind, key, "present", "true")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "about", "command"),
+    [
+        (
+            "acl",
+            "GROUP|LITERAL|a%2Fb|User:g|*|READ|ALLOW",
+            "ACL of GROUP a/b (LITERAL)",
+            "kafka-acls {} --remove --force --group a/b --resource-pattern-type literal",
+        ),
+        (
+            "acl",
+            "TRANSACTIONAL_ID|PREFIXED|flink%2F my job|User:g|*|READ|ALLOW",
+            "ACL of TRANSACTIONAL_ID flink/ my job (PREFIXED)",
+            "kafka-acls {} --remove --force --transactional-id 'flink/ my job' --resource-pattern-type prefixed",
+        ),
+        (
+            "acl",
+            "TOPIC|LITERAL|it's%01|User:g|*|READ|ALLOW",
+            "ACL of TOPIC it's\x01 (LITERAL)",
+            "kafka-acls {} --remove --force --topic $'it\\'s\\U00000001' --resource-pattern-type literal",
+        ),
+        (
+            "client-metrics-config",
+            "sub",
+            "client-metrics-config sub",
+            "kafka-client-metrics {} --delete --name sub",
+        ),
+        ("group-config", "g", "group-config g", "delete every key of it by incrementalAlterConfigs"),
+    ],
+)
+def test_each_object_has_its_name_and_the_command_that_removes_it(
+    kind: str, key: str, about: str, command: str
+) -> None:
+    """Quoted for a shell; one command removes every ACL of a resource."""
+    other = key.replace("READ", "WRITE")
+    found = kraft_only(entities((kind, key), (kind, other)))
+    options = "--bootstrap-server HOST:PORT --command-config FILE"
+    assert found == (KraftOnly(kind, about, command.format(options)),)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key"),
+    [
+        ("acl", "GROUP|LITERAL|a.b|User:a%2Fb|*|READ|ALLOW"),
+        ("acl", "CLUSTER|LITERAL|kafka-cluster|User:a|*|READ|ALLOW"),
+        ("acl", "of another shape"),
+        ("topic-config", "t"),
+        ("broker-config", "<default>"),
+        ("topic", "t"),
+        ("client-quota", "client-id=a%2Fb"),
+        ("scram", "a/b"),
+        ("producer-ids", ""),
+    ],
+)
+def test_what_dual_write_writes_is_none_of_them(kind: str, key: str) -> None:
+    """Names of quotas and users are sanitized on their way to ZooKeeper; those of ACLs are not."""
+    assert not is_kraft_only(kind, key)
+    assert kraft_only(entities((kind, key))) == ()
