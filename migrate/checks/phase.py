@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from enum import Enum
-from typing import Final
 
+from migrate.model.broker_modes import FLAG, Mode, mode_of, roles_of, truth
 from migrate.model.new_directories import alone
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ControllerZnode, NoZnode, Running
 from migrate.model.world import World
 
-FLAG: Final = "zookeeper.metadata.migration.enable"
+__all__ = ["FLAG", "Mode", "Phase", "mode_of", "roles_of", "truth"]
 
 
 class Phase(Enum):
@@ -21,14 +20,6 @@ class Phase(Enum):
     BEFORE_COPY = "before the copy"
     DUAL_WRITE = "dual write"
     FINALIZED = "finalized"
-
-
-class Mode(Enum):
-    """What a broker is by its configuration file."""
-
-    ZOOKEEPER = "zookeeper"
-    MIGRATION = "migration"
-    KRAFT = "kraft"
 
 
 def phase_of(world: World) -> Phase:
@@ -61,24 +52,6 @@ def no_quorum_yet(world: World) -> bool:
         return False
     states = [world.services.get(node.id) for node in world.inventory.controllers]
     return bool(states) and not any(state is None or isinstance(state, Running | Unknown) for state in states)
-
-
-def truth(values: Mapping[str, str], name: str, *, default: bool = False) -> bool:
-    """A boolean configuration as Kafka reads it (`ConfigDef.parseType`)."""
-    text = values.get(name, "").strip().lower()
-    return default if not text else text == "true"
-
-
-def roles_of(values: Mapping[str, str]) -> frozenset[str]:
-    """process.roles; empty in ZooKeeper mode."""
-    return frozenset(role.strip() for role in values.get("process.roles", "").split(",") if role.strip())
-
-
-def mode_of(values: Mapping[str, str]) -> Mode:
-    """What a broker's file makes of it."""
-    if roles_of(values):
-        return Mode.KRAFT
-    return Mode.MIGRATION if truth(values, FLAG) else Mode.ZOOKEEPER
 
 
 def lost_at_the_end(world: World) -> frozenset[int]:

@@ -70,7 +70,7 @@ def _sorted(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
 
 def _cost(world: World, facts: WayBackFacts, begin: Origin) -> Cost:
     """Rolls, restarts, minutes, and the gap; the gap is there only where KRaft has to give /controller back."""
-    rolls = {Start.MIGRATION: 1, Start.KRAFT: 2}.get(begin.start, 0)
+    rolls = 2 if begin.kraft else int(bool(begin.migration))
     restarts = len(begin.migration) + 2 * len(begin.kraft)
     each = facts.restart.seconds if facts.restart else RESTART_SECONDS
     owned = kraft_holds_controller(world)

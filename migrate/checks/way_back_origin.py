@@ -1,23 +1,20 @@
-"""From where a way back would start: what each broker is, by its registration and by its file (pure).
+"""Where a rollback would start: what has to be taken back, by `migrate.model.broker_modes` (pure).
 
-A half-done step leaves a file ahead of the process, or a process ahead of the file: the further of the two counts,
-because both have to be undone.
+Readiness and the rollback plan both ask here, so that they name the same brokers.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
 
-from migrate.checks.phase import FLAG, Mode, mode_of, roles_of, truth
+from migrate.model.broker_modes import FLAG, BrokerPosition, Mode, positions, roles_of, truth
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
-from migrate.model.views import ConfigFile, MigrationZnode, NoZnode, Running
+from migrate.model.views import ConfigFile, MigrationZnode, NoZnode
 from migrate.model.world import World
-
-ORDER: Final = (Mode.ZOOKEEPER, Mode.MIGRATION, Mode.KRAFT)
 
 
 class Start(IntEnum):
@@ -32,12 +29,16 @@ class Start(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """What has to be taken back.  `unknown` are brokers of which neither file nor registration says what they are."""
+    """What has to be taken back.
+
+    `migration` also has brokers whose file was changed since their process started: only a restart proves what runs.
+    `unknown` maps each broker whose mode cannot be told to the reason.
+    """
 
     start: Start
     migration: tuple[NodeId, ...]
     kraft: tuple[NodeId, ...]
-    unknown: tuple[NodeId, ...]
+    unknown: Mapping[NodeId, str]
     brokers: int
     copied: bool
     seen: bool = True  # could ZooKeeper or the metadata be asked whether anything was begun?
@@ -65,41 +66,24 @@ class Origin:
 
 
 def origin(world: World) -> Origin:
-    """Where the way back would start."""
-    modes = {node.id: _mode(world, node.id) for node in world.inventory.brokers}
-    migration = tuple(node for node, mode in modes.items() if mode is Mode.MIGRATION)
-    kraft = tuple(node for node, mode in modes.items() if mode is Mode.KRAFT)
-    unknown = tuple(node for node, mode in modes.items() if mode is None)
+    """Where a rollback would start."""
+    found = positions(world)
+    kraft = tuple(one.broker for one in found if one.furthest is Mode.KRAFT)
+    migration = tuple(one.broker for one in found if one.furthest is Mode.MIGRATION)
+    unknown = {one.broker: one.furthest.reason for one in found if isinstance(one.furthest, Unknown)}
     start = Start.KRAFT if kraft else Start.MIGRATION if migration else Start.CONTROLLERS
     if start is Start.CONTROLLERS and not _controllers_began(world):
         start = Start.NOTHING
     if _finalized(world, kraft):
         start = Start.FINALIZED
+    if start is not Start.NOTHING:
+        migration = tuple(one.broker for one in found if one.broker in migration or _only_a_restart_proves(one))
     seen = not (isinstance(world.kraft, Unknown) and isinstance(world.zookeeper, Unknown))
-    return Origin(start, migration, kraft, unknown, len(modes), _copied(world), seen)
+    return Origin(start, migration, kraft, unknown, len(found), _copied(world), seen)
 
 
-def _mode(world: World, broker: NodeId) -> Mode | None:
-    found = []
-    file = world.configs if isinstance(world.configs, Unknown) else world.configs.get(broker)
-    if isinstance(file, ConfigFile):
-        found.append(mode_of(file.values))
-    entry = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(broker)
-    # PRE_MIGRATION keeps the registration of a broker that was taken back already: its file alone says so
-    stale = found == [Mode.ZOOKEEPER] and not _registered_now(world, broker)
-    if entry is not None and not (entry.migrating and stale):
-        found.append(Mode.MIGRATION if entry.migrating else Mode.KRAFT)
-    return max(found, key=ORDER.index, default=None)
-
-
-def _registered_now(world: World, broker: NodeId) -> bool:
-    """Is the registration of a process that may still run?  Not if the process was started with the file that is."""
-    if isinstance(world.services, Unknown) or isinstance(world.configs, Unknown):
-        return True
-    state, file = world.services.get(broker), world.configs.get(broker)
-    if not isinstance(state, Running) or not isinstance(file, ConfigFile):
-        return True
-    return state.config_sha256 is None or state.config_sha256 != file.sha256
+def _only_a_restart_proves(one: BrokerPosition) -> bool:
+    return one.furthest is Mode.ZOOKEEPER and one.changed
 
 
 def _controllers_began(world: World) -> bool:

@@ -49,13 +49,9 @@ def sources(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reas
     """ZooKeeper is what the way leads back to; without the files nobody knows what to take back."""
     if isinstance(world.zookeeper, Unknown):
         yield bar("zookeeper-unknown", "ZooKeeper", world.zookeeper.reason, "bring ZooKeeper back, then look again")
-    for node in origin.unknown:
-        yield bar(
-            "broker-unknown",
-            f"broker {int(node)}",
-            "neither its file nor a registration says what mode it is in",
-            "make its configuration file readable for us",
-        )
+    for node, reason in origin.unknown.items():
+        next_step = "make its file, its process and the controllers' metadata readable; or restart it with a known file"
+        yield bar("broker-unknown", f"broker {int(node)}", reason, next_step)
 
 
 def controllers_without_flag(world: World, facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:

@@ -78,6 +78,7 @@ def named(answer: dict[str, Any], playbook: pathlib.Path | None) -> dict[str, An
 
 def describe(world: Any, clues: Any = None) -> dict[str, Any]:
     """The answer as plain values (schema version 1)."""
+    from migrate.model.broker_modes import positions
     from migrate.model.detect import detect
     from migrate.model.outcome import Unknown
 
@@ -93,6 +94,7 @@ def describe(world: Any, clues: Any = None) -> dict[str, Any]:
         "time": time.time(),
         **stage,
         "processes": _processes(world),
+        "contradictions": [one.contradiction for one in positions(world) if one.contradiction],
         "quorum": _quorum(world),
         "ledger": _ledger(world),
         "unhealthy_partitions": _unhealthy(world),
@@ -216,6 +218,7 @@ def as_text(answer: Mapping[str, Any]) -> str:
     lines += [
         f"{row['node']:<8} {row['state']:<9} {row['file']:<12} {row['registered']}" for row in answer["processes"]
     ]
+    lines += answer.get("contradictions", ())
     lines.append(_quorum_line(answer))
     ledger = answer["ledger"]
     if "unknown" in ledger:

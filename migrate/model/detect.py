@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Final
 
+from migrate.model.broker_modes import positions
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import ControllerZnode, KraftView, MigrationZnode, NullZnode, ZookeeperView
@@ -79,9 +80,10 @@ def _by_metadata(world: World, view: KraftView) -> Detected | Unknown:
                 if proven is not None:
                     return Detected(Stage.HYBRID, None, f"{how}; hybrid was proven by {proven}")
                 return Detected(Stage.COPY, None, how)
-            if listed <= kraft:
+            put_back = [one.contradiction for one in positions(world) if one.contradiction]
+            if listed <= kraft and not put_back:
                 return Detected(Stage.KRAFT_MODE, None, how)
-            return Detected(Stage.HYBRID, Stage.KRAFT_MODE, how)
+            return Detected(Stage.HYBRID, Stage.KRAFT_MODE, "; ".join([how, *put_back]))
         case ZkMigrationState.POST_MIGRATION:
             flagged, silent = _flagged(world), _silent(world)
             how = said + f"controllers that still answer with the flag: {flagged}, that do not answer: {silent}"

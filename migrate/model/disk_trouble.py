@@ -14,6 +14,7 @@ from enum import StrEnum
 from os.path import normpath
 from typing import Final
 
+from migrate.model.broker_modes import Mode, mode_of, position_of
 from migrate.model.ids import LOST, MIGRATING, UNASSIGNED, DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
@@ -31,7 +32,6 @@ from migrate.model.views import (
 )
 from migrate.model.world import World
 
-FLAG: Final = "zookeeper.metadata.migration.enable"
 TIMEOUT: Final = "log.dir.failure.timeout.ms"
 TIMEOUT_DEFAULT: Final = "30000"  # ServerConfigs, since 3.8
 CURRENT: Final = "current"
@@ -39,7 +39,7 @@ RESERVED: Final = frozenset({"", str(MIGRATING), str(UNASSIGNED), str(LOST)})
 
 
 class BrokerMode(StrEnum):
-    """What a broker's file makes of it; FINAL is KRaft mode behind the point of no return."""
+    """A broker's mode; FINAL is KRaft mode behind the point of no return."""
 
     ZOOKEEPER = "ZooKeeper mode"
     MIGRATION = "migration mode"
@@ -87,7 +87,7 @@ def sick_directories(world: World) -> Iterator[Sick]:
         disks, file = world.disks.get(node.id), world.configs.get(node.id)
         if disks is None or isinstance(disks, Unknown) or not isinstance(file, ConfigFile):
             continue
-        mode, registered = mode_of(world, file), _registered(world, node.id)
+        mode, registered = _mode(world, node.id, file), _registered(world, node.id)
         for directory in _used(disks, mode):
             answer = _answer(world, node.id, directory.path)
             known = frozenset() if directory is disks.metadata_directory else registered
@@ -113,12 +113,14 @@ def _used(disks: BrokerDisks, mode: BrokerMode) -> tuple[Directory, ...]:
     return disks.directories if apart is None else (*disks.directories, apart)
 
 
-def mode_of(world: World, file: ConfigFile) -> BrokerMode:
-    """By the broker's file, and by whether the migration is finalized."""
-    if file.values.get("process.roles", "").strip():
+def _mode(world: World, broker: NodeId, file: ConfigFile) -> BrokerMode:
+    """What its process runs, by its file where that is not known; and whether the migration is finalized."""
+    now = position_of(world, broker).now
+    mode = mode_of(file.values) if isinstance(now, Unknown) else now
+    if mode is Mode.KRAFT:
         over = isinstance(world.kraft, KraftView) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
         return BrokerMode.FINAL if over else BrokerMode.KRAFT
-    return BrokerMode.MIGRATION if file.values.get(FLAG, "").strip().lower() == "true" else BrokerMode.ZOOKEEPER
+    return BrokerMode(mode.words)
 
 
 def _copies(

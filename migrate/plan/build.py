@@ -8,13 +8,14 @@ from typing import Any, Final
 
 from migrate import __version__, checks
 from migrate.errors import NothingToPlan
+from migrate.model.broker_modes import Mode, positions
 from migrate.model.detect import Detected, by_cluster, detect
 from migrate.model.findings import Severity
 from migrate.model.inventory import Playbook
 from migrate.model.metadata_logs import old_log
 from migrate.model.outcome import AlreadyDone, Unknown
 from migrate.model.plan import Plan, PlannedStep
-from migrate.model.stage import DirectoryPolicy, Stage
+from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Predicted, Step
 from migrate.model.world import World
 from migrate.plan.roll_order import roll_order
@@ -114,6 +115,7 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
         raise _nowhere(world, here)
     assert isinstance(told, Detected)  # what journals prove only adds to what is known
     _no_way_back_half_done(world)
+    _no_kraft_file_before_the_copy(world)
     stages = [stage for stage in Stage if stage <= target and stage in (Stage.DISCOVER, *playbook.stages)]
     if only:
         # the last broker's registration starts the copy by itself: whoever rolls must watch it
@@ -151,6 +153,19 @@ def _no_way_back_half_done(world: World) -> None:
     old = old_log(world.zookeeper, world.metadata_logs)
     if old is not None:
         raise NothingToPlan(f"a way back is half done: {old}", next_step="finish it: `kraft-migrate rollback plan`")
+
+
+def _no_kraft_file_before_the_copy(world: World) -> None:
+    """The first roll adds to a file of ZooKeeper mode: one of KRaft mode would start with both, or with neither."""
+    if isinstance(world.kraft, Unknown) or world.kraft.migration_state is not ZkMigrationState.PRE_MIGRATION:
+        return
+    early = [one for one in positions(world) if one.file is Mode.KRAFT]
+    if early:
+        raise NothingToPlan(
+            "; ".join(one.contradiction or f"the file of broker {int(one.broker)} says KRaft mode" for one in early),
+            why="nothing was copied to the controllers yet: a broker that starts in KRaft mode now has no topics",
+            next_step="put the files of ZooKeeper mode back, then plan again; or `kraft-migrate rollback plan`",
+        )
 
 
 def _nowhere(world: World, here: Unknown) -> NothingToPlan:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 
-from migrate.model.ids import NodeId
+from migrate.model.broker_modes import Mode, position_of
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.policies import RollOrder
-from migrate.model.views import ConfigFile, ControllerZnode
+from migrate.model.views import ControllerZnode
 from migrate.model.world import World
-from migrate.steps import facts
 
 
 def roll_order(world: World, playbook: Playbook, goal: str) -> list[int]:
@@ -23,7 +22,7 @@ def roll_order(world: World, playbook: Playbook, goal: str) -> list[int]:
     brokers = [int(node.id) for node in world.inventory.brokers]
     if playbook.roll_order is RollOrder.INVENTORY:
         return brokers
-    done = [broker for broker in brokers if _mode(world, broker) == goal]
+    done = [broker for broker in brokers if position_of(world, broker).settled(Mode(goal))]
     left = [broker for broker in brokers if broker not in done]
     leaders = _leaders(world)
     if leaders is None or not left:
@@ -36,12 +35,6 @@ def roll_order(world: World, playbook: Playbook, goal: str) -> list[int]:
         return broker == controller, rack != racks[canary], rack, leaders[broker], broker
 
     return [*done, canary, *sorted((broker for broker in left if broker != canary), key=place)]
-
-
-def _mode(world: World, broker: int) -> str:
-    file = {} if isinstance(world.configs, Unknown) else world.configs
-    found = file.get(NodeId(broker))
-    return facts.mode_of(found.values) if isinstance(found, ConfigFile) else ""
 
 
 def _leaders(world: World) -> Counter[int] | None:

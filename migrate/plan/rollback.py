@@ -1,19 +1,21 @@
 """Builds the way back to ZooKeeper mode, from whatever state the cluster is in, half-done ones too (pure).
 
-No stage is remembered and no journal is asked: what a broker is stands in its file, who controls the cluster in its
-znodes.  Each part of the way is planned if its effect is not already there, so a rollback that was cut short anywhere
-is planned anew as its rest.
+No stage is remembered and no journal is asked: `migrate.model.broker_modes` says which mode each broker is in, the
+znodes say who controls the cluster.  Each part of the way is planned if its effect is not already there, so a rollback
+that was cut short anywhere is planned anew as its rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from migrate import __version__, checks
 from migrate.checks.registry import SHOWN, shown
+from migrate.checks.way_back_origin import origin
 from migrate.errors import NothingToPlan, NoWayBack, RestoreRefused
+from migrate.model.broker_modes import BrokerPosition, Mode, positions
 from migrate.model.causes import cause_of
 from migrate.model.detect import Detected, detect
 from migrate.model.difference import DifferenceName, names_to_text
@@ -67,8 +69,8 @@ FORWARD: Final = "what is left is the way forward: roll every broker to KRaft mo
 class Start:
     """Where the way back begins.  Brokers that are down come first in both rolls."""
 
-    kraft: tuple[int, ...]  # brokers whose file is of KRaft mode
-    migration: tuple[int, ...]  # brokers whose file is of migration mode
+    kraft: tuple[int, ...]  # brokers that have to leave KRaft mode, then migration mode
+    migration: tuple[int, ...]  # brokers that have to leave migration mode, or to prove which file they run with
     zookeeper: tuple[int, ...]
     down: tuple[int, ...]
     controllers: tuple[int, ...]  # controllers that run
@@ -111,23 +113,27 @@ def start_of(world: World) -> Start:
     _refuse_finalized(world)
     if isinstance(world.zookeeper, Unknown):
         raise NothingToPlan(f"ZooKeeper cannot be read: {world.zookeeper.reason}", next_step="make it readable")
-    modes = _modes(world)
-    strange = {node: mode for node, mode in modes.items() if mode not in ("zookeeper", "migration", "kraft")}
-    if strange:
-        raise NothingToPlan(f"files of brokers are of no mode that a migration makes: {strange}")
+    found = positions(world)
+    for one in found:
+        if isinstance(one.file, Unknown):
+            raise NothingToPlan(one.file.reason, next_step="make it readable, and a file that this broker starts with")
     known = tuple(map(int, (*gates.brokers(world), *gates.controllers(world))))
     down = gates.stopped(world, known)
     if isinstance(down, Unknown):
         raise NothingToPlan(f"which processes run is unknown: {down.reason}")
-    here = {mode: tuple(sorted(node for node, found in modes.items() if found == mode)) for mode in modes.values()}
+    begin = origin(world)
+    if begin.unknown:
+        reasons = "; ".join(begin.unknown.values())
+        raise NothingToPlan(reasons, next_step="make the controllers' metadata readable, then plan the rollback again")
+    rolled = {int(node) for node in begin.changed}
     start = Start(
-        kraft=here.get("kraft", ()),
-        migration=here.get("migration", ()),
-        zookeeper=here.get("zookeeper", ()),
+        kraft=tuple(sorted(map(int, begin.kraft))),
+        migration=tuple(sorted(map(int, begin.migration))),
+        zookeeper=tuple(sorted(node for node in gates.brokers(world) if node not in rolled)),
         down=tuple(node for node in gates.brokers(world) if node in down),
         controllers=tuple(node for node in gates.controllers(world) if node not in down),
         stuck=stuck(world),
-        how=_how(world, modes),
+        how=_how(world, found),
     )
     if start.kraft and isinstance(world.kraft, Unknown):
         raise NothingToPlan(
@@ -192,7 +198,7 @@ def build(
     start = start_of(world)
     discarded = discarded_of(world) if discard_differences else ()
     if copy_again:
-        _must_be_stuck(start)
+        _must_be_stuck(world, start)
         steps = steps_to_copy_again(world, start)
     else:
         _restorable(world, start)
@@ -252,17 +258,6 @@ def _different(world: World, discarded: tuple[DifferenceName, ...]) -> Iterator[
         yield Finding(DIFFERENT, Severity.BLOCKER, about, "ZooKeeper and KRaft differ", "", fix, int(Stage.DISCOVER))
 
 
-def _modes(world: World) -> dict[int, str]:
-    found = {}
-    for broker in gates.brokers(world):
-        file = facts.config(world, broker)
-        if not isinstance(file, ConfigFile):
-            why = file.reason if isinstance(file, Unknown) else f"{file.path} does not exist"
-            raise NothingToPlan(f"what broker {broker} is cannot be told by its file: {why}")
-        found[broker] = facts.mode_of(file.values)
-    return found
-
-
 def _refuse_finalized(world: World) -> None:
     if not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION:
         raise NoWayBack(f"{GONE}: the metadata says POST_MIGRATION, the migration is finalized", next_step=FORWARD)
@@ -295,11 +290,12 @@ def _here(world: World, start: Start) -> Detected:
     return Detected(start.stage, None, how) if isinstance(found, Unknown) else Detected(found.stage, found.half, how)
 
 
-def _how(world: World, modes: dict[int, str]) -> str:
-    counts = ", ".join(f"{list(modes.values()).count(mode)} in {mode} mode" for mode in dict.fromkeys(modes.values()))
-    found = detect(world)
-    said = found.reason if isinstance(found, Unknown) else found.how
-    return f"brokers by their files: {counts}; {said}"
+def _how(world: World, found: Sequence[BrokerPosition]) -> str:
+    words = [one.furthest.words for one in found if isinstance(one.furthest, Mode)]
+    counts = ", ".join(f"{words.count(word)} in {word}" for word in dict.fromkeys(words))
+    here = detect(world)
+    said = here.reason if isinstance(here, Unknown) else here.how
+    return "; ".join([f"brokers: {counts}", *(one.contradiction for one in found if one.contradiction), said])
 
 
 def _restorable(world: World, start: Start) -> None:
@@ -318,7 +314,12 @@ def _restorable(world: World, start: Start) -> None:
         raise RestoreRefused("; ".join(problems), why="configurations are restored from copies, never made up")
 
 
-def _must_be_stuck(start: Start) -> None:
+def _must_be_stuck(world: World, start: Start) -> None:
+    """Every broker's own file must be of migration mode: they are restarted with it."""
+    others = [one for one in positions(world) if not one.settled(Mode.MIGRATION)]
+    if start.stuck and others and not (start.kraft or start.zookeeper):
+        said = [one.contradiction or f"broker {int(one.broker)} is not in migration mode" for one in others]
+        raise NothingToPlan("; ".join(said), next_step="plan the rollback without --copy-again")
     if not start.stuck or start.kraft or start.zookeeper:
         raise NothingToPlan(
             f"the copy is not stuck ({start.name}: {start.how})",

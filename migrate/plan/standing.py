@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from migrate.model.broker_modes import position_of
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.machine import (
@@ -38,6 +39,7 @@ from migrate.model.views import (
     PartitionHealth,
     Quorum,
     Running,
+    Stopped,
     ZookeeperView,
 )
 from migrate.model.world import World
@@ -92,15 +94,14 @@ def standing_of(world: World, *, finalizing: bool = False) -> Standing | Unknown
 
 # -- brokers -------------------------------------------------------------------------------------------------------
 def _broker(world: World, zookeeper: ZookeeperView, node: NodeId) -> BrokerAt | Unknown:
-    file = facts.config(world, node)
-    mode = MODES.get(facts.mode_of(file.values)) if isinstance(file, ConfigFile) else None
-    if mode is None or not isinstance(file, ConfigFile):
-        return Unknown(f"what broker {node} is cannot be told by its file")
-    process = _process(world, node, file, mode)
-    if isinstance(process, Unknown):
-        return process
+    found = position_of(world, node)
+    if isinstance(found.file, Unknown):
+        return found.file
+    if isinstance(found.process, Unknown):
+        return found.process
+    process = Mode.DOWN if isinstance(found.process, Stopped) else MODES[found.process.value]
     return BrokerAt(
-        file=mode,
+        file=MODES[found.file.value],
         process=process,
         registered=_registered(world, node),
         whole=process is not Mode.DOWN and _whole(world, node, process),
@@ -109,22 +110,6 @@ def _broker(world: World, zookeeper: ZookeeperView, node: NodeId) -> BrokerAt | 
         believes_kraft=process in (Mode.ZOOKEEPER, Mode.MIGRATION) and _believes(world, zookeeper, node),
         session_left=process is Mode.DOWN and node in zookeeper.brokers,
     )
-
-
-def _process(world: World, node: NodeId, file: ConfigFile, mode: Mode) -> Mode | Unknown:
-    """The mode it was started in: its file's, or where that was changed since, the one that it is registered in."""
-    assert not isinstance(world.services, Unknown)
-    state = world.services.get(node, Unknown(f"node {node} was not looked at"))
-    match state:
-        case Unknown():
-            return state
-        case Running(config_sha256=started) if started in (None, file.sha256):
-            return mode
-        case Running():
-            known = {Registered.MIGRATING: Mode.MIGRATION, Registered.KRAFT: Mode.KRAFT}
-            return known.get(_registered(world, node), Mode.ZOOKEEPER)
-        case _:
-            return Mode.DOWN
 
 
 def _registered(world: World, node: NodeId) -> Registered:

@@ -10,12 +10,12 @@ from abc import abstractmethod
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
+from migrate.model.broker_modes import Mode, positions
 from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import NotBegun, Progress
-from migrate.model.views import ConfigFile
 from migrate.model.world import Need, World
-from migrate.steps import facts, gates
+from migrate.steps import gates
 from migrate.steps.base import BaseStep
 from migrate.steps.disks import with_sick_disks
 from migrate.steps.roll_broker import SEEN, can_be_unfenced, is_registered
@@ -50,10 +50,8 @@ class CanarySoak(BaseStep):
 
     def progress(self, world: World) -> Progress:
         """Where another broker was restarted after it, it was watched, or somebody decided to go on."""
-        others = [int(node.id) for node in world.inventory.brokers if node.id != self.broker]
-        files = [facts.config(world, node) for node in others]
-        if any(isinstance(file, ConfigFile) and facts.mode_of(file.values) == self.goal for file in files):
-            return AlreadyDone(f"another broker has a file of {self.goal} mode already")
+        if any(one.now is Mode(self.goal) for one in positions(world) if one.broker != self.broker):
+            return AlreadyDone(f"another broker is in {self.goal} mode already")
         return NotBegun()
 
     @abstractmethod

@@ -13,6 +13,7 @@ from typing import ClassVar
 
 from migrate.checks import stuck
 from migrate.hosts.properties import diff
+from migrate.model.broker_modes import Mode, positions
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
 from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
@@ -243,11 +244,15 @@ class RollToMigrationMode(RollStep):
         return with_sick_disks(world, None, found)
 
     def _rolled_before(self, world: World) -> tuple[int, ...]:
-        """Other brokers with a file of migration mode: whoever rolled them, the next one waits for their proof."""
-        others = (int(node.id) for node in world.inventory.brokers if node.id != self.broker)
-        files = ((node, facts.config(world, node)) for node in others)
+        """Other brokers in migration mode: whoever rolled them, the next one waits for their proof.
+
+        Not one whose file alone is of that mode, and whose process runs in ZooKeeper mode: its turn is still to come.
+        """
+        others = (one for one in positions(world) if one.broker != self.broker)
         return tuple(
-            node for node, file in files if isinstance(file, ConfigFile) and facts.mode_of(file.values) == self.goal
+            int(one.broker)
+            for one in others
+            if Mode.MIGRATION in (one.file, one.process) and one.process is not Mode.ZOOKEEPER
         )
 
     def resume(self, world: World) -> Readiness:

@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.policies import RollOrder
 from migrate.model.stage import DirectoryPolicy, Stage
-from migrate.model.views import ControllerZnode
+from migrate.model.views import ConfigFile, ControllerZnode
 from migrate.model.world import World
 from migrate.plan.build import build
 from migrate.plan.roll_order import roll_order
@@ -21,7 +22,7 @@ from migrate.playbook.load import load_playbook
 from tests.cli.commands import PLAYBOOK
 from tests.run.gated import Gated
 from tests.run.test_engine import PLANNED_ON
-from tests.steps.looks import whole
+from tests.steps.looks import running, whole
 from tests.testing import worlds
 
 CANARY = replace(worlds.playbook(), roll_order=RollOrder.CANARY_FIRST)
@@ -114,7 +115,12 @@ def test_what_is_done_stands_before_what_is_to_be_done() -> None:
     world = controlled(whole(Stage.HYBRID), 9)
     for done in ((), (2,), (1, 2), (0, 1, 2)):
         files = {node: after[node] if int(node) in done else file for node, file in before.items()}
-        order = roll_order(replace(world, configs=files), CANARY, KRAFT)
+        rolled = replace(world, configs=files)
+        for node in done:
+            file = files[NodeId(node)]
+            assert isinstance(file, ConfigFile)
+            rolled = running(rolled, node, file.sha256)
+        order = roll_order(rolled, CANARY, KRAFT)
         assert order[: len(done)] == list(done)
         assert sorted(order) == [0, 1, 2]
 

@@ -153,6 +153,24 @@ def test_a_prepared_cluster_loses_only_the_rendered_files(tmp_path: Path) -> Non
     assert cluster.done == [f"aside {node} /conf/c{node}.properties" for node in (3000, 3001, 3002)]
 
 
+@pytest.mark.parametrize("entry", ["half of the first roll", "hybrid", "half of the second roll", "all brokers KRaft"])
+def test_a_file_that_was_put_back_by_hand_under_a_running_broker_is_rolled_as_well(tmp_path: Path, entry: str) -> None:
+    """The broker runs in another mode than its file says: the rollback restarts it, and ends as any other."""
+    cluster = at(entry, tmp_path / "forward")
+    file = worlds.inventory().node(NodeId(1)).config
+    cluster.files[1, file] = two_way().files[1, file]
+    plan = way_back(cluster)
+    assert "migration-mode/back-1" in [step.id for step in plan.steps]
+    mode = cluster.modes[1]
+    said = [
+        action.what for step in plan.steps for action in step.actions if "its file says ZooKeeper mode" in action.what
+    ]
+    assert len(said) == 1
+    assert f"runs in {mode.replace('kraft', 'KRaft')} mode" in said[0]
+    go_back(cluster, tmp_path / "back")
+    is_back(cluster)
+
+
 # -- a copy that is stuck ------------------------------------------------------------------------------------------
 def stuck(folder: Path) -> TwoWay:
     """The active controller was killed between the end of the copy and its note in /migration."""
@@ -188,6 +206,16 @@ def test_a_stuck_copy_is_made_again_with_a_fresh_quorum(tmp_path: Path) -> None:
     assert [act for act in cluster.done if act.startswith("format")] == ["format 3000", "format 3001", "format 3002"]
     forward(cluster, tmp_path / "end")
     assert cluster.finalized
+
+
+def test_a_copy_is_not_made_again_with_a_broker_whose_file_is_of_another_mode(tmp_path: Path) -> None:
+    """It would be restarted with that file, out of migration mode; the rollback itself can be planned."""
+    cluster = stuck(tmp_path / "forward")
+    file = worlds.inventory().node(NodeId(1)).config
+    cluster.files[1, file] = two_way().files[1, file]
+    with pytest.raises(NothingToPlan, match="broker 1 runs in migration mode; its file says ZooKeeper mode"):
+        way_back(cluster, copy_again=True)
+    assert way_back(cluster).steps
 
 
 def test_a_copy_that_is_not_stuck_is_not_made_again(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from migrate.hosts.meta_properties import mended
 from migrate.hosts.properties import diff
+from migrate.model.broker_modes import position_of
 from migrate.model.ids import NodeId
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Unknown
 from migrate.model.ports import Effects
@@ -250,7 +251,8 @@ def _actions(step: Roll, world: World, before: Predicted) -> Iterator[Action]:
     if not isinstance(down, Unknown) and down and NodeId(step.broker) not in before.configs:
         yield Action(">", where, "start (it is down): write the file, start")
     else:
-        yield Action(">", where, "restart: stop, write the file, start")
+        why = "" if NodeId(step.broker) in before.configs else position_of(world, step.broker).contradiction
+        yield Action(">", where, "restart: stop, write the file, start" + (f" ({why})" if why else ""))
 
 
 def _mends(world: World, broker: int) -> Iterator[tuple[HostFile, bytes]]:

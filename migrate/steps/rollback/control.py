@@ -17,7 +17,7 @@ from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refuse
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
-from migrate.model.views import ConfigFile, ControllerZnode, MigrationZnode, NoZnode, NullZnode, Running, ZookeeperView
+from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode, NullZnode, Running, ZookeeperView
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import BaseStep
@@ -88,7 +88,7 @@ class StopControllers(BaseStep):
         """
         return gates.first(
             back.not_finalized(world),
-            _all_back(world),
+            back.none_runs_kraft(world),
             back.zookeeper_equal(world, names_from_text(self.discarded)),
         )
 
@@ -122,16 +122,6 @@ def in_order(world: World) -> tuple[int, ...]:
     if not isinstance(world.live, Unknown) and not isinstance(world.live.quorum, Unknown):
         leader = int(world.live.quorum.leader)
     return tuple(sorted(back.controllers(world), key=lambda node: (node == leader, node)))
-
-
-def _all_back(world: World) -> Readiness:
-    modes = {}
-    for broker in back.brokers(world):
-        file = facts.config(world, broker)
-        if not isinstance(file, ConfigFile):
-            return Unknown(f"the file of broker {broker} cannot be read")
-        modes[broker] = facts.mode_of(file.values)
-    return back.none_runs_kraft(world, modes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +168,7 @@ class HandBackControl(BaseStep):
     def check(self, world: World) -> Readiness:
         """No controller lives, every broker can take over, the znodes are known, and ZooKeeper lacks nothing."""
         return gates.first(
-            back.controllers_gone(world), _all_back(world), back.zookeeper_has_all(world), _mendable(world)
+            back.controllers_gone(world), back.none_runs_kraft(world), back.zookeeper_has_all(world), _mendable(world)
         )
 
     def progress(self, world: World) -> Progress:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import replace
 from typing import Final
 
+from migrate.model.broker_modes import Mode, positions
 from migrate.model.causes import cause_of
 from migrate.model.difference import Difference, DifferenceName, DiffReport
 from migrate.model.ids import NodeId
@@ -20,7 +21,6 @@ from migrate.model.views import (
     NoZnode,
     PartitionHealth,
     Quorum,
-    Running,
     Stopped,
 )
 from migrate.model.words import plural
@@ -388,22 +388,20 @@ def whole_after(world: World, broker: int) -> Readiness:
     return whole_but(world, frozenset(found) - {broker})
 
 
-def none_runs_kraft(world: World, modes: dict[int, str]) -> Readiness:
-    """Every broker is back: its file is not of KRaft mode, and it runs with that file or does not run."""
-    still = sorted(node for node, mode in modes.items() if mode not in ("migration", "zookeeper"))
-    if still:
-        return Refused(f"brokers {still} have files of KRaft mode: they go back first, while the controllers are up")
+def none_runs_kraft(world: World) -> Readiness:
+    """Every broker is back: no file and no process is of KRaft mode, and no such registration is left of one that runs.
+
+    Where no controller can be read a process that is not known is let pass: it was asked while they were up.
+    """
     if isinstance(world.services, Unknown):
         return world.services
-    if isinstance(world.kraft, Unknown):
-        return Ready()
-    wrong = [
-        int(node)
-        for node, entry in world.kraft.brokers.items()
-        if not entry.migrating and not entry.fenced and isinstance(world.services.get(node), Running)
-    ]
-    if wrong:
-        return Refused(
-            f"brokers {wrong} are registered in KRaft mode: they go back first, while the controllers are up"
-        )
+    found = positions(world)
+    for one in found:
+        if isinstance(one.file, Unknown):
+            return one.file
+        if isinstance(one.furthest, Unknown) and not isinstance(world.kraft, Unknown):
+            return one.furthest
+    still = [int(one.broker) for one in found if one.furthest is Mode.KRAFT]
+    if still:
+        return Refused(f"brokers {still} are in KRaft mode: they go back first, while the controllers are up")
     return Ready()

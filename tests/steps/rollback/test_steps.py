@@ -52,7 +52,7 @@ def test_the_leader_is_stopped_last() -> None:
 
 def test_controllers_are_not_stopped_while_a_broker_needs_them() -> None:
     """KRaft brokers go back first."""
-    assert answer(StopControllers().check(half())).startswith("refused: brokers [0, 1] have files of KRaft mode")
+    assert answer(StopControllers().check(half())).startswith("refused: brokers [0, 1] are in KRaft mode")
     assert StopControllers().check(hybrid()) == Ready()
 
 

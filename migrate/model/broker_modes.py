@@ -1,0 +1,221 @@
+"""Which mode a broker is in: what its file says, what its process runs, and how it is registered (pure).
+
+The one rule for the plan forward, the rollback, its readiness and `status`.  A file decides the next start alone; what
+runs now is what the process was started with, and where that is not known, what the cluster sees of it: KRaft metadata
+has an unfenced registration of a broker that sends heartbeats (`BrokerLifecycleManager`), and `/brokers/ids` has each
+broker in ZooKeeper mode and in migration mode (`KafkaServer`), and none in KRaft mode.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
+from migrate.model.views import (
+    BrokerDisks,
+    ConfigFile,
+    MetaProperties,
+    NoFile,
+    NoZnode,
+    Registration,
+    Running,
+    Stopped,
+)
+from migrate.model.world import World
+
+FLAG: Final = "zookeeper.metadata.migration.enable"
+
+
+class Mode(Enum):
+    """The three modes of a broker, in the order of the way forward."""
+
+    ZOOKEEPER = "zookeeper"
+    MIGRATION = "migration"
+    KRAFT = "kraft"
+
+    @property
+    def words(self) -> str:
+        """As people write it: `ZooKeeper mode`."""
+        return {"zookeeper": "ZooKeeper mode", "migration": "migration mode", "kraft": "KRaft mode"}[self.value]
+
+
+ORDER: Final = tuple(Mode)
+
+
+def truth(values: Mapping[str, str], name: str, *, default: bool = False) -> bool:
+    """A boolean configuration as Kafka reads it (`ConfigDef.parseType`)."""
+    text = values.get(name, "").strip().lower()
+    return default if not text else text == "true"
+
+
+def roles_of(values: Mapping[str, str]) -> frozenset[str]:
+    """process.roles; empty in ZooKeeper mode."""
+    return frozenset(role.strip() for role in values.get("process.roles", "").split(",") if role.strip())
+
+
+def mode_of(values: Mapping[str, str]) -> Mode:
+    """The mode in which a broker starts with this file."""
+    if roles_of(values):
+        return Mode.KRAFT
+    return Mode.MIGRATION if truth(values, FLAG) else Mode.ZOOKEEPER
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerPosition:
+    """One broker.  `process` is what runs, or Stopped, or Unknown where nothing proves it.
+
+    `may_run` has every mode that the evidence leaves open for a process that runs; `registered` is its registration in
+    the KRaft metadata, which outlives the process; `same_file`: the process is known to have been started with the
+    file as it is now.
+    """
+
+    broker: NodeId
+    file: Mode | Unknown
+    process: Mode | Stopped | Unknown
+    may_run: frozenset[Mode]
+    registered: Mode | None
+    same_file: bool
+
+    @property
+    def running(self) -> bool:
+        """Is its process known to run?"""
+        return bool(self.may_run) and not isinstance(self.process, Stopped)
+
+    @property
+    def now(self) -> Mode | Unknown:
+        """The mode that it is in: its process's; of a stopped broker the one in which it would start."""
+        return self.file if isinstance(self.process, Stopped) else self.process
+
+    @property
+    def furthest(self) -> Mode | Unknown:
+        """How far a rollback has to bring it back: by file, process and registration, whichever is further.
+
+        Unknown where it may run in KRaft mode and nothing else says so: its way back differs from the others'.
+        """
+        if self.file is Mode.KRAFT:
+            return Mode.KRAFT
+        if isinstance(self.process, Unknown) and Mode.KRAFT in self.may_run:
+            return self.process
+        known = [mode for mode in (self.file, *self.may_run) if isinstance(mode, Mode)]
+        if self.registered is Mode.KRAFT and self.running:  # the controllers must see it leave KRaft mode
+            known.append(Mode.KRAFT)
+        if not known and self.registered is not None:
+            known.append(self.registered)
+        return max(known, key=ORDER.index) if known else Unknown(f"broker {int(self.broker)}: nothing says its mode")
+
+    @property
+    def changed(self) -> bool:
+        """Does a process run that is not known to have been started with the file as it is?"""
+        return self.running and not self.same_file
+
+    def settled(self, mode: Mode) -> bool:
+        """Is its file of that mode, and its process too, if one lives?"""
+        return self.file is mode and (isinstance(self.process, Stopped) or self.process is mode)
+
+    @property
+    def contradiction(self) -> str:
+        """The sentence for a broker whose file is of another mode than its process; "" for any other."""
+        if not isinstance(self.file, Mode) or not self.running or self.process is self.file:
+            return ""
+        who, then = f"broker {int(self.broker)}", f"its file says {self.file.words}"
+        if isinstance(self.process, Mode):
+            return f"{who} runs in {self.process.words}; {then}: it needs a restart"
+        if self.same_file or self.file in self.may_run:
+            return ""
+        modes = " or ".join(mode.words for mode in ORDER if mode in self.may_run)
+        return f"{who} runs in {modes}; {then}: it needs a restart"
+
+
+def positions(world: World) -> tuple[BrokerPosition, ...]:
+    """Every broker of the inventory, in its order."""
+    return tuple(position_of(world, node.id) for node in world.inventory.brokers)
+
+
+def position_of(world: World, broker: int) -> BrokerPosition:
+    """Where this broker is."""
+    node = NodeId(broker)
+    file = _file(world, node)
+    state = Unknown("not looked at") if isinstance(world.services, Unknown) else world.services.get(node)
+    mode = _mode_of_file(file, broker)
+    entry = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(node)
+    registered = None if entry is None else Mode.MIGRATION if entry.migrating else Mode.KRAFT
+    if isinstance(state, Stopped):
+        return BrokerPosition(node, mode, state, frozenset(), registered, same_file=False)
+    if not isinstance(state, Running):
+        reason = state.reason if isinstance(state, Unknown) else "not looked at"
+        live = _live(entry)
+        process = live or Unknown(f"whether broker {broker} runs is not known: {reason}")
+        return BrokerPosition(node, mode, process, frozenset({live} if live else ()), registered, same_file=False)
+    same = isinstance(file, ConfigFile) and state.config_sha256 == file.sha256
+    may_run = _may_run(world, node, mode, entry, same=same)
+    if len(may_run) == 1:
+        return BrokerPosition(node, mode, next(iter(may_run)), may_run, registered, same_file=same)
+    modes = " or ".join(one.words for one in ORDER if one in may_run)
+    unsure = Unknown(f"broker {broker} may run in {modes}: nothing proves which file its process was started with")
+    return BrokerPosition(node, mode, unsure, may_run, registered, same_file=same)
+
+
+def _file(world: World, node: NodeId) -> object:
+    return world.configs if isinstance(world.configs, Unknown) else world.configs.get(node)
+
+
+def _mode_of_file(file: object, broker: int) -> Mode | Unknown:
+    if isinstance(file, Unknown):
+        return Unknown(f"the file of broker {broker} cannot be read: {file.reason}")
+    if not isinstance(file, ConfigFile):
+        return Unknown(f"the file of broker {broker} was not found")
+    if roles_of(file.values) - {"broker"}:
+        return Unknown(f"{file.path} has process.roles={file.values['process.roles']}: no broker of a migration")
+    return mode_of(file.values)
+
+
+def _may_run(
+    world: World, node: NodeId, file: Mode | Unknown, entry: Registration | None, *, same: bool
+) -> frozenset[Mode]:
+    """The modes in which a process that lives may run."""
+    if same and isinstance(file, Mode):
+        return frozenset({file})
+    live = _live(entry)
+    if live is not None:
+        return frozenset({live})
+    session = None if isinstance(world.zookeeper, Unknown) else node in world.zookeeper.brokers
+    if session is None:
+        return frozenset(Mode)
+    if not session:  # KRaft mode, or a process that is only just starting
+        return frozenset({Mode.KRAFT} | ({file} if isinstance(file, Mode) else set()))
+    if _never_with_flag(world, node):
+        return frozenset({Mode.ZOOKEEPER})
+    if isinstance(world.kraft, Unknown):
+        sure = file is Mode.ZOOKEEPER and _no_quorum(world)
+    else:
+        sure = entry is None and file is not Mode.MIGRATION  # one whose file has the flag may be starting
+    return frozenset({Mode.ZOOKEEPER} if sure else {Mode.ZOOKEEPER, Mode.MIGRATION})
+
+
+def _live(entry: Registration | None) -> Mode | None:
+    """The mode of a broker that sends heartbeats to the controllers."""
+    if entry is None or entry.fenced:
+        return None
+    return Mode.MIGRATION if entry.migrating else Mode.KRAFT
+
+
+def _no_quorum(world: World) -> bool:
+    """Is it known that there are no controllers to register with?  A rollback sets their files aside last of all."""
+    if isinstance(world.configs, Unknown) or isinstance(world.zookeeper, Unknown):
+        return False
+    files = [world.configs.get(node.id) for node in world.inventory.controllers]
+    return isinstance(world.zookeeper.migration, NoZnode) and all(isinstance(file, NoFile) for file in files)
+
+
+def _never_with_flag(world: World, node: NodeId) -> bool:
+    """Is it known that no process of it ever started with the flag?  A start with it writes directory.id everywhere."""
+    disks = None if isinstance(world.disks, Unknown) else world.disks.get(node)
+    if not isinstance(disks, BrokerDisks) or not disks.directories:
+        return False
+    return all(
+        isinstance(entry.meta, MetaProperties) and entry.meta.directory_id is None for entry in disks.directories
+    )
