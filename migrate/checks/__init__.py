@@ -26,6 +26,7 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
     reported_directories,
     rollback,
     security,
+    units,
     versions,
     zookeeper,
     zookeeper_access,

@@ -19,6 +19,7 @@ from migrate.model.launch import Launch
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
 from migrate.model.ports_seen import Listening
+from migrate.model.units import Unit
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -213,6 +214,14 @@ def host_rights(world: World) -> Sight[dict[NodeId, HostRights]]:
         return Sight(None)
     names = ("the rights on node {}'s host", "the rights on the nodes' hosts")
     return _by_node(world.host_rights, [node.id for node in world.inventory.nodes], names)
+
+
+def units(world: World) -> Sight[dict[NodeId, Unit]]:
+    """What systemd says of each node's unit; nothing to see where nodes are no units that the executor works."""
+    if world.inventory.executor not in ("local", "ssh"):
+        return Sight(None)
+    names = ("the unit of node {}", "the nodes' units")
+    return _by_node(world.units, [node.id for node in world.inventory.nodes], names)
 
 
 def ledger(world: World) -> Sight[Ledger]:

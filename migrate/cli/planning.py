@@ -40,6 +40,7 @@ PLANNED_ON: Final = frozenset(
         Need.LAUNCHES,
         Need.PORTS,
         Need.HOST_RIGHTS,
+        Need.UNITS,
     }
 )
 
@@ -104,7 +105,7 @@ def make_rollback_plan(
     """
     if playbook.of_directories:
         return make_directory_plan(observer, playbook, created=created, back=True)
-    world = _seen(observer, rollback.PLANNED_ON | {Need.HOST_RIGHTS})
+    world = _seen(observer, rollback.PLANNED_ON | {Need.HOST_RIGHTS, Need.UNITS})
     plan = rollback.build(
         world, playbook, created=created, copy_again=copy_again, discard_differences=discard_differences
     )

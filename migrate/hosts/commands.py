@@ -30,6 +30,8 @@ UNIT_PROPERTIES: Final = (
     "FragmentPath",
     "DropInPaths",
     "EnvironmentFiles",
+    "WantedBy",
+    "RequiredBy",
     "NeedDaemonReload",
 )
 
@@ -147,6 +149,26 @@ def unit_stop(name: str) -> Words:
 def unit_stop_to_the_end(name: str) -> Words:
     """Stop, and return when it has; for a person, who looks at the host next."""
     return ("systemctl", "stop", "--", unit(name))
+
+
+def unit_is_enabled(name: str) -> Words:
+    """One word, whatever the exit code: disabled units end with 1."""
+    return ("systemctl", "is-enabled", "--", unit(name))
+
+
+def pulled_in_at_boot() -> Words:
+    """The units that default.target pulls in, one a line, targets followed."""
+    return ("systemctl", "list-dependencies", "--plain", "--no-pager", "--", "default.target")
+
+
+def unit_enable(name: str) -> Words:
+    """Start it at each boot; what runs now is left as it is."""
+    return ("systemctl", "enable", "--", unit(name))
+
+
+def unit_disable(name: str) -> Words:
+    """Start it at no boot; what runs now is left as it is."""
+    return ("systemctl", "disable", "--", unit(name))
 
 
 def unit_log(name: str, lines: int) -> Words:

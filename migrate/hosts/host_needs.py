@@ -17,16 +17,16 @@ from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.commands import Privilege, Words
 from migrate.hosts.host_locks import LOCK_SUFFIX
 from migrate.hosts.runner import Runner
-from migrate.hosts.systemd import UNLIMITED, parse_unit, seconds
+from migrate.hosts.systemd import parse_unit, patience
 from migrate.model.host_rights import HostRights, Refused
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP
+from migrate.model.units import STOP_ADVICE, too_soon
 
 HOSTS_AT_ONCE: Final = 20
 SAMPLE: Final = "20260101T000000"  # in the place of what a name takes from its time or content
-SHUTDOWN_SECONDS: Final = 300.0  # what a controlled shutdown may take, see migrate.run.effects
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,10 @@ def _of_node(options: Mapping[str, str], node: BrokerNode | ControllerNode, *, z
     yield need("see the unit", services, commands.unit_state(node.unit), acts=False)
     yield need("stop the unit", services, commands.unit_stop(node.unit))
     yield need("start the unit", services, commands.unit_start(node.unit))
+    yield need("see whether the unit starts at boot", services, commands.unit_is_enabled(node.unit))
+    yield need("see what starts at boot", services, commands.pulled_in_at_boot(), acts=False)
+    yield need("enable the unit", services, commands.unit_enable(node.unit))
+    yield need("disable the unit", services, commands.unit_disable(node.unit))
     yield need("read the unit's log", services, commands.unit_log(node.unit, LOG_LINES), acts=False)
     yield need("read far back in it", services, commands.unit_log(node.unit, LOG_LINES_DEEP))
     folder = os.path.dirname(node.config)  # noqa: PTH120 - a path of another host
@@ -166,7 +170,8 @@ def _rights(found: Sequence[Tried]) -> HostRights | Unknown:
     silent = [entry.problem for entry in found if entry.problem.startswith("E-HOST")]
     if silent:
         return Unknown(silent[0])
-    return HostRights(found[0].need.host, len(found), tuple(folded(found)))
+    rights = [entry for entry in found if STOP_ADVICE not in entry.problem]  # B-OPS-06 says that of the unit itself
+    return HostRights(found[0].need.host, len(found), tuple(folded(rights)))
 
 
 def _examine(runner: Runner, needs: Sequence[HostNeed]) -> list[Tried]:
@@ -194,14 +199,12 @@ def _try(runner: Runner, need: HostNeed) -> Tried:
 def _unit_problem(output: bytes) -> str:
     try:
         unit = parse_unit(output)
-        patience = seconds(unit.properties.get("TimeoutStopUSec", UNLIMITED))
-    except (ValueError, KeyError) as error:
+    except ValueError as error:
         return f"its answer is not understood: {error}"
     if unit.load != "loaded":
         return f"systemd says that this unit is {unit.load}"
-    if unit.properties.get("SendSIGKILL") != "no" and patience is not None and patience < SHUTDOWN_SECONDS:
-        return f"systemd kills it {patience:.0f} s after a stop: give it TimeoutStopSec={SHUTDOWN_SECONDS:.0f}"
-    return ""
+    problem = too_soon(patience(unit))
+    return f"{problem}: {STOP_ADVICE}" if problem else ""
 
 
 def sudoers(needs: Sequence[HostNeed], programs: Mapping[str, str], account: str) -> list[str]:

@@ -25,6 +25,7 @@ from migrate.hosts.remote_files import HostFiles
 from migrate.hosts.runner import Completed, Runner
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.units import STOP_ADVICE, Unit
 from migrate.model.views import Running, ServiceState, Stopped
 
 LIVING: Final = frozenset({"active", "activating", "deactivating", "reloading", "refreshing", "maintenance"})
@@ -100,6 +101,39 @@ def seconds(text: str) -> float | None:
     return total
 
 
+def patience(unit: UnitState) -> float | Unknown | None:
+    """After how many seconds of a stop systemd kills the process (pure); None: never."""
+    if unit.properties.get("SendSIGKILL") == "no":
+        return None
+    try:
+        return seconds(unit.properties["TimeoutStopUSec"])
+    except (ValueError, KeyError) as error:
+        return Unknown(f"its TimeoutStopUSec is not understood: {error}")
+
+
+NOT_AT_BOOT: Final = frozenset(
+    {"disabled", "enabled-runtime", "linked", "linked-runtime", "masked", "masked-runtime", "transient"}
+)
+BY_ITS_TARGET: Final = frozenset({"enabled", "static", "indirect", "generated"})
+
+
+def starts_at_boot(name: str, word: str, unit: UnitState, pulled_in: Sequence[str]) -> bool | Unknown:
+    """Does the boot start it (pure)?  Seen on systemd 252: `enabled` is also said of a unit that no target pulls in.
+
+    Two things must say so: the links that systemd has loaded (WantedBy, RequiredBy), and the boot's own target.
+    """
+    if word in NOT_AT_BOOT:
+        return False
+    if word == "alias":
+        return Unknown(f"{name} is another name of a unit: name the unit itself in the inventory")
+    if word not in BY_ITS_TARGET:
+        return Unknown(f"systemctl is-enabled says {word!r}" if word else "systemctl is-enabled says nothing")
+    wanted = unit.properties.get("WantedBy", "") or unit.properties.get("RequiredBy", "")
+    if wanted and name in pulled_in:
+        return True
+    return Unknown(f"it is {word}, and default.target does not pull it in: what starts it at boot is not known")
+
+
 class SystemdServices:
     """`model.ports.ServiceControl` for units; every answer that is none is Unknown."""
 
@@ -173,6 +207,20 @@ class SystemdServices:
         """What systemd says of the unit; raises HostCommandUnknown, HostCommandRefused or UnitNotUsable."""
         return self._unit(self._services[node]).properties
 
+    def unit(self, node: NodeId) -> Unit:
+        """How long it may take to stop, and whether it starts at boot; raises what `properties` raises."""
+        service = self._services[node]
+        shown = self._unit(service)
+        asked = service.runner.run(service.control.words(commands.unit_is_enabled(service.unit)))
+        word = next(iter(asked.output.decode(errors="replace").split()), "")
+        boots: bool | Unknown = Unknown(f"systemctl is-enabled: {asked.says or asked.code}")
+        if word:
+            listed = service.runner.run(service.control.words(commands.pulled_in_at_boot()))
+            boots = Unknown(f"systemctl list-dependencies: {listed.says or listed.code}")
+            if not listed.code:
+                boots = starts_at_boot(service.unit, word, shown, listed.output.decode(errors="replace").split())
+        return Unit(service.runner.host, service.unit, patience(shown), word, boots)
+
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
         """The end of the unit's journal."""
         service = self._services[node]
@@ -213,27 +261,20 @@ class SystemdServices:
         service = self._services[node]
         where = f"{service.runner.host}:{service.unit}"
         unit = self._unit(service)
-        patience = self._patience(unit, where)
-        if unit.active in LIVING and patience is not None and patience < timeout:
+        limit = patience(unit)
+        if isinstance(limit, Unknown):
+            raise UnitNotUsable(limit.reason, where=where)
+        if unit.active in LIVING and limit is not None and limit < timeout:
             raise UnitNotUsable(
-                f"systemd would kill it after {patience:.0f} s; a controlled shutdown may take {timeout:.0f} s",
+                f"systemd would kill it after {limit:.0f} s; a controlled shutdown may take {timeout:.0f} s",
                 where=where,
                 why="a killed broker leaves its log to be recovered, and its partitions without a leader for longer",
-                next_step=f"give the unit TimeoutStopSec={timeout:.0f} or more (a drop-in will do), then daemon-reload",
+                next_step=STOP_ADVICE,
             )
         done = service.runner.run(service.control.words(commands.unit_stop(service.unit)))
         if done.code:
             raise ProcessNotStopped(f"systemctl stop: {done.says}", where=where)
         self._await_end(service, timeout, where)
-
-    def _patience(self, unit: UnitState, where: str) -> float | None:
-        """Seconds until systemd kills by itself; None: never."""
-        if unit.properties.get("SendSIGKILL") == "no":
-            return None
-        try:
-            return seconds(unit.properties.get("TimeoutStopUSec", ""))
-        except (ValueError, KeyError) as error:
-            raise UnitNotUsable(f"its TimeoutStopUSec is not understood: {error}", where=where) from error
 
     def _await_end(self, service: Service, timeout: float, where: str) -> None:
         until = self._clock.monotonic() + timeout

@@ -21,6 +21,7 @@ from migrate.model.views import Running
 
 STOP_SECONDS: Final = 100.0
 SUFFIX: Final = ".service"
+ENABLED: Final = "enabled-units"
 PROGRAMS: Final = ("systemctl", "journalctl")
 
 
@@ -42,7 +43,8 @@ def answer(state: Path, words: Sequence[str]) -> tuple[int, str]:
     try:
         match list(words):
             case ["systemctl", "show", "--no-pager", "-p", _, "--", unit]:
-                return 0, _show(services, unit)
+                wanted = "multi-user.target" if _name(unit) in _enabled(state) else ""
+                return 0, f"{_show(services, unit)}WantedBy={wanted}\n"
             case ["systemctl", "start", "--no-block", "--", unit]:
                 if not isinstance(services.state(_name(unit)), Running):
                     services.start(_name(unit))
@@ -50,6 +52,14 @@ def answer(state: Path, words: Sequence[str]) -> tuple[int, str]:
             case ["systemctl", "stop", "--no-block", "--", unit]:
                 with contextlib.suppress(ProcessNotStopped):  # asked to end, and not waited for
                     services.stop(_name(unit), 0)
+                return 0, ""
+            case ["systemctl", "is-enabled", "--", unit]:
+                return (0, "enabled\n") if _name(unit) in _enabled(state) else (1, "disabled\n")
+            case ["systemctl", "list-dependencies", "--plain", "--no-pager", "--", target]:
+                return 0, "\n".join([target, *(f"  {name}{SUFFIX}" for name in sorted(_enabled(state)))]) + "\n"
+            case ["systemctl", "enable" | "disable" as act, "--", unit]:
+                names = _enabled(state) - {_name(unit)} | ({_name(unit)} if act == "enable" else set())
+                (state / ENABLED).write_text("\n".join(sorted(names)))
                 return 0, ""
             case ["systemctl", "stop", "--", unit]:
                 services.stop(_name(unit), STOP_SECONDS)
@@ -59,6 +69,14 @@ def answer(state: Path, words: Sequence[str]) -> tuple[int, str]:
     except MigrateError as error:
         return 1, str(error)
     return 64, f"the stand-in does not know these words: {' '.join(words)}"
+
+
+def _enabled(state: Path) -> set[str]:
+    """Units that a boot would start: at first brokers alone, as on hosts whose controllers are new."""
+    try:
+        return set((state / ENABLED).read_text().split())
+    except FileNotFoundError:
+        return {name for name in Supervisor(state).specs() if name.startswith("broker-")}
 
 
 def _name(unit: str) -> str:
@@ -89,7 +107,7 @@ def _started(pid: int) -> int:
 def main() -> int:
     """`python -m migrate.lab.units STATE systemctl|journalctl WORDS...`."""
     code, said = answer(Path(sys.argv[1]), sys.argv[2:])
-    (sys.stderr if code else sys.stdout).write(said)
+    (sys.stdout if "is-enabled" in sys.argv or not code else sys.stderr).write(said)
     return code
 
 

@@ -17,6 +17,7 @@ from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.ports_seen import Listening
 from migrate.model.states_behind import StateBehind
+from migrate.model.units import Unit
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -49,6 +50,7 @@ class Need(StrEnum):
     LAUNCHES = "launches"  # command lines and environments of running nodes
     PORTS = "ports"  # what listens on the controllers' hosts
     HOST_RIGHTS = "host-rights"  # every command that a run needs on the nodes' hosts, tried without changing anything
+    UNITS = "units"  # how long systemd lets each node's unit stop, and whether it starts at boot
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 
@@ -76,5 +78,6 @@ class World:
     launches: Mapping[NodeId, Launch | Unknown] | Unknown = NOT_ASKED
     ports: Mapping[NodeId, tuple[Listening, ...] | Unknown] | Unknown = NOT_ASKED  # on controllers' hosts
     host_rights: Mapping[NodeId, HostRights | Unknown] | Unknown = NOT_ASKED  # none where the executor works no hosts
+    units: Mapping[NodeId, Unit | Unknown] | Unknown = NOT_ASKED  # Unknown where nodes are no units that we can see
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

@@ -120,6 +120,10 @@ class BundledSources(Sources):
         """Nobody is asked for them now."""
         return {node.id: Unknown("a bundle does not say what is allowed on the hosts") for node in self.inventory.nodes}
 
+    def units(self) -> Unknown:
+        """Nobody asks systemd now."""
+        return Unknown("a bundle does not say what systemd knows of the units")
+
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:  # noqa: ARG002 - looked at by then
         """The directories as they were."""
         return self._of_nodes(self._kept.disks)

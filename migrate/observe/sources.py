@@ -21,6 +21,7 @@ from migrate.hosts.host_needs import rights_of
 from migrate.hosts.launches import launches
 from migrate.hosts.ports import listening
 from migrate.hosts.remote_disks import RemoteDisks
+from migrate.hosts.systemd import SystemdServices
 from migrate.kafka import live
 from migrate.kafka.kept import KeptConnections
 from migrate.kafka.secret_files import read_secret
@@ -36,6 +37,7 @@ from migrate.model.ports_seen import Listening
 from migrate.model.secrets import Digester
 from migrate.model.spark_where import SparkWhere
 from migrate.model.states_behind import StateBehind
+from migrate.model.units import Unit
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -295,6 +297,13 @@ class Sources:
         """Which commands of a run are allowed on each node's host; none where the executor works no hosts."""
         return rights_of(self.inventory, self._executor.runners)
 
+    def units(self) -> Mapping[NodeId, Unit | Unknown] | Unknown:
+        """What systemd says of each node's unit; Unknown where the executor sees no units."""
+        services = self.services
+        if not isinstance(services, SystemdServices):
+            return Unknown(f"executor {self.inventory.executor} sees no systemd units")
+        return self._each(lambda node: _unit_of(services, node.id))
+
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:
         """Brokers' log directories, and controllers' metadata directories as their only one."""
         if self._collected is not None:
@@ -374,6 +383,13 @@ class Sources:
         client = self.zookeeper_client()
         client.sync()
         return client
+
+
+def _unit_of(services: SystemdServices, node: NodeId) -> Unit | Unknown:
+    try:
+        return services.unit(node)
+    except MigrateError as error:
+        return Unknown(f"{error.id} {error}")
 
 
 def _disks_of(collected: Mapping[NodeId, Collected], node: NodeId) -> BrokerDisks | Unknown:

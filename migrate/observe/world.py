@@ -67,6 +67,7 @@ class ClusterObserver:
             launches=self._launches(services) if Need.LAUNCHES in wanted else NOT_ASKED,
             ports=self.sources.ports() if Need.PORTS in wanted else NOT_ASKED,
             host_rights=self.sources.host_rights() if Need.HOST_RIGHTS in wanted else NOT_ASKED,
+            units=self.sources.units() if Need.UNITS in wanted else NOT_ASKED,
             today=datetime.now(UTC).date().isoformat(),
             facts=facts,
         )

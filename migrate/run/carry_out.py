@@ -40,7 +40,7 @@ from migrate.run.effects import Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
 from migrate.run.first_election import once_more
 from migrate.run.gatekeeper import RunGate
-from migrate.run.host_rights import require_host_rights
+from migrate.run.host_rights import require_host_rights, require_units
 from migrate.run.interrupts import ParkRequest, half_done, parking_on_interrupt
 from migrate.run.journal import Journal
 from migrate.run.last_words import last_words_told
@@ -106,7 +106,8 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
 
     Raises NotConfirmed for a plan with the point of no return and another confirmation than its fingerprint,
     RunLocked or LockHeld where somebody else acts, ZookeeperDenied where our identity there may not do what the plan
-    will need, HostRightMissing where sudo on a host does not allow it, and what the engine raises.
+    will need, HostRightMissing where sudo on a host does not allow it, UnitNotUsable where systemd would kill a node,
+    and what the engine raises.
     """
     steps = [own_step(planned) for planned in plan.steps]
     folder = folder_of(sources.inventory, plan)
@@ -128,6 +129,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             _znodes_may_be_changed(steps, journal, sources)
         if not any(event.name == "effect" for event in journal.events):  # later: on as far as it may, for what is down
             require_host_rights(plan, sources.host_rights())
+            require_units(plan.cluster, sources.units())
         sources.resume()
         _place_looked_at(plan, journal, observer, clock)
         if any((step.needs | step.proof_needs) & SLOW for step in steps):

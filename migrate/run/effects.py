@@ -24,6 +24,7 @@ from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites
 from migrate.model.states_behind import StateBehind
+from migrate.model.units import STOP_SECONDS
 from migrate.model.views import MetaProperties, Stopped
 from migrate.run import measured
 from migrate.run.crash import CrashPoints
@@ -49,7 +50,6 @@ EFFECTS: Final = (  # all of them, as journal, crash points and docs/guarantees.
 )
 STATES_AT_ONCE: Final = 200  # whose versions one line of the journal tells
 SAID: Final = 2000  # characters that a journal keeps of a tool's words
-STOP_TIMEOUT: Final = 330.0  # seconds: Kafka itself gives up controlled shutdown after 300
 
 
 __all__ = ["BACKUP_SUFFIX", "Hands", "JournaledEffects"]
@@ -186,7 +186,7 @@ class JournaledEffects:
         """
         for node in nodes:
             self._is_down(node)
-            self._hands.services.stop(node, STOP_TIMEOUT)
+            self._hands.services.stop(node, STOP_SECONDS)
             self._is_down(node)
 
     def _is_down(self, node: NodeId) -> None:
@@ -258,7 +258,7 @@ class JournaledEffects:
     def stop(self, node: NodeId) -> None:
         """Stop a node's process, and wait until it is gone."""
         with self._effect("stop", str(int(node)), ""):
-            self._hands.services.stop(node, STOP_TIMEOUT)
+            self._hands.services.stop(node, STOP_SECONDS)
 
     def start(self, node: NodeId) -> None:
         """Start a node's process; what it becomes is observed."""

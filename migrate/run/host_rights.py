@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from migrate.errors import HostRightMissing
+from migrate.errors import HostRightMissing, UnitNotUsable
 from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
+from migrate.model.units import STOP_ADVICE, Unit, too_soon
 
 # purposes of `migrate.hosts.host_needs` that only some kinds of steps have; every other one is any step's
 ASIDE: Final = frozenset({"set-controller-aside", "set-metadata-aside"})
@@ -22,6 +23,8 @@ ONLY_FOR: Final[Mapping[str, frozenset[str]]] = {
     "set its file aside": ASIDE,
     "set its metadata aside": ASIDE,
     "format its new directories": frozenset({"add-directories"}),
+    "enable the unit": frozenset({"enable-at-boot"}),
+    "disable the unit": frozenset({"disable-at-boot"}),
 }
 
 
@@ -44,6 +47,26 @@ def require_host_rights(plan: Plan, rights: Mapping[NodeId, HostRights | Unknown
             where=plan.cluster,
             why="the run would stop at the first step that needs it, perhaps between two brokers: nothing was done",
             next_step="; ".join(dict.fromkeys(advice for _, advice in refused)),
+        )
+
+
+def require_units(cluster: str, units: Mapping[NodeId, Unit | Unknown] | Unknown) -> None:
+    """Return if systemd kills no node before its shutdown has ended; UnitNotUsable names every unit that it would.
+
+    A unit that cannot be seen is no refusal here: the step that stops it asks again.
+    """
+    seen = {} if isinstance(units, Unknown) else units
+    wrong = [
+        f"{unit.name} of node {int(node)} on {unit.host}: {problem}"
+        for node, unit in sorted(seen.items())
+        if isinstance(unit, Unit) and (problem := too_soon(unit.patience))
+    ]
+    if wrong:
+        raise UnitNotUsable(
+            "; ".join(wrong),
+            where=cluster,
+            why="the run would stop there, perhaps between two controllers: nothing was done",
+            next_step=f"on each of these hosts {STOP_ADVICE}",
         )
 
 

@@ -5,7 +5,7 @@ A gate that waiting can open answers NotYet, one that it cannot answers Refused,
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from migrate import checks
@@ -17,6 +17,7 @@ from migrate.model.metadata_logs import old_log
 from migrate.model.new_directories import alone
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.units import STOP_ADVICE, Unit, too_soon
 from migrate.model.views import (
     LiveView,
     MetadataAnswer,
@@ -241,6 +242,29 @@ def _silent_controllers(world: World, live: LiveView) -> list[int]:
     """Controllers that do not answer themselves: the leader remembers the offsets of voters that are gone."""
     answers = ((node.id, live.controllers.get(node.id)) for node in world.inventory.controllers)
     return [int(node) for node, answer in answers if not isinstance(answer, NodeAnswer)]
+
+
+def units_stop_in_time(world: World, nodes: Iterable[NodeId]) -> Readiness:
+    """Systemd lets each of these nodes end by itself: asked of all before the first of them is stopped.
+
+    Nodes that are no units of ours to see (the lab's processes, hosts that people work) have nothing to be asked.
+    """
+    if world.inventory.executor not in ("local", "ssh"):
+        return Ready()
+    if isinstance(world.units, Unknown):
+        return world.units
+    found = {node: world.units.get(node, Unknown("it was not looked at")) for node in nodes}
+    wrong = [
+        f"{unit.name} of node {int(node)} on {unit.host}: {problem}"
+        for node, unit in found.items()
+        if isinstance(unit, Unit) and (problem := too_soon(unit.patience))
+    ]
+    if wrong:
+        return Refused(f"{'; '.join(wrong)}. On each of these hosts {STOP_ADVICE}", ("B-OPS-06",))
+    unseen = [
+        f"the unit of node {int(node)}: {unit.reason}" for node, unit in found.items() if isinstance(unit, Unknown)
+    ]
+    return Unknown("; ".join(unseen)) if unseen else Ready()
 
 
 def disks_healthy(world: World, broker: int) -> Readiness:

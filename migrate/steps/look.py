@@ -62,13 +62,15 @@ class Assess(BaseStep):
     stage_is: ClassVar[Stage] = Stage.ASSESS
     title: ClassVar[str] = "run every check"
     proof_needs: ClassVar[frozenset[Need]] = frozenset(
-        {Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.DISKS, Need.CONFIGS, Need.SERVICES}
+        {Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.DISKS, Need.CONFIGS, Need.SERVICES, Need.UNITS}
     )
-    proof: ClassVar[str] = "no check finds a blocker"
+    proof: ClassVar[str] = "no check finds a blocker, and every unit may be stopped"
 
     def verify(self, world: World) -> Outcome:
         """No finding blocks the stages that change something."""
-        return gates.as_outcome(gates.no_blockers(world, Stage.PREPARE), "no check found a blocker")
+        nodes = [node.id for node in world.inventory.nodes]
+        found = gates.first(gates.no_blockers(world, Stage.PREPARE), gates.units_stop_in_time(world, nodes))
+        return gates.as_outcome(found, "no check found a blocker")
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.ports_seen import Listening
+from migrate.model.units import STOP_SECONDS, Unit
 from migrate.model.views import (
     ConfigFile,
     Directory,
@@ -88,6 +89,22 @@ def refused_on_host(node: int, *reasons: str) -> Bend:
         refused = tuple(Refused(reason, "sudo -n -u root -- ls") for reason in reasons)
         nodes[NodeId(node)] = replace(nodes[NodeId(node)], refused=refused)
         return replace(world, inventory=replace(world.inventory, executor="ssh"), host_rights=nodes)
+
+    return bend
+
+
+def unit_of(node: int, **changed: object) -> Bend:
+    """The nodes are systemd units that wait long enough and start at boot; one is otherwise."""
+
+    def bend(world: World) -> World:
+        found: dict[NodeId, Unit | Unknown] = {
+            entry.id: Unit(entry.host, f"kafka-{int(entry.id)}.service", STOP_SECONDS, "enabled", starts_at_boot=True)
+            for entry in world.inventory.nodes
+        }
+        one = found[NodeId(node)]
+        assert isinstance(one, Unit)
+        found[NodeId(node)] = replace(one, **changed)  # type: ignore[arg-type]
+        return replace(world, inventory=replace(world.inventory, executor="ssh"), units=found)
 
     return bend
 

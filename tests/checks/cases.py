@@ -60,6 +60,7 @@ from tests.checks.bends import (
     registration,
     same,
     then,
+    unit_of,
     values,
     volatile,
     waiting_for_moves,
@@ -180,6 +181,10 @@ CONFIG = (
     Case("B-CFG-13", ZK, "node 1", values(1, zookeeper__connect="zk1:2181")),
 )
 OPERATIONS = (
+    Case("B-OPS-06", ZK, "node 3000", unit_of(3000, patience=300.0)),
+    Case("B-OPS-06", ZK, "node 1", unit_of(1, patience=Unknown("'TimeoutStopUSec'")), "unknown"),
+    Case("W-OPS-07", ZK, "node 3000", unit_of(3000, word="disabled", starts_at_boot=False)),
+    Case("W-OPS-07", ZK, "node 2", unit_of(2, word="masked", starts_at_boot=False), "masked"),
     Case("B-OPS-01", ZK, "broker 1", endpoints(1, "TLS://kafka-1.kafka-brokers.prod.svc:9093")),
     Case("B-OPS-01", ZK, "broker 1", endpoints(1, "TLS://kafka-1.kafka.svc.cluster.local:9093"), "long name"),
     Case("B-OPS-02", ZK, "broker 0", values(0, confluent__license__topic="_c")),

@@ -118,7 +118,7 @@ def test_what_acts_is_asked_of_sudo_and_never_run() -> None:
     run = [words for words in asked if "-l" not in words]
     programs = {words[words.index("--") + 1] for words in run}
     assert programs == {"systemctl", "journalctl", "find", "stat", "python3"}
-    assert all("show" in words for words in run if "systemctl" in words)
+    assert all({"show", "list-dependencies"} & {*words} for words in run if "systemctl" in words)
 
 
 @pytest.mark.parametrize(
@@ -126,6 +126,8 @@ def test_what_acts_is_asked_of_sudo_and_never_run() -> None:
     [
         ("LoadState=not-found\nActiveState=inactive\n", "not-found"),
         ("LoadState=loaded\nActiveState=active\nTimeoutStopUSec=1min 30s\nSendSIGKILL=yes\n", "kills it 90 s after"),
+        ("LoadState=loaded\nActiveState=active\nTimeoutStopUSec=5min\n", "TimeoutStopSec=330"),
+        ("LoadState=loaded\nActiveState=active\n", "not known"),
         ("what", "not understood"),
     ],
 )

@@ -234,7 +234,7 @@ def test_a_unit_that_systemd_would_kill_too_soon_is_not_stopped(patience: str) -
     services, runner = told(TimeoutStopUSec=patience, SendSIGKILL="yes")
     with pytest.raises(UnitNotUsable, match="would kill it") as caught:
         services.stop(NODE, 300)
-    assert "TimeoutStopSec=300" in caught.value.next_step
+    assert "TimeoutStopSec=330" in caught.value.next_step
     assert not [words for words in runner.asked if " stop " in words]
 
 

@@ -23,6 +23,7 @@ from migrate.lab import ready
 from migrate.lab.cluster import Lab
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
+from migrate.model.units import STOP_SECONDS
 from migrate.run import journal as journals
 from migrate.run.clock import SystemClock
 from tests.lab.commands import kraft_migrate
@@ -32,7 +33,7 @@ pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
 REPORT = Path(__file__).parents[2] / "docs" / "runs" / "availability.md"
 TOPIC, PARTITIONS, PROBE = "measured", 12, "migration-probe"
 DURABLE = {"min.insync.replicas": "2"}
-STOP_TIMEOUT, BATCH, SOAK = 330.0, 4, 10
+BATCH, SOAK = 4, 10
 BEHIND = 2.0  # seconds behind a restart that still count as it
 POLICY = f"""\
   policy:
@@ -132,7 +133,7 @@ def bare(run: Run) -> list[Restart]:
     found = []
     for broker in run.lab.topology.brokers:
         began = time.time()
-        run.lab.supervisor.stop(broker.name, STOP_TIMEOUT)
+        run.lab.supervisor.stop(broker.name, STOP_SECONDS)
         run.lab.supervisor.start(broker.name)
         port = int(run.lab.inventory.node(NodeId(broker.id)).address.rsplit(":", 1)[1])
         until("port", lambda port=port: ready.port_answers(port) == "")

@@ -19,8 +19,9 @@ from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.states_behind import StateBehind
+from migrate.model.units import STOP_SECONDS
 from migrate.model.views import MetaProperties, Running, ServiceState, Stopped
-from migrate.run.effects import BACKUP_SUFFIX, STOP_TIMEOUT, Hands, JournaledEffects
+from migrate.run.effects import BACKUP_SUFFIX, Hands, JournaledEffects
 from migrate.run.journal import Journal, notes, read
 from tests.testing.simulated import FakeClock, KillAt, Killed
 
@@ -173,7 +174,7 @@ EFFECTS: dict[str, tuple[Act, str]] = {
         lambda e: e.format_directories(NODE, "C" * 22, "3.9-IV0"),
         f"format 1 {'C' * 22} 3.9-IV0 what is bare",
     ),
-    "stop": (lambda e: e.stop(NODE), f"stop 1 {STOP_TIMEOUT:g}"),
+    "stop": (lambda e: e.stop(NODE), f"stop 1 {STOP_SECONDS:g}"),
     "start": (lambda e: e.start(NODE), "start 1"),
     "assign-directories": (lambda e: e.assign_directories(NODE), "drive 1"),
     "elect-leaders": (lambda e: e.restore_leaders(5, zookeeper=True), "elect 5 True"),
@@ -194,7 +195,7 @@ def test_an_effect_asks_the_lock_and_stands_in_the_journal_before_and_after(
 ) -> None:
     """Lock, intent, lock again, act, done: in that order, each with the step that it is part of."""
     act(rig.effects)
-    held_down = [f"stop 1 {STOP_TIMEOUT:g}"] if name in ("set-aside", "format-directories") else []
+    held_down = [f"stop 1 {STOP_SECONDS:g}"] if name in ("set-aside", "format-directories") else []
     assert rig.log.said == ["lock", "lock", *held_down, does]
     first, second = rig.events()[:2]
     assert (first[0], second[0]) == ("effect", "effected")
@@ -369,7 +370,7 @@ def test_nothing_is_taken_from_under_a_process_that_lives_again(rig: Rig, looks:
 def test_a_service_without_a_process_is_stopped_before_its_files_go(rig: Rig) -> None:
     """A unit that crashed would be started again by its owner, over an empty directory."""
     rig.effects.set_aside(NODE, PATH)
-    assert rig.log.said.index(f"stop 1 {STOP_TIMEOUT:g}") < len(rig.log.said) - 1
+    assert rig.log.said.index(f"stop 1 {STOP_SECONDS:g}") < len(rig.log.said) - 1
     assert rig.log.said[-1].startswith("rename 1")
 
 

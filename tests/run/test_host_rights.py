@@ -6,11 +6,12 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.errors import HostRightMissing
+from migrate.errors import HostRightMissing, UnitNotUsable
 from migrate.model.host_rights import HostRights, Refused
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.run.host_rights import ONLY_FOR, require_host_rights
+from migrate.model.units import STOP_SECONDS, Unit
+from migrate.run.host_rights import ONLY_FOR, require_host_rights, require_units
 from tests.run.test_engine import plan_for
 from tests.testing.simulated_back import two_way
 
@@ -61,3 +62,16 @@ def test_each_purpose_that_some_steps_have_is_one_of_the_table() -> None:
     source = host_needs.__loader__.get_source(host_needs.__name__)  # type: ignore[union-attr]
     assert source is not None
     assert [purpose for purpose in ONLY_FOR if f'"{purpose}"' not in source] == []
+
+
+def test_every_unit_that_systemd_would_kill_is_named_before_the_first_stop() -> None:
+    """Of brokers and controllers, at once; a unit that cannot be seen is the steps' own to ask again."""
+    fine, soon = (Unit("kafka-1", "kafka.service", wait, "enabled", starts_at_boot=True) for wait in (STOP_SECONDS, 90))
+    require_units("prod", {NodeId(0): fine, NodeId(1): Unknown("no route")})
+    require_units("prod", Unknown("executor supervisor sees no systemd units"))
+    with pytest.raises(UnitNotUsable) as caught:
+        require_units("prod", {NodeId(0): fine, NodeId(3000): soon, NodeId(3001): soon})
+    assert "node 3000 on kafka-1" in caught.value.what
+    assert "node 3001 on kafka-1" in caught.value.what
+    assert "nothing was done" in caught.value.why
+    assert "TimeoutStopSec=330" in caught.value.next_step

@@ -17,6 +17,7 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import LogDirAnswer, NoZnode, Stopped
 from migrate.model.world import World
 from migrate.steps import gates
+from tests.checks.bends import unit_of
 from tests.steps.looks import (
     SICK,
     Bend,
@@ -54,6 +55,7 @@ GATES: dict[str, Gate] = {
     "ledger_is": lambda world: gates.ledger_is(world, ReplicaState.VERIFIED),
     "all_brokers_kraft": gates.all_brokers_kraft,
     "logs_belong": gates.logs_belong,
+    "units_stop_in_time": lambda world: gates.units_stop_in_time(world, worlds.CONTROLLERS),
 }
 
 
@@ -230,6 +232,9 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("logs_belong", left_behind(MetadataLogs((3001,), 9, registered=(0, 1))), "knows brokers [0, 1], /migration is"),
     ("logs_belong", left_behind(Unknown("torn")), "unknown: torn"),
     ("logs_belong", without("zookeeper"), "unknown: zookeeper hidden"),
+    ("units_stop_in_time", unit_of(3001, patience=300.0), "refused: kafka-3001.service of node 3001"),
+    ("units_stop_in_time", unit_of(3001, patience=Unknown("no answer")), "is not known (no answer)"),
+    ("units_stop_in_time", lambda world: without("units")(unit_of(3001)(world)), "unknown: units hidden"),
 )
 
 

@@ -15,6 +15,7 @@ from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.ports_seen import Listening
 from migrate.model.states_behind import StateBehind
+from migrate.model.units import Unit
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, MigrationZnode, ServiceState, ZookeeperView
 from migrate.model.world import World
 from migrate.observe.sources import Configs
@@ -135,6 +136,10 @@ class KeptSources:
         found = self.world.host_rights
         nodes = (node.id for node in self.inventory.nodes)
         return dict.fromkeys(nodes, found) if isinstance(found, Unknown) else found
+
+    def units(self) -> Mapping[NodeId, Unit | Unknown] | Unknown:
+        """The world's."""
+        return self.world.units
 
     def service_states(self) -> Mapping[NodeId, ServiceState]:
         """The world's."""

@@ -60,7 +60,7 @@ class StopControllers(BaseStep):
     kind: ClassVar[str] = "stop-controllers"
     stage_is: ClassVar[Stage] = Stage.HYBRID
     title: ClassVar[str] = "stop every controller"
-    needs: ClassVar[frozenset[Need]] = LOOK | {Need.KRAFT, Need.DIFF}
+    needs: ClassVar[frozenset[Need]] = LOOK | {Need.KRAFT, Need.DIFF, Need.UNITS}
     proof_needs: ClassVar[frozenset[Need]] = LOOK
     undo: ClassVar[str] = "start them again, with the flag and before /controller is deleted"
     proof: ClassVar[str] = "no controller process lives, and none answers"
@@ -89,6 +89,7 @@ class StopControllers(BaseStep):
         return gates.first(
             back.not_finalized(world),
             back.none_runs_kraft(world),
+            gates.units_stop_in_time(world, controller_ids(world)),
             back.zookeeper_equal(world, names_from_text(self.discarded)),
         )
 

@@ -17,13 +17,15 @@ from migrate.model.plan import Direction
 from migrate.model.stage import ZkMigrationState
 from migrate.model.step import HalfDone, NotBegun, Predicted
 from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode, NullZnode
-from migrate.model.world import World
+from migrate.model.world import Need, World
 from migrate.plan import rollback
 from migrate.report.plan_json import plan_from_json, plan_to_json
 from migrate.steps.registry import rebuild
 from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside
 from migrate.steps.rollback.control import HandBackControl, StopControllers, in_order
+from migrate.steps.rollback.copy_again import StopStuckControllers
+from tests.checks.bends import unit_of
 from tests.run.test_engine import run
 from tests.run.test_rollback import at, go_back, is_back, way_back
 from tests.steps.looks import Remembered, answer, service, without
@@ -54,6 +56,20 @@ def test_controllers_are_not_stopped_while_a_broker_needs_them() -> None:
     """KRaft brokers go back first."""
     assert answer(StopControllers().check(half())).startswith("refused: brokers [0, 1] are in KRaft mode")
     assert StopControllers().check(hybrid()) == Ready()
+
+
+def test_no_controller_is_stopped_while_the_unit_of_another_may_not_be() -> None:
+    """Two stopped and the third refused is a lost quorum: every unit is asked before the first stop."""
+    stuck = with_zk(hybrid(), migration=MigrationZnode(-1, -1, -1, -1, 0))
+    for step, world in ((StopControllers(), hybrid()), (StopStuckControllers(), stuck)):
+        bent = unit_of(3002, patience=90.0)(world)
+        assert Need.UNITS in step.needs
+        assert answer(step.check(bent)).startswith("refused: kafka-3002.service of node 3002")
+        assert "TimeoutStopSec=330" in answer(step.check(bent))
+        assert isinstance(step.check(replace(bent, units=Unknown("no route"))), Unknown)
+        assert not isinstance(bent.units, Unknown)
+        unseen = replace(bent, units={**bent.units, NodeId(3002): Unknown("no route")})
+        assert answer(step.check(unseen)).startswith("unknown: the unit of node 3002: no route")
 
 
 def test_how_many_run_is_how_far_it_got() -> None:

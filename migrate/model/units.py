@@ -1,0 +1,49 @@
+"""What systemd says of a node's unit, as far as a migration depends on it: how long a stop may take, and the boot."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final
+
+from migrate.model.outcome import Unknown
+
+STOP_SECONDS: Final = 330.0  # how long a stop is waited for: Kafka itself gives up a controlled shutdown after 300
+ENABLED_BY_RUNS: Final = "units-enabled-by-runs"  # a fact: ids of nodes whose units a run of this cluster enabled
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One node's unit on its host.
+
+    `patience` is after how many seconds of a stop systemd kills the process; None: never.  `starts_at_boot` is decided
+    from `word`, which is what `systemctl is-enabled` says, and from what the boot's target pulls in.
+    """
+
+    host: str
+    name: str
+    patience: float | Unknown | None
+    word: str
+    starts_at_boot: bool | Unknown
+
+    @property
+    def may_be_enabled(self) -> bool:
+        """Does `systemctl enable` make it start at boot, and `disable` take back that and no more?
+
+        Disabling a linked unit removes the unit itself; a masked, static or generated one cannot be enabled (seen on
+        systemd 252).
+        """
+        return self.word in ("disabled", "enabled-runtime")
+
+
+STOP_ADVICE: Final = (
+    f"give the unit TimeoutStopSec={STOP_SECONDS:.0f} or more (a drop-in will do), then `systemctl daemon-reload`"
+)
+
+
+def too_soon(patience: float | Unknown | None) -> str:
+    """Why a unit that waits for so many seconds must not be stopped by a run; "" where it may be."""
+    if isinstance(patience, Unknown):
+        return f"after how long systemd kills it is not known ({patience.reason})"
+    if patience is None or patience >= STOP_SECONDS:
+        return ""
+    return f"systemd kills it {patience:.0f} s after a stop, and a controlled shutdown may take longer"
