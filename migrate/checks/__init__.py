@@ -35,12 +35,12 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
 from migrate.checks.phase import phase_of
 from migrate.checks.registry import CHECKS, NEVER, run_all
 from migrate.checks.remembered import remembering
-from migrate.model.findings import CodeDoc, Finding, Severity
+from migrate.model.findings import CodeDoc, Finding, Severity, blocks
 from migrate.model.stage import Stage
 from migrate.model.unswept import unswept
 from migrate.model.world import World
 
-__all__ = ["CODES", "NEVER", "asked", "blind_spots", "blocking", "run"]
+__all__ = ["CODES", "NEVER", "asked", "blocking", "run"]
 
 CODES: Final[Mapping[str, CodeDoc]] = {code: CHECKS[code].doc for code in sorted(CHECKS)}
 ORDER: Final = (Severity.BLOCKER, Severity.BLIND_SPOT, Severity.WARNING, Severity.INFO)
@@ -53,7 +53,7 @@ def run(world: World, *, target: Stage) -> tuple[Finding, ...]:
     """
     with remembering(), unswept():
         found = list(run_all(world))
-    return tuple(sorted(found, key=lambda entry: (not _blocks(entry, target), ORDER.index(entry.severity), entry.code)))
+    return tuple(sorted(found, key=lambda entry: (not blocks(entry, target), ORDER.index(entry.severity), entry.code)))
 
 
 def asked(world: World) -> tuple[str, ...]:
@@ -64,17 +64,4 @@ def asked(world: World) -> tuple[str, ...]:
 
 def blocking(findings: Iterable[Finding], target: Stage) -> tuple[Finding, ...]:
     """The findings that block that stage: blockers, and blind spots that it cannot do without."""
-    return tuple(entry for entry in findings if _blocks(entry, target))
-
-
-def blind_spots(findings: Iterable[Finding]) -> dict[tuple[str, str], tuple[str, ...]]:
-    """Blind spots by what could not be seen: (what, why) -> the codes of the checks that need it."""
-    found: dict[tuple[str, str], list[str]] = {}
-    for entry in findings:
-        if entry.severity is Severity.BLIND_SPOT:
-            found.setdefault((entry.about, entry.evidence), []).append(entry.code)
-    return {key: tuple(sorted(codes)) for key, codes in found.items()}
-
-
-def _blocks(entry: Finding, target: Stage) -> bool:
-    return entry.severity in (Severity.BLOCKER, Severity.BLIND_SPOT) and entry.blocks_from <= target
+    return tuple(entry for entry in findings if blocks(entry, target))

@@ -6,7 +6,7 @@ import pathlib
 
 import click
 
-from migrate.cli.errors import EXIT_BLOCKED, EXIT_OK
+from migrate.cli.errors import exit_code_of
 from migrate.cli.options import (
     NO_PLAYBOOK,
     Evidence,
@@ -37,28 +37,28 @@ def assess(
 ) -> int:
     """Read-only findings, with causes and fixes.
 
-    Exit code 0: no blocker; 3: a blocker was found.  What could not be checked never makes it 3 by itself.
+    Exit code 0: READY or READY WITH WARNINGS, every check that can block was made; 1: INCOMPLETE, no blocker was found
+    and such a check could not be made (always so with --zookeeper alone); 3: BLOCKED, a blocker was found.
     """
-    from migrate.cli.assessing import Subject, judged, nothing_but, write_reports
-    from migrate.model.findings import Severity
-    from migrate.report.findings_text import findings_json, findings_text
+    from migrate.cli.assessing import Subject, assessment, judged, nothing_but, write_reports
+    from migrate.report.assessment import assessment_json, assessment_text
 
     alone = _alone(zookeeper, evidence, named=playbook is not None or inventory is not None)
     if alone is not None:
         subject = Subject(paced(nothing_but(alone)), NO_PLAYBOOK, evidence, alone)
     else:
         subject = Subject(*load_target(playbook, inventory, evidence), evidence)
-    name = subject.inventory.name
-    found = judged(subject)
+    looked = judged(subject)
+    found = assessment(looked)
     write_reports(found, html, markdown)
     if output == "json":
-        asked = {"operations": found.pace.operations, "most_a_second": found.pace.rate}
-        click.echo(findings_json(found.findings, cluster=name, zookeeper_reads=asked))
+        asked = {"operations": looked.pace.operations, "most_a_second": looked.pace.rate}
+        click.echo(assessment_json(found, zookeeper_reads=asked))
     else:
-        click.echo(findings_text(found.findings, name))
+        click.echo(assessment_text(found))
         if evidence.live:
-            click.echo(f"ZooKeeper was read by {found.pace.operations:,} operations, {found.pace}")
-    return EXIT_BLOCKED if any(finding.severity is Severity.BLOCKER for finding in found.findings) else EXIT_OK
+            click.echo(f"ZooKeeper was read by {looked.pace.operations:,} operations, {looked.pace}")
+    return exit_code_of(found.verdict.word)
 
 
 def _alone(zookeeper: str | None, evidence: Evidence, *, named: bool) -> str | None:

@@ -67,12 +67,12 @@ def judged(subject: Subject) -> Judged:
 def assessment(judged: Judged) -> Assessment:
     """What reports show of it."""
     world = judged.world
-    return Assessment(world.inventory.name, judged.findings, checks.asked(world), directory_rows(world))
+    name, alone = world.inventory.name, not world.inventory.nodes
+    return Assessment(name, judged.findings, checks.asked(world), directory_rows(world), alone)
 
 
-def write_reports(judged: Judged, html: pathlib.Path | None, markdown: pathlib.Path | None) -> None:
+def write_reports(found: Assessment, html: pathlib.Path | None, markdown: pathlib.Path | None) -> None:
     """The assessment as files, of mode 0600; UsageWrong where one cannot be written."""
-    found = assessment(judged)
     for path, render in ((html, assessment_html), (markdown, assessment_markdown)):
         if path is not None:
             try:

@@ -11,6 +11,7 @@ from typing import Final
 import click
 
 from migrate.errors import MigrateError
+from migrate.model.findings import Word
 from migrate.report.wording import hanging
 
 INDENT: Final = " " * 9
@@ -25,6 +26,11 @@ EXIT_LOCKED: Final = 7
 EXIT_LOCK_LOST: Final = 10
 EXIT_USAGE: Final = 64
 EXIT_INTERRUPTED: Final = 130
+
+
+def exit_code_of(word: Word, *, ready: int = EXIT_OK) -> int:
+    """The exit code of a verdict; `ready` is that of READY, with warnings or without."""
+    return {Word.BLOCKED: EXIT_BLOCKED, Word.INCOMPLETE: EXIT_ERROR, Word.NO_CHANGES: EXIT_OK}.get(word, ready)
 
 
 def render(error: MigrateError) -> str:

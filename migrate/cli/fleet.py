@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
-from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
+from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK, exit_code_of
 from migrate.cli.options import output_option, rate_option, spark_options
 
 if TYPE_CHECKING:
@@ -49,10 +49,11 @@ def fleet() -> None:
 def assess(fleet: pathlib.Path, only: tuple[str, ...], at_once: int, html: pathlib.Path | None, output: str) -> int:
     """Read-only findings about every cluster of FLEET.
 
-    Exit code 3: a blocker was found somewhere; else that of the first cluster that could not be read; else 0.
+    Exit code 3: a blocker was found somewhere; else that of the first cluster that could not be read, which is 1 for
+    one that is INCOMPLETE; else 0.
     """
     from migrate.cli.fleet_looks import assess_all
-    from migrate.report.plan_verdict import Word
+    from migrate.model.findings import Word
 
     found, answers = assess_all(fleet, only, at_once)
     _show(found, answers, html, output)
@@ -95,6 +96,7 @@ def _show(found: Fleet, answers: Sequence[Answer], html: pathlib.Path | None, ou
 def _code(answers: Sequence[Answer], worst: str, code: int) -> int:
     """The exit code of the worst word; a cluster without an answer never ends in 0."""
     from migrate.model.fleet import NotRead
+    from migrate.report.assessment import Assessment
     from migrate.report.fleet import UNSETTLED
 
     if any(answer.word == worst for answer in answers):
@@ -102,4 +104,6 @@ def _code(answers: Sequence[Answer], worst: str, code: int) -> int:
     for answer in answers:
         if isinstance(answer.found, NotRead):
             return answer.found.exit_code
+        if isinstance(answer.found, Assessment) and (ended := exit_code_of(answer.found.verdict.word)):
+            return ended
     return EXIT_CHANGES if any(answer.word == UNSETTLED for answer in answers) else EXIT_OK

@@ -7,7 +7,7 @@ import time
 
 import click
 
-from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
+from migrate.cli.errors import EXIT_CHANGES, exit_code_of
 from migrate.cli.options import Evidence, evidence_options, observing, output_option, rate_option
 from migrate.errors import UsageWrong
 
@@ -36,14 +36,16 @@ def plan(
     bundle without secrets, so that its fingerprint is not that of a plan that can be applied), and it is not saved but
     to --out.
 
-    Exit code 0: nothing to do; 2: changes are planned; 3: blocked by findings, or where the cluster stands is unknown.
+    Exit code 0: nothing to do; 1: INCOMPLETE, a check that can block a planned stage could not be made, or neither
+    ZooKeeper nor the controllers answer; 2: changes are planned; 3: blocked by findings, or the place where the cluster
+    stands in its migration is unknown.
     """
     from migrate.cli.options import load_target
     from migrate.cli.planning import make_plan, save_plan, target_stage, write_text
     from migrate.model.inventory import Playbook
     from migrate.report.plan_json import plan_to_json
     from migrate.report.plan_text import plan_text
-    from migrate.report.plan_verdict import blocking
+    from migrate.report.plan_verdict import judge
 
     if stage is not None and to is not None:
         raise UsageWrong("--stage plans one stage alone, --to all up to one: give one of them")
@@ -65,6 +67,4 @@ def plan(
     if out is not None:
         write_text(out, plan_to_json(made))
     click.echo(plan_to_json(made) if output == "json" else plan_text(made, saved))
-    if blocking(made):  # as the report's verdict says: a blind spot that no planned stage needs blocks nothing
-        return EXIT_BLOCKED
-    return EXIT_CHANGES if any(step.actions for step in made.steps) else EXIT_OK
+    return exit_code_of(judge(made).word, ready=EXIT_CHANGES)

@@ -55,6 +55,7 @@ class PlanSummary:
     approvals: tuple[Mapping[str, str], ...] = ()  # one row a stage that asks for them
     parity: tuple[Mapping[str, str], ...] = ()  # one row a key: the brokers' value, and how each controller's compares
     parity_unset: int = 0  # keys that controllers would take and that stand in no file
+    checks: int = 0  # how many checks belong to the cluster's phase; 0 where the verdict does not rest on them
 
 
 @dataclass(frozen=True, slots=True)

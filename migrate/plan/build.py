@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from migrate import __version__, checks
-from migrate.errors import NothingToPlan
+from migrate.errors import NothingToPlan, NotVisible
 from migrate.model.broker_modes import Mode, positions
 from migrate.model.detect import Detected, by_cluster, detect
-from migrate.model.findings import Severity
+from migrate.model.findings import Severity, Word
 from migrate.model.inventory import Playbook
 from migrate.model.metadata_logs import old_log
 from migrate.model.outcome import AlreadyDone, Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Predicted, Step
+from migrate.model.views import PartlyRead
 from migrate.model.world import World
 from migrate.plan.roll_order import roll_order
 from migrate.plan.summary import summarize
@@ -108,7 +110,9 @@ def leaders_back(stage: Stage, playbook: Playbook) -> Iterator[Step]:
 def build(world: World, playbook: Playbook, *, target: Stage, only: bool, created: float) -> Plan:
     """The plan up to `target`; with `only`, of that stage alone.
 
-    Raises NothingToPlan where the cluster's stage is unknown, or where `only` asks for a stage that is not the next.
+    Raises:
+        NotVisible: neither ZooKeeper nor the metadata can be read: the verdict would be INCOMPLETE.
+        NothingToPlan: the cluster's stage is unknown, or `only` asks for a stage that is not the next.
     """
     here, told = by_cluster(world), detect(world)
     if isinstance(here, Unknown):
@@ -142,7 +146,7 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
         inventory=world.inventory.path,
         steps=planned,
         findings=checks.run(world, target=_first_change(planned, target)),
-        summary=summarize(world, playbook, told),
+        summary=replace(summarize(world, playbook, told), checks=len(checks.asked(world))),
     )
 
 
@@ -168,8 +172,16 @@ def _no_kraft_file_before_the_copy(world: World) -> None:
         )
 
 
-def _nowhere(world: World, here: Unknown) -> NothingToPlan:
+def _nowhere(world: World, here: Unknown) -> NothingToPlan | NotVisible:
     """The refusal, with the blockers that may be its cause: a stale /migration looks like controllers that are gone."""
+    unread = isinstance(world.zookeeper, Unknown) and not isinstance(world.zookeeper, PartlyRead)
+    if unread and isinstance(world.kraft, Unknown):
+        return NotVisible(
+            f"{Word.INCOMPLETE}: {here.reason}",
+            where=world.inventory.path,
+            why="without either store nothing of this cluster is known, so nothing can be planned",
+            next_step="make ZooKeeper answer, or the controllers; `kraft-migrate assess` says what cannot be seen",
+        )
     blockers = [entry for entry in checks.run(world, target=Stage.CONTROLLERS) if entry.severity is Severity.BLOCKER]
     why = "; ".join(f"{entry.code} {entry.about}: {entry.message}" for entry in blockers[:5])
     next_step = f"mend what blocks first: {blockers[0].fix}" if blockers else ""

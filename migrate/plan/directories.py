@@ -68,6 +68,7 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
         summary=replace(
             summarize(world, playbook, Detected(Stage.DIRECTORIES, None, _how(world, due, back=back))),
             rollback=(_way_back(due),) if due and not back else (),
+            checks=len(checks.asked(world)),
         ),
         direction=Direction.BACK if back else Direction.FORWARD,
     )

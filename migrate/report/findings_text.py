@@ -1,19 +1,17 @@
-"""Findings on their own, for `assess`: lines for a terminal, one HTML file, JSON."""
+"""Findings as plans and assessments show them: lines for a terminal, rows for a table, values for JSON."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
 from migrate.model.findings import Finding, Severity
 from migrate.model.stage import Stage
-from migrate.report.lines import Line, Page, Tone, text
-from migrate.report.plan_verdict import SEVERITY_WORDS, areas, counts, in_order, unseen
+from migrate.report.lines import WIDTH, Line, Page, Tone
+from migrate.report.plan_verdict import SEVERITY_WORDS, in_order, unseen
 from migrate.report.wording import plural
 
-SCHEMA: Final = "kraft-migrate/findings/v1"
 TONES: Final = {
     Severity.BLOCKER: Tone.BAD,
     Severity.WARNING: Tone.WARN,
@@ -22,9 +20,9 @@ TONES: Final = {
 }
 
 
-def finding_lines(findings: Sequence[Finding]) -> tuple[Line, ...]:
+def finding_lines(findings: Sequence[Finding], width: int = WIDTH) -> tuple[Line, ...]:
     """Each finding with its evidence and fix, blockers first; blind spots at the end, by what could not be seen."""
-    page = Page()
+    page = Page(width=width)
     for entry in in_order(entry for entry in findings if entry.severity is not Severity.BLIND_SPOT):
         page.add()
         page.wrap(f"{entry.code:<9} {entry.about}", TONES[entry.severity], hang=10)
@@ -40,23 +38,6 @@ def finding_lines(findings: Sequence[Finding]) -> tuple[Line, ...]:
         page.wrap(f"{'?':<9} {about}: {why}", Tone.WARN, hang=10)
         page.wrap(f"so {plural(len(codes), 'check')} could not be made: {', '.join(codes)}", indent=12)
     return tuple(page.lines)
-
-
-def findings_text(findings: Sequence[Finding], cluster: str = "") -> str:
-    """Counts, then every finding, as one plain text."""
-    page = Page()
-    page.add(f"kraft-migrate assess  {cluster}", Tone.TITLE)
-    page.add(counts(findings), indent=2)
-    if findings:
-        page.add(f"findings by area: {areas(findings)}", Tone.DIM, 2)
-    page.lines.extend(finding_lines(findings))
-    return text(page.lines)
-
-
-def findings_json(findings: Sequence[Finding], **head: Any) -> str:
-    """Schema, counts and all fields of every finding; `head` adds facts of the caller (cluster, detected, ...)."""
-    body = {"schema": SCHEMA, **head, **findings_body(findings)}
-    return json.dumps(body, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def findings_body(findings: Sequence[Finding]) -> dict[str, Any]:

@@ -7,17 +7,17 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from migrate.model.difference import DiffReport
-from migrate.model.findings import Finding, Severity
+from migrate.model.findings import Finding, Severity, Word
 from migrate.model.fleet import Fleet, Member, NotRead
-from migrate.report.assessment import Assessment
+from migrate.report.assessment import WIDTH, Assessment, assessment_body
 from migrate.report.diff_report import diff_json, diff_lines
-from migrate.report.findings_text import TONES, findings_body, rows
+from migrate.report.findings_text import TONES, rows
 from migrate.report.lines import Line, Page, Tone
-from migrate.report.plan_verdict import SEVERITY_ORDER, Word, area_of, counts
+from migrate.report.plan_verdict import SEVERITY_ORDER, SEVERITY_WORDS, area_of
 from migrate.report.templating import render
 from migrate.report.wording import duration, plural
 
-SCHEMA: Final = "kraft-migrate/fleet/v1"
+SCHEMA: Final = "kraft-migrate/fleet/v2"
 NOT_READ: Final = "NOT READ"
 EQUAL: Final = "EQUAL"
 DIFFERENT: Final = "DIFFERENT"
@@ -53,7 +53,7 @@ class Answer:
 
 def headline(fleet: Fleet, answers: Sequence[Answer]) -> str:
     """`16 clusters: 1 BLOCKED, 2 NOT READ, 13 READY`: the worst first."""
-    order = [str(Word.BLOCKED), DIFFERENT, NOT_READ, UNSETTLED, str(Word.WARNINGS), str(Word.READY), EQUAL]
+    order = [Word.BLOCKED, DIFFERENT, NOT_READ, Word.INCOMPLETE, UNSETTLED, Word.WARNINGS, Word.READY, EQUAL]
     found = [answer.word for answer in answers]
     return f"{plural(len(fleet.members), 'cluster')}: " + ", ".join(
         f"{found.count(word)} {word}" for word in order if word in found
@@ -62,7 +62,7 @@ def headline(fleet: Fleet, answers: Sequence[Answer]) -> str:
 
 def fleet_lines(fleet: Fleet, answers: Sequence[Answer]) -> tuple[Line, ...]:
     """The headline, a row a cluster, then each cluster's own worst lines."""
-    page = Page()
+    page = Page(width=WIDTH)
     page.add(f"kraft-migrate fleet  {fleet.name}", Tone.TITLE)
     page.add(headline(fleet, answers), indent=2)
     page.add()
@@ -78,10 +78,18 @@ def _row(answer: Answer) -> dict[str, str]:
         case NotRead():
             row["found"] = f"{answer.found.id} {answer.found.what}"
         case Assessment():
-            row |= {"ready": answer.found.readiness.split(" ", 1)[0], "found": counts(answer.found.findings)}
+            made = answer.found.checks
+            row |= {"checks": f"{made.made}/{made.asked}", "found": _found(answer.found.findings)}
         case DiffReport():
             row |= {"offset": f"{answer.found.offset:,}", "found": _differences(answer.found)}
     return {**row, "took": duration(answer.seconds)}
+
+
+def _found(findings: Sequence[Finding]) -> str:
+    """`1 blocker, 3 infos`: what there is, worst first."""
+    found = [entry.severity for entry in findings]
+    parts = [plural(found.count(one), SEVERITY_WORDS[one]) for one in SEVERITY_ORDER if one in found]
+    return ", ".join(parts) or "nothing"
 
 
 def _differences(report: DiffReport) -> str:
@@ -108,6 +116,10 @@ def _worst(page: Page, answer: Answer) -> None:
                 page.heading(f"{answer.member.name}: {plural(len(blockers), 'blocker')}")
             for entry in blockers:
                 page.wrap(f"{entry.code:<9} {entry.about}: {entry.message}", Tone.BAD, hang=10)
+            if answer.found.advice:
+                page.heading(f"{answer.member.name}: {answer.found.verdict}")
+                page.wrap(str(answer.found.checks), hang=2)
+                page.wrap(answer.found.advice)
         case DiffReport():
             if answer.tone is not Tone.GOOD:
                 page.heading(f"{answer.member.name}: {_differences(answer.found)}")
@@ -131,7 +143,7 @@ def _json_row(answer: Answer) -> dict[str, Any]:
         case NotRead():
             return {**head, "error": asdict(answer.found)}
         case Assessment():
-            return {**head, "readiness": answer.found.readiness, **findings_body(answer.found.findings)}
+            return {**head, **assessment_body(answer.found)}
         case DiffReport():
             return {**head, "diff": diff_json(answer.found)}
 
@@ -144,6 +156,7 @@ def fleet_html(fleet: Fleet, answers: Sequence[Answer]) -> str:
         fleet=fleet.name,
         headline=headline(fleet, answers),
         tone=next(tone for tone in (Tone.BAD, Tone.WARN, Tone.GOOD) if str(tone) in {*tones, str(Tone.GOOD)}),
+        share="Checks made" if any(isinstance(answer.found, Assessment) for answer in answers) else "Offset",
         columns=_columns(answers),
         clusters=[_part(answer, _columns(answers)) for answer in answers],
     )
@@ -171,10 +184,12 @@ def _part(answer: Answer, columns: Sequence[str]) -> dict[str, Any]:
         "word": answer.word,
         "tone": str(answer.tone),
         "told": row["found"],
-        "ready": row.get("ready") or row.get("offset") or "",
+        "share": row.get("checks") or row.get("offset") or "",
         "took": row["took"],
         "cells": [("?", "warn")] * len(columns),
         "findings": [],
+        "checks": "",
+        "advice": "",
         "lines": [],
         "error": {},
     }
@@ -184,6 +199,7 @@ def _part(answer: Answer, columns: Sequence[str]) -> dict[str, Any]:
         case Assessment():
             part["cells"] = [_area_cell(answer.found.findings, area) for area in columns]
             part["findings"] = rows(answer.found.findings)
+            part |= {"checks": str(answer.found.checks), "advice": answer.found.advice}
         case DiffReport():
             part["cells"] = [_kind_cell(answer.found, kind) for kind in columns]
             part["lines"] = list(diff_lines(answer.found))

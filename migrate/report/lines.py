@@ -41,6 +41,7 @@ class Page:
     """Lines being written."""
 
     lines: list[Line] = field(default_factory=list)
+    width: int = WIDTH
 
     def add(self, text: str = "", tone: Tone = Tone.PLAIN, indent: int = 0) -> None:
         """One line, whatever its length (commands and diffs are copied, so they are never folded)."""
@@ -53,9 +54,8 @@ class Page:
 
     def wrap(self, text: str, tone: Tone = Tone.PLAIN, indent: int = 2, hang: int = 0) -> None:
         """A paragraph folded at the page's width."""
-        for at, piece in enumerate(
-            textwrap.wrap(printable(text), WIDTH - indent - hang, break_on_hyphens=False) or [""]
-        ):
+        room = self.width - indent - hang
+        for at, piece in enumerate(textwrap.wrap(printable(text), room, break_on_hyphens=False) or [""]):
             self.add(piece, tone, indent + (hang if at else 0))
 
     def table(self, rows: Iterable[Mapping[str, str]], indent: int = 2) -> None:
@@ -64,7 +64,7 @@ class Page:
         if not cells:
             return
         safe = [[printable(cell) for cell in row] for row in [[title(name) for name in names], *cells]]
-        widths = _fit([max(map(len, column)) for column in zip(*safe, strict=True)], WIDTH - indent)
+        widths = _fit([max(map(len, column)) for column in zip(*safe, strict=True)], self.width - indent)
         for at, row in enumerate(safe):
             folded = [textwrap.wrap(cell, wide) for cell, wide in zip(row, widths, strict=True)]
             for pieces in itertools.zip_longest(*folded, fillvalue=""):

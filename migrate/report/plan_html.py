@@ -18,7 +18,8 @@ from migrate.report.change_summary import (
 )
 from migrate.report.findings_text import rows
 from migrate.report.lines import columns
-from migrate.report.plan_verdict import areas, blind_spots, counts, judge
+from migrate.report.plan_text import LATER_STAGES
+from migrate.report.plan_verdict import areas, blind_spots, checks_made, counts, judge, may_begin
 from migrate.report.templating import render
 
 
@@ -28,6 +29,9 @@ def plan_html(plan: Plan, path: str = "PLAN") -> str:
         "plan.html.jinja",
         plan=plan,
         verdict=judge(plan),
+        checks=checks_made(plan),
+        may_begin=may_begin(plan),
+        later_stages=LATER_STAGES,
         counts=counts(plan.findings),
         areas=areas(plan.findings),
         blind_spots=blind_spots(plan),

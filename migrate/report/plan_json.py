@@ -110,7 +110,7 @@ def _finding_of(raw: Mapping[str, Any]) -> Finding:
 
 
 def _summary_of(raw: Mapping[str, Any]) -> PlanSummary:
-    older = {"fit": "", "schedule": [], "parks": [], "approvals": [], "parity": [], "parity_unset": 0}
+    older = {"fit": "", "schedule": [], "parks": [], "approvals": [], "parity": [], "parity_unset": 0, "checks": 0}
     raw = {**older, **raw}  # plans of before there were windows, or the matrix
     _exactly(raw, PlanSummary)
     return PlanSummary(
@@ -126,6 +126,7 @@ def _summary_of(raw: Mapping[str, Any]) -> PlanSummary:
         approvals=tuple(_texts_by_name(row) for row in _list(raw["approvals"])),
         parity=tuple(_texts_by_name(row) for row in _list(raw["parity"])),
         parity_unset=_integer(raw["parity_unset"]),
+        checks=_integer(raw["checks"]),
     )
 
 

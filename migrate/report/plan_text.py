@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
+from migrate.model.findings import Word
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage
 from migrate.model.step import Action
@@ -22,9 +23,12 @@ from migrate.report.change_summary import (
 )
 from migrate.report.findings_text import finding_lines
 from migrate.report.lines import WIDTH, Line, Page, Tone
-from migrate.report.plan_verdict import areas, blind_spots, counts, judge
+from migrate.report.plan_verdict import areas, blind_spots, checks_made, counts, judge, may_begin
 from migrate.report.wording import moment, plural
 
+LATER_STAGES: Final = (
+    "its first stage may begin; a later one stops before it acts where something that it needs still cannot be seen:"
+)
 TONES: Final = {"+": Tone.ADD, "-": Tone.REMOVE, "!": Tone.BAD, "=": Tone.DIM}
 
 
@@ -71,6 +75,8 @@ def _verdict(page: Page, plan: Plan) -> None:
     verdict = judge(plan)
     page.add()
     page.add(f"{verdict}    {counts(plan.findings)}", verdict.tone, 2)
+    if made := checks_made(plan):
+        page.wrap(str(made), hang=2)
     if plan.findings:
         page.add(f"findings by area: {areas(plan.findings)}", Tone.DIM, 2)
     page.lines.extend(finding_lines(plan.findings))
@@ -192,13 +198,13 @@ def _limits(page: Page, plan: Plan) -> None:
 def _next(page: Page, plan: Plan, path: str) -> None:
     verdict = judge(plan)
     page.heading("Next")
-    match verdict.word.name:
-        case "BLOCKED":
-            page.add("remove the blockers above, make visible what could not be seen, then plan again", Tone.BAD, 2)
-        case "NO_CHANGES":
-            page.add("nothing would change; to look and prove only:", Tone.GOOD, 2)
-            page.add(next_command(plan, path), indent=2)
-        case _:
-            page.add(next_command(plan, path), indent=2)
-            if asked := name_asked(plan):
-                page.wrap(asked, Tone.WARN)
+    if not may_begin(plan):
+        page.add("remove the blockers above, make visible what could not be seen, then plan again", Tone.BAD, 2)
+        return
+    if verdict.word is Word.INCOMPLETE:
+        page.wrap(LATER_STAGES, Tone.WARN)
+    if verdict.word is Word.NO_CHANGES:
+        page.add("nothing would change; to look and prove only:", Tone.GOOD, 2)
+    page.add(next_command(plan, path), indent=2)
+    if verdict.word is not Word.NO_CHANGES and (asked := name_asked(plan)):
+        page.wrap(asked, Tone.WARN)

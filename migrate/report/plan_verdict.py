@@ -1,13 +1,12 @@
-"""The plan's verdict: BLOCKED, READY WITH WARNINGS, READY or NO CHANGES, and its findings in a reader's order."""
+"""The verdict on a cluster and on a plan, the share of checks it rests on, and findings in a reader's order."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Final
 
-from migrate.model.findings import Finding, Severity
+from migrate.model.findings import Finding, Severity, Share, Word, blocks, decide, share
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.report.change_summary import summarize
@@ -23,18 +22,12 @@ SEVERITY_WORDS: Final = {
 }
 
 
-class Word(StrEnum):
-    """The four verdicts of a plan."""
-
-    BLOCKED = "BLOCKED"
-    WARNINGS = "READY WITH WARNINGS"
-    READY = "READY"
-    NO_CHANGES = "NO CHANGES"
-
-
 @dataclass(frozen=True, slots=True)
 class PlanVerdict:
-    """The word, and how many findings stand behind it; `unseen` of them are blind spots, which are never a pass."""
+    """The word, and how many findings stand behind it; `unseen` of them are blind spots, which are never a pass.
+
+    With INCOMPLETE, `number` is that of the checks that can block and were not made.
+    """
 
     word: Word
     number: int
@@ -43,6 +36,8 @@ class PlanVerdict:
     def __str__(self) -> str:
         if self.word is Word.BLOCKED:  # of all blockers, those of stages that the plan reaches
             return f"{self.word} ({self.number} in the way)"
+        if self.word is Word.INCOMPLETE:
+            return f"{self.word} ({plural(self.number, 'blocking check')} not made)"
         if not self.unseen:
             return f"{self.word} ({self.number})" if self.number else str(self.word)
         seen = self.number - self.unseen
@@ -52,31 +47,50 @@ class PlanVerdict:
     @property
     def tone(self) -> Tone:
         """How it should look."""
-        return {Word.BLOCKED: Tone.BAD, Word.WARNINGS: Tone.WARN}.get(self.word, Tone.GOOD)
+        return {Word.BLOCKED: Tone.BAD, Word.INCOMPLETE: Tone.BAD, Word.WARNINGS: Tone.WARN}.get(self.word, Tone.GOOD)
 
 
-def blocking(plan: Plan) -> list[Finding]:
-    """The findings that stand in the plan's way.
-
-    A blocker of any stage that the plan reaches does.  What could not be seen blocks only where the very first change
-    needs it: much becomes visible on the way, and each step asks again.
-    """
-    first = next((step.stage for step in plan.steps if step.stage >= Stage.PREPARE), plan.target)
-    reach = {Severity.BLOCKER: plan.target, Severity.BLIND_SPOT: first}
-    return [entry for entry in plan.findings if entry.severity in reach and entry.blocks_from <= reach[entry.severity]]
+def verdict(findings: Sequence[Finding], target: int = max(Stage)) -> PlanVerdict:
+    """The verdict on a cluster that shall reach the stage `target`."""
+    word = decide(findings, target)
+    warnings = sum(entry.severity is Severity.WARNING for entry in findings)
+    blind = sum(entry.severity is Severity.BLIND_SPOT for entry in findings)
+    in_the_way = [entry for entry in findings if blocks(entry, target)]
+    match word:
+        case Word.BLOCKED:
+            return PlanVerdict(word, sum(entry.severity is Severity.BLOCKER for entry in in_the_way))
+        case Word.INCOMPLETE:
+            return PlanVerdict(word, len({entry.code for entry in in_the_way}))
+        case _:  # a blocker of a stage beyond the target is a warning here
+            beyond = sum(entry.severity is Severity.BLOCKER for entry in findings)
+            return PlanVerdict(word, warnings + beyond + blind, blind)
 
 
 def judge(plan: Plan) -> PlanVerdict:
     """The verdict on a plan."""
-    if in_the_way := blocking(plan):
-        return PlanVerdict(Word.BLOCKED, len(in_the_way))
+    found = verdict(plan.findings, plan.target)
+    if found.word in (Word.BLOCKED, Word.INCOMPLETE):
+        return found
     if summarize(plan).nothing:
         return PlanVerdict(Word.NO_CHANGES, 0)
-    doubts = sum(finding.severity is not Severity.INFO for finding in plan.findings)
-    blind = sum(finding.severity is Severity.BLIND_SPOT for finding in plan.findings)
-    if not doubts:
-        doubts = blind = len(plan.summary.blind_spots)
-    return PlanVerdict(Word.WARNINGS, doubts, blind) if doubts else PlanVerdict(Word.READY, 0)
+    looks = len(plan.summary.blind_spots)
+    return PlanVerdict(Word.WARNINGS, looks, looks) if found.word is Word.READY and looks else found
+
+
+def may_begin(plan: Plan) -> bool:
+    """Return whether its first change may be made: no blocker, and everything that this change needs was seen.
+
+    What a later stage needs may become visible on the way: its steps ask again before they act.
+    """
+    first = next((step.stage for step in plan.steps if step.stage >= Stage.PREPARE), plan.target)
+    return (
+        decide(plan.findings, plan.target) is not Word.BLOCKED and decide(plan.findings, first) is not Word.INCOMPLETE
+    )
+
+
+def checks_made(plan: Plan) -> Share | None:
+    """The share of checks behind the plan's verdict; None for a rollback, whose steps ask for what they need."""
+    return share(plan.summary.checks, plan.findings) if plan.summary.checks else None
 
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:

@@ -10,7 +10,7 @@ from typing import Final
 
 from migrate import checks
 from migrate.model import availability
-from migrate.model.findings import Finding, Severity
+from migrate.model.findings import Finding, Severity, blocks
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.metadata_logs import old_log
@@ -60,10 +60,7 @@ def no_blockers(
     found = [
         finding
         for finding in checks.run(world, target=stage)
-        if finding.severity in (Severity.BLOCKER, Severity.BLIND_SPOT)
-        and finding.blocks_from <= stage
-        and not _because_down(finding, down)
-        and finding.code not in besides
+        if blocks(finding, stage) and not _because_down(finding, down) and finding.code not in besides
     ]
     if not found:
         return Ready()

@@ -1,4 +1,4 @@
-"""`assess` looks only: 3 where a blocker was found, never for what could not be seen; a connect string is enough."""
+"""`assess` looks only: 3 where a blocker was found, 1 where one may be hidden; a connect string is enough to begin."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from migrate.model.stage import Stage
 from migrate.model.views import whole_or_unknown
 from migrate.model.world import World
 from migrate.model.znodes import Malformed, ZnodePart
+from migrate.observe.bundle import write_bundle
 from migrate.zookeeper.client import connect
 from tests.cli.commands import Ended, dead_port, inventory_in, kraft_migrate, tree
 from tests.steps.looks import whole
@@ -63,26 +65,70 @@ def test_a_blocker_is_3_with_its_code_evidence_and_fix(assess: Assess, tmp_path:
     as_json = assess(no_topic_id(whole(Stage.ASSESS)), "--inventory", path, "--output", "json")
     assert as_json.code == 3
     found = json.loads(as_json.out)
-    assert found["schema"] == "kraft-migrate/findings/v1"
+    assert found["schema"] == "kraft-migrate/findings/v2"
     assert "B-ZKN-03" in as_json.out
 
 
 def test_a_connect_string_alone_gives_a_useful_answer(assess: Assess) -> None:
-    """What ZooKeeper knows is checked; what was not asked for blocks nothing."""
+    """What ZooKeeper knows is checked; what was not asked for makes it INCOMPLETE, with the way to complete it."""
     healthy = assess(whole(Stage.ASSESS), "--zookeeper", "zk1:2181/kafka")
-    assert healthy.code == 0
+    assert healthy.code == 1
+    assert "INCOMPLETE" in healthy.out
+    assert "`kraft-migrate assess --inventory FILE`" in healthy.out
     assert "the brokers' disks: not asked for" in healthy.out
     sick = assess(no_topic_id(whole(Stage.ASSESS)), "--zookeeper", "zk1:2181/kafka")
     assert sick.code == 3
     assert "B-ZKN-03" in sick.out
 
 
-def test_unseen_views_never_make_it_3(assess: Assess, tmp_path: Path) -> None:
-    """They are listed with the checks that could not be made."""
+def test_one_unseen_view_makes_it_incomplete_and_1(assess: Assess, tmp_path: Path) -> None:
+    """Never 0 and never 3: it is listed with the checks that could not be made."""
     world = worlds.with_live(whole(Stage.ASSESS), metadata={}, log_dirs={}, controllers={})
     answer = assess(world, "--inventory", inventory_in(tmp_path))
-    assert answer.code == 0
+    assert answer.code == 1
+    assert answer.out.splitlines()[1].strip().startswith("INCOMPLETE (")
+    assert "READY" not in answer.out
     assert "checks could not be made" in answer.out
+
+
+def kept(folder: Path, world: World) -> Path:
+    """What was seen, as a bundle."""
+    write_bundle(str(folder / "kept.bundle"), world, 1_700_000_000)
+    return folder / "kept.bundle"
+
+
+def test_a_cluster_of_which_nothing_can_be_seen_is_not_ready(tmp_path: Path) -> None:
+    """In words, JSON, HTML and Markdown; the share of checks stands beside the verdict."""
+    html, markdown = tmp_path / "a.html", tmp_path / "a.md"
+    bundle = kept(tmp_path, World(inventory=whole(Stage.ASSESS).inventory))
+    words = ("assess", "--from-bundle", bundle, "--html", html, "--markdown", markdown)
+    answer, as_json = kraft_migrate(*words), kraft_migrate(*words, "--output", "json")
+    assert (answer.code, as_json.code) == (1, 1)
+    found = json.loads(as_json.out)
+    assert found["verdict"] == "INCOMPLETE"
+    assert found["checks"]["made"] < 0.1 * found["checks"]["asked"]
+    assert len(found["checks"]["not_made"]) == found["checks"]["asked"] - found["checks"]["made"]
+    for text in (answer.out, html.read_text(), markdown.read_text()):
+        assert "READY" not in text
+        assert f"{found['checks']['made']} of {found['checks']['asked']} checks made" in text.replace("\\", "")
+
+
+@pytest.mark.parametrize("part", ["zookeeper", "disks", "live", "configs"])
+def test_no_part_that_decides_may_be_missing_where_ready_is_said(part: str, tmp_path: Path) -> None:
+    """Each view alone."""
+    lost: dict[str, Any] = {part: Unknown("the cable is cut")}
+    answer = kraft_migrate("assess", "--from-bundle", kept(tmp_path, replace(whole(Stage.ASSESS), **lost)))
+    assert answer.code == 1
+    assert "the cable is cut" in answer.out
+
+
+def test_nothing_that_answers_is_no_cluster_that_is_ready(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Real connections: no ZooKeeper, no broker, no file, no host."""
+    monkeypatch.setattr("migrate.observe.sources.connect", functools.partial(connect, timeout=0.3))
+    answer = kraft_migrate("assess", "--inventory", inventory_in(tmp_path), "--output", "json")
+    found = json.loads(answer.out)
+    assert (answer.code, found["verdict"]) == (1, "INCOMPLETE")
+    assert {"B-ZKN-01", "B-DIR-01", "B-CFG-07", "B-NET-01"} <= set(found["checks"]["not_made"])
 
 
 def test_a_wrong_chroot_is_told_as_such(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -127,7 +173,7 @@ def test_reports_put_the_verdict_first_and_show_every_directory(assess: Assess, 
     assert markdown.read_text().startswith("# BLOCKED (1 in the way)\n")
     for text in (html.read_text(), markdown.read_text()):
         assert text.index("BLOCKED (1 in the way)") < text.index("B-ZKN-03") < text.index("/data/b2/d2")
-        assert "checks were made and found no blocker" in text
+        assert " checks made" in text
     assert html.stat().st_mode & 0o777 == 0o600
     nowhere = assess(whole(Stage.ASSESS), "--inventory", path, "--html", tmp_path / "no" / "a.html")
     assert nowhere.code == 64

@@ -50,7 +50,7 @@ def test_every_cluster_has_a_row_and_the_worst_decides_the_code(three: Path) -> 
     assert rows == ["healthy", "sick", "gone"]
     assert "B-ZKN-03" in answer.out
     assert "gone: not read" in answer.out
-    assert str(three.parent / "gone.bundle") in answer.out
+    assert str(three.parent / "gone.bundle") in "".join(answer.out.split())
     assert sorted(line.split("] ")[1].split(":")[0] for line in answer.err.splitlines()) == ["gone", "healthy", "sick"]
 
 
@@ -68,12 +68,13 @@ def test_only_that_cluster(three: Path) -> None:
 def test_the_same_findings_as_the_clusters_own_command(three: Path) -> None:
     """Field by field, as JSON."""
     found = json.loads(kraft_migrate("fleet", "assess", three, "--output", "json").out)
-    assert found["schema"] == "kraft-migrate/fleet/v1"
+    assert found["schema"] == "kraft-migrate/fleet/v2"
     healthy, sick, gone = found["clusters"]
     for row in (healthy, sick):
         alone = json.loads(kraft_migrate("assess", "--from-bundle", row["bundle"], "--output", "json").out)
         assert row["findings"] == alone["findings"]
         assert row["counts"] == alone["counts"]
+        assert (row["verdict"], row["checks"]) == (alone["verdict"], alone["checks"])
     assert gone["verdict"] == "NOT READ"
     assert gone["error"]["id"].startswith("E-")
     assert "findings" not in gone
@@ -98,6 +99,24 @@ def test_a_zookeeper_that_does_not_answer_is_one_row(tmp_path: Path) -> None:
     answer = kraft_migrate("fleet", "assess", path)
     assert answer.code == 1
     assert "1 NOT READ, 1 READY" in answer.out
+
+
+def test_a_cluster_that_cannot_be_seen_is_incomplete_and_never_0(tmp_path: Path) -> None:
+    """In the row, the headline, JSON and HTML, with its share of checks; within 80 columns."""
+    dark = World(inventory=whole(Stage.ASSESS).inventory)
+    path = written(tmp_path, kept(tmp_path, "healthy", whole(Stage.ASSESS)), kept(tmp_path, "dark", dark))
+    page = tmp_path / "fleet.html"
+    answer = kraft_migrate("fleet", "assess", path, "--html", page)
+    assert answer.code == 1
+    lines = answer.out.splitlines()
+    assert lines[1].strip() == "2 clusters: 1 INCOMPLETE, 1 READY WITH WARNINGS"
+    assert max(map(len, lines)) <= 80
+    found = json.loads(kraft_migrate("fleet", "assess", path, "--output", "json").out)["clusters"][1]
+    assert found["verdict"] == "INCOMPLETE"
+    share = f"{found['checks']['made']}/{found['checks']['asked']}"
+    assert any(line.split()[:3] == ["dark", "INCOMPLETE", share] for line in lines)
+    assert share in page.read_text()
+    assert kraft_migrate("fleet", "assess", path, "--only", "healthy").code == 0
 
 
 # -- diff ------------------------------------------------------------------------------------------------------------

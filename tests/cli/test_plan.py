@@ -9,11 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from migrate.model.findings import Word
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.report.plan_json import plan_from_json, stated_fingerprint
-from migrate.report.plan_verdict import Word, judge
+from migrate.report.plan_verdict import judge
 from tests.cli.commands import Ended, kraft_migrate, playbook_in, tree
 from tests.steps.looks import whole
 from tests.testing import worlds
@@ -76,9 +77,8 @@ def unseen_disks(world: World) -> World:
     [
         (no_topic_id(whole(Stage.ASSESS)), (), "orders"),
         (no_topic_id(whole(Stage.CONTROLLERS)), ("--stage", "migration-mode"), "orders"),
-        (unseen_disks(whole(Stage.CONTROLLERS)), ("--stage", "migration-mode"), "broker 1"),
     ],
-    ids=["blocker on the way", "blocker of the stage", "blind spot of the stage"],
+    ids=["blocker on the way", "blocker of the stage"],
 )
 def test_what_blocks_is_3_and_the_plan_is_shown_all_the_same(
     world: World, words: tuple[str, ...], says: str, plan: Plan
@@ -88,6 +88,24 @@ def test_what_blocks_is_3_and_the_plan_is_shown_all_the_same(
     assert answer.code == 3
     assert "BLOCKED" in answer.out
     assert says in answer.out
+
+
+def test_what_could_hide_a_blocker_is_1_and_the_plan_is_shown_all_the_same(plan: Plan) -> None:
+    """INCOMPLETE, with what was not seen and the share of checks."""
+    answer = plan(unseen_disks(whole(Stage.CONTROLLERS)), "--stage", "migration-mode")
+    assert answer.code == 1
+    assert "INCOMPLETE" in answer.out
+    assert "READY" not in answer.out.partition("Rollback")[0]
+    assert " checks made; " in answer.out
+    assert "broker 1" in answer.out
+
+
+def test_where_neither_store_can_be_read_is_1(plan: Plan, tmp_path: Path) -> None:
+    """As `assess` says it: INCOMPLETE; nothing is planned, nothing is saved."""
+    answer = plan(replace(whole(Stage.ASSESS), zookeeper=Unknown("no session"), kraft=Unknown("none answers")))
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err.startswith("E-VIEW-01: INCOMPLETE: neither ZooKeeper (no session) nor the metadata")
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_blocker_of_a_later_stage_does_not_block_an_earlier_one(plan: Plan) -> None:
@@ -105,7 +123,7 @@ def test_exit_code_and_verdict_are_one(
     """A script and a person must not be told different things."""
     answer = plan(bend(whole(stage)))
     verdict = judge(plan_from_json(saved(tmp_path).read_text()))
-    assert answer.code == {Word.BLOCKED: 3, Word.NO_CHANGES: 0}.get(verdict.word, 2)
+    assert answer.code == {Word.BLOCKED: 3, Word.INCOMPLETE: 1, Word.NO_CHANGES: 0}.get(verdict.word, 2)
 
 
 def test_where_the_cluster_stands_is_unknown_is_3(plan: Plan, tmp_path: Path) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from migrate.checks.registry import CHECKS
 from migrate.cli import errors as cli_errors
 from migrate.model.ledger import ReplicaState
 from tests.report import pages
@@ -165,3 +166,10 @@ def test_the_page_on_the_comparison_knows_every_rule_and_every_kind() -> None:
     tests = "".join(path.read_text() for path in (ROOT / "tests" / "observe").glob("test_*.py"))
     assert all(f"def {name}(" in tests for name in re.findall(r"`(test_\w+)`", page))
     assert all((ROOT / path).exists() for path in re.findall(r"`((?:tests|migrate)/[\w/.]+)`", page))
+
+
+def test_the_page_on_verdicts_names_every_blocking_check_that_no_stage_waits_for() -> None:
+    """And no other: READY WITH WARNINGS may be said where one of them was not made."""
+    page = (DOCS / "first-assessment.md").read_text(encoding="utf-8")
+    paragraph = next(part for part in page.split("\n\n") if part.startswith("For some blocking checks no stage waits"))
+    assert set(re.findall(r"B-[A-Z]+-\d+", paragraph)) == {code for code, entry in CHECKS.items() if entry.proof}

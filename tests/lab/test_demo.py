@@ -209,7 +209,7 @@ def test_every_directory_is_healthy_and_registered(parked: Parked) -> None:
 
 
 def test_assess_finds_no_blocker(parked: Parked) -> None:
-    """By the playbook, and from a connect string alone: there blind spots are said, and are no blockers.
+    """By the playbook; from a connect string alone no blocker is found, and READY is not said of it.
 
     The playbook accepts that a lab may lie in memory; without it that would block.
     """
@@ -217,7 +217,9 @@ def test_assess_finds_no_blocker(parked: Parked) -> None:
     assert code == 0
     zookeeper = Lab.open(parked.directory).inventory.zookeeper
     ended = kraft_migrate("assess", "--zookeeper", zookeeper, "--output", "json")
-    assert ended.returncode == 0, ended.stdout + ended.stderr
+    assert ended.returncode == 1, ended.stdout + ended.stderr
+    found = json.loads(ended.stdout)
+    assert (found["verdict"], found["counts"]["blocker"]) == ("INCOMPLETE", 0)
 
 
 @dataclass(frozen=True)

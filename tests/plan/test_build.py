@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from migrate.errors import NothingToPlan
+from migrate.errors import MigrateError, NothingToPlan, NotVisible
 from migrate.model.detect import Detected, detect
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
@@ -187,19 +187,19 @@ def test_a_stage_is_refused_before_the_ones_that_it_needs(here: Stage, target: S
 
 
 @pytest.mark.parametrize(
-    "world",
+    ("world", "error"),
     [
-        without("kraft")(without("zookeeper")(whole(Stage.COPY))),
-        without("kraft")(whole(Stage.COPY)),
-        worlds.with_kraft(whole(Stage.CONTROLLERS), migration_state=ZkMigrationState.NONE),
+        (without("kraft")(without("zookeeper")(whole(Stage.COPY))), NotVisible),
+        (without("kraft")(whole(Stage.COPY)), NothingToPlan),
+        (worlds.with_kraft(whole(Stage.CONTROLLERS), migration_state=ZkMigrationState.NONE), NothingToPlan),
     ],
     ids=["nothing seen", "no metadata after the copy", "no flag"],
 )
-def test_nothing_is_planned_from_an_unknown_place(world: World) -> None:
+def test_nothing_is_planned_from_an_unknown_place(world: World, error: type[MigrateError]) -> None:
     """With the reason why it is unknown."""
     found = detect(world)
     assert isinstance(found, Unknown)
-    with pytest.raises(NothingToPlan) as caught:
+    with pytest.raises(error) as caught:
         plan(world)
     assert found.reason in str(caught.value)
 

@@ -3,22 +3,30 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
-from migrate.report.findings_text import SCHEMA, findings_json, findings_text, rows
+from migrate.report.assessment import SCHEMA, Assessment, assessment_json, assessment_text
+from migrate.report.findings_text import rows
 from tests.report import story
 from tests.report.golden import same_as_golden
 
 ALL = (story.INFO, story.WARNING, *story.BLIND, story.BLOCKER)
+FOUND = Assessment("payments-eu1", ALL, tuple(entry.code for entry in ALL), ())
+
+
+def as_json(**head: Any) -> Any:
+    """The whole as a program reads it."""
+    return json.loads(assessment_json(FOUND, **head))
 
 
 def test_the_text_of_findings() -> None:
     """Golden: blockers first, each with evidence and fix; blind spots by what could not be seen."""
-    same_as_golden("findings.txt", findings_text(ALL, "payments-eu1"))
+    same_as_golden("findings.txt", assessment_text(FOUND))
 
 
 def test_blockers_come_first_in_every_form() -> None:
     """Whatever order the checks had."""
-    order = [entry["code"] for entry in json.loads(findings_json(ALL))["findings"]]
+    order = [entry["code"] for entry in as_json()["findings"]]
 
     assert order == ["B-ZKN-05", "W-DIR-07", "B-MIG-02", "B-QRM-01", "I-VER-01"]
     assert [row["code"] for row in rows(ALL)] == ["B-ZKN-05", "W-DIR-07", "I-VER-01", "?"]
@@ -26,9 +34,11 @@ def test_blockers_come_first_in_every_form() -> None:
 
 def test_the_json_has_a_schema_counts_and_the_callers_facts() -> None:
     """Every field of every finding stands under its own name."""
-    body = json.loads(findings_json(ALL, cluster="c", detected="assess"))
+    body = as_json(detected="assess")
 
-    assert (body["schema"], body["cluster"], body["detected"]) == (SCHEMA, "c", "assess")
+    assert (body["schema"], body["cluster"], body["detected"]) == (SCHEMA, "payments-eu1", "assess")
+    assert body["verdict"] == "BLOCKED"
+    assert body["checks"] == {"asked": 5, "made": 3, "not_made": ["B-MIG-02", "B-QRM-01"]}
     assert body["counts"] == {"blocker": 1, "warning": 1, "blind spot": 2, "info": 1}
     first = body["findings"][0]
     assert (first["severity"], first["blocks_from"], first["fix"]) == ("B", 4, story.BLOCKER.fix)

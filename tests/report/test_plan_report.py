@@ -15,7 +15,7 @@ from migrate.report.change_summary import summarize
 from migrate.report.lines import Tone
 from migrate.report.plan_html import plan_html
 from migrate.report.plan_text import plan_lines, plan_text
-from migrate.report.plan_verdict import areas, blind_spots, counts, judge, unseen
+from migrate.report.plan_verdict import areas, blind_spots, counts, judge, may_begin, unseen
 from tests.report import pages, story
 from tests.report.golden import same_as_golden
 
@@ -55,13 +55,31 @@ def test_a_blocker_of_a_later_stage_does_not_block_this_plan() -> None:
     assert str(judge(plan)) == "READY WITH WARNINGS (1)"
 
 
-def test_a_blind_spot_blocks_only_the_change_that_comes_first() -> None:
-    """Much becomes visible on the way; but it is never a pass, either."""
+def test_a_blind_spot_of_a_blocking_check_makes_a_plan_incomplete() -> None:
+    """Much becomes visible on the way, so only what the first change needs keeps the plan from beginning."""
     plan = dataclasses.replace(story.plan(), findings=story.BLIND)
-    needed = dataclasses.replace(story.BLIND[0], blocks_from=int(Stage.PREPARE))
+    needed = dataclasses.replace(plan, findings=(dataclasses.replace(story.BLIND[0], blocks_from=int(Stage.PREPARE)),))
+    beyond = dataclasses.replace(_until(Stage.SOAK), findings=(dataclasses.replace(story.BLIND[0], blocks_from=9),))
 
-    assert str(judge(plan)) == "READY WITH WARNINGS (2 blind spots)"
-    assert str(judge(dataclasses.replace(plan, findings=(needed,)))) == "BLOCKED (1 in the way)"
+    assert str(judge(plan)) == "INCOMPLETE (2 blocking checks not made)"
+    assert (may_begin(plan), may_begin(needed)) == (True, False)
+    assert str(judge(needed)) == "INCOMPLETE (1 blocking check not made)"
+    assert str(judge(beyond)) == "READY WITH WARNINGS (1 blind spot)"
+    for text in (plan_text(plan, PATH), plan_html(plan, PATH)):
+        assert "a later one stops before it acts" in " ".join(text.split())
+        assert f"kraft-migrate apply {PATH}" in text
+    for text in (plan_text(needed, PATH), plan_html(needed, PATH)):
+        assert "make visible what could not be seen, then plan again" in text
+        assert f"kraft-migrate apply {PATH}" not in text
+
+
+def test_the_share_of_checks_stands_beside_the_verdict() -> None:
+    """As text and HTML; a rollback, whose steps ask for themselves, has none."""
+    summary = dataclasses.replace(story.plan().summary, checks=96)
+    plan = dataclasses.replace(story.plan(), findings=story.BLIND, summary=summary)
+    for text in (plan_text(plan, PATH), plan_html(plan, PATH)):
+        assert "94 of 96 checks made; 2 could not: B-MIG-02, B-QRM-01" in text
+    assert "checks made" not in plan_text(story.plan(), PATH) + plan_html(story.plan(), PATH)
 
 
 def test_what_was_not_seen_is_told_once() -> None:

@@ -10,8 +10,10 @@ from typing import Final
 
 import pytest
 
+from migrate import checks
 from migrate.errors import MigrateError, NothingToPlan, PlanStopped
 from migrate.model.difference import Difference, DifferenceClass, DifferenceName, DiffReport
+from migrate.model.findings import Word
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
@@ -22,7 +24,7 @@ from migrate.plan import rollback
 from migrate.report.plan_html import plan_html
 from migrate.report.plan_json import plan_from_json, plan_to_json
 from migrate.report.plan_text import plan_text
-from migrate.report.plan_verdict import Word, blocking, judge
+from migrate.report.plan_verdict import judge
 from migrate.run import journal as journals
 from migrate.steps import configuration
 from migrate.steps.controllers import StartControllers
@@ -325,7 +327,10 @@ def test_a_difference_stops_the_rollback_before_any_controller(tmp_path: Path, e
     cluster = differing(at(entry, tmp_path / "forward"), LOST_ACL, KEPT_QUOTA)
     plan = way_back(cluster)
     assert judge(plan).word is Word.BLOCKED
-    assert [finding.about.split()[0] for finding in blocking(plan)] == ["acl", "client-quota"]
+    assert [finding.about.split()[0] for finding in checks.blocking(plan.findings, plan.target)] == [
+        "acl",
+        "client-quota",
+    ]
     running = dict(cluster.running)
     with pytest.raises(PlanStopped, match=r"ONLY_KRAFT acl .*a%2Fb.*ONLY_ZK client-quota client-id=app"):
         go_back(cluster, tmp_path / "back")
