@@ -104,6 +104,13 @@ class ManualMetadata:
             return None
         return Wanted(node, self._desk.inventory.node(node).host, path, f"{PREFIX}-{int(node)}-{_mark(answer)}")
 
+    def state(self, directories: Mapping[NodeId, str]) -> object:
+        """The logs that are wanted, and the archives that people brought."""
+        found = [one for node, path in directories.items() if (one := self._log_of(node, path)) is not None]
+        archives = [self._archive(one) for one in found]
+        times = [(path.stat().st_size, path.stat().st_mtime_ns) if path.exists() else None for path in archives]
+        return [(one.name, time) for one, time in zip(found, times, strict=True)]
+
     def _archive(self, one: Wanted) -> Path:
         return self._desk.inbox.folder / f"{one.name}.tar"
 

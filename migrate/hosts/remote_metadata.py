@@ -10,6 +10,7 @@ import io
 import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Final, Protocol
@@ -32,14 +33,31 @@ class MetadataCopies(Protocol):
     def folders(self, directories: Mapping[NodeId, str]) -> AbstractContextManager[Mapping[NodeId, Path]]:
         """The folders, as long as the context lasts; raises a MigrateError where one cannot be had."""
 
+    def state(self, directories: Mapping[NodeId, str]) -> object:
+        """A value that is another one once a controller has written there; raises a MigrateError or OSError.
+
+        A controller that starts writes a new quorum-state (`FileQuorumStateStore`: a new file under the old name).
+        """
+
 
 class LocalMetadata:
     """They are here."""
 
     @contextlib.contextmanager
     def folders(self, directories: Mapping[NodeId, str]) -> Iterator[Mapping[NodeId, Path]]:
-        """As they lie there."""
+        """As they are."""
         yield {node: Path(path) for node, path in directories.items()}
+
+    def state(self, directories: Mapping[NodeId, str]) -> object:
+        """Name, inode, size and time of each file."""
+        return [
+            (file.name, status.st_ino, status.st_size, status.st_mtime_ns)
+            for path in directories.values()
+            for folder in (Path(path), Path(path) / LOG)
+            if folder.is_dir()
+            for file in sorted(folder.iterdir())
+            for status in [file.stat()]
+        ]
 
 
 class RemoteMetadata:
@@ -58,12 +76,25 @@ class RemoteMetadata:
             HostCommandRefused: it has the directory, and its content cannot be read.
         """
         with tempfile.TemporaryDirectory(prefix="kraft-migrate-metadata-") as kept:
-            found: dict[NodeId, Path] = {}
-            for node, path in directories.items():
-                target = found[node] = Path(kept) / str(int(node))
+            found = {node: Path(kept) / str(int(node)) for node in directories}
+            for target in found.values():
                 target.mkdir()
-                self._copy(self._runners[node], path, target)
+            with ThreadPoolExecutor(len(found) or 1, thread_name_prefix="metadata") as pool:
+                for done in [
+                    pool.submit(self._copy, self._runners[node], path, found[node])
+                    for node, path in directories.items()
+                ]:
+                    done.result()
             yield found
+
+    def state(self, directories: Mapping[NodeId, str]) -> object:
+        """Of each log's folder its change time, which moves with every file that is made or renamed in it."""
+        with ThreadPoolExecutor(len(directories) or 1, thread_name_prefix="metadata") as pool:
+            return list(pool.map(lambda node: self._status(node, directories[node]), directories))
+
+    def _status(self, node: NodeId, path: str) -> tuple[int, bytes]:
+        done = self._runners[node].run(self._reads_as.words(commands.status(f"{path}/{LOG}")))
+        return done.code, done.output
 
     def _copy(self, runner: Runner, path: str, target: Path) -> None:
         if runner.run(self._reads_as.words(commands.status(f"{path}/{LOG}"))).code:

@@ -14,7 +14,7 @@ from migrate.model.columns import EntityColumns, PartitionColumns
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
-from migrate.protocol.batches import Batch, split
+from migrate.protocol.batches import Batch, Idle, split
 
 
 class Image:
@@ -62,7 +62,7 @@ class Image:
         """
         self.apply(list(split(raw, where=where, partial_tail=True)), below=below)
 
-    def apply(self, batches: Iterable[Batch], *, below: int | None) -> None:
+    def apply(self, batches: Iterable[Batch | Idle], *, below: int | None) -> None:
         """Apply checked batches up to (and without) the offset `below`."""
         self._usable()
         try:

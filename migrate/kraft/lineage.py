@@ -7,27 +7,85 @@ no log is newer than the epoch in its quorum-state.  One hole is left: a log tha
 
 from __future__ import annotations
 
+from array import array
 from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import repeat
 from pathlib import Path
 from typing import Final, NamedTuple
 
 from migrate.errors import BatchError, DecodeError, SnapshotError
-from migrate.kraft.files import MetadataFiles, QuorumState, Snapshot, find, read_batches, read_quorum_state
-from migrate.protocol.batches import CRC_FROM, Batch
+from migrate.kraft.files import MetadataFiles, QuorumState, Snapshot, find, read_quorum_state
+from migrate.kraft.idle import read_stretches
+from migrate.protocol.batches import CRC_FROM, Batch, Idle
 from migrate.protocol.records.control import KRAFT_VOTERS, LEADER_CHANGE, decode_control
 
 _CRC: Final = slice(CRC_FROM - 4, CRC_FROM)
 
 
-class Mark(NamedTuple):
-    """One batch: what a copy of it must equal.  Replicas of the log hold the same batches, byte for byte."""
+class Last(NamedTuple):
+    """The end of a log, as the next batch must fit to it."""
 
-    base_offset: int
     last_offset: int
     epoch: int
-    crc: bytes
+
+
+class Marks:
+    """Of each batch what a copy of it must equal, in columns: replicas of the log hold the same batches, byte for byte.
+
+    A log of a week has a million batches, nearly all of them NoOps: 24 bytes each here.
+    """
+
+    __slots__ = ("bases", "crcs", "epochs", "lasts")
+
+    def __init__(self) -> None:
+        self.bases, self.lasts, self.epochs = array("q"), array("q"), array("q")
+        self.crcs = bytearray()
+
+    def __len__(self) -> int:
+        return len(self.bases)
+
+    def add(self, batch: Batch | Idle) -> None:
+        """One batch, or NoOps in a row."""
+        if isinstance(batch, Idle):
+            offsets = range(batch.base_offset, batch.last_offset + 1)
+            self.bases.extend(offsets)
+            self.lasts.extend(offsets)
+            self.epochs.extend(repeat(batch.epoch, len(offsets)))
+            self.crcs += batch.crcs
+        else:
+            self.bases.append(batch.base_offset)
+            self.lasts.append(batch.last_offset)
+            self.epochs.append(batch.epoch)
+            self.crcs += batch.raw[_CRC]
+
+    def after(self, offset: int) -> int:
+        """The index of the first batch that holds something from that offset on."""
+        return bisect_right(self.lasts, offset - 1)
+
+    def parts(self, other: Marks, first: int, others_first: int) -> int | None:
+        """The lower base offset of the first pair of batches that differ, from those indexes on; None where none do."""
+        low, end = 0, min(len(self) - first, len(other) - others_first)
+        if self._same(other, first, others_first, end):
+            return None
+        while end - low > 1:  # all below `low` are equal, and not all below `end`
+            middle = (low + end) // 2
+            if self._same(other, first + low, others_first + low, middle - low):
+                low = middle
+            else:
+                end = middle
+        return min(self.bases[first + low], other.bases[others_first + low])
+
+    def _same(self, other: Marks, first: int, others_first: int, count: int) -> bool:
+        pairs = ((getattr(self, name), getattr(other, name)) for name in ("bases", "lasts", "epochs"))
+        return all(
+            _bytes(mine, 8, first, count) == _bytes(theirs, 8, others_first, count) for mine, theirs in pairs
+        ) and _bytes(self.crcs, 4, first, count) == _bytes(other.crcs, 4, others_first, count)
+
+
+def _bytes(column: array[int] | bytearray, size: int, first: int, count: int) -> memoryview:
+    return memoryview(column).cast("B")[size * first : size * (first + count)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,34 +96,34 @@ class Lineage:
     """
 
     where: str
-    marks: tuple[Mark, ...]
+    marks: Marks
     snapshots: tuple[Snapshot, ...]
     voters: frozenset[int]
 
     @property
     def start(self) -> int:
         """The first offset of the log; where there is none, the end of the newest snapshot."""
-        return self.marks[0].base_offset if self.marks else self.end
+        return self.marks.bases[0] if self.marks else self.end
 
     @property
     def end(self) -> int:
         """The log end offset (exclusive)."""
         if self.marks:
-            return self.marks[-1].last_offset + 1
+            return self.marks.lasts[-1] + 1
         return self.snapshots[-1].end_offset if self.snapshots else 0
 
     @property
     def last_epoch(self) -> int:
         """The epoch of the last record; -1 for none."""
         if self.marks:
-            return self.marks[-1].epoch
+            return self.marks.epochs[-1]
         return self.snapshots[-1].epoch if self.snapshots else -1
 
     def epoch_of(self, offset: int) -> int | None:
         """The epoch that wrote that offset; None where neither the log nor a snapshot's name tells."""
-        index = bisect_right(self.marks, offset, key=lambda mark: mark.base_offset) - 1
-        if index >= 0 and offset <= self.marks[index].last_offset:
-            return self.marks[index].epoch
+        index = bisect_right(self.marks.bases, offset) - 1
+        if index >= 0 and offset <= self.marks.lasts[index]:
+            return self.marks.epochs[index]
         return next((found.epoch for found in self.snapshots if found.end_offset - 1 == offset), None)
 
 
@@ -107,20 +165,22 @@ def read_directory(path: Path, node: int | None = None) -> MetadataDirectory:
 
 
 def _lineage(files: MetadataFiles) -> Lineage:
-    marks: list[Mark] = []
+    marks = Marks()
+    last: Last | None = None
     voters: frozenset[int] = frozenset()
     written = False  # by a KRaftVotersRecord, which counts for more than a leader change
-    for batch in (batch for segment in files.segments for batch in read_batches(segment.path)):
-        tables = _control_tables(batch)
-        _check(batch, marks[-1] if marks else None, leads=bool(tables) and tables[0][0] is LEADER_CHANGE)
+    for batch in (batch for segment in files.segments for batch in read_stretches(segment.path)):
+        tables = [] if isinstance(batch, Idle) else _control_tables(batch)
+        _check(batch, last, leads=bool(tables) and tables[0][0] is LEADER_CHANGE)
         for table, named in tables:
             if table is KRAFT_VOTERS or (table is LEADER_CHANGE and not written):
                 voters, written = named, written or table is KRAFT_VOTERS
-        marks.append(Mark(batch.base_offset, batch.last_offset, batch.epoch, batch.raw[_CRC]))
+        marks.add(batch)
+        last = Last(batch.last_offset, batch.epoch)
     newest = files.snapshots[-1] if files.snapshots else None
-    if newest is not None and marks and newest.end_offset > marks[-1].last_offset + 1:
-        marks = []  # a fetched snapshot has overtaken the log, which the node throws away at its next start
-    lineage = Lineage(str(files.path), tuple(marks), files.snapshots, voters)
+    if newest is not None and last is not None and newest.end_offset > last.last_offset + 1:
+        marks = Marks()  # a fetched snapshot has overtaken the log, which the node throws away at its next start
+    lineage = Lineage(str(files.path), marks, files.snapshots, voters)
     for snapshot in files.snapshots:
         _check_snapshot(snapshot, lineage)
     return lineage
@@ -138,7 +198,7 @@ def _control_tables(batch: Batch) -> list[tuple[object, frozenset[int]]]:
     return found
 
 
-def _check(batch: Batch, before: Mark | None, *, leads: bool) -> None:
+def _check(batch: Batch | Idle, before: Last | None, *, leads: bool) -> None:
     if before is None:
         return
     if batch.base_offset != before.last_offset + 1:
@@ -173,17 +233,10 @@ def common_end(one: Lineage, other: Lineage) -> int:
     for log, beside in ((one, other), (other, one)):
         if _contradicts(log, beside.snapshots):
             return min(low, one.end, other.end, log.start)
-    pairs = zip(_from(one.marks, low), _from(other.marks, low), strict=False)
-    for mine, theirs in pairs:
-        if mine != theirs:
-            return min(mine.base_offset, theirs.base_offset)
-    return min(one.end, other.end)
+    parted = one.marks.parts(other.marks, one.marks.after(low), other.marks.after(low))
+    return min(one.end, other.end) if parted is None else parted
 
 
 def _contradicts(log: Lineage, snapshots: Iterable[Snapshot]) -> bool:
     found = ((entry.epoch, log.epoch_of(entry.end_offset - 1)) for entry in snapshots if entry.end_offset)
     return any(epoch is not None and epoch != named for named, epoch in found)
-
-
-def _from(marks: tuple[Mark, ...], offset: int) -> Iterable[Mark]:
-    return marks[bisect_right(marks, offset - 1, key=lambda mark: mark.last_offset) :]

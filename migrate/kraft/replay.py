@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from migrate.errors import DecodeError, ReplayError, SnapshotError
 from migrate.kernels.choice import ready, repaid
@@ -15,7 +15,7 @@ from migrate.kraft.rules import apply_record
 from migrate.kraft.state import PartitionRow, State
 from migrate.model.secrets import Digester
 from migrate.model.unswept import unswept
-from migrate.protocol.batches import Batch
+from migrate.protocol.batches import Batch, Idle
 from migrate.protocol.fields import Struct, Values
 from migrate.protocol.records import control, settings
 from migrate.protocol.records.control import decode_control
@@ -38,6 +38,7 @@ class Rows(NamedTuple):
     rows: list[tuple[int, PartitionRow]]
 
 
+Span = TypeVar("Span", bound=Batch | Idle)
 Waiting = tuple[Struct, Values, str] | Rows  # a record with where it stands, or what stands for several
 
 
@@ -75,7 +76,7 @@ class Replayer:
         """The epoch of the batch that holds `offset`."""
         return self.fetched_epoch if self.transaction is None else self.transaction.epoch_before
 
-    def apply(self, batches: Iterable[Batch], *, below: int | None = None) -> None:
+    def apply(self, batches: Iterable[Batch | Idle], *, below: int | None = None) -> None:
         """Apply what is new in these batches, up to (and without) the offset `below`.
 
         Records that were applied before are passed over: an answer to a fetch may begin below the asked offset.
@@ -83,8 +84,18 @@ class Replayer:
         """
         with unswept():
             for batch in in_sequence(batches, self.next_offset, self.fetched_epoch):
-                if not (self._apply_in_columns(batch, below) or self._apply_batch(batch, below)):
+                if isinstance(batch, Idle):
+                    if not self._pass_over(batch, below):
+                        return
+                elif not (self._apply_in_columns(batch, below) or self._apply_batch(batch, below)):
                     return
+
+    def _pass_over(self, idle: Idle, below: int | None) -> bool:
+        """A NoOp changes nothing; False where the cut was reached."""
+        end = idle.last_offset + 1 if below is None else min(idle.last_offset + 1, below)
+        if end > max(idle.base_offset, self.next_offset):
+            self.next_offset, self.fetched_epoch = end, idle.epoch
+        return end > idle.last_offset
 
     def _apply_in_columns(self, batch: Batch, below: int | None) -> bool:
         """False where the batch is left to `_apply_batch`: too small for a kernel, not plain, or not wanted whole."""
@@ -152,7 +163,7 @@ class Replayer:
             apply_record(self.state, *one, self.digester)
 
 
-def in_sequence(batches: Iterable[Batch], next_offset: int, epoch: int) -> Iterator[Batch]:
+def in_sequence(batches: Iterable[Span], next_offset: int, epoch: int) -> Iterator[Span]:
     """Those batches of a log that hold something from that offset on; `epoch` is that of the last one before.
 
     Raises ReplayError for a gap, and for an epoch that goes back.

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from migrate.model.columns import PartitionColumns
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
-from migrate.model.views import MigrationZnode, NoZnode, ZookeeperView
+from migrate.model.views import KraftView, MigrationZnode, NoZnode, ZookeeperView
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +18,8 @@ class MetadataLogs:
     `end` is the committed end (exclusive), Unknown where the directories prove none.  `content` is the last offset
     below it whose record dual write has to bring to ZooKeeper (-1: none).  `epoch` is the highest epoch that any of
     them knows.  `registered` are the brokers that the log knows, dead or alive.  `partitions` are those of the
-    committed metadata, with their partition epochs.
+    committed metadata, with their partition epochs.  `view` is the image at `end`; None where nothing
+    of a quorum is there.
     """
 
     holders: tuple[int, ...] = ()
@@ -28,6 +29,7 @@ class MetadataLogs:
     epoch: int = -1
     registered: tuple[int, ...] = ()
     partitions: PartitionColumns = field(default_factory=PartitionColumns, repr=False)
+    view: KraftView | None = field(default=None, repr=False)
 
 
 def old_log(view: ZookeeperView, logs: MetadataLogs) -> str | None:

@@ -1,4 +1,4 @@
-"""The controllers' metadata directories as they lie there, read while no controller runs.
+"""The controllers' metadata directories, read while no controller runs.
 
 Dual write follows the log: a record that a majority holds and `/migration` has not passed is lost on a way back, unless
 a controller comes back to write it.
@@ -7,17 +7,20 @@ a controller comes back to write it.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from migrate.errors import MetadataFileError, MigrateError
-from migrate.kraft.files import find, read_batches
+from migrate.kraft.files import find
+from migrate.kraft.idle import read_stretches
 from migrate.kraft.lineage import MetadataDirectory
 from migrate.model.ids import NodeId
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.observe.metadata_files import read_metadata
+from migrate.protocol.batches import Idle
 from migrate.protocol.fields import Struct
 from migrate.protocol.records import brokers, settings
 from migrate.protocol.records.frame import decode_record
@@ -56,6 +59,7 @@ def metadata_logs(directories: Mapping[NodeId, Path], digester: Digester) -> Met
             epoch=max(_epoch(found.directory), found.view.epoch),
             registered=tuple(sorted(map(int, found.view.brokers))),
             partitions=found.view.partitions,
+            view=replace(found.view, source="the stopped controllers' logs"),
         )
     except MigrateError as error:
         return Unknown(f"the controllers' metadata on disk cannot be read: {error.id} {error}")
@@ -78,8 +82,8 @@ def _last_content(directory: MetadataDirectory, end: int) -> int:
     """The last offset below `end` that ZooKeeper must have; where the log begins later, what lies before it counts."""
     last = directory.lineage.start - 1
     for segment in directory.files.segments:
-        for batch in read_batches(segment.path):
-            if batch.control:
+        for batch in read_stretches(segment.path):
+            if isinstance(batch, Idle) or batch.control:
                 continue
             for offset, _, value in batch.records():
                 if last < offset < end and decode_record(value)[0] not in NOT_WRITTEN:

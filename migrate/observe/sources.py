@@ -111,6 +111,7 @@ class Sources:
         self._reader: MetadataReader | None = None
         self._connections = KeptConnections()
         self._recheck: Recheck | None = None
+        self._logs: tuple[object, MetadataLogs] | None = None
         self.compared = Compared()
         self.ledgered = LedgerKept()
         self._collected: Mapping[NodeId, Collected] | None = None
@@ -355,17 +356,31 @@ class Sources:
             return Unknown(f"{error.id} {error}")
 
     def metadata_logs(self) -> MetadataLogs | Unknown:
-        """The controllers' metadata directories, read through: to be asked while no controller runs."""
+        """The controllers' metadata directories, read through: to be asked while no controller runs.
+
+        They are read once after each stop: what is kept holds as long as no controller has written there.
+        """
         if self._collected is not None:
             return Unknown("the collector's files hold no metadata logs")
         places = {node.id: node.metadata_directory for node in self.inventory.controllers}
         try:
-            with self._executor.metadata.folders(places) as directories:
-                return metadata_logs(directories, self.digester)
+            state = self._executor.metadata.state(places)
+            if self._logs is None or self._logs[0] != state:
+                self._logs = None
+                with self._executor.metadata.folders(places) as directories:
+                    found = metadata_logs(directories, self.digester)
+                if isinstance(found, Unknown):
+                    return found
+                self._logs = state, found
+            return self._logs[1]
         except MetadataAwaited as error:
             return Awaited(f"{error.what} ({error.where})", "whoever works those hosts", error.next_step)
         except (MigrateError, OSError) as error:
             return Unknown(f"the controllers' metadata directories cannot be read: {error}")
+
+    def forget_metadata_logs(self) -> None:
+        """A controller runs, or may run: the logs grow."""
+        self._logs = None
 
     def states_behind(
         self, logs: MetadataLogs | Unknown, view: ZookeeperView | Unknown

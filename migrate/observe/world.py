@@ -99,12 +99,14 @@ class ClusterObserver:
         return services if isinstance(services, Unknown) else self.sources.launches(services)
 
     def _metadata_logs(self, services: Mapping[NodeId, ServiceState] | Unknown) -> MetadataLogs | Unknown:
-        """A log that is still written says nothing of its end, and is too long to be read with every look."""
+        """A log that is still written says nothing of its end."""
         if isinstance(services, Unknown):
+            self.sources.forget_metadata_logs()
             return services
         for node in self.sources.inventory.controllers:
             state = services.get(node.id, Unknown("not looked at"))
             if not isinstance(state, Stopped):
+                self.sources.forget_metadata_logs()
                 return Unknown(f"controller {int(node.id)} runs, or its process cannot be seen: its log may still grow")
         return self.sources.metadata_logs()
 

@@ -63,6 +63,23 @@ class Batch:
             raise BatchError(f"{end - offset} bytes follow the last record of a batch", where=self.place)
 
 
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """NoOps of one epoch in a row, a batch each; `crcs` has their CRCs, four bytes each, as they stand in the log."""
+
+    base_offset: int
+    last_offset: int
+    epoch: int
+    position: int
+    where: str
+    crcs: bytes
+
+    @property
+    def place(self) -> str:
+        """File and position, for messages."""
+        return f"{self.where} at position {self.position}"
+
+
 def _record(raw: bytes, offset: int, index: int) -> tuple[bytes | None, bytes | None, int]:
     """Key and value of the batch's record of that index, and the offset after it."""
     length, start = read_varint(raw, offset)
@@ -128,8 +145,14 @@ def _length(head: bytes, place: str) -> int:
     return LENGTH_END + int(length)
 
 
-def _check_order(batch: Batch, before: tuple[int, int] | None) -> tuple[int, int]:
-    """Last offset and epoch of the batch, which follows one with these."""
+def check_order(batch: Batch, before: tuple[int, int] | None, due: int | None = None) -> tuple[int, int]:
+    """Last offset and epoch of the batch, which follows one with these; `due` is the base offset in a segment's name.
+
+    Raises BatchError.
+    """
+    if due is not None and batch.base_offset != due:
+        what = f"a segment's first batch has the offset {batch.base_offset}; its name says {due}"
+        raise BatchError(what, where=batch.place)
     if before is not None and batch.base_offset != before[0] + 1:
         what = f"a batch begins at offset {batch.base_offset}; {before[0] + 1} was due"
         raise BatchError(what, where=batch.place)
@@ -155,18 +178,21 @@ def split(raw: bytes, *, where: str, partial_tail: bool = False) -> Iterator[Bat
                 return
             raise BatchCutError(f"a batch of {size} bytes is cut after {left}", where=place)
         batch = parse(raw[position : position + size], where=where, position=position)
-        before = _check_order(batch, before)
+        before = check_order(batch, before)
         yield batch
         position += size
 
 
-def stream(file: BinaryIO, *, where: str) -> Iterator[Batch]:
-    """The batches of an open file that can be sought in, from its beginning; one batch is in memory at a time."""
+def stream(file: BinaryIO, *, where: str, due: int | None = None) -> Iterator[Batch]:
+    """The batches of an open file that can be sought in, from its beginning; one batch is in memory at a time.
+
+    `due` is the base offset of the first one.
+    """
     position, before = 0, None
     while (batch := batch_at(file, position, where=where)) is not None:
-        before = _check_order(batch, before)
+        before = check_order(batch, before, due)
         yield batch
-        position += len(batch.raw)
+        position, due = position + len(batch.raw), None
 
 
 def batch_at(file: BinaryIO, position: int, *, where: str) -> Batch | None:

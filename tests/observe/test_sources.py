@@ -8,11 +8,20 @@ from pathlib import Path
 
 import pytest
 
+from migrate.hosts.commands import Privilege
+from migrate.hosts.remote_metadata import LOG, LocalMetadata, MetadataCopies, RemoteMetadata
+from migrate.hosts.runner import LocalRunner
+from migrate.model.ids import NodeId
 from migrate.model.inventory import SecretFile
+from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.views import ZookeeperView
 from migrate.observe.sources import Sources
+from migrate.protocol.records import settings
 from migrate.zookeeper.password_encoder import encode
+from tests.kraft.logs import batch
+from tests.observe.test_metadata_files import controller
+from tests.observe.test_metadata_logs import VOTERS, hybrid
 from tests.testing import worlds
 from tests.testing.golden_trees import golden
 from tests.testing.zookeeper_server import create, load_tree, running_server
@@ -58,3 +67,43 @@ def test_both_encoder_secrets_reach_the_reader(tmp_path: Path) -> None:
     assert [KEY in where for where in seen["both"][2]] == [True]
     assert seen["new"] == ([STORE], 1, [f"/config/brokers/77 {KEY}"])
     assert seen["none"] == ([], 2, [])
+
+
+NODES = tuple(map(NodeId, VOTERS))
+COPIES: dict[str, MetadataCopies] = {
+    "here": LocalMetadata(),
+    "elsewhere": RemoteMetadata(dict.fromkeys(NODES, LocalRunner()), Privilege()),
+}
+
+
+@pytest.mark.parametrize("where", COPIES)
+def test_stopped_controllers_logs_are_read_once(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However often it is looked; anew where a controller may have run since, and as long as nothing was told."""
+    raw, end, epoch = hybrid()
+    homes = {node: controller(tmp_path, int(node), raw) for node in NODES}
+    nodes = [replace(node, metadata_directory=str(homes[node.id])) for node in worlds.inventory().controllers]
+    sources = Sources(replace(worlds.inventory(), controllers=tuple(nodes)), Unknown("no playbook"), None)
+    sources._executor = replace(sources._executor, metadata=COPIES[where])
+    first = sources.metadata_logs()
+    assert isinstance(first, MetadataLogs)
+    assert first.view is not None
+    assert (first.end, first.view.offset, first.view.committed) == (end, end - 1, True)
+    assert sources.metadata_logs() is first
+    sources.forget_metadata_logs()
+    again = sources.metadata_logs()
+    assert again == first
+    assert again is not first
+    for home in homes.values():  # as a controller that starts, and is elected
+        with next((home / LOG).glob("*.log")).open("ab") as file:
+            file.write(batch((settings.NO_OP, {}), base=end, epoch=epoch))
+        (home / LOG / "quorum-state.tmp").write_bytes((home / LOG / "quorum-state").read_bytes())
+        (home / LOG / "quorum-state.tmp").replace(home / LOG / "quorum-state")
+    later = sources.metadata_logs()
+    assert isinstance(later, MetadataLogs)
+    assert later.end == end + 1
+    monkeypatch.setattr("migrate.observe.sources.metadata_logs", lambda *_: Unknown("unreadable"))
+    sources.forget_metadata_logs()
+    assert sources.metadata_logs() == Unknown("unreadable")
+    monkeypatch.undo()
+    assert sources.metadata_logs() == later
+    sources.close()

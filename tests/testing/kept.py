@@ -103,6 +103,10 @@ class KeptSources:
         self.asked.append("metadata-logs")
         return self.world.metadata_logs
 
+    def forget_metadata_logs(self) -> None:
+        """Nothing is kept."""
+        self.asked.append("forget-metadata-logs")
+
     def states_behind(
         self, logs: MetadataLogs | Unknown, view: ZookeeperView | Unknown
     ) -> tuple[StateBehind, ...] | Unknown:
