@@ -35,12 +35,13 @@ from migrate.checks import (  # noqa: F401 - importing an area registers its che
 from migrate.checks.phase import phase_of
 from migrate.checks.registry import CHECKS, NEVER, run_all
 from migrate.checks.remembered import remembering
+from migrate.model.alike import one_per_kind
 from migrate.model.findings import CodeDoc, Finding, Severity, blocks
 from migrate.model.stage import Stage
 from migrate.model.unswept import unswept
 from migrate.model.world import World
 
-__all__ = ["CODES", "NEVER", "asked", "blocking", "run"]
+__all__ = ["CODES", "NEVER", "asked", "blocking", "run", "told"]
 
 CODES: Final[Mapping[str, CodeDoc]] = {code: CHECKS[code].doc for code in sorted(CHECKS)}
 ORDER: Final = (Severity.BLOCKER, Severity.BLIND_SPOT, Severity.WARNING, Severity.INFO)
@@ -54,6 +55,11 @@ def run(world: World, *, target: Stage) -> tuple[Finding, ...]:
     with remembering(), unswept():
         found = list(run_all(world))
     return tuple(sorted(found, key=lambda entry: (not blocks(entry, target), ORDER.index(entry.severity), entry.code)))
+
+
+def told(world: World, *, target: Stage) -> tuple[Finding, ...]:
+    """The same for a reader: those that differ in their node alone are one finding with the list of nodes."""
+    return one_per_kind(run(world, target=target))
 
 
 def asked(world: World) -> tuple[str, ...]:

@@ -12,13 +12,15 @@ from typing import Any, Final, TypeVar
 
 from migrate.checks.phase import Phase, phase_of
 from migrate.checks.sight import Sight
+from migrate.model.alike import group_key
 from migrate.model.findings import CodeDoc, Finding, Severity
 from migrate.model.stage import Stage
 from migrate.model.world import World
 
 T = TypeVar("T")
 NEVER: Final = 99  # blocks no stage
-SHOWN: Final = 20  # findings of one code; more become one line
+SHOWN: Final = 20  # kinds of findings of one code; more become one line
+SHOWN_ALIKE: Final = 1000  # findings of one kind, which differ in their node alone
 MESSAGE_LIMIT: Final = 400  # characters of a name or value in a message
 
 BEFORE_COPY: Final = frozenset({Phase.BEFORE_COPY})
@@ -131,14 +133,22 @@ def _blind(entry: Check, blind: Blind) -> Finding:
 
 
 def _capped(entry: Check, found: list[Finding]) -> list[Finding]:
-    """All blind spots, and the first hits: more of them are one line with their number."""
+    """All blind spots, and the first kinds of hits, each on many nodes: more of them are one line with their number."""
     blind = [finding for finding in found if finding.severity is Severity.BLIND_SPOT]
     hits = [finding for finding in found if finding.severity is not Severity.BLIND_SPOT]
-    if len(hits) > SHOWN:
-        more, doc = len(hits) - SHOWN, entry.doc
-        rest = Finding(doc.code, entry.severity, f"{more} more", doc.title, "", doc.fix, entry.blocks_from)
-        hits = [*hits[:SHOWN], rest]
-    return [*hits, *blind]
+    if len(hits) <= SHOWN:
+        return [*hits, *blind]
+    kinds: dict[object, int] = {}
+    kept = []
+    for at, hit in enumerate(hits):
+        key = group_key(hit) or at
+        if key in kinds or len(kinds) < SHOWN:
+            kinds[key] = kinds.get(key, 0) + 1
+            if kinds[key] <= SHOWN_ALIKE:
+                kept.append(hit)
+    more, doc = len(hits) - len(kept), entry.doc
+    rest = Finding(doc.code, entry.severity, f"{more} more", doc.title, "", doc.fix, entry.blocks_from)
+    return [*kept, *([rest] if more else []), *blind]
 
 
 def shown(text: str) -> str:

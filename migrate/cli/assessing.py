@@ -61,7 +61,7 @@ def judged(subject: Subject) -> Judged:
         pace = observer.sources.pace
     if alone is not None and isinstance(world.zookeeper, Unknown) and not isinstance(world.zookeeper, PartlyRead):
         raise NotVisible(f"the cluster cannot be read: {world.zookeeper.reason}", where=alone)
-    return Judged(world, checks.run(world, target=Stage.PREPARE), pace)
+    return Judged(world, checks.told(world, target=Stage.PREPARE), pace)
 
 
 def assessment(judged: Judged) -> Assessment:

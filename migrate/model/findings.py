@@ -23,7 +23,10 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that a check found.  `code` is severity-area-number (`B-ZKN-01`); `about` names znode, file, broker."""
+    """One thing that a check found.  `code` is severity-area-number (`B-ZKN-01`); `about` names znode, file, broker.
+
+    One that is the same for several nodes (`migrate.model.alike`) has each of them in `objects`, and in `about` all.
+    """
 
     code: str
     severity: Severity
@@ -32,6 +35,7 @@ class Finding:
     evidence: str = ""
     fix: str = ""
     blocks_from: int = 0  # number of the first stage that this finding blocks (blockers and blind spots)
+    objects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

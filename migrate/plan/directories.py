@@ -64,7 +64,7 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
         playbook_sha256=playbook.sha256,
         inventory=world.inventory.path,
         steps=planned_steps(_steps(due, release, playbook, back=back), world),
-        findings=checks.run(world, target=Stage.DIRECTORIES),
+        findings=checks.told(world, target=Stage.DIRECTORIES),
         summary=replace(
             summarize(world, playbook, Detected(Stage.DIRECTORIES, None, _how(world, due, back=back))),
             rollback=(_way_back(due),) if due and not back else (),

@@ -329,7 +329,7 @@ def _must_be_stuck(world: World, start: Start) -> None:
 
 def _findings(world: World) -> Iterator[Finding]:
     """What a reader of a way back wants of the checks: its steps have gates of their own, so none of it blocks."""
-    for finding in checks.run(world, target=Stage.ASSESS):
+    for finding in checks.told(world, target=Stage.ASSESS):
         told = finding.code in TOLD or "-RBK-" in finding.code
         if told and finding.severity is not Severity.BLIND_SPOT:
             yield replace(finding, blocks_from=checks.NEVER)

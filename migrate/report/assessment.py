@@ -121,7 +121,7 @@ def assessment_markdown(found: Assessment) -> str:
     ]
     for row in rows(found.findings):
         lines += [f"## {words(row['code'])} {words(row['about'])}", "", words(row["message"]), ""]
-        for name in ("evidence", "fix", "blocks"):
+        for name in ("each", "evidence", "fix", "blocks"):
             if row[name]:
                 lines.append(f"- **{name}:** {words(row[name])}")
         lines.append("")

@@ -6,12 +6,14 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
+from migrate.model.alike import places
 from migrate.model.findings import Finding, Severity
 from migrate.model.stage import Stage
 from migrate.report.lines import WIDTH, Line, Page, Tone
 from migrate.report.plan_verdict import SEVERITY_WORDS, in_order, unseen
-from migrate.report.wording import plural
+from migrate.report.wording import clip, plural
 
+FOLDED: Final = 400  # characters of what was seen on many nodes, in text; HTML and JSON have all of it
 TONES: Final = {
     Severity.BLOCKER: Tone.BAD,
     Severity.WARNING: Tone.WARN,
@@ -27,15 +29,17 @@ def finding_lines(findings: Sequence[Finding], width: int = WIDTH) -> tuple[Line
         page.add()
         page.wrap(f"{entry.code:<9} {entry.about}", TONES[entry.severity], hang=10)
         page.wrap(entry.message, indent=12)
+        if where := places(entry):
+            page.wrap(f"each: {clip(where, FOLDED)}", indent=12, hang=6)
         if entry.evidence:
-            page.wrap(f"seen: {entry.evidence}", Tone.DIM, 12, 6)
+            page.wrap(f"seen: {clip(entry.evidence, FOLDED)}", Tone.DIM, 12, 6)
         if entry.fix.strip("- "):
             page.wrap(f"fix:  {entry.fix}", indent=12, hang=6)
         if blocked := blocked_from(entry):
             page.add(blocked, TONES[entry.severity], 12)
     for about, why, codes in unseen(findings):
         page.add()
-        page.wrap(f"{'?':<9} {about}: {why}", Tone.WARN, hang=10)
+        page.wrap(f"{'?':<9} {about}: {clip(why, FOLDED)}", Tone.WARN, hang=10)
         page.wrap(f"so {plural(len(codes), 'check')} could not be made: {', '.join(codes)}", indent=12)
     return tuple(page.lines)
 
@@ -58,6 +62,7 @@ def rows(findings: Sequence[Finding]) -> list[dict[str, str]]:
             "severity": SEVERITY_WORDS[Severity.BLIND_SPOT],
             "about": about,
             "message": why,
+            "each": "",
             "evidence": "",
             "fix": "",
             "blocks": f"{plural(len(codes), 'check')} could not be made: {', '.join(codes)}",
@@ -73,6 +78,7 @@ def _row(entry: Finding) -> dict[str, str]:
         "severity": SEVERITY_WORDS[entry.severity],
         "about": entry.about,
         "message": entry.message,
+        "each": places(entry),
         "evidence": entry.evidence,
         "fix": entry.fix if entry.fix.strip("- ") else "",
         "blocks": blocked_from(entry),

@@ -101,11 +101,13 @@ def _action_of(raw: Mapping[str, Any]) -> Action:
 
 
 def _finding_of(raw: Mapping[str, Any]) -> Finding:
+    raw = {"objects": [], **raw}  # plans of before findings were grouped lack it
     _exactly(raw, Finding)
     return Finding(
         **{name: _text(raw[name]) for name in ("code", "about", "message", "evidence", "fix")},
         severity=Severity(raw["severity"]),
         blocks_from=_integer(raw["blocks_from"]),
+        objects=tuple(map(_text, _list(raw["objects"]))),
     )
 
 

@@ -166,6 +166,20 @@ def test_thousands_of_hits_are_a_page_and_a_number() -> None:
     assert found[-1].severity is Severity.BLOCKER
 
 
+def test_a_fault_of_forty_brokers_is_named_for_each_of_them() -> None:
+    """Gates have a finding per broker, no matter how many; a reader has one with all of them."""
+    healthy = world_at(Stage.ASSESS)
+    first = healthy.inventory.brokers[0]
+    brokers = tuple(replace(first, id=NodeId(node)) for node in range(40))
+    files = {node.id: worlds.config_file(node.id, first.config, b"num.io.threads=8\n") for node in brokers}
+    world = replace(healthy, inventory=replace(healthy.inventory, brokers=brokers), configs=files)
+    assert [entry.about for entry in of(world, "B-VER-03")] == [f"broker {n}: {first.config}" for n in range(40)]
+    (told,) = (entry for entry in checks.told(world, target=Stage.CLEANUP) if entry.code == "B-VER-03")
+    assert (told.about, len(told.objects)) == (f"brokers 0-39: {first.config}", 40)
+    (blind,) = (entry for entry in checks.told(world, target=Stage.CLEANUP) if entry.code == "B-DIR-01")
+    assert (blind.about, len(blind.objects)) == ("the disks of brokers 3-39", 37)
+
+
 @pytest.mark.parametrize("case", [case for case in CASES if "SEC" in case.code], ids=lambda case: case.name)
 def test_no_secret_stands_in_a_finding(case: Case) -> None:
     """Not the encoder's secret, not a JAAS password, wherever it fires."""
