@@ -45,6 +45,7 @@ findings = st.builds(
     evidence=words,
     fix=words,
     blocks_from=st.integers(0, 99),
+    objects=st.lists(words, max_size=3).map(tuple),
 )
 summaries = st.builds(
     PlanSummary,
@@ -54,6 +55,7 @@ summaries = st.builds(
     availability=st.lists(words, max_size=2).map(tuple),
     blind_spots=st.lists(words, max_size=2).map(tuple),
     rollback=st.lists(texts, max_size=2).map(tuple),
+    checks=st.integers(0, 200),
 )
 plans = st.builds(
     Plan,
@@ -160,3 +162,12 @@ def test_a_plan_without_fingerprint_is_refused() -> None:
     """There is nothing to hold it to."""
     with pytest.raises(MalformedPlan):
         stated_fingerprint(_edited("fingerprint", 7))
+
+
+def test_a_plan_of_before_findings_were_grouped_is_still_read() -> None:
+    """It has neither the objects of a finding nor the number of checks."""
+    whole = json.loads(plan_to_json(story.plan()))
+    for entry in whole["plan"]["findings"]:
+        del entry["objects"]
+    del whole["plan"]["summary"]["checks"]
+    assert plan_from_json(json.dumps(whole)) == story.plan()
