@@ -39,6 +39,11 @@ HOSTS: Final = (
     "",
     "`apply` and `rollback apply` ask sudo for every command that the plan's steps will give, before the first effect:",
     "one that is refused ends the run in E-HOST-27, which names all of them, and nothing was done.",
+    "",
+    "A rollback asks again before its first controller stops (`hybrid/stop-controllers`): sudo for these commands,",
+    "ZooKeeper for the changes of the rollback, and each controller's metadata log is really read, by what reads it",
+    "once no controller leads. Two commands are not listed as a run gives them: the look at a broker's log directories",
+    "(they are named in its file) and `kafka-storage.sh format` (it has the cluster's id).",
 )
 
 

@@ -16,6 +16,7 @@ from migrate.hosts import commands
 from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.commands import Privilege, Words
 from migrate.hosts.host_locks import LOCK_SUFFIX
+from migrate.hosts.remote_metadata import reading
 from migrate.hosts.runner import Runner
 from migrate.hosts.systemd import parse_unit, patience
 from migrate.model.host_rights import HostRights, Refused
@@ -97,6 +98,10 @@ def _of_node(options: Mapping[str, str], node: BrokerNode | ControllerNode, *, z
     if isinstance(node, ControllerNode):
         yield need("make the metadata directory", files, commands.make_folder(node.metadata_directory))
         yield from (need("set its metadata aside", files, command) for command in _aside(node.metadata_directory))
+        for command in reading(node.metadata_directory):
+            yield need("read its metadata log", disks, command)
+        looked_at = commands.collector(None, (node.metadata_directory,), node.id)
+        yield need("look at its metadata directory", disks, looked_at)
         yield need("format its storage", formats, _format(options, node.config, ignore_formatted=False))
     yield need("run the collector", disks, ("python3", "-c", "print(1)"), acts=False)
 

@@ -56,7 +56,7 @@ class ManualMetadata:
         self._desk = desk
 
     @contextlib.contextmanager
-    def folders(self, directories: Mapping[NodeId, str]) -> Iterator[Mapping[NodeId, Path]]:
+    def folders(self, directories: Mapping[NodeId, str], *, growing: bool = False) -> Iterator[Mapping[NodeId, Path]]:  # noqa: ARG002 - nobody brings a log that grows
         """As long as the context lasts; empty where the collector saw no log.
 
         Raises:

@@ -13,11 +13,11 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 from migrate.errors import HostCommandRefused
 from migrate.hosts import commands
-from migrate.hosts.commands import Privilege
+from migrate.hosts.commands import Privilege, Words
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.hosts.runner import Runner
 from migrate.model.ids import METADATA_TOPIC, NodeId
@@ -25,13 +25,34 @@ from migrate.model.ids import METADATA_TOPIC, NodeId
 COPY_SECONDS: Final = 600.0
 LOG: Final = f"{METADATA_TOPIC}-0"
 PARTS: Final = (META_PROPERTIES, LOG)
+CHANGED: Final = 1  # GNU tar: some files changed while they were read; what it may not read ends in 2
+
+
+class Reading(NamedTuple):
+    """The commands that read the log of one metadata directory: these, and no others."""
+
+    log: Words
+    names: Words
+    folder: Words
+    tree: Words
+
+
+def reading(path: str) -> Reading:
+    """Those of that directory; `doctor` and sudo are told of the same."""
+    log, tree = commands.status(f"{path}/{LOG}"), commands.archive(path, PARTS)
+    return Reading(log, commands.names(path), commands.status(path), tree)
 
 
 class MetadataCopies(Protocol):
     """Where the metadata directories can be read as folders of this host."""
 
-    def folders(self, directories: Mapping[NodeId, str]) -> AbstractContextManager[Mapping[NodeId, Path]]:
-        """The folders, as long as the context lasts; raises a MigrateError where one cannot be had."""
+    def folders(
+        self, directories: Mapping[NodeId, str], *, growing: bool = False
+    ) -> AbstractContextManager[Mapping[NodeId, Path]]:
+        """The folders, as long as the context lasts; raises a MigrateError where one cannot be had.
+
+        With `growing` a controller may write on meanwhile: what is had then proves that it can be read, and no more.
+        """
 
     def state(self, directories: Mapping[NodeId, str]) -> object:
         """A value that is another one once a controller has written there; raises a MigrateError or OSError.
@@ -44,7 +65,7 @@ class LocalMetadata:
     """They are here."""
 
     @contextlib.contextmanager
-    def folders(self, directories: Mapping[NodeId, str]) -> Iterator[Mapping[NodeId, Path]]:
+    def folders(self, directories: Mapping[NodeId, str], *, growing: bool = False) -> Iterator[Mapping[NodeId, Path]]:  # noqa: ARG002 - read in place
         """As they are."""
         yield {node: Path(path) for node, path in directories.items()}
 
@@ -68,7 +89,7 @@ class RemoteMetadata:
         self._reads_as = reads_as
 
     @contextlib.contextmanager
-    def folders(self, directories: Mapping[NodeId, str]) -> Iterator[Mapping[NodeId, Path]]:
+    def folders(self, directories: Mapping[NodeId, str], *, growing: bool = False) -> Iterator[Mapping[NodeId, Path]]:
         """Copies in a folder that only we can read, removed at the end: a log holds credentials.
 
         Raises:
@@ -81,7 +102,7 @@ class RemoteMetadata:
                 target.mkdir()
             with ThreadPoolExecutor(len(found) or 1, thread_name_prefix="metadata") as pool:
                 for done in [
-                    pool.submit(self._copy, self._runners[node], path, found[node])
+                    pool.submit(self._copy, self._runners[node], path, found[node], growing=growing)
                     for node, path in directories.items()
                 ]:
                     done.result()
@@ -93,19 +114,21 @@ class RemoteMetadata:
             return list(pool.map(lambda node: self._status(node, directories[node]), directories))
 
     def _status(self, node: NodeId, path: str) -> tuple[int, bytes]:
-        done = self._runners[node].run(self._reads_as.words(commands.status(f"{path}/{LOG}")))
+        done = self._runners[node].run(self._reads_as.words(reading(path).log))
         return done.code, done.output
 
-    def _copy(self, runner: Runner, path: str, target: Path) -> None:
-        if runner.run(self._reads_as.words(commands.status(f"{path}/{LOG}"))).code:
-            if not runner.run(self._reads_as.words(commands.names(path))).code:
+    def _copy(self, runner: Runner, path: str, target: Path, *, growing: bool) -> None:
+        asked = reading(path)
+        if runner.run(self._reads_as.words(asked.log)).code:
+            if not runner.run(self._reads_as.words(asked.names)).code:
                 return  # the directory can be listed, and holds no log
-            if runner.run(self._reads_as.words(commands.status(path))).says.endswith("No such file or directory"):
+            if runner.run(self._reads_as.words(asked.folder)).says.endswith("No such file or directory"):
                 return
             raise HostCommandRefused("the directory cannot be looked into", where=f"{runner.host}:{path}")
         # whose log it is stands beside it alone: without that no log counts for a majority
-        done = runner.run(self._reads_as.words(commands.archive(path, PARTS)), seconds=COPY_SECONDS)
-        if done.code:
+        done = runner.run(self._reads_as.words(asked.tree), seconds=COPY_SECONDS)
+        # sudo ends with 1 too, and sends nothing
+        if done.code and not (growing and done.code == CHANGED and done.output):
             raise HostCommandRefused(f"tar: {done.says}", where=f"{runner.host}:{path}")
         with tarfile.open(fileobj=io.BytesIO(done.output), mode="r:") as archive:
             archive.extractall(target, filter="data")

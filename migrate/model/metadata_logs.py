@@ -32,6 +32,16 @@ class MetadataLogs:
     view: KraftView | None = field(default=None, repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class Growing(Unknown):
+    """Unknown, for a controller still writes its log.
+
+    `rehearsed`: all the same they were read, by what will read them once no controller leads.
+    """
+
+    rehearsed: bool = False
+
+
 def old_log(view: ZookeeperView, logs: MetadataLogs) -> str | None:
     """What a half-done way back, or a copy that is stuck, has left of a quorum; None where /migration goes with it."""
     znode = view.migration

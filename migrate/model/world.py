@@ -51,6 +51,7 @@ class Need(StrEnum):
     PORTS = "ports"  # what listens on the controllers' hosts
     HOST_RIGHTS = "host-rights"  # every command that a run needs on the nodes' hosts, tried without changing anything
     UNITS = "units"  # how long systemd lets each node's unit stop, and whether it starts at boot
+    REHEARSAL = "rehearsal"  # what a rollback does while no controller leads, tried while one does; nothing is changed
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 
@@ -79,5 +80,6 @@ class World:
     ports: Mapping[NodeId, tuple[Listening, ...] | Unknown] | Unknown = NOT_ASKED  # on controllers' hosts
     host_rights: Mapping[NodeId, HostRights | Unknown] | Unknown = NOT_ASKED  # none where the executor works no hosts
     units: Mapping[NodeId, Unit | Unknown] | Unknown = NOT_ASKED  # Unknown where nodes are no units that we can see
+    rehearsal: str | Unknown = NOT_ASKED  # what ZooKeeper refuses of what a rollback changes in it; "" for nothing
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, TypeVar
 
@@ -132,7 +132,11 @@ class BundledSources(Sources):
         """Copies of files hold secrets: a bundle has none."""
         return {node.id: Unknown("a bundle has no copies of files") for node in self.inventory.brokers}
 
-    def metadata_logs(self) -> MetadataLogs | Unknown:
+    def rehearsal(self) -> Unknown:
+        """There is nobody to ask."""
+        return Unknown("a bundle has no session with ZooKeeper")
+
+    def metadata_logs(self, *, growing: Collection[NodeId] = ()) -> MetadataLogs | Unknown:  # noqa: ARG002 - there are none
         """Logs are not in a bundle either."""
         return Unknown("a bundle has no metadata logs")
 

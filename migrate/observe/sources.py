@@ -5,12 +5,12 @@ from __future__ import annotations
 import logging
 import pathlib
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
-from migrate.errors import MetadataAwaited, MigrateError
+from migrate.errors import MetadataAwaited, MigrateError, ZookeeperDenied
 from migrate.hosts import last_look, new_directories
 from migrate.hosts.backups import kept_files
 from migrate.hosts.collected import Collected
@@ -62,6 +62,7 @@ from migrate.zookeeper.login import access_of
 from migrate.zookeeper.pace import Pace
 from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.read import read_migration
+from migrate.zookeeper.rights import require_way_back
 from migrate.zookeeper.sessions import sessions
 from migrate.zookeeper.znode import TreeReader
 
@@ -355,15 +356,30 @@ class Sources:
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
 
-    def metadata_logs(self) -> MetadataLogs | Unknown:
-        """The controllers' metadata directories, read through: to be asked while no controller runs.
+    def rehearsal(self) -> str | Unknown:
+        """What ZooKeeper refuses of what a rollback changes in it, asked by requests that cannot change anything."""
+        try:
+            require_way_back(self.zookeeper_client())
+        except ZookeeperDenied as error:
+            return f"{error}: {error.next_step}"
+        except MigrateError as error:
+            return Unknown(f"{error.id} {error}")
+        return ""
 
-        They are read once after each stop: what is kept holds as long as no controller has written there.
+    def metadata_logs(self, *, growing: Collection[NodeId] = ()) -> MetadataLogs | Unknown:
+        """The controllers' metadata directories, read through: what they say counts while no controller runs.
+
+        They are read once after each stop: what is kept holds as long as no controller has written there.  `growing`
+        are controllers that run: each of them has a log, what counts is that it can be read, and nothing is kept.
         """
         if self._collected is not None:
             return Unknown("the collector's files hold no metadata logs")
         places = {node.id: node.metadata_directory for node in self.inventory.controllers}
         try:
+            if growing:
+                with self._executor.metadata.folders(places, growing=True) as directories:
+                    found = metadata_logs(directories, self.digester)
+                return found if isinstance(found, Unknown) else _held(found, self.inventory, growing)
             state = self._executor.metadata.state(places)
             if self._logs is None or self._logs[0] != state:
                 self._logs = None
@@ -398,6 +414,15 @@ class Sources:
         client = self.zookeeper_client()
         client.sync()
         return client
+
+
+def _held(logs: MetadataLogs, inventory: Inventory, running: Collection[NodeId]) -> MetadataLogs | Unknown:
+    """A directory that cannot be listed looks like an empty one: a controller that runs has a log."""
+    without = [node for node in inventory.controllers if node.id in running and int(node.id) not in logs.holders]
+    if not without:
+        return logs
+    places = ", ".join(f"{node.host}:{node.metadata_directory}" for node in without)
+    return Unknown(f"no metadata log is seen in {places}: the directory is another one, or may not be read")
 
 
 def _unit_of(services: SystemdServices, node: NodeId) -> Unit | Unknown:

@@ -11,10 +11,10 @@ from typing import Final, TypeVar
 
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch
-from migrate.model.metadata_logs import MetadataLogs
+from migrate.model.metadata_logs import Growing, MetadataLogs
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, NoFile, ServiceState, Stopped
+from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, NoFile, Running, ServiceState
 from migrate.model.world import NOT_ASKED, Need, World
 from migrate.observe import analysis
 from migrate.observe.ledgers import pure_ledger
@@ -63,7 +63,10 @@ class ClusterObserver:
             services=services,
             backups=self._backups(configs) if Need.BACKUPS in wanted else NOT_ASKED,
             new_directories=self._new_directories(configs) if Need.NEW_DIRECTORIES in wanted else NOT_ASKED,
-            metadata_logs=self._metadata_logs(services) if Need.METADATA_LOGS in wanted else NOT_ASKED,
+            metadata_logs=self._metadata_logs(services, rehearse=Need.REHEARSAL in wanted)
+            if Need.METADATA_LOGS in wanted
+            else NOT_ASKED,
+            rehearsal=self.sources.rehearsal() if Need.REHEARSAL in wanted else NOT_ASKED,
             launches=self._launches(services) if Need.LAUNCHES in wanted else NOT_ASKED,
             ports=self.sources.ports() if Need.PORTS in wanted else NOT_ASKED,
             host_rights=self.sources.host_rights() if Need.HOST_RIGHTS in wanted else NOT_ASKED,
@@ -98,17 +101,32 @@ class ClusterObserver:
     ) -> Mapping[NodeId, Launch | Unknown] | Unknown:
         return services if isinstance(services, Unknown) else self.sources.launches(services)
 
-    def _metadata_logs(self, services: Mapping[NodeId, ServiceState] | Unknown) -> MetadataLogs | Unknown:
-        """A log that is still written says nothing of its end."""
+    def _metadata_logs(
+        self, services: Mapping[NodeId, ServiceState] | Unknown, *, rehearse: bool
+    ) -> MetadataLogs | Unknown:
+        """A log that is still written says nothing of its end.
+
+        With `rehearse` it is read all the same, by what will read it later, to see that this can be done.
+        """
         if isinstance(services, Unknown):
             self.sources.forget_metadata_logs()
             return services
+        running = []
         for node in self.sources.inventory.controllers:
-            state = services.get(node.id, Unknown("not looked at"))
-            if not isinstance(state, Stopped):
-                self.sources.forget_metadata_logs()
-                return Unknown(f"controller {int(node.id)} runs, or its process cannot be seen: its log may still grow")
-        return self.sources.metadata_logs()
+            match services.get(node.id, Unknown("not looked at")):
+                case Unknown() as unseen:
+                    self.sources.forget_metadata_logs()
+                    return Unknown(f"the process of controller {int(node.id)} cannot be seen ({unseen.reason})")
+                case Running():
+                    running.append(node.id)
+        if not running:
+            return self.sources.metadata_logs()
+        self.sources.forget_metadata_logs()
+        growing = f"controllers {list(map(int, running))} run: their logs still grow"
+        if not rehearse:
+            return Growing(growing)
+        read = self.sources.metadata_logs(growing=running)
+        return read if isinstance(read, Unknown) else Growing(growing, rehearsed=True)
 
     def _kraft(self, configs: Configs | Unknown) -> KraftView | Unknown:
         """Controllers without a file were never started: no connection is tried then."""

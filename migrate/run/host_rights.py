@@ -6,26 +6,13 @@ A right that is found missing between the stops of two brokers leaves a cluster 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Final
 
 from migrate.errors import HostRightMissing, UnitNotUsable
-from migrate.model.host_rights import HostRights
+from migrate.model.host_rights import HostRights, denied
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.units import STOP_ADVICE, Unit, too_soon
-
-# purposes of `migrate.hosts.host_needs` that only some kinds of steps have; every other one is any step's
-ASIDE: Final = frozenset({"set-controller-aside", "set-metadata-aside"})
-ONLY_FOR: Final[Mapping[str, frozenset[str]]] = {
-    "format its storage": frozenset({"format-controller"}),
-    "make the metadata directory": frozenset({"format-controller", "render-controller"}),
-    "set its file aside": ASIDE,
-    "set its metadata aside": ASIDE,
-    "format its new directories": frozenset({"add-directories"}),
-    "enable the unit": frozenset({"enable-at-boot"}),
-    "disable the unit": frozenset({"disable-at-boot"}),
-}
 
 
 def require_host_rights(plan: Plan, rights: Mapping[NodeId, HostRights | Unknown]) -> None:
@@ -33,14 +20,7 @@ def require_host_rights(plan: Plan, rights: Mapping[NodeId, HostRights | Unknown
 
     A host that does not answer is no refusal: each step looks at it again before it acts there.
     """
-    kinds = frozenset(step.kind for step in plan.steps)
-    refused = [
-        (f"node {int(node)} on {found.host}: {entry.what}", entry.advice)
-        for node, found in sorted(rights.items())
-        if isinstance(found, HostRights)
-        for entry in found.refused
-        if entry.denied and any(_needed(purpose, kinds) for purpose in entry.purposes)
-    ]
+    refused = list(denied(rights, {step.kind for step in plan.steps}))
     if refused:
         raise HostRightMissing(
             "; ".join(what for what, _ in refused),
@@ -68,7 +48,3 @@ def require_units(cluster: str, units: Mapping[NodeId, Unit | Unknown] | Unknown
             why="the run would stop there, perhaps between two controllers: nothing was done",
             next_step=f"on each of these hosts {STOP_ADVICE}",
         )
-
-
-def _needed(purpose: str, kinds: frozenset[str]) -> bool:
-    return purpose not in ONLY_FOR or bool(ONLY_FOR[purpose] & kinds)

@@ -14,13 +14,17 @@ from migrate.hosts import commands, host_needs
 from migrate.hosts.commands import Privilege
 from migrate.hosts.executors import executor_of
 from migrate.hosts.host_needs import SAMPLE, HostNeed, sudoers
+from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.remote_files import HostFiles, RemoteFiles
+from migrate.hosts.remote_metadata import RemoteMetadata
 from migrate.hosts.runner import Completed, LocalRunner
 from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP
+from tests.kraft.logs import captured_log
+from tests.observe.test_metadata_files import controller
 from tests.testing import worlds
 
 OPTIONS = {
@@ -79,6 +83,24 @@ def test_every_command_of_a_files_life_is_in_the_table(tmp_path: Path) -> None:
     context = {words for words in runner.ran if words[0] == "chcon" or "%C" in words}
     assert set(runner.ran) - context <= told
     assert context <= told
+
+
+def test_every_command_that_reads_a_controllers_log_is_in_the_table(tmp_path: Path) -> None:
+    """It is needed first when no controller leads: what sudo is told of is what is run, word by word."""
+    inventory = on_hosts()
+    node = replace(inventory.controllers[0], metadata_directory=str(tmp_path / "metadata"))
+    inventory = replace(inventory, controllers=(node, *inventory.controllers[1:]))
+    told = {need.command for need in host_needs.needs_of(inventory) if need.node == node.id}
+    runner = Recording()
+    reads = RemoteMetadata({node.id: runner}, Privilege())
+    with reads.folders({node.id: node.metadata_directory}) as nothing:  # no folder, then a log
+        assert not list(nothing[node.id].iterdir())
+    controller(tmp_path, int(node.id), captured_log()).rename(node.metadata_directory)
+    with reads.folders({node.id: node.metadata_directory}) as found:
+        assert list(found[node.id].iterdir())
+    RemoteDisks({node.id: runner}, Privilege()).look(node.id, [node.metadata_directory], None)
+    assert {words[0] for words in runner.ran} == {"stat", "find", "tar", "python3"}
+    assert set(runner.ran) <= told
 
 
 def test_a_host_that_does_not_answer_is_told_once_and_hides_no_other() -> None:

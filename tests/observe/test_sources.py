@@ -24,6 +24,7 @@ from tests.observe.test_metadata_files import controller
 from tests.observe.test_metadata_logs import VOTERS, hybrid
 from tests.testing import worlds
 from tests.testing.golden_trees import golden
+from tests.testing.worlds import CONTROLLERS
 from tests.testing.zookeeper_server import create, load_tree, running_server
 
 KEY = "listener.name.internal.ssl.key.password"
@@ -106,4 +107,21 @@ def test_stopped_controllers_logs_are_read_once(tmp_path: Path, where: str, monk
     assert sources.metadata_logs() == Unknown("unreadable")
     monkeypatch.undo()
     assert sources.metadata_logs() == later
+    sources.close()
+
+
+def test_a_controller_that_runs_without_a_log_where_it_should_be_is_told(tmp_path: Path) -> None:
+    """A directory that may not be listed, or is another one, looks empty: read later, it would prove nothing."""
+    places = {node: controller(tmp_path, int(node), hybrid()[0]) for node in CONTROLLERS[:2]}
+    known = worlds.inventory()
+    nodes = tuple(
+        replace(node, metadata_directory=str(places.get(node.id, tmp_path / "elsewhere"))) for node in known.controllers
+    )
+    sources = Sources(replace(known, controllers=nodes), worlds.playbook(), None)
+    found = sources.metadata_logs(growing=CONTROLLERS)
+    assert isinstance(found, Unknown)
+    assert f"{nodes[2].host}:{tmp_path / 'elsewhere'}" in found.reason
+    found = sources.metadata_logs(growing=CONTROLLERS[:2])  # the third is down, and its disk lost
+    assert isinstance(found, MetadataLogs)
+    assert found.holders == tuple(map(int, CONTROLLERS[:2]))
     sources.close()

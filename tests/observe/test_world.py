@@ -12,6 +12,7 @@ import pytest
 
 from migrate.errors import MigrateError, SparkDidNotStart
 from migrate.model.ledger import Ledger
+from migrate.model.metadata_logs import Growing
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import (
@@ -70,6 +71,22 @@ def test_views_are_read_side_by_side() -> None:
         sources.wait = together.wait
         observer.observe(frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.DISKS}), {})
     assert not together.broken
+
+
+def test_a_log_that_grows_is_read_only_to_rehearse_its_reading() -> None:
+    """Each look of a wait would read it; and what it says of its end counts for nothing."""
+    needs = frozenset({Need.METADATA_LOGS})
+    with looking(world_at(Stage.COPY)) as (observer, sources):
+        found = observer.observe(needs, {}).metadata_logs
+        assert isinstance(found, Growing)
+        assert not found.rehearsed
+        assert "metadata-logs" not in sources.asked
+        found = observer.observe(needs | {Need.REHEARSAL}, {}).metadata_logs
+        assert isinstance(found, Growing)
+        assert found.rehearsed
+        assert sources.asked.count("metadata-logs") == 1
+        sources.world = replace(sources.world, metadata_logs=Unknown("tar: refused"))
+        assert observer.observe(needs | {Need.REHEARSAL}, {}).metadata_logs == Unknown("tar: refused")
 
 
 @pytest.mark.parametrize("slow", [Need.DIFF, Need.SPARK_LEDGER])

@@ -7,11 +7,11 @@ from dataclasses import replace
 import pytest
 
 from migrate.errors import HostRightMissing, UnitNotUsable
-from migrate.model.host_rights import HostRights, Refused
+from migrate.model.host_rights import ONLY_FOR, HostRights, Refused
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.units import STOP_SECONDS, Unit
-from migrate.run.host_rights import ONLY_FOR, require_host_rights, require_units
+from migrate.run.host_rights import require_host_rights, require_units
 from tests.run.test_engine import plan_for
 from tests.testing.simulated_back import two_way
 

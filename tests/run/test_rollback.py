@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -17,6 +18,7 @@ from migrate.model.findings import Word
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
+from migrate.model.metadata_logs import Growing
 from migrate.model.outcome import Ready, Refused, Unknown, Verified
 from migrate.model.plan import Plan
 from migrate.model.world import Need, World
@@ -418,7 +420,7 @@ def test_a_topic_made_as_the_controllers_stop_is_not_lost(tmp_path: Path, monkey
 def test_logs_that_prove_nothing_hold_the_way_back(tmp_path: Path) -> None:
     """Unreadable directories, or too few of them."""
     for reason, change in (
-        ("unreadable", lambda world: replace(world, metadata_logs=Unknown("unreadable"))),
+        ("unreadable", unreadable_now),
         ("tail unproven", unproven),
     ):
         cluster = at("hybrid", tmp_path / "forward")
@@ -426,6 +428,40 @@ def test_logs_that_prove_nothing_hold_the_way_back(tmp_path: Path) -> None:
         with pytest.raises(PlanStopped, match=f"is not known .*{reason}"):
             go_back(cluster, tmp_path / reason)
         assert "delete /controller" not in cluster.done
+
+
+def unreadable_now(world: World) -> World:
+    """They could be read while a controller led, and cannot be any more."""
+    return world if isinstance(world.metadata_logs, Growing) else replace(world, metadata_logs=Unknown("unreadable"))
+
+
+UNREADABLE = Unknown("E-HOST-25 tar: sudo: a password is required")
+
+
+@pytest.mark.parametrize(
+    ("bend", "says"),
+    [
+        (
+            lambda world: replace(world, metadata_logs=UNREADABLE),
+            "logs cannot be read .*password is required",
+        ),
+        (lambda world: replace(world, rehearsal="/controller_epoch: needs WRITE on it"), "needs WRITE on it"),
+        (lambda world: replace(world, rehearsal=Unknown("no session")), "lets this identity .*not known: no session"),
+    ],
+    ids=["logs", "znodes", "nobody answers"],
+)
+def test_what_is_needed_without_a_leader_is_tried_while_one_leads(
+    tmp_path: Path, bend: Callable[[World], World], says: str
+) -> None:
+    """Found missing with the quorum lost, it would leave the cluster without a controller: nothing is stopped."""
+    cluster = at("hybrid", tmp_path / "forward")
+    cluster.bend = bend
+    with pytest.raises(PlanStopped, match=f"step hybrid/stop-controllers: .*{says}"):
+        go_back(cluster, tmp_path / "back")
+    assert set(map(int, CONTROLLERS)) <= set(cluster.running)
+    cluster.bend = lambda world: world
+    go_back(cluster, tmp_path / "back anew")
+    is_back(cluster)
 
 
 def unproven(world: World) -> World:

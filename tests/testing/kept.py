@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -98,7 +98,11 @@ class KeptSources:
         assert not isinstance(self.world.disks, Unknown)
         return self.world.disks
 
-    def metadata_logs(self) -> MetadataLogs | Unknown:
+    def rehearsal(self) -> str | Unknown:
+        """The world's."""
+        return self.world.rehearsal
+
+    def metadata_logs(self, *, growing: Collection[NodeId] = ()) -> MetadataLogs | Unknown:
         """The world's."""
         self.asked.append("metadata-logs")
         return self.world.metadata_logs

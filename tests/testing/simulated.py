@@ -19,7 +19,7 @@ from migrate.hosts.properties import parse
 from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DiffReport
 from migrate.model.ids import MIGRATING, NodeId
-from migrate.model.metadata_logs import MetadataLogs
+from migrate.model.metadata_logs import Growing, MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import (
@@ -348,7 +348,7 @@ class SimulatedCluster:
     def _metadata_logs(self) -> MetadataLogs | Unknown:
         """As stopped controllers leave them; a formatted directory alone is no log."""
         if any(int(node) in self.running for node in CONTROLLERS):
-            return Unknown("a controller runs")
+            return Growing("a controller runs", rehearsed=True)
         return MetadataLogs()
 
     def _stage(self) -> Stage:

@@ -31,6 +31,7 @@ GIVEN_UP: Final = {
     DifferenceClass.ONLY_KRAFT: "the metadata alone has it, and it is lost",
     DifferenceClass.DIFFERS: "ZooKeeper's value comes back",
 }
+REHEARSED = (Need.UNITS, Need.METADATA_LOGS, Need.HOST_RIGHTS, Need.REHEARSAL)
 LOOK = frozenset({Need.ZOOKEEPER, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
 
@@ -60,11 +61,12 @@ class StopControllers(BaseStep):
     kind: ClassVar[str] = "stop-controllers"
     stage_is: ClassVar[Stage] = Stage.HYBRID
     title: ClassVar[str] = "stop every controller"
-    needs: ClassVar[frozenset[Need]] = LOOK | {Need.KRAFT, Need.DIFF, Need.UNITS}
+    needs: ClassVar[frozenset[Need]] = LOOK | {Need.KRAFT, Need.DIFF, *REHEARSED}
     proof_needs: ClassVar[frozenset[Need]] = LOOK
     undo: ClassVar[str] = "start them again, with the flag and before /controller is deleted"
     proof: ClassVar[str] = "no controller process lives, and none answers"
     stops_controller: ClassVar[bool] = True
+    next_kinds: ClassVar[tuple[str, ...]] = ("set-controller-aside",)  # steps whose rights are asked for beforehand
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
         """One stop each, and what is given up with them."""
@@ -82,14 +84,14 @@ class StopControllers(BaseStep):
         return (*stops, *lost)
 
     def check(self, world: World) -> Readiness:
-        """Not finalized, every broker back in migration mode, and ZooKeeper equal to the metadata.
+        """Not finalized, every broker back in migration mode, the rest rehearsed, and ZooKeeper equal to the metadata.
 
         So it is with some of them stopped: while one leads, what it has not written can still be written.
         """
         return gates.first(
             back.not_finalized(world),
             back.none_runs_kraft(world),
-            gates.units_stop_in_time(world, controller_ids(world)),
+            back.rehearsed(world, self.next_kinds),
             back.zookeeper_equal(world, names_from_text(self.discarded)),
         )
 

@@ -9,7 +9,9 @@ from typing import Final
 from migrate.model.broker_modes import Mode, positions
 from migrate.model.causes import cause_of
 from migrate.model.difference import Difference, DifferenceName, DiffReport
+from migrate.model.host_rights import denied
 from migrate.model.ids import NodeId
+from migrate.model.metadata_logs import Growing, MetadataLogs
 from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
@@ -235,6 +237,53 @@ def zookeeper_has_all(world: World) -> Readiness:
     if found is None:
         return Ready()
     return Refused(f"{found}: it would be lost. Plan the rollback anew: it starts the controllers again to write it")
+
+
+def rehearsed(world: World, kinds: Collection[str]) -> Readiness:
+    """What steps of these kinds need while no controller leads was tried while one does, and every unit can be stopped.
+
+    Asked first with the quorum lost, a right that is missing would leave the cluster without a controller.
+    """
+    return gates.first(
+        gates.units_stop_in_time(world, [node.id for node in world.inventory.controllers]),
+        _logs_readable(world),
+        _commands_allowed(world, kinds),
+        _znodes_allowed(world),
+    )
+
+
+def _logs_readable(world: World) -> Readiness:
+    logs = world.metadata_logs
+    if world.inventory.executor == "manual":  # a person is asked to bring them, once they are stopped
+        return Ready()
+    if isinstance(logs, MetadataLogs) or (isinstance(logs, Growing) and logs.rehearsed):
+        return Ready()
+    return Unknown(
+        f"the controllers' metadata logs cannot be read ({logs.reason}), and they are read once no controller leads: "
+        "make them readable first (`doctor --hosts` tries it, `doctor --sudoers` prints what sudo needs). "
+        "No controller was stopped"
+    )
+
+
+def _commands_allowed(world: World, kinds: Collection[str]) -> Readiness:
+    if world.inventory.executor not in ("local", "ssh"):
+        return Ready()
+    if isinstance(world.host_rights, Unknown):
+        return world.host_rights
+    refused = [f"{what} ({advice})" for what, advice in denied(world.host_rights, kinds)]
+    if refused:
+        return Refused(f"commands that are needed once no controller leads are not allowed: {'; '.join(refused)}")
+    for node in world.inventory.controllers:
+        found = world.host_rights.get(node.id, Unknown("nobody asked"))
+        if isinstance(found, Unknown):
+            return Unknown(f"what is allowed on the host of controller {int(node.id)} is not known: {found.reason}")
+    return Ready()
+
+
+def _znodes_allowed(world: World) -> Readiness:
+    if isinstance(world.rehearsal, Unknown):
+        return Unknown(f"whether ZooKeeper lets this identity take control back is not known: {world.rehearsal.reason}")
+    return Refused(world.rehearsal) if world.rehearsal else Ready()
 
 
 # -- znodes ------------------------------------------------------------------------------------------------------

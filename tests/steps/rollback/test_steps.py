@@ -12,6 +12,7 @@ import pytest
 
 from migrate.errors import NothingToPlan, NoWayBack, PlanIsStale, RestoreRefused
 from migrate.model.ids import NodeId
+from migrate.model.metadata_logs import Growing
 from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.plan import Direction
 from migrate.model.stage import ZkMigrationState
@@ -25,7 +26,7 @@ from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookee
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside
 from migrate.steps.rollback.control import HandBackControl, StopControllers, in_order
 from migrate.steps.rollback.copy_again import StopStuckControllers
-from tests.checks.bends import unit_of
+from tests.checks.bends import refused_on_host, unit_of
 from tests.run.test_engine import run
 from tests.run.test_rollback import at, go_back, is_back, way_back
 from tests.steps.looks import Remembered, answer, service, without
@@ -70,6 +71,31 @@ def test_no_controller_is_stopped_while_the_unit_of_another_may_not_be() -> None
         assert not isinstance(bent.units, Unknown)
         unseen = replace(bent, units={**bent.units, NodeId(3002): Unknown("no route")})
         assert answer(step.check(unseen)).startswith("unknown: the unit of node 3002: no route")
+
+
+@pytest.mark.parametrize(
+    ("bend", "says"),
+    [
+        (without("metadata_logs"), "unknown: the controllers' metadata logs cannot be read (metadata_logs hidden)"),
+        (lambda world: replace(world, metadata_logs=Growing("runs")), "unknown: the controllers' metadata logs cannot"),
+        (
+            refused_on_host(3001, "stop the unit: sudo: no"),
+            "refused: commands that are needed once no controller leads",
+        ),
+        (lambda world: without("host_rights")(refused_on_host(3001)(world)), "unknown: host_rights hidden"),
+        (lambda world: replace(world, rehearsal="/: this identity may not"), "refused: /: this identity may not"),
+        (without("rehearsal"), "unknown: whether ZooKeeper lets this identity"),
+    ],
+)
+def test_what_is_needed_without_a_leader_is_a_gate_of_the_stop(bend: Any, says: str) -> None:
+    """Of both stops: logs, commands, znodes, each by name, and what nobody tried is not allowed."""
+    stuck = with_zk(hybrid(), migration=MigrationZnode(-1, -1, -1, -1, 0))
+    for step, world in ((StopControllers(), hybrid()), (StopStuckControllers(), stuck)):
+        assert {Need.METADATA_LOGS, Need.REHEARSAL, Need.HOST_RIGHTS} <= step.needs
+        bent = bend(world)
+        if bent.inventory.executor == "ssh":
+            bent = replace(unit_of(3000)(bent), host_rights=bent.host_rights)
+        assert answer(step.check(bent)).startswith(says)
 
 
 def test_how_many_run_is_how_far_it_got() -> None:
