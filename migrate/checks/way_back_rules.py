@@ -100,6 +100,9 @@ def backups(_world: World, facts: WayBackFacts, origin: Origin) -> Iterator[Reas
                 f"{kept.path}: {kept.problem}",
                 "put a true copy of the ZooKeeper-mode file there: a rollback restores files, and makes none up",
             )
+        elif kept.note:
+            what = f"its file was {kept.note}: the rollback restores the migration's keys alone, key by key"
+            yield Reason(Weight.NOTE, "file-edited", about, what)
     tree = facts.zookeeper
     if origin.start >= Start.CONTROLLERS and (isinstance(tree, Unknown) or tree.problem):
         said = tree.reason if isinstance(tree, Unknown) else f"{tree.path}: {tree.problem}"

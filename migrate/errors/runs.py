@@ -135,11 +135,11 @@ class RescueRefused(WorldError):
 
 
 class RestoreRefused(WorldError):
-    """A broker's file cannot be put back: no kept copy is proven to be the one."""
+    """A broker's file cannot be restored: no kept copy leads to it, neither to the byte nor key by key."""
 
     id = "E-PLAN-05"
     exit_code = 3
-    hint = "put the file back to what the migration wrote, or the copy beside it, then plan the rollback again"
+    hint = "do what the message says for the keys that it names, then plan the rollback again: docs/rollback.md"
 
 
 class NoWayBack(WorldError):

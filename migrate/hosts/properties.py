@@ -91,6 +91,46 @@ def edit(raw: bytes, set_: Mapping[str, str], remove: Iterable[str] = (), where:
     return after
 
 
+def put_back(raw: bytes, earlier: bytes, keys: Iterable[str], where: str = "") -> bytes:
+    """Return `raw` with those keys as `earlier` has them: its value, its line and its place, or no such key at all.
+
+    Everything else stays as it is in `raw`: keys, comments and their order.  Where only those keys differ the result is
+    `earlier` to the byte.
+
+    Raises:
+        DuplicateProperty: one of the keys stands twice in `raw`.
+        BadProperties: either file cannot be parsed.
+    """
+    owned = frozenset(keys)
+    old, now = _elements(earlier, where), _elements(raw, where)
+    values = parse(earlier, where)
+    back = {key: value for key, value in values.items() if key in owned}
+    plain = edit(raw, back, owned - back.keys(), where)  # the same keys and values, but new lines at the end
+    lines: list[str] = []
+    matcher = difflib.SequenceMatcher(None, [*map(_token, old)], [*map(_token, now)], autojunk=False)
+    for tag, start, end, begin, stop in matcher.get_opcodes():
+        if tag == "equal":
+            pairs = zip(old[start:end], now[begin:stop], strict=True)
+            lines += [one.source if _key(one) in owned or _same(one, two) else two.source for one, two in pairs]
+            continue
+        lines += [one.source for one in old[start:end] if _key(one) in owned]
+        lines += [two.source for two in now[begin:stop] if _key(two) not in owned]
+    *most, last = lines or [""]
+    eol = "\r\n" if b"\r\n" in raw else "\n"
+    placed = "".join([*(line if line.endswith(("\r", "\n")) else line + eol for line in most), last]).encode("latin-1")
+    return placed if parse(placed, where) == parse(plain, where) else plain
+
+
+def _token(element: PropertiesElement) -> str:
+    """What makes two elements the same one: the key, or a comment's text."""
+    return f"={element.key}" if isinstance(element, KeyValue) else element.source.strip()
+
+
+def _same(one: PropertiesElement, two: PropertiesElement) -> bool:
+    """Do they differ in nothing but the end of the line?"""
+    return one.source.rstrip("\r\n") == two.source.rstrip("\r\n")
+
+
 def _key(element: PropertiesElement) -> str | None:
     return element.key if isinstance(element, KeyValue) else None
 
@@ -143,7 +183,7 @@ def is_secret(name: str) -> bool:
     return is_password_config(name) or _SECRET_NAME.search(name) is not None
 
 
-def diff(before: bytes, after: bytes, path: str) -> list[str]:
+def diff(before: bytes, after: bytes, path: str, names: tuple[str, str] = ("now", "then")) -> list[str]:
     """Unified diff lines without line ends; values of secrets are replaced, in comments too; empty when equal."""
     old = parse(before, path)
     new = parse(after, path)
@@ -151,8 +191,8 @@ def diff(before: bytes, after: bytes, path: str) -> list[str]:
     lines = difflib.unified_diff(
         _shown(before, frozenset(), path),
         _shown(after, frozenset(changed), path),
-        f"{path} (now)",
-        f"{path} (then)",
+        f"{path} ({names[0]})",
+        f"{path} ({names[1]})",
         lineterm="",
     )
     return list(lines)

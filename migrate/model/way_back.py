@@ -59,10 +59,14 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class KeptFile:
-    """A backup as it was looked at just now: `problem` is "" where it is whole and the one that was kept."""
+    """A backup as it was looked at just now: `problem` is "" where it is whole and the one that was kept.
+
+    `note` says what the broker's file has besides that stays, where it was edited since.
+    """
 
     path: str
     problem: str = ""
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True)

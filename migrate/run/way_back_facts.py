@@ -71,7 +71,7 @@ def _runs(folder: pathlib.Path, cluster: str) -> Iterator[Run]:
 
 # -- backups -----------------------------------------------------------------------------------------------------
 def kept_config(world: World, broker: NodeId) -> KeptFile | Unknown:
-    """The broker's ZooKeeper-mode file, found as a rollback finds it: the copy that leads to what lies there now."""
+    """The broker's ZooKeeper-mode file, found as a rollback finds it: from the copy that leads to the file as it is."""
     if isinstance(world.configs, Unknown):
         return world.configs
     file = world.configs.get(broker, Unknown("its file was not looked at"))
@@ -79,8 +79,8 @@ def kept_config(world: World, broker: NodeId) -> KeptFile | Unknown:
         return file if isinstance(file, Unknown) else Unknown(f"{file.path} does not exist")
     found = to_zookeeper(world, int(broker), file.raw)
     match found:
-        case Restored(source=source):
-            return KeptFile(source)
+        case Restored():
+            return KeptFile(found.source, note=found.note)
         case Refused(reason=reason):
             return KeptFile(file.path, reason)
         case _:

@@ -332,6 +332,16 @@ def test_a_run_that_started_a_controller_without_the_flag_counts_though_nobody_a
     assert "controller-without-flag" in names(found, Weight.BAR)
 
 
+def test_a_file_that_was_edited_since_is_told_and_bars_nothing() -> None:
+    """With the keys that stay: the rollback puts the migration's own back."""
+    kept = KeptFile("/b", note="edited since the migration wrote it, and kept: log.cleaner.threads")
+    found = asked(whole(Stage.COPY), replace(GOOD, configs={**KEPT, NodeId(1): kept}))
+    assert (found.word, names(found, Weight.NOTE)) == (READY, {"file-edited"})
+    (note,) = found.of(Weight.NOTE)
+    assert note.about == "broker 1"
+    assert "log.cleaner.threads" in note.what
+
+
 def test_the_epoch_rule_is_told_and_changes_nothing() -> None:
     """KAFKA-20488: raising /controller_epoch is one of the ordinary steps."""
     znode = ControllerZnode(3000, 9, ephemeral=False, version=0)

@@ -1,7 +1,8 @@
-"""Rollbacks as tests run them: seven entries by `lab demo --rollback-from`, and three odd ones by hand."""
+"""Rollbacks as tests run them: seven entries by `lab demo --rollback-from`, and odd ones by hand."""
 
 from __future__ import annotations
 
+import hashlib
 import json
 import subprocess
 from collections.abc import Callable
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from migrate.hosts.backups import BACKUP_SUFFIX
 from migrate.lab import made
 from migrate.lab.cluster import Lab
 from migrate.lab.load import stop_load
@@ -84,12 +86,33 @@ def make_states_anew(lab: Lab) -> None:
                 assert not [answer for answer in transaction.commit() if isinstance(answer, Exception)]
 
 
-# the fault, and the stage in which it strikes
-ODD: Final[dict[str, tuple[Callable[[Lab], None], str]]] = {
+EXTRA: Final = b"# by hand\nlog.cleaner.threads=2\n"
+
+
+def change_files(lab: Lab) -> dict[str, str]:
+    """Put back one broker's file of ZooKeeper mode under its process, and add an ordinary key to another one's.
+
+    Answers the hash that the latter's file is to have at the end.
+    """
+    first, second = lab.topology.config("broker-1"), lab.topology.config("broker-2")
+    first.write_bytes(Path(f"{first}{BACKUP_SUFFIX}").read_bytes())
+    original = Path(f"{second}{BACKUP_SUFFIX}").read_bytes()
+    second.write_bytes(second.read_bytes() + EXTRA)
+    said = kraft_migrate("status", str(lab.playbook_path))
+    assert said.returncode == 0, said.stderr
+    assert "broker 1 runs in migration mode; its file says ZooKeeper mode: it needs a restart" in said.stdout
+    assert "rollback READY, from: hybrid" in said.stdout, said.stdout
+    assert "rollback 1 roll (3 restarts)" in said.stdout, said.stdout
+    return {"2": hashlib.sha256(original + EXTRA).hexdigest()}
+
+
+# the fault, and the stage in which it strikes; what it answers are files that are to end otherwise than they began
+ODD: Final[dict[str, tuple[Callable[[Lab], dict[str, str] | None], str]]] = {
     "journal-lost": (lose_the_journal, "kraft-mode"),
     "active-controller-dead": (kill_the_active_controller, "kraft-mode"),
     "broker-down": (kill_a_broker, "hybrid"),
     "versions-behind": (make_states_anew, "hybrid"),
+    "files-changed": (change_files, "hybrid"),
 }
 
 
@@ -101,6 +124,7 @@ class RolledBack:
     against: tuple[str, ...]
     load: LoadSummary
     raised: int
+    said: dict[str, str]  # each planned step's actions, by its id
 
 
 def roll_back_after(fault: str, directory: Path) -> RolledBack:
@@ -111,16 +135,21 @@ def roll_back_after(fault: str, directory: Path) -> RolledBack:
     before = files_of(lab)
     demo(stage, directory)
     made.make(lab, stage)
-    strike(lab)
+    before |= strike(lab) or {}
     planned = kraft_migrate("rollback", "plan", str(lab.playbook_path), "--output", "json")
     assert planned.returncode == 2, planned.stderr[-3000:]
-    fingerprint = json.loads(planned.stdout)["fingerprint"]
+    saved = json.loads(planned.stdout)
+    fingerprint = saved["fingerprint"]
     folder = Path(lab.inventory.runs) / fingerprint[:8]
     applied = kraft_migrate("rollback", "apply", str(folder / "plan.json"), "--confirm", fingerprint)
     assert applied.returncode == 0, applied.stderr[-4000:]
     events = journals.read(folder / "journal.jsonl").events
     raised = [event.data["detail"] for event in events if event.name == "effected" and "raise" in event.data["effect"]]
-    return RolledBack(lab, against(lab, stage, before, folder), judged(lab), sum(text.count("->") for text in raised))
+    count, said = (
+        sum(text.count("->") for text in raised),
+        {step["id"]: " ".join(action["what"] for action in step["actions"]) for step in saved["plan"]["steps"]},
+    )
+    return RolledBack(lab, against(lab, stage, before, folder), judged(lab), count, said)
 
 
 def demo(until: str, directory: Path) -> None:

@@ -1,4 +1,4 @@
-"""The way back on real Kafka, with one of thirteen entries, faults and odd states picked by the commit.
+"""The way back on real Kafka, with one of fourteen entries, faults and odd states picked by the commit.
 
 Always: from half of the second roll, killed on the way, with a second migration to its end.
 """
@@ -101,6 +101,12 @@ def test_from_one_of_the_other_entries_or_after_a_fault(part: str, directory: Pa
         assert found.load.acknowledged > 1000
         if part == "versions-behind":
             assert found.raised > 100
+        if part == "files-changed":
+            assert (
+                "broker 1 runs in migration mode; its file says ZooKeeper mode" in found.said["migration-mode/back-1"]
+            )
+            assert "key by key" in found.said["migration-mode/back-2"]
+            assert "log.cleaner.threads" in found.said["migration-mode/back-2"]
         return
     if part in odd_entries.PARTS:
         load = odd_entries.tried(part, directory, again=False).load

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from migrate import checks
-from migrate.errors import MigrateError, NothingToPlan, PlanStopped
+from migrate.errors import MigrateError, NothingToPlan, PlanIsStale, PlanStopped, RestoreRefused
 from migrate.model.difference import Difference, DifferenceClass, DifferenceName, DiffReport
 from migrate.model.findings import Word
 from migrate.model.history import Event
@@ -173,6 +173,84 @@ def test_a_file_that_was_put_back_by_hand_under_a_running_broker_is_rolled_as_we
     assert f"runs in {mode.replace('kraft', 'KRaft')} mode" in said[0]
     go_back(cluster, tmp_path / "back")
     is_back(cluster)
+
+
+EXTRA: Final = b"# by hand\nlog.cleaner.threads=2\n"
+
+
+@pytest.mark.parametrize("entry", ["half of the first roll", "hybrid", "half of the second roll", "all brokers KRaft"])
+def test_a_file_that_was_edited_since_is_restored_key_by_key_and_keeps_what_was_edited(
+    tmp_path: Path, entry: str
+) -> None:
+    """The plan shows both differences; the end is proven, and a second migration goes to its end."""
+    cluster = at(entry, tmp_path / "forward")
+    file = worlds.inventory().node(NodeId(1)).config
+    cluster.files[1, file] += EXTRA
+    plan = way_back(cluster)
+    (step,) = [step for step in plan.steps if step.id == "migration-mode/back-1"]
+    (restored,) = [action for action in step.actions if action.what.startswith(f"restore {file}")]
+    assert "key by key: " in restored.what
+    (kept,) = [action for action in step.actions if "was edited since" in action.what]
+    assert "log.cleaner.threads" in kept.what
+    assert "+log.cleaner.threads=2" in kept.diff
+    go_back(cluster, tmp_path / "back")
+    assert cluster.files[1, file] == two_way().files[1, file] + EXTRA
+    assert cluster.harms == []
+    assert {cluster.modes[int(node)] for node in BROKERS} == {"zookeeper"}
+    forward(cluster, tmp_path / "again")
+    assert cluster.finalized
+
+
+def test_a_file_that_is_edited_after_the_plan_was_made_makes_it_stale(tmp_path: Path) -> None:
+    """The fingerprint covers the file as it is and the file as it will be: nothing is written that was not shown."""
+    cluster = at("hybrid", tmp_path / "forward")
+    file = worlds.inventory().node(NodeId(1)).config
+    plan = way_back(cluster)
+    cluster.files[1, file] += EXTRA
+    assert way_back(cluster).fingerprint != plan.fingerprint
+    (tmp_path / "back").mkdir()
+    with pytest.raises(PlanIsStale):
+        run(cluster, plan, tmp_path / "back")
+    assert "write 1 zookeeper" not in cluster.done
+
+
+def test_a_file_that_is_edited_while_its_broker_is_down_is_not_overwritten(tmp_path: Path) -> None:
+    """Killed between the stop and the write, edited, and gone on with: the plan is stale, a new one keeps the edit."""
+    cluster = at("hybrid", tmp_path / "forward")
+    file = worlds.inventory().node(NodeId(1)).config
+    plan = way_back(cluster)
+    folder = tmp_path / "back"
+    folder.mkdir()
+    with pytest.raises(Killed):
+        run(cluster, plan, folder, KillAtLabel("after:stop:1"))
+    cluster.files[1, file] += EXTRA
+    with pytest.raises(PlanIsStale):
+        run(cluster, plan, folder)
+    go_back(cluster, tmp_path / "anew")
+    assert cluster.files[1, file] == two_way().files[1, file] + EXTRA
+    assert cluster.harms == []
+
+
+class KillAtLabel(KillAt):
+    """Dies at the crash point of that name."""
+
+    def __init__(self, label: str) -> None:
+        super().__init__()
+        self.label = label
+
+    def reach(self, label: str) -> None:
+        """Die there."""
+        if label == self.label:
+            raise Killed
+
+
+def test_a_third_value_of_a_migrations_own_key_refuses_the_plan_before_anything_is_touched(tmp_path: Path) -> None:
+    """By broker and key, and with what to do."""
+    cluster = at("hybrid", tmp_path / "forward")
+    file = worlds.inventory().node(NodeId(1)).config
+    cluster.files[1, file] = cluster.files[1, file].replace(b"CTL\\:PLAINTEXT", b"CTL\\:SSL")
+    with pytest.raises(RestoreRefused, match=r"broker 1: .*listener.security.protocol.map has neither"):
+        way_back(cluster)
 
 
 # -- a copy that is stuck ------------------------------------------------------------------------------------------

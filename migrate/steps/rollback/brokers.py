@@ -103,7 +103,7 @@ class RollBackToMigrationMode(RollStep):
 
 @dataclass(frozen=True, slots=True)
 class RollToZookeeperMode(RollStep):
-    """Out of migration mode: the file of before the migration, and meta.properties that ZooKeeper mode takes."""
+    """Out of migration mode: the file of ZooKeeper mode, and meta.properties that ZooKeeper mode takes."""
 
     kind: ClassVar[str] = "roll-to-zookeeper-mode"
     stage_is: ClassVar[Stage] = Stage.MIGRATION_MODE
@@ -111,7 +111,7 @@ class RollToZookeeperMode(RollStep):
     needs: ClassVar[frozenset[Need]] = LOOK
     proof_needs: ClassVar[frozenset[Need]] = LOOK
     undo: ClassVar[str] = "migrate again: `kraft-migrate plan`"
-    proof: ClassVar[str] = "it runs with the file of before, with a new session in ZooKeeper; every ISR is full"
+    proof: ClassVar[str] = "it runs with its file of ZooKeeper mode, with a new session in ZooKeeper; every ISR is full"
 
     @property
     def id(self) -> str:
@@ -191,7 +191,7 @@ class RollToZookeeperMode(RollStep):
             back.whole_after(world, self.broker),
         )
         return gates.as_outcome(
-            found, f"broker {self.broker} runs with the file of before the migration", "every ISR is full"
+            found, f"broker {self.broker} runs with its file of ZooKeeper mode", "every ISR is full"
         )
 
     def _started_with(self, world: World, started: str | None, sha256: str) -> bool:
@@ -247,6 +247,8 @@ def _actions(step: Roll, world: World, before: Predicted) -> Iterator[Action]:
         yield Action("?", where, f"{path} cannot be restored")
     elif found.raw != raw:
         yield Action("~", where, f"restore {path} from {found.source}", tuple(diff(raw, found.raw, path)))
+        if found.note:
+            yield Action("=", where, f"{path} was {found.note}", found.kept)
     down = back.stopped(world, [step.broker])
     if not isinstance(down, Unknown) and down and NodeId(step.broker) not in before.configs:
         yield Action(">", where, "start (it is down): write the file, start")

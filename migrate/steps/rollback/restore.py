@@ -1,7 +1,10 @@
-"""Which bytes a broker's file goes back to: those of a copy that was kept, proven to be the one (pure).
+"""Which bytes a broker's file goes back to: those of a kept copy, or the file with the migration's own keys put back.
 
-A copy is the one only if the forward steps make of it exactly the file that lies there now: then nobody changed the
-file since, and nothing of the copy is guessed.  That is told by the files alone, so a lost journal takes nothing away.
+A copy is the one to go back to if the forward steps make of it, byte for byte, the file as it is: it is restored whole.
+A file that was edited since goes back key by key: the keys that the migration set or removed get the copy's values,
+and everything else stays as the file has it.  That is done only where each of those keys still has the value that the
+migration gives it, or the copy's: a third value is refused by name.  Both are told by the files alone, so a lost
+journal takes nothing away.
 """
 
 from __future__ import annotations
@@ -9,9 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
+from typing import Final
 
 from migrate.errors import InputError, RestoreRefused
-from migrate.hosts.properties import parse
+from migrate.hosts.backups import BACKUP_SUFFIX
+from migrate.hosts.properties import diff, parse, put_back
+from migrate.model.broker_modes import FLAG
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
 from migrate.model.outcome import Readiness, Ready, Refused, Unknown
@@ -19,27 +25,80 @@ from migrate.model.views import HostFile
 from migrate.model.world import World
 from migrate.steps import configuration, facts
 
-SHOWN = 8  # keys in a message
+SHOWN: Final = 8  # keys in a message
+# they mean nothing outside of the mode that the migration set them for, so the copy's word holds whatever they are now:
+# the inventory may give other controllers today than it did on the way forward
+SPENT: Final = frozenset({FLAG, "process.roles", "controller.quorum.voters", "controller.listener.names"})
 
 
 @dataclass(frozen=True, slots=True)
 class Restored:
-    """The bytes to write, and where they come from."""
+    """The bytes to write, and where they come from.
+
+    `kept` has the lines that were edited since the migration wrote the file, as a unified diff without secrets, and
+    `edited` names the keys among them: all of it stays.  Empty where a copy is restored to the byte.
+    """
 
     raw: bytes = field(repr=False)
     source: str
+    edited: tuple[str, ...] = ()
+    kept: tuple[str, ...] = ()
+
+    @property
+    def note(self) -> str:
+        """What was edited since and stays; "" where a copy is restored to the byte."""
+        if not self.kept:
+            return ""
+        return f"edited since the migration wrote it, and kept: {_named(self.edited) or 'comments or order alone'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """One write of the migration: the copy that it rests on, the file before it, and the file that it made."""
+
+    copy: HostFile
+    before: bytes = field(repr=False)
+    after: bytes = field(repr=False)
+
+    @property
+    def owned(self) -> tuple[str, ...]:
+        """The keys that it set, changed or removed."""
+        before, after = parse(self.before), parse(self.after)
+        return tuple(sorted(key for key in before.keys() | after.keys() if before.get(key) != after.get(key)))
+
+    def third(self, raw: bytes) -> tuple[str, ...]:
+        """Keys of it that have neither the value from before nor the one that it wrote."""
+        before, after, now = parse(self.before), parse(self.after), parse(raw)
+        return tuple(
+            key
+            for key in self.owned
+            if now.get(key) not in (before.get(key), after.get(key)) and not (key in SPENT and key not in before)
+        )
+
+    def edited(self, raw: bytes) -> tuple[str, ...]:
+        """Keys that are not as it left them."""
+        after, now = parse(self.after), parse(raw)
+        return tuple(sorted(key for key in after.keys() | now.keys() if after.get(key) != now.get(key)))
 
 
 def to_zookeeper(world: World, broker: int, raw: bytes) -> Restored | Refused | Unknown:
-    """The file of before the migration: a copy in ZooKeeper mode that leads to `raw`."""
+    """The file of ZooKeeper mode: the copy that leads to `raw`, else `raw` with the migration's keys put back."""
     if facts.mode_of(parse(raw)) == "zookeeper":
         return Restored(raw, "the file as it lies there")
     copies = _copies(world, broker, "zookeeper")
     if isinstance(copies, Unknown):
         return copies
     node = _node(world, broker)
+    if not copies:
+        return _no_copy(node)
     leading = [copy for copy in copies if raw in _forward(world, node, copy.raw)]
-    return _only(leading) or _why_none(world, node, raw, copies)
+    writes = [
+        Written(copy, copy.raw, made)
+        for copy in copies
+        for made in _forward(world, node, copy.raw)
+        if facts.mode_of(parse(made)) == facts.mode_of(parse(raw))
+    ]
+    return _only(leading) or _by_keys(node, raw, writes, "zookeeper")
 
 
 def to_migration(world: World, broker: int, raw: bytes) -> Restored | Refused | Unknown:
@@ -55,13 +114,26 @@ def to_migration(world: World, broker: int, raw: bytes) -> Restored | Refused | 
     original = to_zookeeper(world, broker, raw)
     if not isinstance(original, Restored):
         return original
-    wanted = configuration.migration_mode(original.raw, world.inventory)
-    kept = [copy for copy in copies if copy.raw == wanted]
-    return _only(kept) or Restored(wanted, f"{original.source}, with what migration mode adds")
+    if not original.kept:
+        wanted = configuration.migration_mode(original.raw, world.inventory)
+        kept = [copy for copy in copies if copy.raw == wanted]
+        return _only(kept) or Restored(wanted, f"{original.source}, with what migration mode adds")
+    node = _node(world, broker)
+    originals = _copies(world, broker, "zookeeper")
+    rolls = [] if isinstance(originals, Unknown) else [(copy, _forward(world, node, copy.raw)) for copy in originals]
+    writes = [Written(copy, made[0], made[1]) for copy, made in rolls if len(made) > 1]
+    found = _by_keys(node, raw, writes, "migration")
+    if not isinstance(found, Restored):
+        return found
+    after = to_zookeeper(world, broker, found.raw)
+    return found if isinstance(after, Restored) else after
 
 
 def to_flagged(world: World, controller: int, raw: bytes) -> Restored | Refused | Unknown:
-    """A controller's file with the flag: the copy of which finalize makes `raw`."""
+    """A controller's file with the flag: the copy of which finalize makes `raw`.
+
+    To the byte alone: its last process is proven to have had the flag by the hash of the file that it was started with.
+    """
     if facts.mode_of(parse(raw)) == "controller":
         return Restored(raw, "the file as it lies there")
     copies = _copies(world, controller, "controller")
@@ -130,23 +202,52 @@ def _only(copies: list[HostFile]) -> Restored | Refused | None:
     if len(copies) > 1:
         paths = ", ".join(copy.path for copy in copies)
         return Refused(f"{paths} all lead to the file that lies there: move away those that are not the original")
-    return Restored(copies[0].raw, f"the copy {copies[0].path} (SHA-256 {copies[0].sha256[:12]})")
+    return Restored(copies[0].raw, _told(copies[0]))
 
 
-def _why_none(world: World, node: BrokerNode, raw: bytes, copies: list[HostFile]) -> Refused:
-    """No copy at all, or copies that lead to another file: then which keys differ, never with which values."""
-    if not copies:
-        return Refused(f"no copy of {node.config} of before the migration lies beside it")
-    there, keys = parse(raw), set[str]()
-    for copy in copies:
-        for made in _forward(world, node, copy.raw):
-            if facts.mode_of(parse(made)) != facts.mode_of(there):
-                continue
-            values = parse(made)
-            keys |= {key for key in values.keys() | there.keys() if values.get(key) != there.get(key)}
-    named = ", ".join(sorted(keys)[:SHOWN]) + (" and more" if len(keys) > SHOWN else "")
-    differs = f"it differs in {named}" if keys else "it differs in comments or order"
+def _told(copy: HostFile) -> str:
+    return f"the copy {copy.path} (SHA-256 {copy.sha256[:12]})"
+
+
+def _no_copy(node: BrokerNode) -> Refused:
     return Refused(
-        f"{node.config} is not what was made of {', '.join(copy.path for copy in copies)}: {differs}; another hand "
-        "changed it, or the inventory did. Put it back, or make the same change in the copy"
+        f"no copy of {node.config} of before the migration lies beside it: a file is never made up. Put the file of "
+        f"ZooKeeper mode from your own backup to {node.config}{BACKUP_SUFFIX}, then plan the rollback again"
     )
+
+
+# -- key by key ----------------------------------------------------------------------------------------------------
+def _by_keys(node: BrokerNode, raw: bytes, writes: list[Written], mode: str) -> Restored | Refused:
+    """The file with the migration's keys put back, where a copy proves their values and no other one contradicts."""
+    proven = sorted((write for write in writes if not write.third(raw)), key=lambda write: len(write.edited(raw)))
+    if not proven:
+        return _unproven(node, raw, writes)
+    try:
+        made = [put_back(raw, write.before, write.owned, node.config) for write in proven]
+    except InputError as error:
+        return Refused(f"{node.config} was edited since, and cannot be put back key by key: {error}")
+    if any(parse(other) != parse(made[0]) for other in made):
+        paths = ", ".join(write.copy.path for write in proven)
+        return Refused(f"{paths} all lead to the file that lies there: move away those that are not the original")
+    if facts.mode_of(parse(made[0])) != mode:
+        return Refused(f"{node.config} is no file of {mode} mode with the keys of {proven[0].copy.path}")
+    edited = proven[0].edited(raw)
+    kept = tuple(diff(proven[0].after, raw, node.config, ("as the migration wrote it", "now")))
+    return Restored(made[0], f"{_told(proven[0].copy)}, key by key: {_named(proven[0].owned)}", edited, kept or ("",))
+
+
+def _unproven(node: BrokerNode, raw: bytes, writes: list[Written]) -> Refused:
+    """Name the migration's keys that have a third value, by the copy with the fewest; never with the values."""
+    if not writes:
+        return Refused(f"no copy of {node.config} can be rolled forward to the mode that it has now")
+    write = min(writes, key=lambda one: len(one.third(raw)))
+    return Refused(
+        f"{node.config} was edited since the migration wrote it from {write.copy.path}, and {_named(write.third(raw))} "
+        "has neither the value from before nor the one that the migration writes: which one ZooKeeper mode is to have "
+        "cannot be told. Set each to one of the two in the file, or make the same change in the copy; if the inventory "
+        "was changed since, put it back. Then plan the rollback again"
+    )
+
+
+def _named(keys: tuple[str, ...]) -> str:
+    return ", ".join(keys[:SHOWN]) + (f" and {len(keys) - SHOWN} more" if len(keys) > SHOWN else "")

@@ -1,4 +1,4 @@
-"""Which bytes a file goes back to: a copy that leads to what lies there, and nothing else."""
+"""Which bytes a file goes back to: a copy that leads to the file as it is, or its keys where that was edited since."""
 
 from __future__ import annotations
 
@@ -7,15 +7,17 @@ from dataclasses import replace
 from typing import Final
 
 import pytest
+from hypothesis import given, strategies
 
 from migrate.errors import RestoreRefused
+from migrate.hosts.properties import edit, parse, put_back
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Ready, Refused, Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import HostFile, KeptFiles
 from migrate.model.world import World
 from migrate.steps import configuration
-from migrate.steps.rollback.restore import Restored, bytes_of, restorable, to_migration, to_zookeeper
+from migrate.steps.rollback.restore import Restored, Written, bytes_of, restorable, to_migration, to_zookeeper
 from tests.testing import worlds
 
 KNOWN: Final = worlds.inventory()
@@ -74,24 +76,155 @@ def test_the_same_copy_twice_is_one() -> None:
     assert bytes_of(to_zookeeper(world(copy(ORIGINAL), copy(ORIGINAL, BESIDE + "-1")), 1, KRAFT), 1) == ORIGINAL
 
 
-def test_a_file_that_another_hand_changed_is_refused_with_the_keys_and_without_values() -> None:
-    """What was written by nobody we know is not thrown away."""
-    lies = KRAFT.replace(b"a-secret-of-the-lab", b"another-secret") + b"num.io.threads=9\n"
-    found = to_zookeeper(world(copy(ORIGINAL)), 1, lies)
+@pytest.mark.parametrize("made", [ROLLED, KRAFT], ids=["migration", "kraft"])
+def test_a_file_that_was_edited_since_goes_back_key_by_key_and_keeps_what_was_edited(made: bytes) -> None:
+    """A comment, an added key, a changed one and a removed one; what the migration set and removed goes back."""
+    edited = made.replace(b"min.insync.replicas=2\n", b"# by hand\nlog.cleaner.threads=2\n")
+    edited = edited.replace(b"a-secret-of-the-lab", b"another-secret")
+    found = to_zookeeper(world(copy(ORIGINAL)), 1, edited)
+    assert isinstance(found, Restored)
+    assert found.raw == ORIGINAL.replace(b"min.insync.replicas=2\n", b"# by hand\nlog.cleaner.threads=2\n").replace(
+        b"a-secret-of-the-lab", b"another-secret"
+    )
+    assert found.edited == ("log.cleaner.threads", "min.insync.replicas", "password.encoder.secret")
+    assert "key by key: " in found.source
+    assert "zookeeper.metadata.migration.enable" in found.source or made is KRAFT
+    assert "log.cleaner.threads" in found.note
+    shown = "\n".join(found.kept)
+    assert "+log.cleaner.threads=2" in shown
+    assert "-min.insync.replicas=2" in shown
+    assert "secret-of-the-lab" not in shown
+    assert "another-secret" not in shown
+
+
+def test_a_comment_alone_is_kept_too() -> None:
+    """And the plan says that no key differs."""
+    found = to_zookeeper(world(copy(ORIGINAL)), 1, KRAFT + b"# mine\n")
+    assert isinstance(found, Restored)
+    assert found.raw == ORIGINAL + b"# mine\n"
+    assert found.edited == ()
+    assert "comments or order alone" in found.note
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "named"),
+    [
+        (b"CTL\\:PLAINTEXT", b"CTL\\:SSL", "listener.security.protocol.map"),
+        (b"metadata.authorizer.StandardAuthorizer", b"metadata.authorizer.OtherAuthorizer", "authorizer.class.name"),
+        (b"node.id=1", b"node.id=7", "node.id"),
+    ],
+)
+def test_a_key_of_the_migrations_own_with_a_third_value_is_refused_by_name(
+    before: bytes, after: bytes, named: str
+) -> None:
+    """Neither the value from before nor the one that was written: nobody knows what ZooKeeper mode is to have."""
+    assert before in KRAFT
+    found = to_zookeeper(world(copy(ORIGINAL)), 1, KRAFT.replace(before, after) + b"num.io.threads=9\n")
     assert isinstance(found, Refused)
-    assert "num.io.threads" in found.reason
-    assert "password.encoder.secret" in found.reason
-    assert "another-secret" not in found.reason
-    assert "a-secret" not in found.reason
+    assert f"and {named} has neither" in found.reason
+    assert "num.io.threads" not in found.reason
     with pytest.raises(RestoreRefused, match="broker 1"):
         bytes_of(found, 1)
 
 
-def test_a_comment_that_another_hand_changed_is_refused_too() -> None:
-    """The promise is bytes."""
-    found = to_zookeeper(world(copy(ORIGINAL)), 1, KRAFT + b"# mine\n")
+def test_a_key_that_a_person_set_back_already_stays_so() -> None:
+    """The value from before is where it goes anyway."""
+    edited = KRAFT.replace(b"metadata.authorizer.StandardAuthorizer", b"security.authorizer.AclAuthorizer").replace(
+        b"org.apache.kafka.security", b"kafka.security"
+    )
+    assert edited != KRAFT
+    assert bytes_of(to_zookeeper(world(copy(ORIGINAL)), 1, edited), 1) == ORIGINAL
+
+
+@pytest.mark.parametrize("made", [ROLLED, KRAFT], ids=["migration", "kraft"])
+def test_other_controllers_in_the_inventory_are_no_dead_end(made: bytes) -> None:
+    """Keys that mean nothing in ZooKeeper mode are taken out, whoever the controllers are today."""
+    moved = replace(KNOWN, controllers=(*KNOWN.controllers[:2], replace(KNOWN.controllers[2], address="c9:9090")))
+    found = to_zookeeper(replace(world(copy(ORIGINAL)), inventory=moved), 1, made)
+    assert bytes_of(found, 1) == ORIGINAL
+    assert isinstance(found, Restored)
+    assert found.edited == ("controller.quorum.voters",)
+
+
+def test_the_copy_that_proves_the_keys_is_taken_and_another_one_does_not_matter() -> None:
+    """An earlier migration's original has another super user; both have the same keys where they are compared."""
+    earlier = copy(ORIGINAL.replace(b"User:admin", b"User:nobody"))
+    found = to_zookeeper(world(earlier, copy(ORIGINAL, BESIDE + "-12345678")), 1, KRAFT + b"num.io.threads=9\n")
+    assert bytes_of(found, 1) == ORIGINAL + b"num.io.threads=9\n"
+
+
+def test_two_copies_that_give_the_keys_other_values_are_not_chosen_between() -> None:
+    """The KRaft file does not have the key: either may be the original's."""
+    other = ORIGINAL.replace(b"zk1:2181/kafka", b"zk2:2181/kafka")
+    copies = (copy(ORIGINAL), copy(other, BESIDE + "-12345678"))
+    found = to_zookeeper(world(*copies), 1, KRAFT + b"num.io.threads=9\n")
     assert isinstance(found, Refused)
-    assert "comments or order" in found.reason
+    assert "all lead" in found.reason
+
+
+def test_a_migrations_key_that_stands_twice_is_refused() -> None:
+    """Which of the two a person meant is not ours to say."""
+    found = to_zookeeper(world(copy(ORIGINAL)), 1, KRAFT + b"listener.security.protocol.map=A:PLAINTEXT\n")
+    assert isinstance(found, Refused)
+
+
+def test_an_edited_file_goes_back_to_migration_mode_and_from_there_on() -> None:
+    """Both rolls of a rollback, with what was edited in each; ordinary keys stay, and the end is ZooKeeper mode."""
+    edited = KRAFT + b"# by hand\nlog.cleaner.threads=2\n"
+    seen = world(copy(ORIGINAL), copy(ROLLED, BESIDE + "-87654321"))
+    first = to_migration(seen, 1, edited)
+    assert isinstance(first, Restored)
+    assert parse(first.raw) == {**parse(ROLLED), "log.cleaner.threads": "2"}
+    assert first.edited == ("log.cleaner.threads",)
+    second = to_zookeeper(seen, 1, first.raw)
+    assert bytes_of(second, 1) == ORIGINAL + b"# by hand\nlog.cleaner.threads=2\n"
+    refused = KRAFT.replace(b"node.id=1", b"node.id=7") + b"num.io.threads=9\n"
+    assert isinstance(to_migration(seen, 1, refused), Refused)
+
+
+ORDINARY: Final = ("log.cleaner.threads", "num.io.threads", "background.threads", "auto.create.topics.enable", "x.y")
+WORDS: Final = strategies.text(alphabet="abcXYZ019 :=#!,;/-", max_size=12).map(str.strip)
+LINES: Final = strategies.one_of(
+    strategies.builds(lambda text: f"# {text}".encode(), WORDS),
+    strategies.just(b""),
+    strategies.builds(lambda text: b"  " + text.encode(), strategies.sampled_from(["spaced.a = 1", "spaced.b : x y"])),
+)
+
+
+@strategies.composite
+def originals(draw: strategies.DrawFn) -> bytes:
+    """A broker's file in any order, with ordinary keys, comments and blank lines, with or without a last line end."""
+    lines = ORIGINAL.splitlines()
+    lines += [f"{key}={draw(WORDS)}".encode() for key in draw(strategies.sets(strategies.sampled_from(ORDINARY)))]
+    lines += draw(strategies.lists(LINES, max_size=5, unique_by=lambda line: line.strip()[:9]))
+    end = draw(strategies.sampled_from([b"\n", b"\r\n"]))
+    return end.join(draw(strategies.permutations(lines))) + (end if draw(strategies.booleans()) else b"")
+
+
+@given(originals(), strategies.booleans())
+def test_where_nothing_else_changed_key_by_key_is_the_copy_to_the_byte(original: bytes, kraft: bool) -> None:
+    """The rule for edited files and the rule for untouched ones agree."""
+    rolled = configuration.migration_mode(original, KNOWN)
+    made = configuration.kraft_mode(rolled, KNOWN, NODE) if kraft else rolled
+    owned = Written(copy(original), original, made).owned
+    assert put_back(made, original, owned) == original
+    assert bytes_of(to_zookeeper(world(copy(original)), 1, made), 1) == original
+
+
+@given(
+    originals(), strategies.booleans(), strategies.dictionaries(strategies.sampled_from(ORDINARY), WORDS, min_size=1)
+)
+def test_ordinary_keys_that_were_edited_stay_and_all_others_go_back(
+    original: bytes, kraft: bool, edits: dict[str, str]
+) -> None:
+    """By values, whatever was edited, over both rolls."""
+    rolled = configuration.migration_mode(original, KNOWN)
+    made = configuration.kraft_mode(rolled, KNOWN, NODE) if kraft else rolled
+    edited = edit(made, edits, ())
+    seen = world(copy(original))
+    first = bytes_of(to_migration(seen, 1, edited), 1)
+    assert parse(first) == {**parse(rolled), **edits}
+    assert parse(bytes_of(to_zookeeper(seen, 1, first), 1)) == {**parse(original), **edits}
 
 
 def test_without_a_copy_nothing_is_made_up() -> None:
@@ -99,6 +232,7 @@ def test_without_a_copy_nothing_is_made_up() -> None:
     found = to_zookeeper(world(copy(ROLLED), copy(b"\\u00zz=1\n", BESIDE + "-2")), 1, KRAFT)
     assert isinstance(found, Refused)
     assert "no copy of /conf/b1.properties" in found.reason
+    assert "Put the file of ZooKeeper mode from your own backup to" in found.reason
 
 
 def test_copies_that_cannot_be_seen_are_unknown() -> None:
