@@ -23,7 +23,7 @@ ALONE: Final = (
     "(`kraft-migrate inventory init` writes one), then `kraft-migrate assess --inventory FILE`."
 )
 UNSEEN: Final = (
-    "Let the tool see what is listed below under `?`, and assess again. "
+    "Let the tool see what is listed under `?`, and assess again. "
     "`kraft-migrate doctor --inventory FILE --hosts` tries every host, `--rights` names the rights that are missing."
 )
 

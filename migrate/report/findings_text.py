@@ -23,25 +23,32 @@ TONES: Final = {
 
 
 def finding_lines(findings: Sequence[Finding], width: int = WIDTH) -> tuple[Line, ...]:
-    """Each finding with its evidence and fix, blockers first; blind spots at the end, by what could not be seen."""
+    """Each finding with its evidence and fix: blockers, warnings, blind spots by what could not be seen, infos."""
     page = Page(width=width)
-    for entry in in_order(entry for entry in findings if entry.severity is not Severity.BLIND_SPOT):
-        page.add()
-        page.wrap(f"{entry.code:<9} {entry.about}", TONES[entry.severity], hang=10)
-        page.wrap(entry.message, indent=12)
-        if where := places(entry):
-            page.wrap(f"each: {clip(where, FOLDED)}", indent=12, hang=6)
-        if entry.evidence:
-            page.wrap(f"seen: {clip(entry.evidence, FOLDED)}", Tone.DIM, 12, 6)
-        if entry.fix.strip("- "):
-            page.wrap(f"fix:  {entry.fix}", indent=12, hang=6)
-        if blocked := blocked_from(entry):
-            page.add(blocked, TONES[entry.severity], 12)
+    ordered = in_order(findings)
+    for entry in (entry for entry in ordered if entry.severity in (Severity.BLOCKER, Severity.WARNING)):
+        _finding(page, entry)
     for about, why, codes in unseen(findings):
         page.add()
         page.wrap(f"{'?':<9} {about}: {clip(why, FOLDED)}", Tone.WARN, hang=10)
         page.wrap(f"so {plural(len(codes), 'check')} could not be made: {', '.join(codes)}", indent=12)
+    for entry in (entry for entry in ordered if entry.severity is Severity.INFO):
+        _finding(page, entry)
     return tuple(page.lines)
+
+
+def _finding(page: Page, entry: Finding) -> None:
+    page.add()
+    page.wrap(f"{entry.code:<9} {entry.about}", TONES[entry.severity], hang=10)
+    page.wrap(entry.message, indent=12)
+    if where := places(entry):
+        page.wrap(f"each: {clip(where, FOLDED)}", indent=12, hang=6)
+    if entry.evidence:
+        page.wrap(f"seen: {clip(entry.evidence, FOLDED)}", Tone.DIM, 12, 6)
+    if entry.fix.strip("- "):
+        page.wrap(f"fix:  {entry.fix}", indent=12, hang=6)
+    if blocked := blocked_from(entry):
+        page.add(blocked, TONES[entry.severity], 12)
 
 
 def findings_body(findings: Sequence[Finding]) -> dict[str, Any]:
@@ -53,22 +60,27 @@ def findings_body(findings: Sequence[Finding]) -> dict[str, Any]:
 
 
 def rows(findings: Sequence[Finding]) -> list[dict[str, str]]:
-    """Findings as the templates' table shows them, blind spots by what could not be seen."""
-    seen = [entry for entry in in_order(findings) if entry.severity is not Severity.BLIND_SPOT]
-    return [_row(entry) for entry in seen] + [
-        {
-            "code": "?",
-            "tone": str(Tone.WARN),
-            "severity": SEVERITY_WORDS[Severity.BLIND_SPOT],
-            "about": about,
-            "message": why,
-            "each": "",
-            "evidence": "",
-            "fix": "",
-            "blocks": f"{plural(len(codes), 'check')} could not be made: {', '.join(codes)}",
-        }
-        for about, why, codes in unseen(findings)
+    """Findings as the templates' table shows them, in the order of `finding_lines`."""
+    ordered = in_order(findings)
+    return [
+        *(_row(entry) for entry in ordered if entry.severity in (Severity.BLOCKER, Severity.WARNING)),
+        *(_unseen_row(about, why, codes) for about, why, codes in unseen(findings)),
+        *(_row(entry) for entry in ordered if entry.severity is Severity.INFO),
     ]
+
+
+def _unseen_row(about: str, why: str, codes: Sequence[str]) -> dict[str, str]:
+    return {
+        "code": "?",
+        "tone": str(Tone.WARN),
+        "severity": SEVERITY_WORDS[Severity.BLIND_SPOT],
+        "about": about,
+        "message": why,
+        "each": "",
+        "evidence": "",
+        "fix": "",
+        "blocks": f"{plural(len(codes), 'check')} could not be made: {', '.join(codes)}",
+    }
 
 
 def _row(entry: Finding) -> dict[str, str]:

@@ -13,7 +13,7 @@ from migrate.report.assessment import WIDTH, Assessment, assessment_body
 from migrate.report.diff_report import diff_json, diff_lines
 from migrate.report.findings_text import TONES, rows
 from migrate.report.lines import Line, Page, Tone
-from migrate.report.plan_verdict import SEVERITY_ORDER, SEVERITY_WORDS, area_of
+from migrate.report.plan_verdict import SEVERITY_ORDER, SEVERITY_WORDS, area_of, unseen
 from migrate.report.templating import render
 from migrate.report.wording import duration, plural
 
@@ -119,6 +119,8 @@ def _worst(page: Page, answer: Answer) -> None:
             if answer.found.advice:
                 page.heading(f"{answer.member.name}: {answer.found.verdict}")
                 page.wrap(str(answer.found.checks), hang=2)
+                parts = dict.fromkeys(about for about, _, _ in unseen(answer.found.findings))
+                page.wrap(f"not seen: {'; '.join(parts)}", hang=2)
                 page.wrap(answer.found.advice)
         case DiffReport():
             if answer.tone is not Tone.GOOD:

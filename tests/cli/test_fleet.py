@@ -116,6 +116,7 @@ def test_a_cluster_that_cannot_be_seen_is_incomplete_and_never_0(tmp_path: Path)
     share = f"{found['checks']['made']}/{found['checks']['asked']}"
     assert any(line.split()[:3] == ["dark", "INCOMPLETE", share] for line in lines)
     assert share in page.read_text()
+    assert "not seen: ZooKeeper; " in answer.out
     assert kraft_migrate("fleet", "assess", path, "--only", "healthy").code == 0
 
 
