@@ -13,7 +13,8 @@ from migrate.checks.registry import Blind
 from migrate.checks.versions import METADATA_VERSION_3_9
 from migrate.checks.way_back_origin import Origin, Start
 from migrate.checks.zookeeper_access import stranger
-from migrate.model.difference import DiffReport
+from migrate.model.causes import cause_of
+from migrate.model.difference import DifferenceName, DiffReport
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
@@ -29,6 +30,7 @@ from migrate.model.views import (
     ZookeeperView,
 )
 from migrate.model.way_back import Reason, WayBackFacts, Weight
+from migrate.model.words import plural
 from migrate.model.world import World
 
 LAG_MOST: Final = 100  # records: at rest the dual write is a NoOp or two behind
@@ -162,9 +164,32 @@ def dual_write(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[R
         )
     else:
         yield from _lag(world.kraft, znode)
-    if isinstance(world.diff, DiffReport) and world.diff.unexcused:
-        count = len(world.diff.unexcused)
-        yield bar("different", "ZooKeeper", f"{count} differences that nothing excuses", "see kraft-migrate diff")
+        yield from _compared(world.diff)
+
+
+def _compared(report: DiffReport | Unknown) -> Iterator[Reason]:
+    """As the rollback's own gate, which asks before the controllers stop: /migration's offset proves nothing.
+
+    Registrations of brokers do not count: each broker makes its own.
+    """
+    if isinstance(report, Unknown):
+        yield work(
+            "not-compared",
+            "ZooKeeper",
+            f"whether it has what the metadata has was not compared ({report.reason}); /migration is no proof of it",
+            "`kraft-migrate rollback plan` compares them and names each difference; the rollback does so again before "
+            "it stops a controller",
+        )
+        return
+    lasting = [row for row in report.unexcused if row.kind != "broker"]
+    if lasting:
+        first, cause = DifferenceName.of(lasting[0]), cause_of(lasting[0])
+        yield bar(
+            "different",
+            "ZooKeeper",
+            f"{plural(len(lasting), 'difference')} that nothing excuses, {first} among them ({cause.cause})",
+            f"{cause.what_to_do}; `kraft-migrate rollback plan` names all, and --discard-differences gives them up",
+        )
 
 
 def _lag(kraft: KraftView, znode: MigrationZnode) -> Iterator[Reason]:
@@ -173,8 +198,8 @@ def _lag(kraft: KraftView, znode: MigrationZnode) -> Iterator[Reason]:
         yield bar(
             "lag",
             "/migration",
-            f"ZooKeeper is {lag} records behind the metadata: what they say would be lost",
-            "wait until the dual write has caught up; if it stands still, look at the active controller's log",
+            f"dual write is {lag} records behind the metadata: what they say would be lost",
+            "wait until it has caught up; if it does not move, look at the active controller's log",
         )
 
 

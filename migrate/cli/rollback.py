@@ -8,7 +8,7 @@ import time
 import click
 
 from migrate.cli.apply import JSON_LINES
-from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
+from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import output_option
 from migrate.errors import UsageWrong
 
@@ -51,7 +51,8 @@ def plan_back(
     With a DirectoryPlaybook it is the way back from that: its directories are taken away again, broker by broker, while
     no replica lies in them.
 
-    Exit code 0: nothing to undo; 2: changes are planned; 3: there is no way back, or a part of it is not visible.
+    Exit code 0: nothing to undo; 2: changes are planned; 3: differences block it, there is no way back, or a part of it
+    is not visible.
     """
     from migrate.cli.options import load_target, observing
     from migrate.cli.planning import make_rollback_plan, save_plan, write_text
@@ -59,6 +60,7 @@ def plan_back(
     from migrate.report.change_summary import summarize
     from migrate.report.plan_json import plan_to_json
     from migrate.report.plan_text import plan_text
+    from migrate.report.plan_verdict import may_begin
 
     if copy_again and discard_differences:
         raise UsageWrong("--copy-again gives nothing up: take one of the two options")
@@ -78,6 +80,8 @@ def plan_back(
     if out is not None:
         write_text(out, plan_to_json(made))
     click.echo(plan_to_json(made) if output == "json" else plan_text(made, saved))
+    if not may_begin(made):
+        return EXIT_BLOCKED
     return EXIT_OK if summarize(made).nothing else EXIT_CHANGES
 
 

@@ -22,7 +22,7 @@ from migrate.model.difference import DifferenceName, names_to_text
 from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
-from migrate.model.outcome import Ready, Refused, Unknown
+from migrate.model.outcome import NotYet, Ready, Refused, Unknown
 from migrate.model.plan import Direction, Plan
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Step
@@ -58,7 +58,14 @@ PLANNED_ON: Final = frozenset(
         Need.DIFF,
     }
 )
-TOLD: Final = ("B-MIG-01", "I-MIG-08", "W-MIG-09", "W-MIG-10", "W-MIG-12")  # where it stands, whether it is stuck
+TOLD: Final = (
+    "B-MIG-01",
+    "I-MIG-08",
+    "W-MIG-09",
+    "W-MIG-10",
+    "W-MIG-12",
+    "B-MIG-14",
+)  # where it stands, what holds dual write
 DIFFERENT: Final = "B-MIG-06"
 GIVE_UP: Final = "`kraft-migrate rollback plan --discard-differences`"
 GONE: Final = "the way back is gone"
@@ -205,6 +212,10 @@ def build(
         steps = steps_of(world, start, playbook, names_to_text(discarded))
     planned = planned_steps(steps, world)
     summary = summarize(world, playbook, _here(world, start))
+    if isinstance(not_compared := gates.zookeeper_equal(world, discarded), Unknown | NotYet):
+        said = not_compared.reason if isinstance(not_compared, Unknown) else f"waits for {not_compared.what}"
+        blind = f"what a rollback would lose, which is asked again before a controller stops: {said}"
+        summary = replace(summary, blind_spots=(*summary.blind_spots, blind))
     return Plan(
         cluster=world.inventory.name,
         cluster_id=facts.observed(world, ("cluster_id:",))["cluster_id:"],

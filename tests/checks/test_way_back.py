@@ -229,6 +229,7 @@ def test_what_bars_the_way_is_named(stage: Stage, bend: Bend, bars: set[str]) ->
         (Stage.SOAK, meta(1), "meta-version"),
         (Stage.COPY, service(1, Stopped()), "broker-down"),
         (Stage.COPY, unhealthy, "not-whole"),
+        (Stage.COPY, without("diff"), "not-compared"),
         (Stage.SOAK, controllers_silent(3001), "controller-down"),
         (Stage.SOAK, file_without_flag, "flag-not-in-file"),
         (Stage.CONTROLLERS, file_unread(3001), "flag-unknown"),

@@ -12,15 +12,17 @@ from pathlib import Path
 import pytest
 
 from migrate.lab.cluster import Lab
+from migrate.model.causes import cause_of
 from migrate.run import journal as journals
-from tests.lab import odd_entries
+from tests.lab import lost_writes, odd_entries
 from tests.lab.commands import kraft_migrate
 from tests.lab.rollbacks import ENTRIES, ODD, Rehearsed, rehearse, roll_back_after
 from tests.testing.rotating import rotated
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 ALWAYS = "half-kraft-mode"
-OTHERS = tuple(entry for entry in ENTRIES if entry != ALWAYS) + tuple(ODD) + odd_entries.EACH_COMMIT
+LOST_WRITES = "lost-writes"
+OTHERS = (*(entry for entry in ENTRIES if entry != ALWAYS), *ODD, *odd_entries.EACH_COMMIT, LOST_WRITES)
 
 
 @pytest.fixture
@@ -91,9 +93,34 @@ def test_the_rollback_was_killed_once_and_no_effect_was_made_twice(half: Rehears
     assert sorted(deleted) == ["/controller", "/migration"]
 
 
+def met(directory: Path, stage: str) -> None:
+    """Changes that Kafka lost stop a rollback before any controller, and the printed remedies let it go on."""
+    found = lost_writes.refused_and_repaired(directory, stage)
+    for name in lost_writes.NAMES:
+        assert name in found.planned
+        assert name in found.applied
+    for text in (found.planned, found.applied):
+        for row in lost_writes.ROWS:
+            assert cause_of(row).cause in text
+            assert cause_of(row).what_to_do in text
+    assert len(found.running) == 3
+    assert "delete-znode" not in found.effects
+    assert found.ended.returncode == 0, found.ended.stderr[-4000:]
+    assert found.against == (lost_writes.REPAIRED,)
+    assert found.load.missing == found.load.duplicated == 0
+
+
+def test_what_dual_write_lost_stops_a_rollback_before_any_controller(directory: Path) -> None:
+    """Three last quotas and an ACL with `/`, acknowledged and passed by /migration, in hybrid."""
+    met(directory, "hybrid")
+
+
 @pytest.mark.parametrize("part", rotated("rollback", OTHERS))
 def test_from_one_of_the_other_entries_or_after_a_fault(part: str, directory: Path) -> None:
     """Back in ZooKeeper mode, everything that was made survives, no acknowledged record is lost."""
+    if part == LOST_WRITES:
+        met(directory, "kraft-mode")
+        return
     if part in ODD:
         found = roll_back_after(part, directory)
         assert found.against == ()

@@ -87,8 +87,10 @@ def _no_controllers(standing: Standing, guards: Guards) -> Choice | None:
     up = [n for n, entry in enumerate(standing.controllers) if entry.process or entry.returns]
     dual = standing.metadata is Metadata.MIGRATION and standing.znode is Znode.COPIED
     if up:
-        if dual and standing.views in (Views.BEHIND, Views.UNSEEN) and Guard.DUAL_WRITE in guards:
-            return Wait("dual write")
+        if dual and standing.views is not Views.EQUAL and Guard.DUAL_WRITE in guards:
+            if standing.views is Views.DIFFER:
+                return Stop("ZooKeeper and the metadata differ", Guard.DUAL_WRITE)
+            return Wait("dual write, and a comparison")
         if standing.metadata is Metadata.UNKNOWN and _behind(standing) and Guard.DUAL_WRITE in guards:
             return _bring_controllers_up(standing)
         if standing.owner is Owner.KRAFT and Guard.CONTROLLERS_GONE not in guards:

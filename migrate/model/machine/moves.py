@@ -57,7 +57,7 @@ class Guard(Enum):
     DISKS = "a broker with a failed directory is not restarted"
     SESSION = "a broker is not started into the session that its last process left"
     CONTROLLERS_GONE = "/controller is not deleted while a KRaft controller runs"
-    DUAL_WRITE = "the way back waits until ZooKeeper holds all that KRaft holds"
+    DUAL_WRITE = "a rollback stops the controllers when ZooKeeper was compared with the metadata, and is equal"
     VERSIONS = "partition states' versions are raised before /controller is deleted"
     EPOCH = "/controller_epoch is raised before /controller is deleted"
     MIGRATION_GONE = "the way back deletes /migration before the controllers' metadata is set aside"

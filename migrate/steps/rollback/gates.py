@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Final
 
 from migrate.model.broker_modes import Mode, positions
-from migrate.model.causes import cause_of
+from migrate.model.causes import Cause, cause_of
 from migrate.model.difference import Difference, DifferenceName, DiffReport
 from migrate.model.host_rights import denied
 from migrate.model.ids import NodeId
@@ -30,7 +30,7 @@ from migrate.model.world import World
 from migrate.steps import gates
 
 ANSWERS: Final = 20  # a broker that believes in KRaft names a random broker: 20 equal answers by chance are N^-20
-NAMED: Final = 3  # differences that a refusal names
+NAMED: Final = 5  # differences of each cause that a refusal names
 REGISTRATION: Final = "broker"  # the kind of row that no controller writes to ZooKeeper
 AFTER: Final = "nothing: it comes by itself; look at that node's log if it lasts"
 
@@ -144,10 +144,11 @@ def zookeeper_equal(world: World, discarded: Collection[DifferenceName]) -> Read
     if world.kraft.migration_state is not ZkMigrationState.MIGRATION or not isinstance(znode, MigrationZnode):
         return Ready()
     if 0 < znode.offset < world.kraft.offset:
-        return NotYet(
-            f"dual write to pass metadata offset {world.kraft.offset} (it stands at {znode.offset})",
+        return NotYet(  # without the metadata's own offset: that one moves twice a second, whatever dual write does
+            f"dual write to reach the committed metadata (/migration is at metadata offset {znode.offset})",
             "the active controller",
-            "look at the active controller's log",
+            "`kraft-migrate status` says what holds it; if it lasts, look for `Encountered ZooKeeper error` and `zk "
+            "migration fault` in the active controller's log",
             progress=str(znode.offset),
         )
     return equal_but(world.diff, discarded) if znode.offset > 0 else Ready()
@@ -164,11 +165,9 @@ def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName
         return Unknown(f"ZooKeeper was not compared with the metadata: {report.reason}")
     lasting = standing(report, discarded)
     if lasting:
-        told = "; ".join(_told(row) for row in lasting[:NAMED])
-        more = f" (and {len(lasting) - NAMED} more: see `kraft-migrate diff`)" if len(lasting) > NAMED else ""
         return Refused(
             f"ZooKeeper and the metadata differ in {plural(len(lasting), 'place')}, and a rollback keeps what "
-            f"ZooKeeper has: {told}{more}. Repair this and run the same command again; or give it up by name with "
+            f"ZooKeeper has. {_told(lasting)} Then run the same command again. To give the differences up by name: "
             "`kraft-migrate rollback plan --discard-differences`",
             ("B-MIG-06",),
         )
@@ -195,11 +194,20 @@ def standing(report: DiffReport, discarded: Collection[DifferenceName]) -> tuple
     )
 
 
-def _told(row: Difference) -> str:
-    """Name, values, cause and remedy of one difference."""
-    found = cause_of(row)
-    values = f"ZooKeeper {row.zookeeper or 'nothing'}, metadata {row.kraft or 'nothing'}"
-    return f"{DifferenceName.of(row)} ({values}): {found.cause}; to do: {found.what_to_do}"
+def _told(rows: Iterable[Difference]) -> str:
+    """Names and values of the first differences of each cause, with the cause and the remedy."""
+    by_cause: dict[Cause, list[Difference]] = {}
+    for row in rows:
+        by_cause.setdefault(cause_of(row), []).append(row)
+    said = []
+    for cause, found in by_cause.items():
+        names = "; ".join(
+            f"{DifferenceName.of(row)} (ZooKeeper {row.zookeeper or 'nothing'}, metadata {row.kraft or 'nothing'})"
+            for row in found[:NAMED]
+        )
+        more = f" and {len(found) - NAMED} more (`kraft-migrate diff` lists all)" if len(found) > NAMED else ""
+        said.append(f"{names}{more}. Cause: {cause.cause}. To do: {cause.what_to_do}.")
+    return " ".join(said)
 
 
 def unwritten(world: World) -> str | Unknown | None:

@@ -157,6 +157,8 @@ def _stop_controller(cluster: Cluster, number: int, late: bool) -> Done:
             breach = "G8: a controller is stopped while another one is down, and KRaft brokers need them"
         elif node[C.LEADS] and node[C.FILE] == Flag.ON and followers:
             breach = "G8: the active controller is restarted before the others"
+    elif node[C.LEADS] and cluster[2][G.META] == Metadata.MIGRATION and cluster[2][G.VIEWS] == Views.DIFFER:
+        breach = "G3: the controllers are stopped for a rollback over a difference between ZooKeeper and the metadata"
     after = without_controller(cluster, number)
     return after, "" if late else breach
 
