@@ -131,6 +131,7 @@ class Image:
             controllers={registration.id: registration for registration in state.controllers.values()},
             partitions=partitions,
             entities=self._entities[1],
+            waiting=self._replayer.waiting,
         )
 
 

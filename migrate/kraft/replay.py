@@ -72,6 +72,11 @@ class Replayer:
         return (self.next_offset if self.transaction is None else self.transaction.begin) - 1
 
     @property
+    def waiting(self) -> int:
+        """Records read of an open transaction; several partitions that were decoded in columns count as one."""
+        return 0 if self.transaction is None else len(self.transaction.waiting)
+
+    @property
     def epoch(self) -> int:
         """The epoch of the batch that holds `offset`."""
         return self.fetched_epoch if self.transaction is None else self.transaction.epoch_before

@@ -167,7 +167,8 @@ class KraftView:
     """The metadata image at one offset.
 
     `offset` is the last offset applied (-1: nothing), `high_watermark` the exclusive end of what is committed or
-    Unknown for files of one directory alone ("tail unproven": no gate accepts that).
+    Unknown for files of one directory alone ("tail unproven": no gate accepts that).  `waiting` counts what has been
+    read of a transaction that is still open and therefore not in the image: a long copy is one transaction.
     """
 
     cluster_id: str
@@ -181,6 +182,7 @@ class KraftView:
     controllers: Mapping[NodeId, ControllerRegistration]
     partitions: PartitionColumns
     entities: EntityColumns
+    waiting: int = field(default=0, compare=False)
 
     @property
     def committed(self) -> bool:

@@ -2,7 +2,7 @@
 
 |             | may it stop before the step?                                                                      |
 |---|---|
-| copy        | no: it begins by itself with the last broker's registration, and must be watched                    |
+| copy        | no: it begins by itself with the last broker's registration; while it is watched: when asked to     |
 | finalize    | before its first controller only: half of a quorum without the flag is no state to leave            |
 | rollback    | not while the cluster has no controller: from the controllers' stop until a step restores one       |
 | all others  | yes; between the brokers of a roll no longer than the playbook's `hybrid_max_age`                   |
@@ -18,7 +18,9 @@ from migrate.steps.registry import KINDS
 
 NEVER_BEFORE: Final = frozenset({"copy"})
 ONLY_BEFORE_THE_FIRST: Final = frozenset({"finalize-controller", "finish-finalize"})
-WATCHED: Final = frozenset({"copy"})  # looks only, and must not be left
+GOES_ON: Final = {  # what Kafka goes on with by itself when a run leaves the step
+    "copy": "the controllers make the copy by themselves, whether it is watched or not",
+}
 HYBRID_BEGINS: Final = "roll-to-migration-mode"
 HYBRID_ENDS: Final = "roll-to-kraft"
 
@@ -57,10 +59,9 @@ def may_lack_controller(steps: Sequence[PlannedStep], done: Collection[str], beg
 def may_leave_while_waiting(steps: Sequence[PlannedStep], index: int) -> bool:
     """May a run stop while it waits for that step's proof?
 
-    Only where the step changes nothing, need not be watched, and the cluster has a controller before and after it.
+    Only where the step changes nothing, and the cluster has a controller before and after it.
     """
-    step = steps[index]
-    if step.actions or step.kind in WATCHED:
+    if steps[index].actions:
         return False
     return not (without_controller(steps, index) or without_controller(steps, index + 1))
 

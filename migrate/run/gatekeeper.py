@@ -33,7 +33,7 @@ from migrate.model.ports import Clock, Observer
 from migrate.model.windows import Window, local
 from migrate.model.world import Need
 from migrate.plan.durations import CANARIES, Durations, measured
-from migrate.plan.parking import HYBRID_BEGINS, block, in_between, may_leave_while_waiting, may_park_before
+from migrate.plan.parking import GOES_ON, HYBRID_BEGINS, block, in_between, may_leave_while_waiting, may_park_before
 from migrate.plan.schedule import NoRoom, half_rolled_too_long, lay_out, room, windows_of
 from migrate.run import approvals, control
 from migrate.run.budget import clients_served, within_budget
@@ -131,7 +131,8 @@ class RunGate:
         index = self._index(planned)
         if begun:
             if may_leave_while_waiting(self.plan.steps, index):
-                self._check_wishes(planned, index, pause=False)
+                watched = planned.kind in GOES_ON
+                self._check_wishes(planned, index, pause=watched, hold=not watched)
         elif may_park_before(self.plan.steps, index):
             self._check_again(planned, index)
         else:
@@ -177,7 +178,7 @@ class RunGate:
         self._since = (now, passed)
 
     # -- wishes ------------------------------------------------------------------------------------------------------
-    def _check_wishes(self, planned: PlannedStep, index: int, *, pause: bool) -> bool:
+    def _check_wishes(self, planned: PlannedStep, index: int, *, pause: bool, hold: bool = True) -> bool:
         """Ctrl-C and the control file; did a pause pass?"""
         paused = ""
         while True:
@@ -187,7 +188,7 @@ class RunGate:
             if wish.wish is Wish.ABORT:
                 control.obeyed(self.folder, wish)
                 self._park(planned, f"abort was wished {wish.said}")
-            if wish.holds_before(planned.stage) or (wish.hold_after and wish == self._held):
+            if hold and (wish.holds_before(planned.stage) or (wish.hold_after and wish == self._held)):
                 self._park(
                     planned,
                     f"held after stage {wish.hold_after} {wish.said}",
@@ -369,7 +370,9 @@ class RunGate:
         *,
         next_step: str = "",
     ) -> NoReturn:
-        raise error(f"parked before {planned.id}: {why}", next_step=next_step)
+        left = GOES_ON.get(planned.kind)
+        told = f"parked before {planned.id}: {why}" if left is None else f"parked in {planned.id}: {why}; {left}"
+        raise error(told, next_step=next_step)
 
     def _write(self, name: str, **data: Any) -> None:
         self.listen(self.journal.append(self.clock.now(), name, data))

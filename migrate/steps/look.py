@@ -12,13 +12,17 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Predicted
-from migrate.model.views import MigrationZnode, ZookeeperView
+from migrate.model.views import KraftView, MigrationZnode, ZookeeperView
 from migrate.model.words import counted, lasting, plural
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates, moves
 from migrate.steps.base import BaseStep
 from migrate.steps.disks import with_sick_disks
 
+LEFT_ALONE: Final = (  # added to what to do while the copy waits
+    " Stopping this command changes nothing: the controllers make the copy by themselves, and the same command watches"
+    " it again."
+)
 SOAK_LOOK_SECONDS: Final = (5.0, 60.0)  # between two looks of a soak: of the shortest, of the longest
 
 
@@ -105,8 +109,9 @@ class WatchCopy(BaseStep):
             return NotYet(
                 _why_waiting(world, view) + stuck.because(world),
                 "the active controller's migration driver",
-                stuck.next_step(world) or "mend what it waits for; it looks again within a minute",
-                progress=f"{znode} {world.kraft.offset // 100}",
+                (stuck.next_step(world) or "Repair what it waits for; the controllers look again within a minute.")
+                + LEFT_ALONE,
+                progress=_content(world.kraft),
             )
         assert isinstance(znode, MigrationZnode)
         left = _partitions(view.partitions) - _partitions(world.kraft.partitions)
@@ -126,6 +131,11 @@ class WatchCopy(BaseStep):
 
 def _partitions(columns: PartitionColumns) -> set[tuple[str, int]]:
     return set(zip(columns.topic_id, columns.partition, strict=True))
+
+
+def _content(kraft: KraftView) -> str:
+    """What the copy has moved so far.  Offsets do not count: the leader writes NoOp records twice a second."""
+    return f"{kraft.migration_state.name} {len(kraft.partitions)} {len(kraft.entities)} {kraft.waiting}"
 
 
 def _copied(view: ZookeeperView) -> bool:

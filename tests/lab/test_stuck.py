@@ -7,7 +7,11 @@ from __future__ import annotations
 
 import json
 import shutil
+import signal
 import socket
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -26,6 +30,7 @@ from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
 from migrate.lab.topology import HOST
 from migrate.model.ids import NodeId
+from migrate.run import journal as journals
 from migrate.steps import configuration
 from tests.lab.commands import kraft_migrate
 from tests.testing.rotating import in_turn, rotated
@@ -201,7 +206,45 @@ def dead_id(cluster: Cluster, stack: ExitStack) -> None:
     assert len(set(replicas)) == 2
     text = cluster.text()
     assert "for broker 9, found in assignments, to register because broker 9 is neither in /brokers/ids" in text
+    gives_up(cluster)
     zookeeper.set(path, original)
+
+
+def gives_up(cluster: Cluster) -> None:
+    """The watch of that copy ends although NoOp records go on, or when it is interrupted; nothing is changed."""
+    playbook = cluster.lab.playbook_path
+    text = playbook.read_text()
+    assert "no_progress_timeout: 3m" in text
+    playbook.write_text(text.replace("no_progress_timeout: 3m", "no_progress_timeout: 10s"))
+    planned = kraft_migrate("plan", str(playbook), "--stage", "copy", "--output", "json")
+    assert planned.returncode == 0, planned.stderr
+    plan = Path(cluster.lab.inventory.runs) / json.loads(planned.stdout)["fingerprint"][:8] / "plan.json"
+    ended = kraft_migrate("apply", str(plan))
+    assert ended.returncode != 0
+    said = " ".join((ended.stdout + ended.stderr).split())
+    assert "no progress for 1" in said
+    assert "brokers [9], found in assignments, to register with KRaft; S-STUCK-50: 9:" in said
+    assert "the controllers make the copy by themselves" in said
+    with subprocess.Popen(
+        [sys.executable, "-m", "migrate", "apply", str(plan)], stderr=subprocess.PIPE, text=True
+    ) as run:
+        deadline = time.monotonic() + STOP
+        while not _watches_again(plan.parent / "journal.jsonl"):
+            assert time.monotonic() < deadline
+            threading.Event().wait(0.2)
+        run.send_signal(signal.SIGINT)
+        _, told = run.communicate(timeout=STOP)
+    assert run.returncode == 130
+    assert "parked in copy/copy: Ctrl-C asked for it; the controllers make the copy by themselves" in " ".join(
+        told.split()
+    )
+    playbook.write_text(text)
+
+
+def _watches_again(journal: Path) -> bool:
+    """Does a second session watch the copy?"""
+    names = [event.name for event in journals.read(journal).events]
+    return names.count("session") == 2 and "waiting" in names[len(names) - names[::-1].index("session") :]
 
 
 def no_topic_id(cluster: Cluster, stack: ExitStack) -> None:
