@@ -11,6 +11,7 @@ from urllib.parse import unquote
 from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.registry import BEFORE_COPY, Blind, Hit, Result, check
 from migrate.checks.sight import readable_zookeeper, zookeeper
+from migrate.model.copied import ORPHAN, orphaned
 from migrate.model.findings import CodeDoc
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
@@ -331,6 +332,34 @@ def no_topic(view: ZookeeperView, world: World) -> Result:
     """No partition anywhere, readable or not."""
     if not view.partitions.topic and not any(where.part is ZnodePart.TOPIC for where in view.malformed):
         yield Hit("/brokers/topics", "ZooKeeper has no topic with a partition")
+
+
+@check(
+    CodeDoc(
+        ORPHAN,
+        "a configuration belongs to a topic that does not exist",
+        "The copy reads the configurations of existing topics alone: this one is not copied, and the controllers then "
+        "delete it from ZooKeeper. A topic that is made later with that name would have had it. Configurations of "
+        "brokers, users, client ids and ips are copied whether or not anything has that name.",
+        "The topic's deletion was cut short, or somebody wrote the znode by hand.",
+        "Delete it if nothing needs it; else create the topic first, or note the values and set them again when the "
+        "topic exists. Left as it is, the run's report lists it as dropped.",
+        "ZkTopicMigrationClient.iterateTopics; KRaftMigrationZkWriter.handleConfigsSnapshot; seen on 3.9.2",
+    ),
+    sees=readable_zookeeper,
+    when=BEFORE_COPY,
+)
+def orphaned_config(view: ZookeeperView, world: World) -> Result:
+    """Configurations whose topic is neither in /brokers/topics nor malformed there."""
+    names: dict[str, list[str]] = {}
+    for kind, key, name in zip(view.entities.kind, view.entities.key, view.entities.name, strict=True):
+        if kind == "topic-config":
+            names.setdefault(key, []).append(name)
+    broken = {where.path for where in view.malformed}
+    for topic in sorted(orphaned(view)):
+        if not any(path == f"/brokers/topics/{topic}" for path in broken):
+            about = f"/config/topics/{topic}"
+            yield Hit(about, f"topic {topic} does not exist: the copy drops {sample(names[topic])}")
 
 
 @check(

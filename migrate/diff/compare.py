@@ -25,7 +25,7 @@ from migrate.diff.sql import chosen, literal
 from migrate.diff.tables import FOUND, Compared, entity_table, partition_table
 from migrate.diff.totals import Sides, equal_fields, rows_given
 from migrate.errors import MalformedZnode
-from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
+from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason, current
 from migrate.model.inventory import AcceptedDifference
 from migrate.model.views import KraftView, ZookeeperView
 
@@ -158,11 +158,6 @@ def _report(
         blind_spots=(*question.zookeeper.blind_spots, *cut),
         idle=idle_acceptances(question.accepted, differences, today, whole=not cut),
     )
-
-
-def current(accepted: Iterable[AcceptedDifference], today: date) -> tuple[AcceptedDifference, ...]:
-    """Acceptances that still hold: from the day of `expires` on they count as differences again (pure)."""
-    return tuple(entry for entry in accepted if today < date.fromisoformat(entry.expires))
 
 
 def idle_acceptances(

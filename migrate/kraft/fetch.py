@@ -39,6 +39,7 @@ from migrate.kafka import node as ask_node
 from migrate.kafka.codes import Code
 from migrate.kafka.connection import DEFAULT_LIMITS, Connection, Limits
 from migrate.kraft.image import Image
+from migrate.model.copied import CopyEnd
 from migrate.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from migrate.model.inventory import Inventory
 from migrate.model.secrets import Digester
@@ -78,12 +79,13 @@ class MetadataReader:
         limits: Limits = DEFAULT_LIMITS,
         patience: float = PATIENCE_SECONDS,
         pause: Callable[[float], None] | None = None,
+        keep_copy: bool = False,
     ) -> None:
         self._inventory = inventory
         self._limits = limits
         self._patience = patience
         self._pause = pause or _pause
-        self._image = Image(digester)
+        self._image = Image(digester, keep_copy=keep_copy)
         self._cluster_id = inventory.expect_cluster_id
         self._connection: Connection | None = None
         self._order = list(inventory.controllers)
@@ -127,6 +129,11 @@ class MetadataReader:
         assert self._connection is not None
         source = f"Fetch from controller {self._order[0].id} at {self._connection.address}"
         return self._image.view(self._cluster_id, self._high_watermark, source)
+
+    @property
+    def copy_end(self) -> CopyEnd | None:
+        """The metadata at the end of Kafka's copy, where it is kept and the log that was read reaches back to it."""
+        return self._image.copy_end
 
     def follow(self, min_offset: int | None = None) -> Image:
         """The image itself, at the leader's high watermark; it changes with the next call.  Raises what `view` does."""

@@ -5,12 +5,13 @@ The live reader gives it the bytes of Fetch and FetchSnapshot answers, the files
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from migrate.errors import MigrateError, ReplayError
 from migrate.kraft.replay import Replayer, replay_snapshot
 from migrate.kraft.state import State, TouchedRows, partition_columns
 from migrate.model.columns import EntityColumns, PartitionColumns
+from migrate.model.copied import CopyEnd
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
@@ -21,15 +22,15 @@ class Image:
     """A metadata image that only ever moves forward; `load_snapshot` begins it anew.
 
     After an error in the middle of batches the image is not to be trusted: it refuses everything until a snapshot or
-    `reset` begins it anew.
+    `reset` begins it anew.  With `keep_copy` it keeps the metadata as it was at the end of Kafka's copy, where the log
+    that is read reaches back to it.
     """
 
-    def __init__(self, digester: Digester) -> None:
+    def __init__(self, digester: Digester, *, keep_copy: bool = False) -> None:
         self.digester = digester
-        self._replayer = Replayer(digester)
-        self._error: MigrateError | None = None
-        self._partitions: tuple[int, PartitionColumns] | None = None
-        self._entities: tuple[int, EntityColumns] | None = None
+        self.copy_end: CopyEnd | None = None
+        self._keep_copy = keep_copy
+        self._adopt(Replayer(digester))
 
     @property
     def next_offset(self) -> int:
@@ -51,8 +52,17 @@ class Image:
         self._adopt(Replayer(self.digester))
 
     def _adopt(self, replayer: Replayer) -> None:
-        self._replayer, self._error = replayer, None
-        self._partitions = self._entities = None
+        self._replayer = replayer
+        self._error: MigrateError | None = None
+        self._partitions: tuple[int, PartitionColumns] | None = None
+        self._entities: tuple[int, EntityColumns] | None = None
+        if self._keep_copy:
+            self.copy_end = None
+            replayer.at_copy = self._copied
+
+    def _copied(self, offset: int, records: Mapping[str, int]) -> None:
+        state = self._replayer.state
+        self.copy_end = CopyEnd(offset, partition_columns(state), entity_columns(state), records)
 
     def apply_batches(self, raw: bytes, *, below: int | None, where: str = "the metadata log") -> None:
         """Apply the record batches of a Fetch answer up to (and without) the offset `below`, the high watermark.

@@ -5,7 +5,9 @@ Source: `MD/image/loader/MetadataBatchLoader.java`, KIP-868 (metadata transactio
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
@@ -14,6 +16,7 @@ from migrate.kernels.choice import ready, repaid
 from migrate.kraft.rules import apply_record
 from migrate.kraft.state import PartitionRow, State
 from migrate.model.secrets import Digester
+from migrate.model.stage import ZkMigrationState
 from migrate.model.unswept import unswept
 from migrate.protocol.batches import Batch, Idle
 from migrate.protocol.fields import Struct, Values
@@ -65,6 +68,7 @@ class Replayer:
     fetched_epoch: int = 0
     transaction: Transaction | None = None
     plain: PlainLog | None = None  # once the kernel is used
+    at_copy: Callable[[int, Mapping[str, int]], None] | None = None  # called once Kafka's copy is in the image
 
     @property
     def offset(self) -> int:
@@ -149,8 +153,12 @@ class Replayer:
                 raise ReplayError("a transaction ends that has not begun", where=where)
             waiting, self.transaction = self.transaction.waiting, None
             if table is settings.END_TRANSACTION:
+                before = self.state.migration_state
                 for one in waiting:
                     self._apply(one)
+                now = self.state.migration_state
+                if self.at_copy is not None and now is ZkMigrationState.MIGRATION and before is not now:
+                    self.at_copy(offset, _counted(waiting))
         else:
             self.take((table, values, where))
 
@@ -166,6 +174,17 @@ class Replayer:
             self.state.set_rows(one.topic_id, one.rows)
         else:
             apply_record(self.state, *one, self.digester)
+
+
+def _counted(waiting: Iterable[Waiting]) -> Mapping[str, int]:
+    """Records by the name of their type in `MetadataRecordType`, as the controller's own log counts them."""
+    found: Counter[str] = Counter()
+    for one in waiting:
+        if isinstance(one, Rows):
+            found["PARTITION_RECORD"] += len(one.rows)
+        else:
+            found[re.sub("(?<=[a-z])(?=[A-Z])", "_", one[0].name).upper()] += 1
+    return found
 
 
 def in_sequence(batches: Iterable[Span], next_offset: int, epoch: int) -> Iterator[Span]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, field
+from datetime import date
 from enum import StrEnum
 
 from migrate.model.inventory import AcceptedDifference
@@ -121,3 +122,8 @@ class DiffReport:
         excused = (DifferenceClass.EXPECTED, DifferenceClass.ACCEPTED, DifferenceClass.EQUAL)
         counted = sum(n for classes in self.counts.values() for name, n in classes.items() if name not in excused)
         return counted > len(self.unexcused)
+
+
+def current(accepted: Iterable[AcceptedDifference], today: date) -> tuple[AcceptedDifference, ...]:
+    """Acceptances that still hold: from the day of `expires` on they count as differences again."""
+    return tuple(entry for entry in accepted if today < date.fromisoformat(entry.expires))

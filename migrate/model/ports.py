@@ -150,7 +150,7 @@ class Effects(Protocol):
     def backup_file(self, node: NodeId, path: str) -> None:
         """Keep a copy beside the file on its host, and one in the run's folder."""
 
-    def backup_zookeeper(self) -> None:
+    def backup_zookeeper(self, name: str = "zookeeper") -> None:
         """Keep the whole ZooKeeper tree in the run's folder."""
 
     def make_directory(self, node: NodeId, path: str) -> None:

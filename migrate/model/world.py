@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from migrate.model.copied import CopyCheck, NoLook
 from migrate.model.difference import DiffReport
 from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
@@ -52,6 +53,7 @@ class Need(StrEnum):
     HOST_RIGHTS = "host-rights"  # every command that a run needs on the nodes' hosts, tried without changing anything
     UNITS = "units"  # how long systemd lets each node's unit stop, and whether it starts at boot
     REHEARSAL = "rehearsal"  # what a rollback does while no controller leads, tried while one does; nothing is changed
+    COPY = "copy"  # the last look at ZooKeeper before Kafka's copy, held against the metadata at the copy's end
     CONTROLLER_NAMES = "controller-names"  # live, with each broker asked for its controller often enough for a proof
 
 
@@ -81,5 +83,6 @@ class World:
     host_rights: Mapping[NodeId, HostRights | Unknown] | Unknown = NOT_ASKED  # none where the executor works no hosts
     units: Mapping[NodeId, Unit | Unknown] | Unknown = NOT_ASKED  # Unknown where nodes are no units that we can see
     rehearsal: str | Unknown = NOT_ASKED  # what ZooKeeper refuses of what a rollback changes in it; "" for nothing
+    copy: CopyCheck | NoLook | Unknown = NOT_ASKED
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then
     facts: Mapping[str, str] = field(default_factory=dict)  # what the run itself knows: paths of backups and the like

@@ -26,6 +26,7 @@ from migrate.kafka import live
 from migrate.kafka.kept import KeptConnections
 from migrate.kafka.secret_files import read_secret
 from migrate.kraft.fetch import MetadataReader
+from migrate.model.copied import CopyCheck, KeptTree, NoLook
 from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, Playbook
@@ -51,6 +52,7 @@ from migrate.model.views import (
     ZookeeperView,
     whole_or_unknown,
 )
+from migrate.observe.copy_check import BeforeCopy, CopyQuestion, check_copy
 from migrate.observe.metadata_logs import metadata_logs
 from migrate.observe.states_behind import states_behind
 from migrate.observe.still import Compared, LedgerKept
@@ -116,6 +118,11 @@ class Sources:
         self.compared = Compared()
         self.ledgered = LedgerKept()
         self._collected: Mapping[NodeId, Collected] | None = None
+        self.kept_look: Callable[[], KeptTree | None] | None = (
+            None  # of a run: how it finds what was kept before the copy
+        )
+        self._before_copy = BeforeCopy()
+        self._copy_checked: CopyCheck | None = None
         self._lock = threading.Lock()
 
     def use_collected(self, collected: Mapping[NodeId, Collected]) -> None:
@@ -192,9 +199,12 @@ class Sources:
                 from migrate.zookeeper.offline.reader import view_of_files
 
                 return whole_or_unknown(view_of_files(self._tree(self._files), self.digester, secrets))
-            return whole_or_unknown(self._tree_again.read(self.zookeeper_client(), secrets))
+            view = whole_or_unknown(self._tree_again.read(self.zookeeper_client(), secrets))
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
+        if self.kept_look is not None and not isinstance(view, Unknown):
+            self._before_copy.seen(view)
+        return view
 
     def _encoder_secrets(self) -> EncoderSecrets | None:
         current, old = self.inventory.password_encoder_secret, self.inventory.password_encoder_old_secret
@@ -220,10 +230,36 @@ class Sources:
         """The metadata image at the committed end."""
         try:
             if self._reader is None:
-                self._reader = MetadataReader(self.inventory, self.digester)
+                keep = self.kept_look is not None
+                self._reader = MetadataReader(self.inventory, self.digester, keep_copy=keep)
             return self._reader.view()
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
+
+    def copy_check(
+        self, zookeeper: ZookeeperView | Unknown, kraft: KraftView | Unknown
+    ) -> CopyCheck | NoLook | Unknown:
+        """The last look at ZooKeeper before the copy, held against the metadata; once nothing is lost, it stays so."""
+        if self._copy_checked is not None:
+            return self._copy_checked
+        if self.kept_look is None:
+            return Unknown("only a run holds the copy against what was there before")
+        accepted = () if isinstance(self.playbook, Unknown) else self.playbook.accepted_differences
+        end = None if self._reader is None else self._reader.copy_end
+        question = CopyQuestion(
+            self.kept_look,
+            self._before_copy.view,
+            end,
+            self._tree_reader,
+            self.digester,
+            self._encoder_secrets,
+            self.services,
+            accepted,
+        )
+        found = check_copy(question, zookeeper, kraft)
+        if isinstance(found, CopyCheck) and not (found.lost or found.miscounted):
+            self._copy_checked, self._before_copy = found, BeforeCopy()
+        return found
 
     def agreement(self) -> Agreement | None:
         """Which topics and objects differ, by fingerprints and at the cost of what changed since the views were read.

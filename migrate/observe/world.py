@@ -27,6 +27,7 @@ PROOF_SAMPLES: Final = 20  # a broker that believes in KRaft names a random one:
 FROM_FILES: Final = frozenset({Need.DISKS, Need.BACKUPS, Need.NEW_DIRECTORIES})  # they are named in the files
 FROM_SERVICES: Final = frozenset({Need.METADATA_LOGS, Need.LAUNCHES})  # of running or stopped processes
 FOR_STATES: Final = frozenset({Need.ZOOKEEPER, Need.METADATA_LOGS})
+FOR_COPY: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT})
 FOR_LEDGER: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS})
 
 
@@ -41,6 +42,7 @@ class ClusterObserver:
         """One observation.  Never raises for what cannot be seen: that part is Unknown."""
         wanted = needs | (FOR_LEDGER if needs & LEDGERS else frozenset())
         wanted = wanted | (FOR_STATES if Need.STATES_BEHIND in wanted else frozenset())
+        wanted = wanted | (FOR_COPY if Need.COPY in wanted else frozenset())
         wanted = wanted | ({Need.CONFIGS} if wanted & FROM_FILES else frozenset())
         configs: Configs | Unknown = self.sources.configs() if Need.CONFIGS in wanted else NOT_ASKED
         zookeeper = self._start(Need.ZOOKEEPER in wanted, self.sources.zookeeper)
@@ -77,6 +79,8 @@ class ClusterObserver:
         if Need.STATES_BEHIND in wanted:
             found = self.sources.states_behind(world.metadata_logs, world.zookeeper)
             world = replace(world, states_behind=found)
+        if Need.COPY in wanted:
+            world = replace(world, copy=self.sources.copy_check(world.zookeeper, world.kraft))
         if Need.SESSIONS in wanted:
             world = replace(world, zookeeper=self.sources.with_sessions(world.zookeeper))
         world = self._analyse(world, needs)

@@ -37,6 +37,7 @@ class Story:
     diffs: list[DiffMoment] = field(default_factory=list)
     files: dict[str, list[FileChange]] = field(default_factory=dict)
     effects: dict[str, list[EffectDone]] = field(default_factory=dict)
+    copy_check: Mapping[str, Any] = field(default_factory=dict)  # the last of its events; {}: none
     notes: list[tuple[str, str]] = field(default_factory=list)
     stopped: str = ""
     ended: bool = False
@@ -86,6 +87,8 @@ def _fold(story: Story, event: Event) -> None:
             story.ledgers.append(_ledger(event))
         case "diff":
             story.diffs.append(_diff(event))
+        case "copy-check":
+            story.copy_check = data
         case "conclude":
             _conclude(story, event)
         case "stop":

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
 
 from migrate.model.history import Event, LoadSummary
 from migrate.model.plan import Plan
@@ -100,6 +100,7 @@ def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, ev
         yield _back_claim(story)
     else:
         yield _ledger_claim(plan, story)
+        yield from _copy_claim(story)
         yield _diff_claim(story)
     yield from _load_claims(load)
     yield Claim(
@@ -131,6 +132,35 @@ def _ledger_claim(plan: Plan, story: Story) -> Claim:
     if not last.replicas:
         return Claim(text, Holds.NOT_SEEN, "the last ledger has no rows, which proves nothing")
     return Claim(text, Holds.NO if due else Holds.NOT_DUE, seen)
+
+
+def _copy_claim(story: Story) -> Iterator[Claim]:
+    """Only where the run watches the copy, or held it against what was there before."""
+    found, due = story.copy_check, story.steps.get("copy/copy")
+    if not found and due is None:
+        return
+    text = "The copy dropped nothing that ZooKeeper held, but for what is named."
+    if not found:
+        holds = Holds.NOT_SEEN if due is not None and due.passed else Holds.NOT_DUE
+        yield Claim(text, holds, "the journal holds no look from before the copy")
+    elif "not_checked" in found:
+        yield Claim(text, Holds.NOT_SEEN, f"not checked: {found['not_checked']}")
+    else:
+        against = [*found.get("samples", ()), *found.get("miscounted", ())]
+        yield Claim(text, Holds.NO if against or found["lost"] else Holds.YES, "; ".join(_copy_evidence(found)))
+
+
+def _copy_evidence(found: Mapping[str, Any]) -> Iterator[str]:
+    where = "the copy's end" if found["at_end"] else "a later offset"
+    kinds = ", ".join(f"{after} of {before} {kind}" for kind, (before, after) in found["counts"].items())
+    yield f"zxid {found['zxid']} against offset {found['offset']:,} ({where}): {kinds}"
+    if found["lost"]:
+        yield f"missing: {', '.join(found['samples'])}"
+    yield from found.get("miscounted", ())
+    for rule, rows in found.get("known", {}).items():
+        yield f"dropped, and known ({rule}): {', '.join(' '.join(row).rstrip() for row in rows)}"
+    if isinstance(found.get("driver"), str):
+        yield f"not checked: the controller's own counts ({found['driver']})"
 
 
 def _diff_claim(story: Story) -> Claim:

@@ -26,12 +26,14 @@ from migrate.model.plan import Plan
 from migrate.model.ports import DirectoryAssigner
 from migrate.model.stage import Stage
 from migrate.model.step import Step
+from migrate.model.world import Need
 from migrate.observe.sources import Sources
 from migrate.observe.world import SLOW, ClusterObserver
 from migrate.plan.parking import may_lack_controller
 from migrate.run import journal as journals
 from migrate.run import owners
 from migrate.run.approvals import refuse_strange
+from migrate.run.before_copy import kept_before_copy
 from migrate.run.budget import clients_served
 from migrate.run.clock import SystemClock
 from migrate.run.crash import CrashPoints
@@ -131,6 +133,8 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
             require_host_rights(plan, sources.host_rights())
             require_units(plan.cluster, sources.units())
         sources.resume()
+        if any(Need.COPY in step.proof_needs for step in steps):
+            sources.kept_look = partial(kept_before_copy, sources.inventory)
         _place_looked_at(plan, journal, observer, clock)
         if any((step.needs | step.proof_needs) & SLOW for step in steps):
             sources.start_spark()

@@ -199,14 +199,14 @@ class JournaledEffects:
                 next_step=f"find out who starts node {int(node)}, stop it there, and make the plan anew",
             )
 
-    def backup_zookeeper(self) -> None:
-        """Keep the whole tree in the run's folder."""
-        target = self._folder / "backup" / "zookeeper.jsonl.gz"
+    def backup_zookeeper(self, name: str = "zookeeper") -> None:
+        """Keep the whole tree in the run's folder, under that name; a later one of the same name replaces it."""
+        target = self._folder / "backup" / f"{name}.jsonl.gz"
         target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with self._effect("backup-zookeeper", "zookeeper", target.name):
             found = self._hands.zookeeper().backup(str(target))
         text = ", ".join(f"{key} {value}" for key, value in sorted(found.items()))
-        self.note("backup:zookeeper", f"{target.name}: {text}")
+        self.note(f"backup:{name}", f"{target.name}: {text}")
 
     def make_directory(self, node: NodeId, path: str) -> None:
         """Make a folder on a node's host."""

@@ -1,4 +1,4 @@
-"""What the journal keeps of an observation: the ledger by broker and directory, the comparison's counts."""
+"""What the journal keeps of an observation: the ledger by broker and directory, the comparisons' counts."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, Protocol
 
 from migrate.model.causes import cause_of
+from migrate.model.copied import CopyCheck, NoLook, by_rule
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
 from migrate.model.plan import PlannedStep
 from migrate.model.world import Need, World
 
+COPY_CHECK: Final = "copy-check"  # the event
 SAMPLES: Final = 20  # differences that a journal keeps of one comparison
 LONGEST: Final = 160
 NEEDS: Final[Mapping[str, Need]] = {
@@ -40,12 +42,14 @@ def needed_for(planned: PlannedStep) -> frozenset[Need]:
 
 
 def write(append: Writer, planned: PlannedStep, world: World) -> None:
-    """Journal the ledger and the comparison, where the world has them."""
+    """Journal the ledger, the comparison and the check of the copy, where the world has them."""
     if not isinstance(world.ledger, Unknown):
         cells = list(_cells(world.ledger, world))
         append("ledger", step=planned.id, offset=world.ledger.offset, engine=world.ledger.engine, cells=cells)
     if not isinstance(world.diff, Unknown):
         append("diff", step=planned.id, **_diff(world.diff))
+    if isinstance(world.copy, CopyCheck | NoLook):
+        append(COPY_CHECK, step=planned.id, **_copy_check(world.copy))
 
 
 def _cells(ledger: Ledger, world: World) -> Iterator[dict[str, Any]]:
@@ -89,6 +93,33 @@ def _diff(report: DiffReport) -> dict[str, Any]:
         "blind_spots": list(report.blind_spots),
         "samples": [_sample(entry) for entry in report.unexcused[:SAMPLES]],
     }
+
+
+def _copy_check(found: CopyCheck | NoLook) -> dict[str, Any]:
+    if isinstance(found, NoLook):
+        return {"at_end": False, "not_checked": found.reason}
+    driver = found.driver.reason if isinstance(found.driver, Unknown) else dict(found.driver)
+    return {
+        "zxid": found.zxid,
+        "source": found.source,
+        "offset": found.offset,
+        "at_end": found.at_end,
+        "counts": {kind: list(both) for kind, both in found.counts.items()},
+        "lost": len(found.lost),
+        "samples": [_lacking(entry) for entry in found.lost[:SAMPLES]],
+        "known": {
+            rule: [[row.kind, row.key, row.field] for row in rows[:SAMPLES]]
+            for rule, rows in by_rule(found.known).items()
+        },
+        "records": dict(found.records),
+        "driver": driver,
+        "miscounted": list(found.miscounted),
+        "blind_spots": list(found.blind),
+    }
+
+
+def _lacking(entry: Difference) -> str:
+    return f"{entry.kind} {entry.key} {entry.field}".rstrip()
 
 
 def _sample(entry: Difference) -> dict[str, str]:

@@ -44,7 +44,7 @@ def way_back_facts(world: World) -> WayBackFacts:
     `world` was looked at with Need.BACKUPS.
     """
     inventory = world.inventory
-    runs = list(_runs(pathlib.Path(inventory.runs), inventory.name))
+    runs = list(runs_of(pathlib.Path(inventory.runs), inventory.name))
     events = [event for _, found in runs for event in found]
     brokers = {str(int(node.id)) for node in inventory.brokers}
     return WayBackFacts(
@@ -56,7 +56,7 @@ def way_back_facts(world: World) -> WayBackFacts:
     )
 
 
-def _runs(folder: pathlib.Path, cluster: str) -> Iterator[Run]:
+def runs_of(folder: pathlib.Path, cluster: str) -> Iterator[Run]:
     """The cluster's readable journals, oldest first; a damaged one proves nothing here."""
     found = []
     for path in folder.glob("*/journal.jsonl"):

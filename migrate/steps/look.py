@@ -8,6 +8,7 @@ from typing import ClassVar, Final
 
 from migrate.checks import stuck
 from migrate.model.columns import PartitionColumns
+from migrate.model.copied import CopyCheck, NoLook, by_rule, names_of
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.stage import Stage, ZkMigrationState
@@ -85,11 +86,12 @@ class WatchCopy(BaseStep):
     stage_is: ClassVar[Stage] = Stage.COPY
     title: ClassVar[str] = "watch Kafka copy ZooKeeper's metadata"
     proof_needs: ClassVar[frozenset[Need]] = frozenset(
-        {Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES}
+        {Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.COPY}
     )
     undo: ClassVar[str] = "one roll and the znodes of the takeover"
     proof: ClassVar[str] = (
-        "/migration has an offset above 0, the metadata says MIGRATION, a KRaft controller owns /controller"
+        "/migration has an offset above 0, the metadata says MIGRATION, a KRaft controller owns /controller, and what "
+        "ZooKeeper held before the copy is in the metadata"
     )
 
     def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
@@ -123,10 +125,55 @@ class WatchCopy(BaseStep):
                 progress=str(len(left)),
             )
         return gates.as_outcome(
-            gates.replicas_full(world),
+            gates.first(nothing_dropped(world), gates.replicas_full(world)),
             f"/migration at metadata offset {znode.offset}, written by controller {znode.controller_id}",
             f"{len(world.kraft.partitions)} partitions in the metadata, {len(view.partitions)} in ZooKeeper",
+            *copy_evidence(world),
         )
+
+
+def nothing_dropped(world: World) -> Readiness:
+    """What ZooKeeper held before the copy is in the metadata, but for what a rule or an acceptance explains.
+
+    Where no look from before the copy is kept, nothing is held against it: the evidence says so.
+    """
+    match world.copy:
+        case Unknown():
+            return world.copy
+        case NoLook():
+            return Ready()
+        case CopyCheck(lost=(), miscounted=()):
+            return Ready()
+        case CopyCheck(lost=lost) if lost:
+            what, why = f"{len(lost)} fields that ZooKeeper held before the copy", names_of(lost)
+        case CopyCheck(miscounted=wrong):
+            what, why = "records that the controller counted in the copy", "; ".join(wrong)
+    return Refused(
+        f"{what} are not in the metadata at offset {world.copy.offset}: {why} (look at zxid {world.copy.zxid}: "
+        f"{world.copy.source}). ZooKeeper cannot show it any more: the driver deletes there what the metadata lacks. "
+        "Look it up in the backup (`kraft-migrate backup show FILE`), then make it again with Kafka's own tools; or "
+        "accept by name in the playbook what was deleted or changed on purpose while the last broker was restarted; or "
+        "go back with `kraft-migrate rollback plan`, and put back from that backup what is missing (`backup restore`)",
+        ("DIFF",),
+    )
+
+
+def copy_evidence(world: World) -> tuple[str, ...]:
+    """What was held against the copy, what is known to be dropped, and what was not checked."""
+    if isinstance(world.copy, Unknown):
+        return ()
+    if isinstance(world.copy, NoLook):
+        return (f"not checked: what the copy may have dropped ({world.copy.reason})",)
+    found = world.copy
+    kinds = ", ".join(f"{after} of {before} {kind}" for kind, (before, after) in found.counts.items())
+    where = "the copy's end" if found.at_end else "a later state: the log no longer reaches back to the copy"
+    lines = [f"ZooKeeper before the copy, zxid {found.zxid}: metadata offset {found.offset} ({where}) has {kinds}"]
+    lines += [f"known to be missing ({rule}): {names_of(rows)}" for rule, rows in by_rule(found.known).items()]
+    if isinstance(found.driver, Unknown):
+        lines.append(f"not checked: the controller's own count of the copy's records ({found.driver.reason})")
+    elif found.records:
+        lines.append(f"the {sum(found.driver.values())} records that the controller counted in the copy are in the log")
+    return tuple(lines)
 
 
 def _partitions(columns: PartitionColumns) -> set[tuple[str, int]]:
@@ -169,18 +216,22 @@ class ProveHybrid(BaseStep):
     title: ClassVar[str] = "compare ZooKeeper with KRaft, and every replica with its disk"
     proof_needs: ClassVar[frozenset[Need]] = frozenset(Need) - {Need.LEDGER}
     undo: ClassVar[str] = "one roll and the znodes of the takeover"
-    proof: ClassVar[str] = "no difference outside EXPECTED; every replica MIGRATING, UNASSIGNED or VERIFIED"
+    proof: ClassVar[str] = (
+        "no difference outside EXPECTED, nothing of ZooKeeper before the copy is missing; every replica MIGRATING, "
+        "UNASSIGNED or VERIFIED"
+    )
 
     def verify(self, world: World) -> Outcome:
         """Views equal; no replica in a state that a restart would make worse."""
         found = gates.first(
             gates.state_is(world, ZkMigrationState.MIGRATION),
+            nothing_dropped(world),
             gates.views_equal(world),
             moves.ended(world),
             gates.ledger_is(world, ReplicaState.MIGRATING, ReplicaState.UNASSIGNED, ReplicaState.VERIFIED),
             gates.replicas_full(world),
         )
-        return gates.as_outcome(with_sick_disks(world, None, found), *evidence(world))
+        return gates.as_outcome(with_sick_disks(world, None, found), *evidence(world), *copy_evidence(world))
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +242,7 @@ class Soak(BaseStep):
 
     kind: ClassVar[str] = "soak"
     stage_is: ClassVar[Stage] = Stage.SOAK
-    proof_needs: ClassVar[frozenset[Need]] = frozenset(Need) - {Need.LEDGER}
+    proof_needs: ClassVar[frozenset[Need]] = frozenset(Need) - {Need.LEDGER, Need.COPY}
     undo: ClassVar[str] = "two rolls and the znodes of the takeover"
     proof: ClassVar[str] = "views equal and every replica VERIFIED, at the end of the soak"
 

@@ -29,6 +29,7 @@ from migrate.steps.base import BaseStep
 from migrate.steps.disks import with_sick_disks
 
 AFTER = "nothing: it comes by itself; look at the broker's log and at its connection to the controllers"
+BEFORE_COPY = "zookeeper-before-copy"  # the backup that the copy is held against; as journal and file name it
 SEEN = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
 
@@ -176,6 +177,11 @@ class RollStep(BaseStep):
         return replace(answer, what=what, next_step=after)
 
 
+def _taken_over(world: World) -> bool:
+    """Is /controller a KRaft controller's?  Then the copy has begun, and ZooKeeper is no longer what it was."""
+    return isinstance(world.zookeeper, Unknown) or world.zookeeper.kraft_owns
+
+
 def ended(step: str) -> str:
     """The note's key: which incarnation a step has stopped."""
     return f"ended:{step}"
@@ -275,6 +281,13 @@ class RollToMigrationMode(RollStep):
             self.process_lives(world), self.registered(world, migrating=True), gates.replicas_full(world)
         )
         return gates.as_outcome(with_sick_disks(world, self.broker, found), *self._evidence(world))
+
+    def do(self, world: World, effects: Effects) -> None:
+        """As any roll; before the last broker's restart, which starts the copy, ZooKeeper is backed up once more."""
+        others = {int(node.id) for node in world.inventory.brokers} - {self.broker}
+        if others == set(self._rolled_before(world)) and not _taken_over(world):
+            effects.backup_zookeeper(BEFORE_COPY)
+        RollStep.do(self, world, effects)
 
     def _evidence(self, world: World) -> tuple[str, ...]:
         if isinstance(world.kraft, Unknown) or NodeId(self.broker) not in world.kraft.brokers:

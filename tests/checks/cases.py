@@ -233,6 +233,9 @@ ZOOKEEPER = (
         ),
     ),
     Case("B-ZKN-19", ZK, "/brokers/topics", lambda w: with_zk(w, partitions=PartitionColumns())),
+    Case(
+        "W-ZKN-21", ZK, "/config/topics/ghost", lambda w: with_entity(w, "topic-config", "ghost", "retention.ms", "1")
+    ),
     Case("W-ZKN-14", ZK, "/log_dir_event_notification", pending(log_dir_events=("log_dir_event_0",))),
 )
 DIRECTORIES = (

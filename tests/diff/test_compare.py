@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from migrate.diff import compare as comparison
-from migrate.diff.compare import compare, current, idle_acceptances
+from migrate.diff.compare import compare, idle_acceptances
 from migrate.diff.tables import PARTITION_FIELDS
 from migrate.diff.typed_rows import blind_configs
-from migrate.model.difference import Difference, DifferenceClass, DiffReport
+from migrate.model.difference import Difference, DifferenceClass, DiffReport, current
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AcceptedDifference
 from migrate.model.views import KraftView, PendingWork, ZookeeperView

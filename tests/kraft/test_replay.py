@@ -10,6 +10,7 @@ from migrate.errors import BatchCutError, BatchError, DecodeError, ReplayError, 
 from migrate.kraft.image import Image
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
+from migrate.model.stage import ZkMigrationState
 from migrate.model.views import KraftView
 from migrate.protocol.batches import build, split
 from migrate.protocol.records import settings as records
@@ -332,3 +333,40 @@ class TestIncrements:
         whole = fresh()
         whole.apply_batches(raw, below=None)
         assert seen(image) == seen(whole)
+
+
+class TestTheCopysEnd:
+    """A run keeps the metadata as Kafka's copy left it: it is held against what ZooKeeper had before."""
+
+    def test_a_real_copy_is_kept_as_its_transaction_left_it(self) -> None:
+        """With its records by type; what comes later changes nothing of it."""
+        image = Image(Digester(), keep_copy=True)
+        image.apply_batches(captured_log(), below=None)
+        end = image.copy_end
+        assert end is not None
+        assert end.offset < image.offset
+        assert end.records["TOPIC_RECORD"] == len(set(end.partitions.topic))
+        assert end.records["PARTITION_RECORD"] == len(end.partitions)
+        assert end.records["ACCESS_CONTROL_ENTRY_RECORD"] == end.entities.counts()["acl"]
+        earlier = Image(Digester())
+        earlier.apply_batches(captured_log(), below=end.offset + 1)
+        view = earlier.view("", 0, "")
+        assert view.partitions == end.partitions
+        assert view.migration_state is ZkMigrationState.MIGRATION
+        before = Image(Digester(), keep_copy=True)
+        before.apply_batches(captured_log(), below=end.offset)
+        assert before.copy_end is None
+        assert before.view("", 0, "").waiting == sum(end.records.values())
+
+    def test_nobody_keeps_it_unasked_and_a_log_read_anew_is_kept_anew(self) -> None:
+        """A large cluster's columns are not kept twice for nothing."""
+        image = Image(Digester())
+        image.apply_batches(captured_log(), below=None)
+        assert image.copy_end is None
+        keeping = Image(Digester(), keep_copy=True)
+        keeping.apply_batches(captured_log(), below=None)
+        first = keeping.copy_end
+        keeping.reset()
+        assert keeping.copy_end is None
+        keeping.apply_batches(captured_log(), below=None)
+        assert keeping.copy_end is not first

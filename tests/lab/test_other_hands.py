@@ -2,6 +2,8 @@
 
 - `broker-start`: broker 1 crashes at its start, again and again, its own log lines are shown; mended, the same command
   goes on; broker 2 stands still behind its start, as one that recovers its logs for long, and the run waits for it.
+- `copy-drops`: a configuration goes from ZooKeeper between the last look and the copy, and another one belongs to no
+  topic: the first stops the run before the second roll, the second is told before the copy and afterwards.
 - `in-hybrid`: a second orchestrator holds the lock; `/controller` is deleted under the controllers; mended, it goes on.
 """
 
@@ -19,8 +21,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, NewTopic
 
 from migrate.lab.cluster import Lab
+from migrate.lab.seed import settings_for
 from migrate.lab.topology import HOST
 from migrate.model.views import Running, Stopped
 from migrate.run import journal as journals
@@ -44,16 +48,16 @@ def directory(tmp_path: Path) -> Iterator[Path]:
 
 
 @in_turn("hands")
-@pytest.mark.parametrize("part", rotated("hands", ("broker-start", "in-hybrid")))
+@pytest.mark.parametrize("part", rotated("hands", ("broker-start", "copy-drops", "in-hybrid")))
 def test_a_roll_stops_by_name_and_goes_on_when_it_is_mended(part: str, directory: Path) -> None:
     """Nothing else is stopped meanwhile."""
-    {"broker-start": broker_start, "in-hybrid": in_hybrid}[part](directory)
+    {"broker-start": broker_start, "copy-drops": copy_drops, "in-hybrid": in_hybrid}[part](directory)
 
 
-def planned(lab: Lab, stage: str) -> Path:
-    """A saved plan of that stage alone."""
+def planned(lab: Lab, stage: str, changes: int = 2) -> Path:
+    """A saved plan of that stage alone; the exit code is 0 where it only looks."""
     ended = kraft_migrate("plan", str(lab.playbook_path), "--stage", stage, "--output", "json")
-    assert ended.returncode == 2, ended.stderr
+    assert ended.returncode == changes, ended.stderr
     return Path(lab.inventory.runs) / str(json.loads(ended.stdout)["fingerprint"])[:8] / "plan.json"
 
 
@@ -127,6 +131,65 @@ def waiting_for(plan: Path) -> dict[str, str] | None:
     """What the run waits for now, if its last word is a wait."""
     last = journals.read(plan.parent / "journal.jsonl").events[-1]
     return {"step": last.data["step"], "owner": last.data["owner"]} if last.name == "waiting" else None
+
+
+ORPHANS = {
+    "/config/topics/ghost": {"retention.ms": "1"},
+    "/config/brokers/77": {"log.cleaner.threads": "2"},
+    "/config/clients/nobody": {"producer_byte_rate": "1000"},
+    "/config/users/nobody": {"producer_byte_rate": "1000"},
+    "/config/ips/10.9.9.9": {"connection_creation_rate": "10"},
+}
+
+
+def config(values: dict[str, str]) -> bytes:
+    """A configuration's znode as Kafka writes it."""
+    return json.dumps({"version": 1, "config": values}).encode()
+
+
+def copy_drops(directory: Path) -> None:
+    """Told before, stopped by name although both sides are equal, by a new plan too; made again, it is proven."""
+    lab = Lab.create(directory)
+    lab.up()
+    admin = AdminClient({**settings_for(lab.topology), "log_level": 3})
+    admin.create_topics([NewTopic("kept", 3, 3, config={"retention.ms": "86400000"})])["kept"].result(30)
+    with connect(lab.inventory.zookeeper) as client:
+        for path, values in ORPHANS.items():
+            client.kazoo.create(path, config(values))
+    found = json.loads(kraft_migrate("assess", str(lab.playbook_path), "--output", "json").stdout)["findings"]
+    assert [entry["about"] for entry in found if entry["code"] == "W-ZKN-21"] == ["/config/topics/ghost"]
+    for stage in ("prepare", "controllers"):
+        ended = kraft_migrate("apply", str(planned(lab, stage)))
+        assert ended.returncode == 0, ended.stderr
+    plan = planned(lab, "migration-mode")
+    assert kraft_migrate("apply", str(plan), crash="after:start:2").returncode == -signal.SIGKILL
+    with connect(lab.inventory.zookeeper) as client:  # the broker needs seconds to register
+        client.kazoo.set("/config/topics/kept", config({}))
+        assert client.kazoo.exists("/controller").ephemeralOwner
+    stopped = kraft_migrate("apply", str(plan))
+    assert stopped.returncode == 3, stopped.stderr
+    said = " ".join(stopped.stderr.split())
+    assert "topic-config kept (retention.ms)" in said
+    assert f"zookeeper-before-copy.jsonl.gz of run {plan.parent.name}" in said
+    hybrid = planned(lab, "hybrid", changes=0)
+    refused = kraft_migrate("apply", str(hybrid))
+    assert refused.returncode == 3, refused.stderr
+    assert "topic-config kept (retention.ms)" in " ".join(refused.stderr.split())
+    entry = ConfigEntry("retention.ms", "86400000", incremental_operation=AlterConfigOpType.SET)
+    again = ConfigResource(ConfigResource.Type.TOPIC, "kept", incremental_configs=[entry])
+    for future in admin.incremental_alter_configs([again]).values():
+        future.result(30)
+    for made in (plan, hybrid):
+        ended = kraft_migrate("apply", str(made))
+        assert ended.returncode == 0, ended.stderr
+    (check,) = [
+        event.data for event in journals.read(plan.parent / "journal.jsonl").events if event.name == "copy-check"
+    ][-1:]
+    assert (check["lost"], check["miscounted"]) == (0, [])
+    assert check["known"] == {"W-ZKN-21": [["topic-config", "ghost", "retention.ms"]]}
+    assert check["counts"]["client-quota"] == [3, 3]
+    assert isinstance(check["driver"], dict)
+    assert check["driver"]["TOPIC_RECORD"] == check["counts"]["topic"][1]
 
 
 def in_hybrid(directory: Path) -> None:

@@ -285,6 +285,7 @@ def _prove(pen: Pen, planned: PlannedStep, verified: dict[int, int]) -> None:
         pen.ledger(planned, -1, verified)
     elif planned.stage is Stage.COPY:
         _wait(pen, planned, "/migration has no offset yet", "the active controller")
+        pen.write("copy-check", 0.1, step=planned.id, **COPY_CHECK)
         pen.ledger(planned, offset, verified)
     elif planned.stage in (Stage.HYBRID, Stage.SOAK):
         pen.diff(planned, offset)
@@ -296,6 +297,22 @@ def _prove(pen: Pen, planned: PlannedStep, verified: dict[int, int]) -> None:
         pen.ledger(planned, offset, verified)
     elif planned.stage is Stage.FINALIZE:
         pen.now += 3.0
+
+
+COPY_CHECK: dict[str, Any] = {
+    "zxid": 812,
+    "source": "this run's last look before the copy, at zxid 812",
+    "offset": 598,
+    "at_end": True,
+    "counts": {"partition": [137, 137], "topic": [23, 23], "topic-config": [12, 11]},
+    "lost": 0,
+    "samples": [],
+    "known": {"W-ZKN-21": [["topic-config", "ghost", "retention.ms"]]},
+    "records": {"TOPIC_RECORD": 23},
+    "driver": {"TOPIC_RECORD": 23},
+    "miscounted": [],
+    "blind_spots": [],
+}
 
 
 def _wait(pen: Pen, planned: PlannedStep, what: str, owner: str) -> None:

@@ -115,6 +115,23 @@ def test_a_journal_that_is_broken_or_unchecked_proves_nothing(intact: bool | Non
     assert report.verdict.word is RunWord.NOT_PROVEN
 
 
+@pytest.mark.parametrize(
+    ("changes", "holds", "words"),
+    [
+        ({}, Holds.YES, "dropped, and known (W-ZKN-21): topic-config ghost retention.ms"),
+        ({"lost": 1, "samples": ["acl Topic|LITERAL|a"]}, Holds.NO, "missing: acl Topic|LITERAL|a"),
+        ({"miscounted": ["TOPIC_RECORD: 1, 2"]}, Holds.NO, "TOPIC_RECORD: 1, 2"),
+        ({"driver": "its log cannot be read"}, Holds.YES, "not checked: the controller's own counts"),
+        ({"not_checked": "no run kept a look"}, Holds.NOT_SEEN, "not checked: no run kept a look"),
+    ],
+)
+def test_what_the_copy_dropped_is_a_claim(changes: dict[str, object], holds: Holds, words: str) -> None:
+    """Named where it was known, against the verdict where it was not; what was not looked at is not checked."""
+    found = _claim(build(story.plan(), _with("copy-check", **changes), story.load(), story.extra()), "The copy dropped")
+    assert found.holds is holds
+    assert words in found.evidence
+
+
 def test_the_callers_claims_count() -> None:
     """The demo's own checks are judged like ours."""
     stray = Claim("No folder ends in -stray.", Holds.NO, "disk2/a-0.x-stray")
@@ -289,7 +306,7 @@ def test_the_json_holds_every_value_under_its_own_name() -> None:
 
     assert body["schema"] == SCHEMA
     assert body["verdict"]["word"] == "PROVEN"
-    assert [claim["holds"] for claim in body["claims"]] == ["holds"] * 9
+    assert [claim["holds"] for claim in body["claims"]] == ["holds"] * 10
     assert body["ledgers"][-1]["cells"][0]["states"] == {"VERIFIED": 36}
     assert body["load"]["missing"] == 0
     assert body["diffs"][-1]["counts"]["partition"] == {"EQUAL": 826}

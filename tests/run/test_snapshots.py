@@ -6,13 +6,14 @@ from dataclasses import replace
 from typing import Any
 
 from migrate.model.causes import REPEAT
+from migrate.model.copied import NoLook
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.plan.build import build
-from migrate.run.snapshots import write
+from migrate.run.snapshots import COPY_CHECK, write
 from tests.steps.looks import WRONG, broken_disk, relook, whole, without
 from tests.testing import worlds
 from tests.testing.clusters import directory_id
@@ -103,4 +104,16 @@ def test_the_comparison_is_kept_as_counts_and_rules() -> None:
 
 def test_what_was_not_looked_at_leaves_nothing() -> None:
     """An empty ledger in the journal would read like no replicas."""
-    assert kept(replace(whole(Stage.COPY), ledger=Unknown("x"), diff=Unknown("y"))) == {}
+    assert kept(replace(whole(Stage.COPY), ledger=Unknown("x"), diff=Unknown("y"), copy=Unknown("z"))) == {}
+
+
+def test_the_check_of_the_copy_is_kept_with_names_and_without_values() -> None:
+    """What is lost may be a secret's digest; a run that kept no look says so."""
+    lost = Difference("scram", "bob", "SCRAM-SHA-256.salt", DifferenceClass.ONLY_ZK, "hmac:77", None)
+    known = Difference("topic-config", "ghost", "retention.ms", DifferenceClass.EXPECTED, "1", None, "W-ZKN-21")
+    data = kept(replace(whole(Stage.COPY), copy=replace(worlds.COPY_HELD, lost=(lost,), known=(known,))))[COPY_CHECK]
+    assert (data["lost"], data["samples"]) == (1, ["scram bob SCRAM-SHA-256.salt"])
+    assert data["known"] == {"W-ZKN-21": [["topic-config", "ghost", "retention.ms"]]}
+    assert "hmac:77" not in str(data)
+    none = kept(replace(whole(Stage.COPY), copy=NoLook("none was kept")))[COPY_CHECK]
+    assert none == {"step": "hybrid/hybrid", "at_end": False, "not_checked": "none was kept"}

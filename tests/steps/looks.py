@@ -169,9 +169,9 @@ class Remembered:
         """Remember it."""
         self.done.append(f"keep {int(node)} {path}")
 
-    def backup_zookeeper(self) -> None:
+    def backup_zookeeper(self, name: str = "zookeeper") -> None:
         """Remember it."""
-        self.done.append("back up zookeeper")
+        self.done.append(f"back up {name}")
 
     def make_directory(self, node: NodeId, path: str) -> None:
         """Remember it."""

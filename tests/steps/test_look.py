@@ -6,6 +6,8 @@ from dataclasses import fields, replace
 
 import pytest
 
+from migrate.model.copied import NoLook
+from migrate.model.difference import Difference, DifferenceClass
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Outcome, Ready, Refused, Unknown, Verified
@@ -182,6 +184,41 @@ def test_the_copys_progress_is_content_and_never_the_offset() -> None:
     ]
     assert first == later
     assert len({first, *moved}) == 3
+
+
+LOST = Difference("acl", "Topic|LITERAL|a|User:b|*|READ|ALLOW", "present", DifferenceClass.ONLY_ZK, "true", None)
+KNOWN = Difference("topic-config", "ghost", "retention.ms", DifferenceClass.EXPECTED, "1", None, "W-ZKN-21")
+
+
+@pytest.mark.parametrize("step", [WatchCopy(), ProveHybrid()], ids=lambda step: step.kind)
+def test_what_the_copy_dropped_is_refused_by_name_with_what_to_do(step: Step) -> None:
+    """Before the second roll, also where both sides are equal by now; so are records that the controller counted."""
+    world = whole(Stage.COPY)
+    found = step.verify(replace(world, copy=replace(worlds.COPY_HELD, lost=(LOST,))))
+    assert isinstance(found, Refused)
+    assert "acl Topic|LITERAL|a|User:b|*|READ|ALLOW (present)" in found.reason
+    assert "backup show" in found.reason
+    assert "rollback plan" in found.reason
+    short = replace(worlds.COPY_HELD, driver={**worlds.COPY_RECORDS, "CONFIG_RECORD": 2})
+    found = step.verify(replace(world, copy=short))
+    assert isinstance(found, Refused)
+    assert "CONFIG_RECORD: the controller counted 2, the log has 0" in found.reason
+
+
+@pytest.mark.parametrize("step", [WatchCopy(), ProveHybrid()], ids=lambda step: step.kind)
+def test_what_is_known_to_be_dropped_and_what_was_not_checked_is_evidence(step: Step) -> None:
+    """By the rule; a look that cannot be read is no equality."""
+    world = whole(Stage.COPY)
+    told = step.verify(replace(world, copy=replace(worlds.COPY_HELD, known=(KNOWN,))))
+    assert isinstance(told, Verified)
+    assert "known to be missing (W-ZKN-21): topic-config ghost (retention.ms)" in told.evidence
+    blind = step.verify(replace(world, copy=replace(worlds.COPY_HELD, driver=Unknown("no log"))))
+    assert isinstance(blind, Verified)
+    assert "not checked: the controller's own count of the copy's records (no log)" in blind.evidence
+    never = step.verify(replace(world, copy=NoLook("none was kept")))
+    assert isinstance(never, Verified)
+    assert "not checked: what the copy may have dropped (none was kept)" in never.evidence
+    assert isinstance(step.verify(replace(world, copy=Unknown("torn"))), Unknown)
 
 
 def test_the_copy_promises_dual_write() -> None:

@@ -12,7 +12,7 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import HalfDone, NotBegun, Predicted
-from migrate.model.views import NoFile, Stopped
+from migrate.model.views import ControllerZnode, NoFile, Stopped
 from migrate.model.world import Need, World
 from migrate.steps import configuration, facts, gates
 from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode, kraft_brokers
@@ -210,6 +210,35 @@ def test_an_interrupted_roll_adds_only_what_is_missing(bend: Bend, told: object,
     assert effects.done[0].startswith("note ended:migration-mode/1=")  # whose registration will be no proof
     assert [" ".join(entry.split()[:2]) for entry in effects.done[1:]] == done
     assert effects.written.get(1, TARGET) == TARGET
+
+
+def rolled_but(last: int) -> World:
+    """Every other broker has its file of migration mode."""
+    world = BEFORE_FIRST
+    for node in {int(broker.id) for broker in inventory().brokers} - {last}:
+        path = inventory().brokers[node].config
+        raw = configuration.migration_mode(raw_of(world, node), inventory())
+        assert not isinstance(world.configs, Unknown)
+        world = replace(world, configs={**world.configs, NodeId(node): config_file(NodeId(node), path, raw)})
+    return world
+
+
+@pytest.mark.parametrize("last", [0, 1, 2])
+def test_zookeeper_is_backed_up_before_the_last_broker_is_stopped(last: int) -> None:
+    """Whichever that is; where it is stopped already the backup is made anew, and behind the takeover never."""
+    effects = Remembered()
+    RollToMigrationMode(last).do(rolled_but(last), effects)
+    assert effects.done[0] == "back up zookeeper-before-copy"
+    again = Remembered()
+    RollToMigrationMode(last).do(service(last, Stopped())(rolled_but(last)), again)
+    assert again.done[0] == "back up zookeeper-before-copy"
+    over = Remembered()
+    owned = worlds.with_zk(rolled_but(last), controller=ControllerZnode(3000, 1, ephemeral=False, version=0))
+    RollToMigrationMode(last).do(service(last, Stopped())(owned), over)
+    assert not [entry for entry in over.done if entry.startswith("back up")]
+    earlier = Remembered()
+    RollToMigrationMode(last).do(BEFORE_FIRST, earlier)
+    assert not [entry for entry in earlier.done if entry.startswith("back up")]
 
 
 @pytest.mark.parametrize(("step", "world"), [(FIRST_ROLL, AFTER_FIRST), (SECOND_ROLL, AFTER_SECOND)])

@@ -11,6 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from migrate.hosts.properties import parse
+from migrate.model.copied import CopyCheck
 from migrate.model.ids import MIGRATING, DirectoryId, NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, Playbook
 from migrate.model.launch import Launch, UnitNotes, ZookeeperClient
@@ -59,6 +60,20 @@ super.users=User:ANONYMOUS;User:admin
 password.encoder.secret=a-secret-of-the-lab
 min.insync.replicas=2
 """
+
+
+COPY_RECORDS = {"TOPIC_RECORD": 3, "PARTITION_RECORD": 6}
+COPY_HELD = CopyCheck(
+    zxid=90,
+    source="this run's last look before the copy, at zxid 90",
+    offset=40,
+    at_end=True,
+    counts={"partition": (6, 6), "topic": (3, 3)},
+    lost=(),
+    known=(),
+    records=COPY_RECORDS,
+    driver=COPY_RECORDS,
+)
 
 
 def inventory() -> Inventory:
@@ -125,6 +140,7 @@ def world_at(stage: Stage) -> World:
         rehearsal="",
         launches=_launches(known),
         ports=dict.fromkeys(CONTROLLERS, ()),
+        copy=COPY_HELD if stage >= Stage.COPY else Unknown("no copy was made yet"),
     )
 
 
