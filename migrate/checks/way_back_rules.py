@@ -31,7 +31,7 @@ from migrate.model.views import (
 )
 from migrate.model.way_back import Reason, WayBackFacts, Weight
 from migrate.model.words import plural
-from migrate.model.world import World
+from migrate.model.world import NOT_ASKED, World
 
 LAG_MOST: Final = 100  # records: at rest the dual write is a NoOp or two behind
 Rule = Callable[[World, WayBackFacts, Origin], Iterator[Reason]]
@@ -173,10 +173,11 @@ def _compared(report: DiffReport | Unknown) -> Iterator[Reason]:
     Registrations of brokers do not count: each broker makes its own.
     """
     if isinstance(report, Unknown):
+        why = "" if report is NOT_ASKED else f" ({report.reason})"
         yield work(
             "not-compared",
             "ZooKeeper",
-            f"whether it has what the metadata has was not compared ({report.reason}); /migration is no proof of it",
+            f"it was not compared with the metadata{why}: /migration is no proof that it has everything",
             "`kraft-migrate rollback plan` compares them and names each difference; the rollback does so again before "
             "it stops a controller",
         )

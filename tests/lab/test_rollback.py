@@ -1,6 +1,7 @@
 """The way back on real Kafka, with one of fourteen entries, faults and odd states picked by the commit.
 
-Always: from half of the second roll, killed on the way, with a second migration to its end.
+Always: from half of the second roll, killed on the way, with a second migration to its end; and over changes that dual
+write lost.
 """
 
 from __future__ import annotations
