@@ -29,7 +29,7 @@ from tests.lab.commands import kraft_migrate
 SECONDS: Final = 120.0
 STOP: Final = 90.0
 ROOT: Final = os.geteuid() == 0
-CHANGES, BLOCKED = 2, 3  # exit codes of `plan`
+INCOMPLETE, CHANGES, BLOCKED = 1, 2, 3  # exit codes of `plan`
 
 
 @dataclass
