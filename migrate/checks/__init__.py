@@ -41,9 +41,11 @@ from migrate.model.stage import Stage
 from migrate.model.unswept import unswept
 from migrate.model.world import World
 
-__all__ = ["CODES", "NEVER", "asked", "blocking", "run", "told"]
+__all__ = ["CODES", "COMES_AND_GOES", "NEVER", "asked", "blocking", "lasting", "run", "told"]
 
 CODES: Final[Mapping[str, CodeDoc]] = {code: CHECKS[code].doc for code in sorted(CHECKS)}
+# What a topic that is being created or deleted at that moment looks like as well: only what lasts is a fault.
+COMES_AND_GOES: Final = frozenset({"B-ZKN-04", "B-ZKN-06", "B-DIR-06", "B-DIR-07", "B-DIR-08", "B-DIR-13", "B-DIR-21"})
 ORDER: Final = (Severity.BLOCKER, Severity.BLIND_SPOT, Severity.WARNING, Severity.INFO)
 
 
@@ -60,6 +62,18 @@ def run(world: World, *, target: Stage) -> tuple[Finding, ...]:
 def told(world: World, *, target: Stage) -> tuple[Finding, ...]:
     """The same for a reader: those that differ in their node alone are one finding with the list of nodes."""
     return one_per_kind(run(world, target=target))
+
+
+def lasting(findings: Iterable[Finding], later: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Return the findings of a look without those of COMES_AND_GOES that a later look does not have."""
+    still = {(entry.code, entry.about) for entry in later}
+    return tuple(
+        entry
+        for entry in findings
+        if entry.severity is not Severity.BLOCKER
+        or entry.code not in COMES_AND_GOES
+        or (entry.code, entry.about) in still
+    )
 
 
 def asked(world: World) -> tuple[str, ...]:

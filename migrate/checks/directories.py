@@ -256,7 +256,9 @@ def unproven_replica(found: Ledger, world: World) -> Result:
     done = {int(node) for node, entry in world.kraft.brokers.items() if not entry.migrating}
     for row in found.rows:
         if row.broker in done and row.state is not ReplicaState.VERIFIED:
-            yield Hit(f"{row.topic}-{row.partition} on broker {row.broker}", f"its row is {row.state.value}")
+            yield Hit(
+                f"{row.topic}-{row.partition} on broker {row.broker}", f"its row is {row.state.value}", row.state.value
+            )
 
 
 def _on_volatile(disks: Disks, world: World, *, accepted: bool) -> Iterator[Hit]:

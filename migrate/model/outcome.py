@@ -56,6 +56,8 @@ class NotYet:
     next_step: str
     progress: str = ""
     pace: float = 0.0  # seconds from this look's beginning to the next one's, where a look is dear; 0: the engine's own
+    gate: str = ""  # whose objects these are, where clients make and delete them all the time
+    objects: frozenset[str] = frozenset()  # those that were there in every look of this wait
 
 
 Readiness = Ready | AlreadyDone | NotYet | Refused | Unknown

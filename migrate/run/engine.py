@@ -28,6 +28,7 @@ from migrate.run.gatekeeper import Gatekeeper, OpenGate
 from migrate.run.journal import Journal
 from migrate.run.waits import Wait
 from migrate.steps.canary import CLOCK, HELD
+from migrate.steps.churn import PASSING
 
 
 class StepEffects(Effects, Protocol):
@@ -60,6 +61,7 @@ class Engine:
         self._plan = plan
         self._with = machinery
         self._done: set[str] = set()
+        self._passing: dict[str, frozenset[str]] = {}  # by gate: objects that were there in every look of the wait
         self._unbroken = machinery.clock.monotonic()  # since when the proof at hand has found nothing wrong
 
     def run(self) -> None:
@@ -129,6 +131,7 @@ class Engine:
             readiness = guards.hold(now, world) if step.needs else Ready()
             if isinstance(readiness, Ready):
                 readiness = _gate(step, world, progress)
+            self._keep_passing(readiness)
             if waiting.is_over(readiness):
                 acts = isinstance(progress, NotBegun) and isinstance(readiness, Ready)
                 if not acts or gatekeeper.still(planned):
@@ -144,6 +147,7 @@ class Engine:
                 self._unbroken = self._with.clock.monotonic()
             world = self._observe(step.proof_needs)
             outcome = self._with.gatekeeper.clients(planned, step.verify(world))
+            self._keep_passing(outcome)
             broken = isinstance(outcome, Unknown) or (isinstance(outcome, NotYet) and outcome.owner != CLOCK)
             if waiting.is_over(outcome):
                 break
@@ -158,6 +162,13 @@ class Engine:
         evidence = list(outcome.evidence) if isinstance(outcome, Verified) else [outcome.how]
         self._conclude(planned, outcome, evidence=evidence, reason="")
         self._done.add(planned.id)
+
+    def _keep_passing(self, found: Readiness | Outcome) -> None:
+        """Keep what a gate waits for, for its next look; any other answer begins anew."""
+        if isinstance(found, NotYet) and found.gate:
+            self._passing[found.gate] = found.objects
+        else:
+            self._passing.clear()
 
     def _wait(self, planned: PlannedStep) -> Wait:
         return Wait(planned.id, self._with.clock, self._with.patience(planned.stage), self._write)
@@ -186,6 +197,7 @@ class Engine:
         elapsed = since_last_roll(events, self._with.clock)
         if elapsed is not None:
             found["soak_elapsed"] = f"{elapsed:.1f}"
+        found |= {PASSING + gate: "\n".join(sorted(objects)) for gate, objects in self._passing.items()}
         found[HELD] = f"{self._with.clock.monotonic() - self._unbroken:.1f}"
         return found
 

@@ -14,7 +14,7 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.words import plural
 from migrate.model.world import Need, World
-from migrate.steps import gates, moves
+from migrate.steps import churn, gates, moves
 from migrate.steps.base import BaseStep
 
 MISSING = (ReplicaState.MIGRATING, ReplicaState.UNASSIGNED)  # the second: of topics made in hybrid
@@ -74,7 +74,10 @@ class AssignDirectories(BaseStep):
             return Ready()
         if world.ledger.unknown and any(row.state is ReplicaState.UNKNOWN for row in wrong):
             return Unknown(f"the ledger was made without a view: {'; '.join(world.ledger.unknown)}")
-        row = wrong[0]
+        definite = [row for row in wrong if not churn.comes_and_goes(world, row)]
+        if not definite:
+            return churn.rows_ended(world, wrong, self.broker)
+        row = definite[0]
         return Refused(
             f"{plural(len(wrong), 'replica')} of broker {self.broker} in no state to be sent: "
             f"{row.topic}-{row.partition} is {row.state.value}"

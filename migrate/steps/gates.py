@@ -27,7 +27,7 @@ from migrate.model.views import (
 )
 from migrate.model.words import plural, registered_as
 from migrate.model.world import World
-from migrate.steps import facts
+from migrate.steps import churn, facts
 
 VOTER_LAG: Final = 10  # records: NoOps keep followers one or two behind at rest
 CAUGHT_UP_MS: Final = 2000  # a follower fetches at least twice a second
@@ -54,6 +54,7 @@ def no_blockers(
 ) -> Readiness:
     """No finding blocks that stage: a blocker refuses it, a blind spot that it cannot do without is Unknown.
 
+    A finding that a topic in creation or deletion looks like is waited for: it is a fault only where it lasts.
     `down` is a node that the interrupted step itself has stopped: what is found only because of that is no blocker.
     `besides` are codes that say of the world what the step itself is there to bring about.
     """
@@ -64,7 +65,15 @@ def no_blockers(
     ]
     if not found:
         return Ready()
-    definite = [finding for finding in found if finding.severity is Severity.BLOCKER]
+    blockers = [finding for finding in found if finding.severity is Severity.BLOCKER]
+    definite = [finding for finding in blockers if not churn.may_end(finding)]
+    if blockers and not definite:
+        waited = churn.findings_ended(world, blockers)
+        if isinstance(waited, NotYet):
+            return waited
+        found = [finding for finding in found if finding not in blockers]
+        if not found:
+            return Ready()
     shown = definite or found  # checks.run has the blockers first: what is seen to be wrong is not waited for
     text = "; ".join(f"{finding.code} {finding.about}: {finding.message}" for finding in shown[:5])
     more = f" (and {len(found) - 5} more)" if len(found) > 5 else ""
@@ -379,12 +388,13 @@ def ledger_is(world: World, *states: ReplicaState) -> Readiness:
         return world.ledger
     if world.ledger.unknown:
         return Unknown(f"the ledger was made without a view: {'; '.join(world.ledger.unknown)}")
-    wrong = [row for row in world.ledger.rows if row.state not in states]
     if not world.ledger.rows:  # what a cluster looks like whose metadata was wiped
         return Unknown("the ledger has no row: no replica proves nothing")
-    if not wrong:
-        return Ready()
-    row = wrong[0]
+    wrong = [row for row in world.ledger.rows if row.state not in states]
+    definite = [row for row in wrong if not churn.comes_and_goes(world, row)]
+    if not definite:
+        return churn.rows_ended(world, wrong)
+    row = definite[0]
     wanted = " or ".join(state.value for state in states)
     return Refused(
         f"{len(wrong)} of {len(world.ledger.rows)} replicas are not {wanted}: {row.topic}-{row.partition} on broker "

@@ -16,15 +16,16 @@ from migrate.hosts.properties import diff
 from migrate.model.broker_modes import Mode, positions
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
+from migrate.model.ledger import Ledger, LedgerRow
 from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
-from migrate.model.verdict import No, can_unfence, may_restart
+from migrate.model.verdict import No, Yes, can_unfence, may_restart
 from migrate.model.views import BrokerDisks, ConfigFile, MetaProperties, NoFile, Running, Stopped
 from migrate.model.words import registered_as
 from migrate.model.world import Need, World
-from migrate.steps import configuration, directory_order, facts, gates, moves
+from migrate.steps import churn, configuration, directory_order, facts, gates, moves
 from migrate.steps.base import BaseStep
 from migrate.steps.disks import with_sick_disks
 
@@ -360,9 +361,12 @@ class RollToKraft(RollStep):
 
     def _may_restart(self, world: World) -> Readiness:
         verdict = may_restart(NodeId(self.broker), self._directory_policy, world.ledger, world.disks, world.kraft)
-        if isinstance(verdict, No):
-            return Refused(f"broker {self.broker} may not restart into KRaft: {'; '.join(verdict.reasons[:5])}")
-        return Ready()
+        if not isinstance(verdict, No):
+            return Ready()
+        others, passing = _without_passing(world, self.broker)
+        if isinstance(may_restart(NodeId(self.broker), self._directory_policy, others, world.disks, world.kraft), Yes):
+            return churn.rows_ended(world, passing, self.broker)
+        return Refused(f"broker {self.broker} may not restart into KRaft: {'; '.join(verdict.reasons[:5])}")
 
     def verify(self, world: World) -> Outcome:
         """*Can unfence*, is unfenced, and the ISRs are full."""
@@ -396,11 +400,25 @@ def can_be_unfenced(world: World, broker: int) -> Readiness:
     """The verdict *can unfence* as a gate that waits: the broker reports its directories by itself."""
     verdict = can_unfence(NodeId(broker), world.ledger, world.disks, world.kraft)
     if isinstance(verdict, No):
-        return NotYet(
+        found = NotYet(
             f"every replica of broker {broker} to be VERIFIED: {'; '.join(verdict.reasons[:3])}",
             f"broker {broker} (its AssignReplicasToDirs) and the active controller",
             "nothing at first: a STALE_BROKER_EPOCH in its log is sent again within a second; if it lasts, `status` "
             "says why",
             progress=str(len(verdict.rows)),
         )
+        others, passing = _without_passing(world, broker)
+        if isinstance(can_unfence(NodeId(broker), others, world.disks, world.kraft), No):
+            return found
+        waited = churn.rows_ended(world, passing, broker)
+        return replace(found, gate=waited.gate, objects=waited.objects) if isinstance(waited, NotYet) else waited
     return Ready()
+
+
+def _without_passing(world: World, broker: int) -> tuple[Ledger | Unknown, tuple[LedgerRow, ...]]:
+    """The ledger without the replicas of that broker that may be of topics in creation or deletion, and those."""
+    if isinstance(world.ledger, Unknown):
+        return world.ledger, ()
+    passing = tuple(row for row in world.ledger.of(broker) if churn.comes_and_goes(world, row))
+    gone = set(passing)
+    return replace(world.ledger, rows=tuple(row for row in world.ledger.rows if row not in gone)), passing

@@ -21,6 +21,7 @@ from migrate.zookeeper.znode import Znode
 
 ENDPOINT: Final = re.compile(r"([^:/]+)://(\[[0-9A-Fa-f:.%]+\]|[^/\[\]]*):(-?[0-9]{1,5})")
 LEADER_RECOVERING: Final = 1
+LEADER_DURING_DELETE: Final = -2  # LeaderAndIsr.LeaderDuringDelete; -1 is no leader
 # a partition's state, byte for byte as Kafka writes it (Jackson, in the order of a Scala map of five entries); numbers
 # of up to nine digits are in their range
 _NUMBER: Final = rb"(?:0|[1-9][0-9]{0,8})"
@@ -176,7 +177,12 @@ def _plain_state(data: bytes) -> tuple[int, int, tuple[int, ...], int, int] | No
     if {*map(type, numbers)} != {int} or type(isr) is not list or not {*map(type, isr)} <= {int}:
         return None
     version, leader, epoch, recovery, writer = numbers
-    if version != 1 or not -1 <= leader < INT32 or not 0 <= epoch < INT32 or recovery not in (0, LEADER_RECOVERING):
+    if (
+        version != 1
+        or not LEADER_DURING_DELETE <= leader < INT32
+        or not 0 <= epoch < INT32
+        or recovery not in (0, LEADER_RECOVERING)
+    ):
         return None
     if isr and (min(isr) < 0 or max(isr) >= INT32 or len(set(isr)) != len(isr)):
         return None
@@ -190,8 +196,9 @@ def _strict_partition_state(path: str, data: bytes | None, mzxid: int) -> Partit
     if fields.has("leader_recovery_state"):
         recovery = fields.integer("leader_recovery_state", low=0, high=LEADER_RECOVERING + 1)
     writer = fields.integer("controller_epoch") if fields.has("controller_epoch") else -1
+    leader = fields.integer("leader", low=LEADER_DURING_DELETE)
     return PartitionState(
-        fields.integer("leader"), fields.integer("leader_epoch", low=0), fields.node_ids("isr"), recovery, mzxid, writer
+        leader, fields.integer("leader_epoch", low=0), fields.node_ids("isr"), recovery, mzxid, writer
     )
 
 

@@ -121,3 +121,33 @@ def test_each_stage_has_a_patience_of_its_own(
     assert caught.value.where.startswith(f"step {at}")
     last = run.named("waiting")[-1]
     assert patience < run.events[-1].time - last.time < patience + 2.0
+
+
+def churned(world: World, look: int, *more: str) -> World:
+    """ZooKeeper while clients create and delete topics: another one is under deletion in each look."""
+    zookeeper = world.zookeeper
+    if isinstance(zookeeper, Unknown):
+        return world
+    deletions = (f"churn-{look}", *more)
+    return worlds.with_zk(world, pending=replace(zookeeper.pending, deletions=deletions))
+
+
+def test_clients_that_create_and_delete_topics_all_the_time_do_not_stop_a_run(tmp_path: Path) -> None:
+    """A deletion is under way in every look of the run, and each time of another topic."""
+    reference = undisturbed()
+    cluster, looks = SimulatedCluster.in_zookeeper_mode(), iter(range(10_000))
+    plan = plan_for(cluster)
+    cluster.bend = lambda world: churned(world, next(looks))
+    run(cluster, plan, tmp_path)
+    assert cluster.done == reference.done
+
+
+def test_a_deletion_that_never_ends_stops_a_run_by_its_name_beside_all_that_churn(tmp_path: Path) -> None:
+    """No broker was touched, and the topics that come and go are not named."""
+    cluster, looks = SimulatedCluster.in_zookeeper_mode(), iter(range(10_000))
+    plan = plan_for(cluster)
+    cluster.bend = lambda world: churned(world, next(looks), "orphan")
+    with pytest.raises(NoProgress, match="/admin/delete_topics/orphan") as caught:
+        run(cluster, plan, tmp_path)
+    assert "churn-" not in str(caught.value)
+    assert not [entry for entry in cluster.done if entry.startswith(("stop 0", "stop 1", "stop 2"))]

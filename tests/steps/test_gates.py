@@ -218,7 +218,17 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     *(
         ("ledger_is", row_in(found), f"refused: 1 of 18 replicas are not VERIFIED: t0-0 on broker 0 is {found.value}")
         for found in ReplicaState
-        if found is not ReplicaState.VERIFIED
+        if found not in (ReplicaState.VERIFIED, ReplicaState.NOT_ON_DISK, ReplicaState.UNASSIGNED)
+    ),
+    (
+        "ledger_is",
+        row_in(ReplicaState.NOT_ON_DISK),
+        "notyet: what looks like topics in creation or deletion to end: t0-0",
+    ),
+    (
+        "ledger_is",
+        row_in(ReplicaState.UNASSIGNED),
+        "notyet: what looks like topics in creation or deletion to end: t0-0",
     ),
     ("ledger_is", lambda world: replace(world, ledger=Ledger((), 500, "spark")), "unknown: the ledger has no row"),
     ("ledger_is", half_seen, "unknown: the ledger was made without a view: disks: hidden"),

@@ -231,7 +231,6 @@ def test_the_copy_promises_dual_write() -> None:
 WORSE = (
     ReplicaState.UNKNOWN,
     ReplicaState.TWO_COPIES,
-    ReplicaState.NOT_ON_DISK,
     ReplicaState.NOT_REGISTERED,
     ReplicaState.MOVING,
     ReplicaState.LOST,
@@ -270,7 +269,8 @@ def test_each_part_of_the_comparison_alone_is_missed(step: Step, world: World, b
 @pytest.mark.parametrize("found", [state for state in ReplicaState if state is not ReplicaState.VERIFIED])
 def test_the_soak_takes_verified_replicas_only(found: ReplicaState) -> None:
     """MIGRATING no longer is one."""
-    assert isinstance(SOAK.verify(row_in(found)(SOAKED)), Refused)
+    waited = found in (ReplicaState.NOT_ON_DISK, ReplicaState.UNASSIGNED)  # what a new topic looks like
+    assert isinstance(SOAK.verify(row_in(found)(SOAKED)), NotYet if waited else Refused)
 
 
 def test_the_soak_takes_kraft_brokers_only() -> None:

@@ -149,6 +149,7 @@ def test_a_partition_state_keeps_the_order_of_the_isr_and_its_mzxid() -> None:
     assert decode.partition_state(PATH, raw(STATE), 9) == (1, 5, [1, 2], 0, 9, 3)
     assert decode.partition_state(PATH, raw({**STATE, "leader_recovery_state": 1}), 9).recovery == 1
     assert decode.partition_state(PATH, raw({**STATE, "leader": -1, "isr": []}), 9) == (-1, 5, [], 0, 9, 3)
+    assert decode.partition_state(PATH, raw({**STATE, "leader": -2}), 9).leader == -2, "LeaderDuringDelete"
 
 
 @settings(max_examples=200)
@@ -156,7 +157,7 @@ def test_a_partition_state_keeps_the_order_of_the_isr_and_its_mzxid() -> None:
     st.fixed_dictionaries(
         {
             "version": st.just(1),
-            "leader": st.integers(-2, 5) | st.just(2**31) | st.booleans(),
+            "leader": st.integers(-3, 5) | st.just(2**31) | st.booleans(),
             "leader_epoch": st.integers(-1, 5),
             "controller_epoch": st.integers(-1, 5),
             "isr": st.lists(st.integers(-1, 4), max_size=3) | st.none(),
@@ -431,7 +432,7 @@ def test_no_damage_to_the_bytes_gives_an_untyped_error(data: st.DataObject) -> N
         ("topic", {"partitions": {"0": ["1"]}}),
         ("topic", {"partitions": {"0": [True]}}),
         ("topic", {"adding_replicas": {"5": [1]}}),
-        ("state", {"leader": -2}),
+        ("state", {"leader": -3}),
         ("state", {"leader_epoch": -1}),
         ("state", {"isr": [1, 1]}),
         ("state", {"leader_recovery_state": 2}),
