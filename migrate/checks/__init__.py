@@ -65,14 +65,18 @@ def told(world: World, *, target: Stage) -> tuple[Finding, ...]:
 
 
 def lasting(findings: Iterable[Finding], later: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return the findings of a look without those of COMES_AND_GOES that a later look does not have."""
-    still = {(entry.code, entry.about) for entry in later}
+    """Return the findings of a look without those of COMES_AND_GOES that a later look (`run`) saw to be gone."""
+    seen = list(later)
+    still = {(entry.code, entry.about) for entry in seen}
+    unseen = {entry.code for entry in seen if entry.severity is Severity.BLIND_SPOT}
+    many = {entry.code for entry in seen if entry.about.endswith(" more")}  # not all of them have a line
     return tuple(
         entry
         for entry in findings
         if entry.severity is not Severity.BLOCKER
         or entry.code not in COMES_AND_GOES
-        or (entry.code, entry.about) in still
+        or entry.code in unseen | many
+        or any((entry.code, about) in still for about in entry.objects or (entry.about,))
     )
 
 

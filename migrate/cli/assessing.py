@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from migrate import checks
 from migrate.cli.options import Evidence, observing
-from migrate.cli.planning import PLANNED_ON, write_text
+from migrate.cli.planning import PLANNED_ON, lasting_findings, write_text
 from migrate.errors import NotVisible, UsageWrong
 from migrate.model.findings import Finding
 from migrate.model.inventory import Access, Inventory, Playbook
@@ -17,6 +17,7 @@ from migrate.model.views import PartlyRead
 from migrate.model.world import Need, World
 from migrate.report.assessment import Assessment, assessment_html, assessment_markdown
 from migrate.report.directory_rows import directory_rows
+from migrate.run.clock import SystemClock
 from migrate.zookeeper.pace import Pace
 
 
@@ -58,10 +59,13 @@ def judged(subject: Subject) -> Judged:
         if alone is not None and subject.evidence.live:
             observer.sources.zookeeper_client()  # nothing else is looked at: what it raises is the answer
         world = observer.observe(frozenset(needs), {})
+        findings = checks.told(world, target=Stage.PREPARE)
+        if alone is None and subject.evidence.live:
+            findings = lasting_findings(observer, findings, SystemClock())
         pace = observer.sources.pace
     if alone is not None and isinstance(world.zookeeper, Unknown) and not isinstance(world.zookeeper, PartlyRead):
         raise NotVisible(f"the cluster cannot be read: {world.zookeeper.reason}", where=alone)
-    return Judged(world, checks.told(world, target=Stage.PREPARE), pace)
+    return Judged(world, findings, pace)
 
 
 def assessment(judged: Judged) -> Assessment:

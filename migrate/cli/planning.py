@@ -8,11 +8,13 @@ import pathlib
 from dataclasses import replace
 from typing import Final
 
+from migrate import checks
 from migrate.checks.way_back import way_back
 from migrate.errors import FileNotReplaced, MalformedPlan, PlanUnreadable, UsageWrong
+from migrate.model.findings import Finding
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.plan import Plan
-from migrate.model.ports import Observer
+from migrate.model.ports import Clock, Observer
 from migrate.model.stage import Stage
 from migrate.model.way_back import Weight
 from migrate.model.world import Need, World
@@ -23,6 +25,7 @@ from migrate.report.plan_html import plan_html
 from migrate.report.plan_json import plan_from_json, plan_to_json, stated_fingerprint
 from migrate.report.plan_text import plan_text
 from migrate.run.carry_out import folder_of
+from migrate.run.clock import SystemClock
 from migrate.run.proven import by_journals
 from migrate.run.way_back_facts import WAY_BACK, way_back_facts
 
@@ -43,6 +46,10 @@ PLANNED_ON: Final = frozenset(
         Need.UNITS,
     }
 )
+
+LOOKED_AT_AGAIN: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.CONFIGS, Need.LEDGER})
+LOOKS_AGAIN: Final = 3
+SECONDS_BETWEEN: Final = 1.0
 
 
 def target_stage(playbook: Playbook, name: str | None) -> Stage:
@@ -68,6 +75,8 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
         return make_directory_plan(observer, playbook, created=created)
     world = _seen(observer, PLANNED_ON | WAY_BACK)
     plan = scheduled(build(world, playbook, target=target, only=only, created=created), playbook)
+    found = lasting_findings(observer, plan.findings, SystemClock())
+    plan = replace(plan, findings=found)
     now = way_back(world, way_back_facts(world))
     row = {
         "stage": f"now ({now.origin})",
@@ -76,6 +85,20 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
         "controller_gap": f"about {now.cost.gap_seconds:.0f} s" if now.cost.gap_seconds else "none",
     }
     return replace(plan, summary=replace(plan.summary, rollback=(row, *plan.summary.rollback)))
+
+
+def lasting_findings(observer: Observer, findings: tuple[Finding, ...], clock: Clock) -> tuple[Finding, ...]:
+    """Return the findings without those that only a topic in creation or deletion looked like.
+
+    Looks again, at most LOOKS_AGAIN times, where there is such a finding.
+    """
+    for _ in range(LOOKS_AGAIN):
+        if not any(finding.code in checks.COMES_AND_GOES for finding in findings):
+            break
+        clock.sleep(SECONDS_BETWEEN)
+        again = checks.run(observer.observe(LOOKED_AT_AGAIN, {}), target=Stage.ASSESS)
+        findings = checks.lasting(findings, again)
+    return findings
 
 
 def _seen(observer: Observer, needs: frozenset[Need]) -> World:

@@ -16,7 +16,7 @@ from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import ConfigFile, NoFile
+from migrate.model.views import ConfigFile, NoFile, PendingWork
 from migrate.model.world import World
 from tests.checks.bends import SECURED, metadata, registration
 from tests.checks.cases import CASES, Case
@@ -65,6 +65,20 @@ def test_each_check_is_silent_where_its_fault_is_not(case: Case) -> None:
 def test_no_check_is_without_a_case() -> None:
     """A code that no test makes fire is a code that may never fire."""
     assert {case.code for case in CASES} | BLINDLY == set(checks.CODES)
+
+
+def test_what_a_later_look_no_longer_sees_of_topics_in_deletion_is_no_finding() -> None:
+    """Only what lasts, and what the later look could not see, stays; other findings are not touched."""
+    bend = worlds.with_zk
+    first = world_at(Stage.ASSESS)
+    both = bend(first, pending=PendingWork(deletions=("gone", "stays")), topics_without_id=("old",))
+    later = bend(first, pending=PendingWork(deletions=("stays", "new")))
+    found = checks.run(both, target=Stage.ASSESS)
+    left = checks.lasting(found, checks.run(later, target=Stage.ASSESS))
+    assert {entry.about for entry in found} - {entry.about for entry in left} == {"/admin/delete_topics/gone"}
+    assert "B-ZKN-03" in {entry.code for entry in left}
+    blind = checks.run(replace(first, zookeeper=Unknown("no answer")), target=Stage.ASSESS)
+    assert checks.lasting(found, blind) == found
 
 
 def test_a_world_of_which_nothing_is_known_passes_nothing() -> None:

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import stat
-from dataclasses import replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 
-from migrate.cli.planning import load_plan, make_plan, save_plan, target_stage, write_text
+from migrate import checks
+from migrate.cli.planning import lasting_findings, load_plan, make_plan, save_plan, target_stage, write_text
 from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
 from migrate.model.plan import Plan
 from migrate.model.stage import MIGRATION, Stage
+from migrate.model.views import PendingWork
+from migrate.model.world import Need, World
 from migrate.observe.world import ClusterObserver
 from migrate.plan.build import build
 from tests.steps.looks import whole
 from tests.testing import worlds
 from tests.testing.kept import KeptSources
+from tests.testing.simulated import FakeClock
 
 
 def plan(target: Stage = Stage.CLEANUP) -> Plan:
@@ -99,3 +104,30 @@ def test_a_plan_tells_first_whether_the_way_back_is_open_now(tmp_path: Path) -> 
         assert now["stage"] == ("now (nothing was begun)" if stage is Stage.ASSESS else "now (hybrid)")
         assert now["rolls"] == ("0" if stage is Stage.ASSESS else "1")
         assert [row["stage"] for row in stages] == [row["stage"] for row in plan().summary.rollback]
+
+
+def test_topics_in_deletion_are_looked_at_again_before_a_plan_or_an_assessment_tells_of_them() -> None:
+    """One that is gone a second later is no finding; one that stays is."""
+    world = whole(Stage.ASSESS)
+    looks = [("gone", "stays"), ("stays", "new"), ("stays",), ("stays",)]
+    seen = [worlds.with_zk(world, pending=PendingWork(deletions=names)) for names in looks]
+    observer = Looks(iter(seen[1:]))
+    clock = FakeClock()
+    found = lasting_findings(observer, checks.run(seen[0], target=Stage.ASSESS), clock)
+    assert [entry.about for entry in found if entry.code == "B-ZKN-06"] == ["/admin/delete_topics/stays"]
+    assert clock.monotonic() >= 3
+    quiet = checks.run(world, target=Stage.ASSESS)
+    assert lasting_findings(Looks(iter(())), quiet, clock) == quiet, "nothing of the kind: no further look"
+
+
+@dataclass
+class Looks:
+    """An observer of worlds in their order."""
+
+    worlds: Iterator[World]
+
+    def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:
+        """The next one."""
+        assert Need.ZOOKEEPER in needs
+        assert not facts
+        return next(self.worlds)
