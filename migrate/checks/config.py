@@ -424,3 +424,48 @@ def chroot_is_one(configs: Configs, world: World) -> Result:
 def chroot_of(connect: str) -> str:
     """`/` where there is none."""
     return "/" + connect.partition("/")[2].strip().strip("/")
+
+
+@check(
+    CodeDoc(
+        "W-CFG-33",
+        "a class of its own decides the clients' quotas",
+        "KRaft in 3.9 never calls its updateClusterMetadata: a class that divides quotas by each broker's leaders goes "
+        "on with the last answer it had, or with none, from that broker's second roll on. One that does not look "
+        "at partitions is not affected; which it is, only its source says. It is no blocker for that reason.",
+        "client.quota.callback.class is set.",
+        "Ask the class's owners whether it uses updateClusterMetadata. If it does, stay in ZooKeeper mode until it has "
+        "another source (an admin client, for example), or set static quotas for the time of 3.9; Kafka 4.0 calls it "
+        "again.",
+        "KAFKA-18225, fixed in 4.0.0; KAFKA-19566 deprecates the method; only KafkaApis.handleUpdateMetadataRequest "
+        "calls it in 3.9.2",
+    ),
+    sees=broker_configs,
+)
+def quota_callback(configs: Configs, world: World) -> Result:
+    """The key, on any broker."""
+    for node, file in configs.items():
+        if name := file.values.get("client.quota.callback.class", ""):
+            yield Hit(f"broker {node}: {file.path}", f"client.quota.callback.class is {name}", name)
+
+
+@check(
+    CodeDoc(
+        "W-CFG-34",
+        "a broker does not hand its leaders over when it stops",
+        "Each of its partitions has no leader from its stop until the controller notices, in both rolls and on every "
+        "broker; with unclean elections allowed, records can be lost.",
+        "controlled.shutdown.enable is false.",
+        "Set controlled.shutdown.enable=true, or take the line out, and restart the brokers one by one before the "
+        'migration: the value of the running process counts at its stop. As `controlled.shutdown.enable: "true"` in '
+        "the inventory's broker_properties it would count from the second roll on.",
+        "KafkaServer.controlledShutdown; BrokerServer.shutdown",
+    ),
+    sees=broker_configs,
+    when=ALWAYS,
+)
+def leaders_are_handed_over(configs: Configs, world: World) -> Result:
+    """The key is true unless set."""
+    for node, file in configs.items():
+        if not truth(file.values, "controlled.shutdown.enable", default=True):
+            yield Hit(f"broker {node}: {file.path}", "controlled.shutdown.enable is false")

@@ -7,7 +7,8 @@ from typing import Final
 
 from migrate.checks.config_words import READ_BY_US, edited_by_us
 from migrate.checks.registry import Blind, Hit, Result, check
-from migrate.checks.sight import broker_launches
+from migrate.checks.sight import both, broker_launches, controller_launches
+from migrate.checks.zookeeper import JUTE_DEFAULT
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch
@@ -93,9 +94,11 @@ def zookeeper_on_command_line(seen: Launches, world: World) -> Result:
         "a broker's file is made from environment variables at each start",
         "Images of containers write server.properties anew: what the tool edits is gone with the restart that "
         "should read it.",
-        "The process's environment has variables of which such images make configuration.",
+        "The process's environment has variables of which such images make configuration; or the unit starts Docker "
+        "or Podman.",
         "Change those variables in place of the file, by the platform that sets them; or start Kafka with a file "
-        "of its own.",
+        "of its own. Over SSH the environment is not read (it may hold secrets), and says so as a blind spot: look at "
+        "the unit's Environment= and EnvironmentFile= lines for KAFKA_CFG_* and the like.",
         "docker images of Apache, Bitnami and Confluent",
     ),
     sees=broker_launches,
@@ -103,9 +106,15 @@ def zookeeper_on_command_line(seen: Launches, world: World) -> Result:
     proof=True,
 )
 def file_is_no_product(seen: Launches, world: World) -> Result:
-    """Names of variables; values are never read."""
+    """Names of variables, whose values are never read; and a unit that runs a container, wherever its host is."""
     for node, launch in seen.items():
-        if isinstance(launch.environment, Unknown):
+        if launch.container:
+            yield Hit(
+                f"broker {node}",
+                f"its process is {launch.container}: Kafka runs in a container, and the image writes its file",
+                launch.container,
+            )
+        elif isinstance(launch.environment, Unknown):
             yield Blind(f"the environment of broker {node}", launch.environment.reason)
         elif launch.environment:
             more = "" if len(launch.environment) <= NAMED else f" and {len(launch.environment) - NAMED} more"
@@ -181,3 +190,54 @@ def unit_is_loaded(seen: Launches, world: World) -> Result:
             yield Blind(f"the unit of broker {node}", launch.unit.reload_needed.reason)
         elif launch.unit.reload_needed:
             yield Hit(f"broker {node}", "systemd has not read its unit since it changed")
+
+
+RAISE: Final = (
+    "Give every controller's unit the brokers' value before it starts, until finalize: `systemctl edit UNIT`, "
+    '`[Service]` and `Environment="KAFKA_OPTS=-Djute.maxbuffer=BYTES"` (with what KAFKA_OPTS has there already), then '
+    "`systemctl daemon-reload`."
+)
+
+
+@check(
+    CodeDoc(
+        "W-CFG-31",
+        "the brokers' ZooKeeper client takes larger answers than the default",
+        "The controllers read and list the same znodes for the copy and in dual write. Without the same value their "
+        "client closes the connection at the first answer that is too long, and tries again for ever: ConnectionLoss, "
+        "and the copy never ends.",
+        "The cluster has so many topics, or so many ACLs on one resource, that jute.maxbuffer was raised: a list of "
+        "20,000 topics with names of 50 characters is above the default of 1,048,575 bytes.",
+        RAISE,
+        "ZooKeeper 3.8: ClientCnxnSocket 'Packet len ... is out of range!'; ZKClientConfig.JUTE_MAXBUFFER",
+    ),
+    sees=broker_launches,
+)
+def large_answers(seen: Launches, world: World) -> Result:
+    """-Djute.maxbuffer above the default."""
+    for node, launch in seen.items():
+        if launch.jute_maxbuffer is not None and launch.jute_maxbuffer > JUTE_DEFAULT:
+            yield Hit(f"broker {node}", f"its command line has -Djute.maxbuffer={launch.jute_maxbuffer}")
+
+
+@check(
+    CodeDoc(
+        "B-CFG-32",
+        "a controller's ZooKeeper client takes smaller answers than the brokers'",
+        "The first answer that is too long for it closes its connection, again and again: the copy begins and never "
+        "ends, with every broker in migration mode.",
+        "The brokers run with -Djute.maxbuffer, the controller without it or with less.",
+        RAISE + " Restart the controllers one by one, before the first roll.",
+        "ZooKeeper 3.8: ClientCnxnSocket 'Packet len ... is out of range!'; ZKClientConfig.JUTE_MAXBUFFER",
+    ),
+    sees=both(broker_launches, controller_launches),
+    blocks_from=Stage.MIGRATION_MODE,
+    proof=True,
+)
+def controllers_take_as_much(seen: tuple[Launches, Launches], world: World) -> Result:
+    """The largest value of any broker against each controller's."""
+    brokers, controllers = seen
+    wanted = max((launch.jute_maxbuffer or JUTE_DEFAULT for launch in brokers.values()), default=JUTE_DEFAULT)
+    for node, launch in controllers.items():
+        if (own := launch.jute_maxbuffer or JUTE_DEFAULT) < wanted:
+            yield Hit(f"controller {node}", f"its client takes {own} bytes, the brokers' {wanted}")

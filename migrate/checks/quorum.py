@@ -61,9 +61,15 @@ def one_list_of_voters(configs: Configs, world: World) -> Result:
         "B-QRM-02",
         "the quorum is dynamic",
         "Migration is tested with static voters only; a dynamic quorum cannot be made static again.",
-        "controller.quorum.bootstrap.servers is set, or the controllers were formatted with kraft.version 1.",
-        "Use controller.quorum.voters, and format the controllers without --standalone and --initial-controllers.",
-        "KIP-853; kafka-storage format",
+        "controller.quorum.bootstrap.servers is set, or the controllers were formatted with kraft.version 1. Whoever "
+        "follows the sample files of Kafka 3.9's own migration page gets this: they have "
+        "controller.quorum.bootstrap.servers, and `kafka-storage.sh format --standalone` makes a dynamic quorum.",
+        "Before the first roll: stop the controllers, delete /migration if its offset is not above 0, set the metadata "
+        "directories aside, write controller.quorum.voters in place of controller.quorum.bootstrap.servers, and format "
+        "them without --standalone and --initial-controllers; or leave controllers that hold nothing yet to this tool, "
+        "which renders their files and formats them. After the copy, roll back first.",
+        "KIP-853; kafka-storage format; Kafka 3.9 documentation, ZooKeeper to KRaft Migration: Provisioning the KRaft "
+        "controller quorum",
     ),
     sees=node_configs,
     blocks_from=Stage.CONTROLLERS,

@@ -8,10 +8,19 @@ from typing import Final
 
 from migrate.checks.advisor import FETCH, applying, features_in_use, least_release
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
-from migrate.checks.sight import Sight, broker_answers, broker_configs, inventory, readable_zookeeper
+from migrate.checks.sight import (
+    Sight,
+    broker_answers,
+    broker_configs,
+    broker_launches,
+    controller_answers,
+    inventory,
+    readable_zookeeper,
+)
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
+from migrate.model.launch import Launch
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile, NodeAnswer, ZookeeperView
@@ -91,6 +100,61 @@ def software_is_one(answers: Answers, world: World) -> Result:
     if len(groups) > 1:
         told = " and ".join(str(sorted(nodes)) for nodes in sorted(groups.values()))
         yield Hit("the brokers' software", f"brokers {told} tell different API versions", told)
+
+
+@check(
+    CodeDoc(
+        "B-VER-15",
+        "a controller's software is not of the brokers' line of releases",
+        "The controllers write what the brokers read, and lead the copy: an older line lacks its fixes, 4.0 and later "
+        "cannot migrate at all.",
+        "The controllers' hosts were provisioned with another package.",
+        "Install the brokers' release on every controller's host, before the first roll; no metadata is lost by it.",
+        "ApiVersions: Fetch v17 came with 3.9; the names of the jars in the command line (kafka-clients-*.jar)",
+    ),
+    sees=controller_answers,
+    blocks_from=Stage.MIGRATION_MODE,
+)
+def controllers_are_of_the_line(answers: Answers, world: World) -> Result:
+    """By the versions of their APIs, and by their class paths where those can be seen."""
+    for node, answer in answers.items():
+        line = least_release(answer)
+        if line is None:
+            yield Blind(f"the release of controller {node}", "its API versions do not tell it")
+        elif line != WANTED:
+            yield Hit(f"controller {node}", f"its software is older than {WANTED} ({line} at best guess)")
+    for node, told in _releases(world, [node.id for node in world.inventory.controllers]).items():
+        if not told.startswith(f"{WANTED}."):
+            yield Hit(f"controller {node}", f"its class path has Kafka {told}, the brokers are of {WANTED}", told)
+
+
+@check(
+    CodeDoc(
+        "W-VER-16",
+        "nodes run different builds of Kafka",
+        "A fix of the migration that one build has and another lacks depends on which node is active or restarts next.",
+        "An upgrade to a patch release was not finished, or the controllers were installed later.",
+        "Run one build, 3.9.2 or later, on every broker and controller before the migration.",
+        "the names of the jars in the command line (kafka-clients-*.jar); KAFKA-19480",
+    ),
+    sees=broker_launches,
+)
+def one_build(seen: Mapping[NodeId, Launch], world: World) -> Result:
+    """Of the nodes that run and whose class paths name their jars."""
+    found: dict[str, list[int]] = {}
+    for node, told in _releases(world, [node.id for node in world.inventory.nodes]).items():
+        found.setdefault(told, []).append(int(node))
+    if len(found) > 1:
+        told = " and ".join(f"{release} on nodes {sorted(nodes)}" for release, nodes in sorted(found.items()))
+        yield Hit("the nodes' software", f"their class paths name {told}", told)
+
+
+def _releases(world: World, nodes: Iterable[NodeId]) -> dict[NodeId, str]:
+    """Release by node, of those that are seen to run and to name it."""
+    if isinstance(world.launches, Unknown):
+        return {}
+    launches = ((node, world.launches.get(node)) for node in nodes)
+    return {node: launch.release for node, launch in launches if isinstance(launch, Launch) and launch.release}
 
 
 @check(

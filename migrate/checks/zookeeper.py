@@ -21,6 +21,7 @@ from migrate.model.world import World
 from migrate.model.znodes import ZnodePart
 
 SHOWN_NAMES: Final = 5
+JUTE_DEFAULT: Final = 1048575  # ZKClientConfig.CLIENT_MAX_PACKET_LENGTH_DEFAULT of ZooKeeper 3.8
 
 
 def sample(names: list[str]) -> str:
@@ -284,6 +285,46 @@ def pending_log_dir_event(view: ZookeeperView, world: World) -> Result:
     """Children of the notification's parent."""
     if view.pending.log_dir_events:
         yield Hit("/log_dir_event_notification", f"notifications wait: {sample(list(view.pending.log_dir_events))}")
+
+
+LARGE: Final = JUTE_DEFAULT * 3 // 4  # what grows to the limit in the middle of a migration ends it
+CHILDREN_OVERHEAD: Final = 88  # of GetChildren2's answer: header, count and Stat
+CHILD_OVERHEAD: Final = 4  # the length before each name
+ACL_ENTRY: Final = len('{"principal":"","permissionType":"","operation":"","host":""},')
+
+
+@check(
+    CodeDoc(
+        "W-ZKN-23",
+        "a list or an object in ZooKeeper is near or above what its client takes by default",
+        "Controllers without a raised jute.maxbuffer cannot list that directory, or read that znode: their client "
+        "closes the connection and tries again for ever, and the copy never ends.",
+        "Very many topics, or very many ACLs on one resource.",
+        "See with what -Djute.maxbuffer brokers and ZooKeeper's servers run (W-CFG-31), and start the controllers with "
+        "the same value; or delete what nobody uses.",
+        "ZooKeeper 3.8: jute.maxbuffer, 1,048,575 bytes unless set, for servers and clients alike",
+    ),
+    sees=readable_zookeeper,
+)
+def large_in_zookeeper(view: ZookeeperView, world: World) -> Result:
+    """The lists of topics and of their configurations, counted; ACLs of one resource, estimated from their fields."""
+    rows = view.entities
+    listed = {
+        "/brokers/topics": set(view.partitions.topic),
+        "/config/topics": {key for kind, key in zip(rows.kind, rows.key, strict=True) if kind == "topic-config"},
+    }
+    for path, names in listed.items():
+        size = CHILDREN_OVERHEAD + sum(CHILD_OVERHEAD + len(name.encode()) for name in names)
+        if size > LARGE:
+            yield Hit(path, f"the list of its {len(names)} children has {size} bytes", f"the default is {JUTE_DEFAULT}")
+    acls: dict[str, int] = {}
+    for kind, key, where in zip(rows.kind, rows.key, rows.where, strict=True):
+        if kind == "acl":
+            fields = key.split("|")[3:]
+            acls[where] = acls.get(where, 0) + ACL_ENTRY + sum(len(unquote(field)) for field in fields)
+    for path, size in sorted(acls.items()):
+        if size > LARGE:
+            yield Hit(path, f"its ACLs have about {size} bytes", f"the default is {JUTE_DEFAULT}")
 
 
 @check(

@@ -29,6 +29,9 @@ GENERATING: Final = re.compile(
     r"|METADATA)(?:_[A-Z0-9_]+)?)"
 )
 SHELL_OWN: Final = frozenset({"KAFKA_CONTROLLER_OPTS", "KAFKA_BROKER_OPTS", "KAFKA_ZOOKEEPER_OPTS"})
+MAXBUFFER: Final = re.compile(r"-Djute\.maxbuffer=(?:0[xX]([0-9a-fA-F]{1,8})|([0-9]{1,10}))")  # Integer.decode
+RELEASE: Final = re.compile(r"(?:^|[/:])kafka-clients-([0-9]+\.[0-9]+\.[0-9]+[^/:]*?)\.jar(?::|$)")
+CONTAINERS: Final = frozenset({"docker", "docker-compose", "podman", "conmon", "nerdctl", "ctr", "runc", "crun"})
 UNIT_FILE: Final = re.compile(r"(\S.*?) \(ignore_errors=(?:yes|no)\)")
 
 
@@ -50,8 +53,23 @@ def of_command_line(raw: bytes) -> Launch:
         zookeeper_properties=tuple(sorted(set(names))),
         jaas_file=jaas[-1] if jaas else None,  # java takes the last of equal properties
         main_class=None if at is None else words[at],
+        jute_maxbuffer=_maxbuffer(before),
+        release=next((found[1] for word in before if (found := RELEASE.search(word))), ""),
+        container=_container(words) if at is None else "",
         zookeeper_section=_section(before),
     )
+
+
+def _maxbuffer(words: list[str]) -> int | None:
+    """ZKClientConfig.getInt takes decimal and hexadecimal numbers; java takes the last of equal properties."""
+    found = [told for word in words if (told := MAXBUFFER.fullmatch(word))]
+    return None if not found else int(found[-1][1], 16) if found[-1][1] else int(found[-1][2])
+
+
+def _container(words: list[str]) -> str:
+    """The tool by its own name, or behind a shell or an interpreter."""
+    names = (word.rpartition("/")[2] for word in words[:2])
+    return next((name for name in names if name in CONTAINERS), "")
 
 
 def _section(words: list[str]) -> str:

@@ -68,6 +68,9 @@ def seeded_before(records: Iterable[dict[str, Any]], brokers: Sequence[int]) -> 
                 _placed(partitions, data)
             case "PARTITION_CHANGE_RECORD":
                 _changed(partitions, data)
+            case "REMOVE_TOPIC_RECORD":
+                for key in [key for key in partitions if key[0] == data["topicId"]]:
+                    del partitions[key]
             case "REGISTER_BROKER_RECORD" if not data["isMigratingZkBroker"] and data["brokerId"] not in found:
                 found[data["brokerId"]] = _count(partitions, data, record["offset"])
             case _:

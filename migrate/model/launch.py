@@ -54,5 +54,8 @@ class Launch:
     main_class: str | None = None  # None: no class of Kafka's is in the command line
     environment: tuple[str, ...] | Unknown = NOT_LOOKED
     unit: UnitNotes | None = None  # None: no unit of systemd's
+    jute_maxbuffer: int | None = None  # -Djute.maxbuffer: bytes that ZooKeeper's client takes in one answer
+    release: str = ""  # of Kafka, by the names of the jars in the class path; "" where it names none
+    container: str = ""  # the tool that runs a container, where the unit's process is one
     zookeeper_section: str = "Client"  # of the JAAS file, for ZooKeeper; "" where SASL is switched off
     zookeeper_client: ZookeeperClient | NoZookeeperClient | Unknown = LOGIN_NOT_LOOKED  # controllers' alone

@@ -225,7 +225,7 @@ class RollToMigrationMode(RollStep):
     kind: ClassVar[str] = "roll-to-migration-mode"
     stage_is: ClassVar[Stage] = Stage.MIGRATION_MODE
     goal: ClassVar[str] = "migration"
-    needs: ClassVar[frozenset[Need]] = SEEN
+    needs: ClassVar[frozenset[Need]] = SEEN | {Need.LAUNCHES}
     proof_needs: ClassVar[frozenset[Need]] = SEEN | {Need.LEDGER}
     undo: ClassVar[str] = "one roll back to ZooKeeper mode with the backed-up file"
     proof: ClassVar[str] = (

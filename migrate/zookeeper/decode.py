@@ -15,7 +15,7 @@ from typing import Any, Final, NamedTuple
 
 from migrate.model.ids import KafkaUuid, NodeId
 from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode, ZkBroker
-from migrate.zookeeper.fields import INT32, INT64, MAX_ZNODE_BYTES, JsonZnode, refuse
+from migrate.zookeeper.fields import INT32, INT64, JsonZnode, refuse
 from migrate.zookeeper.layout import name_of
 from migrate.zookeeper.znode import Znode
 
@@ -164,7 +164,7 @@ def _plain_state(data: bytes) -> tuple[int, int, tuple[int, ...], int, int] | No
     except (ValueError, RecursionError):
         return None
     # as many keys as `":` stand in it: none stands twice
-    if type(values) is not dict or data.count(b'":') != len(values) or b"\\" in data or len(data) > MAX_ZNODE_BYTES:
+    if type(values) is not dict or data.count(b'":') != len(values) or b"\\" in data:
         return None
     numbers: tuple[Any, ...] = (
         values.get("version"),

@@ -36,7 +36,6 @@ from migrate.kernels.live_columns import (
     WRITER,
 )
 from migrate.zookeeper.decode import PartitionState, TopicZnode
-from migrate.zookeeper.fields import MAX_ZNODE_BYTES
 from migrate.zookeeper.multiread import GET_DATA, MultiRead, chunks, first_of
 from migrate.zookeeper.znode import Absent
 
@@ -108,10 +107,9 @@ def plain_topics(contents: Sequence[bytes]) -> list[TopicZnode | None]:
     """Topics from their data, where the kernel `live_topics` is ready; None: `decode.topic` is to look at it."""
     assignments = kernels("live_topics").assignments
 
-    usable = [content if len(content) <= MAX_ZNODE_BYTES else b"" for content in contents]
-    raw = np.frombuffer(b"".join(usable), np.uint8)
-    ends = np.fromiter(accumulate(map(len, usable)), np.int64, len(usable))
-    topics = np.empty((len(usable), TOPIC_COLUMNS), np.int64)
+    raw = np.frombuffer(b"".join(contents), np.uint8)
+    ends = np.fromiter(accumulate(map(len, contents)), np.int64, len(contents))
+    topics = np.empty((len(contents), TOPIC_COLUMNS), np.int64)
     rows = np.empty((len(raw) // PARTITION_BYTES + 1, ROW_COLUMNS), np.int32)
     members = np.empty(len(raw) // MEMBER_BYTES + 1, np.int32)
     counted = np.zeros(1, np.int64)

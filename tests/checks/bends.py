@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import astuple, replace
 
-from migrate.model.columns import ReplicaColumns
+from migrate.model.columns import EntityColumns, ReplicaColumns
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
 from migrate.model.host_rights import HostRights, Refused
 from migrate.model.ids import DirectoryId, NodeId
@@ -44,6 +44,19 @@ Bend = Callable[[World], World]
 def same(world: World) -> World:
     """Nothing is bent: the code informs about a healthy world too."""
     return world
+
+
+def many_entities(count: int, kind: str, key: str, name: str = "present", value: str = "true") -> Bend:
+    """Many rows of one kind, keys numbered, with the znode of an ACL on every topic."""
+
+    def bend(world: World) -> World:
+        rows = EntityColumns(*map(list, astuple(worlds.zk(world).entities)))
+        for number in range(count):
+            tail = "|*|READ|ALLOW" if kind == "acl" else ""
+            rows.add(kind, f"{key}{number:040}{tail}", name, value, "/kafka-acl/Topic/*" if kind == "acl" else "")
+        return with_zk(world, entities=rows)
+
+    return bend
 
 
 def pending(**work: tuple[str, ...]) -> Bend:

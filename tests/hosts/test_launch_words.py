@@ -60,6 +60,40 @@ def test_a_secret_on_the_command_line_is_told_by_name_alone() -> None:
     assert "canary" not in repr(secret)
 
 
+@pytest.mark.parametrize(
+    ("words", "bytes_"),
+    [
+        ((), None),
+        (("-Djute.maxbuffer=8388608",), 8388608),
+        (("-Djute.maxbuffer=0x9fffff",), 0x9FFFFF),
+        (("-Djute.maxbuffer=1", "-Djute.maxbuffer=4194304"), 4194304),
+        (("-Djute.maxbuffer=much",), None),
+    ],
+)
+def test_the_largest_answer_that_zookeepers_client_takes_is_read(words: tuple[str, ...], bytes_: int | None) -> None:
+    """As java and ZKClientConfig read it; none where it is not set."""
+    assert of_command_line(line("java", *words, "kafka.Kafka", FILE)).jute_maxbuffer == bytes_
+
+
+def test_the_release_is_told_by_the_jars_of_the_class_path() -> None:
+    """As kafka-run-class.sh names them; a wildcard names none."""
+    jars = "/opt/kafka/bin/../libs/activation-1.1.1.jar:/opt/kafka/bin/../libs/kafka-clients-3.9.2.jar:/opt/kafka/x.jar"
+    assert of_command_line(line("java", "-cp", jars, "kafka.Kafka", FILE)).release == "3.9.2"
+    own = "/libs/kafka-clients-3.9.1-acme.jar"
+    assert of_command_line(line("java", "-cp", own, "kafka.Kafka", FILE)).release == "3.9.1-acme"
+    assert of_command_line(line(*JAVA, "kafka.Kafka", FILE)).release == ""
+
+
+def test_a_units_process_that_runs_a_container_is_known_by_its_tool() -> None:
+    """Docker under systemd: the process of the unit is the tool's, and Kafka's own words are not in it."""
+    found = of_command_line(line("/usr/bin/docker", "run", "--name", "kafka", "apache/kafka:3.9.2"))
+    assert (found.container, found.main_class) == ("docker", None)
+    assert of_command_line(line("/usr/bin/conmon", "--api-version", "1")).container == "conmon"
+    assert of_command_line(line("/bin/python3", "/usr/bin/docker-compose", "up")).container == "docker-compose"
+    assert of_command_line(line("/bin/sh", "/opt/start.sh")).container == ""
+    assert of_command_line(line(*JAVA, "kafka.Kafka", FILE)).container == ""
+
+
 def test_zookeepers_properties_and_the_jaas_file_are_those_of_the_jvm_alone() -> None:
     """What stands behind the class is Kafka's, not Java's."""
     jaas = "-Djava.security.auth.login.config="

@@ -256,7 +256,7 @@ def _live(stage: Stage) -> LiveView:
     features = {"metadata.version": 21}
     if stage >= Stage.CONTROLLERS:
         quorum = Quorum(CONTROLLERS[0], 1, OFFSET + 1, tuple(Voter(node, OFFSET + 1) for node in CONTROLLERS))
-        controllers = {node: NodeAnswer(stage < Stage.FINALIZE, features) for node in CONTROLLERS}
+        controllers = {node: NodeAnswer(stage < Stage.FINALIZE, features, {1: 17}) for node in CONTROLLERS}
     ids = tuple(map(int, BROKERS))
     return LiveView(
         quorum=quorum,

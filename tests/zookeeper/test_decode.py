@@ -15,7 +15,6 @@ from migrate.model.columns import EntityColumns
 from migrate.model.secrets import Digester
 from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode
 from migrate.zookeeper import decode, entities, fields, lock
-from migrate.zookeeper.fields import MAX_ZNODE_BYTES
 from migrate.zookeeper.znode import Znode
 from tests.testing.golden_trees import STAGES, TOPIC_ID, golden
 
@@ -342,7 +341,6 @@ def test_no_data_is_not_read_as_empty(kind: str, data: bytes | None) -> None:
         b"[" * 100_000,
         b'{"a":' * 100_000,
         b'{"version":' + b"9" * 5000 + b"}",
-        b" " * (MAX_ZNODE_BYTES + 1),
     ],
     ids=lambda data: data[:12].decode("latin-1"),
 )
@@ -481,3 +479,11 @@ def test_a_broker_znode_must_be_named_by_an_id(name: str) -> None:
     """The name is the id."""
     with pytest.raises(MalformedZnode):
         decode.broker(f"/brokers/ids/{name}", znode(raw(BROKER)))
+
+
+def test_a_znode_above_zookeepers_default_size_is_read_as_it_is() -> None:
+    """With jute.maxbuffer raised ZooKeeper holds such znodes, of ACLs or of topics with very many partitions."""
+    wide = {"version": 3, "topic_id": "", "partitions": {str(number): [0, 1, 2] for number in range(70_000)}}
+    data = raw(wide)
+    assert len(data) > 1 << 20
+    assert len(decode.topic("/brokers/topics/wide", data).replicas) == 70_000
