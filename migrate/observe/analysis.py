@@ -43,14 +43,31 @@ SMALL: Final = 10_000  # partitions; of more, comparison and ledger fill two cor
 def with_diff(sources: Sources, world: World, compare: Comparer | None = None) -> World:
     """The world with its comparison; the views in it are those that were read last.
 
-    `compare` stands in for the comparison on Spark.
+    Where no controller answers, and the logs of the stopped ones were read, ZooKeeper is compared with the image of
+    these.  `compare` stands in for the comparison on Spark.
     """
+    image = _of_stopped(world)
+    if image is None:
+        return _compared(sources, world, compare or _on_spark, stopped=False)
+    found = _compared(sources, replace(world, kraft=image), compare or _on_spark, stopped=True)
+    return replace(found, kraft=world.kraft)
+
+
+def _of_stopped(world: World) -> KraftView | None:
+    """The image of the stopped controllers' logs; None where a controller answers, or the logs were not read."""
+    if not isinstance(world.kraft, Unknown) or isinstance(world.metadata_logs, Unknown):
+        return None
+    return world.metadata_logs.view
+
+
+def _compared(sources: Sources, world: World, compare: Comparer, *, stopped: bool) -> World:
+    """Look by look; the image of `stopped` controllers changes no more."""
     settling: Settling | None = None
     for look in range(LOOKS if sources.moves else 1):
-        if look:
+        if look and not stopped:
             _until_they_agree(sources)
             world = replace(world, kraft=sources.kraft())
-        found = _look(sources, world, compare or _on_spark)
+        found = _look(sources, world, compare, stopped=stopped)
         if isinstance(found, Unknown):
             return replace(world, diff=found)
         world = replace(world, zookeeper=found.zookeeper)
@@ -95,15 +112,22 @@ def _not_comparable(world: World) -> str | None:
     return None
 
 
-def _look(sources: Sources, world: World, compare: Comparer) -> Look | Unknown:
-    """Wait until dual write has passed the KRaft view, read ZooKeeper, compare."""
-    reason = _not_comparable(world)
+def _handed_back(world: World) -> str | None:
+    """Why the stopped controllers' metadata is no measure for ZooKeeper any more; None while it is."""
+    if isinstance(world.zookeeper, Unknown) or world.zookeeper.kraft_owns:
+        return None
+    return "no KRaft controller owns /controller: ZooKeeper has gone on without the stopped controllers' metadata"
+
+
+def _look(sources: Sources, world: World, compare: Comparer, *, stopped: bool) -> Look | Unknown:
+    """Wait until dual write has passed the KRaft view, unless nobody writes any more; read ZooKeeper, compare."""
+    reason = _not_comparable(world) or (_handed_back(world) if stopped else None)
     if reason is not None:
         return Unknown(reason)
     kraft = world.kraft
     assert not isinstance(kraft, Unknown)
     try:
-        lag = await_dual_write(sources, kraft.offset)
+        lag = 0 if stopped else await_dual_write(sources, kraft.offset)
         if isinstance(lag, Unknown):
             return lag
         zookeeper = sources.zookeeper()

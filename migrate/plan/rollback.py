@@ -18,7 +18,7 @@ from migrate.errors import NothingToPlan, NoWayBack, RestoreRefused
 from migrate.model.broker_modes import BrokerPosition, Mode, positions
 from migrate.model.causes import cause_of
 from migrate.model.detect import Detected, detect
-from migrate.model.difference import DifferenceName, names_to_text
+from migrate.model.difference import DifferenceName, names_from_text, names_to_text
 from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
@@ -161,7 +161,7 @@ def steps_of(world: World, start: Start, playbook: Playbook, discarded: str = ""
     leading = _kraft_leads(world.zookeeper) or epoch_low(world)
     due = (*start.kraft, *start.migration, *(node for node in start.zookeeper if node in start.down))
     rolls = [RollToZookeeperMode(node) for node in order if node in due]
-    lacks = not start.controllers and isinstance(gates.unwritten(world), str)
+    lacks = not start.controllers and isinstance(gates.stopped_equal(world, names_from_text(discarded)), Refused)
     if lacks:
         yield FinishDualWrite(discarded)
     if start.controllers or leading or rolls:
@@ -227,7 +227,7 @@ def build(
         playbook_sha256=playbook.sha256,
         inventory=world.inventory.path,
         steps=planned,
-        findings=(*(() if copy_again else _different(world, discarded)), *_findings(world)),
+        findings=(*(() if copy_again or not start.controllers else _different(world, discarded)), *_findings(world)),
         summary=replace(summary, rollback=(_cost_again(start) if copy_again else _cost(start),)),
         direction=Direction.BACK,
     )
@@ -249,7 +249,7 @@ def discarded_of(world: World) -> tuple[DifferenceName, ...]:
 
 
 def _different(world: World, discarded: tuple[DifferenceName, ...]) -> Iterator[Finding]:
-    """Differences that hold the rollback before it stops the controllers."""
+    """Differences that hold the rollback before it stops the controllers; stopped ones are started to write them."""
     if isinstance(world.diff, Unknown):
         return
     found = gates.standing(world.diff, discarded)

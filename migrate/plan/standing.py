@@ -24,7 +24,7 @@ from migrate.model.machine import (
     Znode,
 )
 from migrate.model.metadata_logs import old_log
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Refused, Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     BrokerDisks,
@@ -44,7 +44,7 @@ from migrate.model.views import (
 )
 from migrate.model.world import World
 from migrate.steps import facts
-from migrate.steps.rollback.gates import unwritten
+from migrate.steps.rollback.gates import stopped_equal
 from migrate.steps.rollback.versions import are_behind
 
 MODES: Final = {"zookeeper": Mode.ZOOKEEPER, "migration": Mode.MIGRATION, "kraft": Mode.KRAFT}
@@ -217,9 +217,9 @@ def _old_log(world: World, view: ZookeeperView) -> bool:
 
 
 def _views(world: World) -> Views:
-    """A comparison that was not made is none that found nothing; what stopped controllers left unwritten is known."""
-    if isinstance(world.kraft, Unknown) and isinstance(unwritten(world), str):
-        return Views.BEHIND
+    """A comparison that was not made is none that found nothing; stopped controllers' logs are compared, too."""
+    if isinstance(world.kraft, Unknown):
+        return Views.BEHIND if isinstance(stopped_equal(world, ()), Refused) else Views.UNSEEN
     if isinstance(world.diff, Unknown) or world.diff.unsettled:
         return Views.UNSEEN
     return Views.DIFFER if world.diff.unexcused else Views.EQUAL

@@ -1,4 +1,4 @@
-"""What stopped controllers' logs prove: how far a majority wrote, and what of it ZooKeeper must have."""
+"""What stopped controllers' logs prove: how far a majority wrote, and the image of that."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from migrate.model.ids import NodeId
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
+from migrate.model.views import KraftView
 from migrate.observe.metadata_logs import metadata_logs
 from migrate.protocol.batches import split
 from migrate.protocol.records import settings, topics
@@ -31,8 +32,8 @@ def looked_at(folder: Path, logs: dict[int, bytes]) -> MetadataLogs | Unknown:
     return metadata_logs({NodeId(node): made.get(node, folder / f"none-{node}") for node in VOTERS}, DIGESTER)
 
 
-def test_the_last_content_of_a_real_log_is_found_below_its_noops(tmp_path: Path) -> None:
-    """A quiet quorum writes a NoOp twice a second: none of them has to reach ZooKeeper."""
+def test_a_real_log_tells_its_end_and_its_image(tmp_path: Path) -> None:
+    """A quiet quorum writes a NoOp twice a second: it moves the end, and nothing of the image."""
     raw, end, epoch = hybrid()
     found = looked_at(tmp_path, dict.fromkeys(VOTERS, raw))
     assert isinstance(found, MetadataLogs)
@@ -42,18 +43,27 @@ def test_the_last_content_of_a_real_log_is_found_below_its_noops(tmp_path: Path)
     longer = raw + batch((settings.NO_OP, {}), base=end, epoch=epoch)
     again = looked_at(tmp_path / "noop", dict.fromkeys(VOTERS, longer))
     assert isinstance(again, MetadataLogs)
-    assert (again.end, again.content) == (end + 1, found.content)
-    assert found.content < end
+    assert again.end == end + 1
+    assert image(again).entities == image(found).entities
+    assert (image(again).offset, image(again).committed) == (end, True)
 
 
-def test_a_topic_made_at_the_last_moment_is_content(tmp_path: Path) -> None:
-    """Behind it a NoOp: the topic's offset is what /migration has to pass."""
+def image(found: MetadataLogs | Unknown) -> KraftView:
+    """The image at the committed end."""
+    assert isinstance(found, MetadataLogs)
+    assert found.view is not None
+    return found.view
+
+
+def test_a_topic_made_at_the_last_moment_is_in_the_image(tmp_path: Path) -> None:
+    """Behind it a NoOp."""
     raw, end, epoch = hybrid()
     topic = batch((topics.TOPIC, {"name": "late", "topicId": T1}), base=end, epoch=epoch)
     raw += topic + batch((settings.NO_OP, {}), base=end + 1, epoch=epoch)
     found = looked_at(tmp_path, dict.fromkeys(VOTERS, raw))
     assert isinstance(found, MetadataLogs)
-    assert (found.end, found.content) == (end + 2, end)
+    assert found.end == end + 2
+    assert "late" in image(found).entities.key
 
 
 def test_what_only_the_leader_wrote_was_promised_to_nobody(tmp_path: Path) -> None:
@@ -63,10 +73,11 @@ def test_what_only_the_leader_wrote_was_promised_to_nobody(tmp_path: Path) -> No
     found = looked_at(tmp_path, {3000: late, 3001: raw, 3002: raw})
     assert isinstance(found, MetadataLogs)
     assert found.end == end
-    assert found.content < end
+    assert "late" not in image(found).entities.key
     two = looked_at(tmp_path / "two", {3000: late, 3001: late, 3002: raw})
     assert isinstance(two, MetadataLogs)
-    assert (two.end, two.content) == (end + 1, end)
+    assert two.end == end + 1
+    assert "late" in image(two).entities.key
 
 
 def test_too_few_logs_prove_no_end(tmp_path: Path) -> None:

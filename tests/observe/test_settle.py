@@ -11,8 +11,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrate.model.difference import DifferenceClass, DiffReport
+from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
+from migrate.model.views import ControllerZnode
 from migrate.model.world import World
 from migrate.observe.analysis import LOOKS, with_diff
 from tests.observe.dual_write import DualWrite, Key, plainly
@@ -248,3 +250,52 @@ def test_a_side_that_vanishes_between_two_looks_leaves_no_report() -> None:
     world = replace(world_at(Stage.COPY), zookeeper=zookeeper_view(), kraft=made.kraft())
     made.kraft = lambda: Unknown("no leader")  # type: ignore[method-assign,assignment,return-value]
     assert with_diff(sources, world, plainly).diff == Unknown("the metadata is unknown: no leader")
+
+
+# -- stopped controllers -----------------------------------------------------------------------------------------------
+def stopped_world(made: DualWrite, *, owner: bool = True) -> World:
+    """No controller answers; the logs of the stopped ones hold the image as it is now; from now on no log is read."""
+    image, read = made.kraft(), made.zookeeper
+    controller = ControllerZnode(3000, 5, ephemeral=not owner, version=1)
+    made.zookeeper = lambda: replace(read(), controller=controller)  # type: ignore[method-assign]
+    made.kraft = lambda: pytest.fail("a controller is asked")  # type: ignore[method-assign]
+    made.dual_write_offset = lambda: pytest.fail("dual write is waited for")  # type: ignore[method-assign]
+    logs = MetadataLogs((3000,), image.offset + 1, view=image)
+    return replace(world_at(Stage.COPY), zookeeper=made.zookeeper(), kraft=Unknown("no leader"), metadata_logs=logs)
+
+
+def test_stopped_controllers_logs_are_compared_without_waiting_for_dual_write() -> None:
+    """What was committed and never written, and what is wrong behind /migration; NoOps are never passed."""
+    made = cluster()
+    made.behind(HERE, "7")
+    made.change(CALM[1], "2")
+    world = stopped_world(made)
+    sources: Any = made
+    found = with_diff(sources, world, plainly)
+    assert found.kraft == Unknown("no leader")
+    assert not isinstance(found.diff, Unknown)
+    assert keys(found.diff) == {HERE[:2], CALM[1][:2]}
+    assert (found.diff.unsettled, found.diff.looks) == ((), 2)
+
+
+def test_stopped_controllers_that_lack_nothing_are_equal_after_one_look() -> None:
+    """Each look costs time in which nobody leads."""
+    sources: Any = cluster()
+    report = with_diff(sources, stopped_world(sources), plainly).diff
+    assert not isinstance(report, Unknown)
+    assert (report.unexcused, report.looks) == ((), 1)
+
+
+def test_after_the_hand_back_stopped_logs_are_no_measure() -> None:
+    """ZooKeeper's controller goes on without them; a tail that nobody proves is none either."""
+    sources: Any = cluster()
+    world = stopped_world(sources, owner=False)
+    report = with_diff(sources, world, plainly).diff
+    assert isinstance(report, Unknown)
+    assert "ZooKeeper has gone on without" in report.reason
+    assert isinstance(world.metadata_logs, MetadataLogs)
+    assert world.metadata_logs.view is not None
+    unproven = replace(world.metadata_logs.view, high_watermark=Unknown("1 of 3"))
+    logs = replace(world.metadata_logs, view=unproven)
+    report = with_diff(sources, replace(world, metadata_logs=logs), plainly).diff
+    assert report == Unknown("the metadata's tail is not proven to be committed")

@@ -61,8 +61,8 @@ ZNODES: Final = {
 
 
 def look(cluster: SimulatedCluster) -> World:
-    """All that can be seen; nothing is compared while no controller leads."""
-    return cluster.observe(LOOK if cluster.leader is not None else LOOK - {Need.DIFF}, {})
+    """All that can be seen."""
+    return cluster.observe(LOOK, {})
 
 
 @dataclass

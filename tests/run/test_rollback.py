@@ -482,16 +482,18 @@ def test_a_topic_made_as_the_controllers_stop_is_not_lost(tmp_path: Path, monkey
     start = at("hybrid", tmp_path / "forward")
     start.unwritten_at_stop = 2
     cluster = deepcopy(start)
-    with pytest.raises(PlanStopped, match=r"metadata up to offset .* is committed, /migration stands at"):
+    with pytest.raises(PlanStopped, match=r"ONLY_KRAFT topic made-late .* plan the rollback anew at once"):
         go_back(cluster, tmp_path / "back")
     assert "delete /controller" not in cluster.done
     plan = way_back(cluster)
     kinds = [step.kind for step in plan.steps]
     assert kinds[:3] == ["finish-dual-write", "keep-zookeeper", "stop-controllers"]
     assert kinds[3:5] == ["raise-state-versions", "hand-back-control"]
+    assert "ONLY_KRAFT topic made-late" in plan.steps[0].actions[-1].what
+    assert judge(plan).word is not Word.BLOCKED
     go_back(cluster, tmp_path / "back anew")
     is_back(cluster)
-    monkeypatch.setattr("migrate.steps.rollback.gates.zookeeper_has_all", ready)
+    monkeypatch.setattr("migrate.steps.rollback.gates.stopped_equal", ready)
     assert "a topic is lost: ZooKeeper never got it" in harmed(start, tmp_path / "lost")
 
 
@@ -679,7 +681,7 @@ def test_controllers_that_run_keep_their_znode(tmp_path: Path, monkeypatch: pyte
         cluster = at("hybrid", tmp_path / "forward")
         if off:
             monkeypatch.setattr("migrate.steps.rollback.gates.controllers_gone", ready)
-            monkeypatch.setattr("migrate.steps.rollback.gates.zookeeper_has_all", ready)
+            monkeypatch.setattr("migrate.steps.rollback.gates.stopped_equal", ready)
             monkeypatch.setattr("migrate.run.effects.JournaledEffects._hold_down", lambda *_: None)
         (tmp_path / name).mkdir()
         with contextlib.suppress(MigrateError):

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from migrate.errors import ZnodeChanged
 from migrate.hosts.backups import ASIDE_SUFFIX, kept_files
 from migrate.hosts.meta_properties import decode
+from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
@@ -39,6 +40,8 @@ from tests.testing.worlds import BROKERS, CONTROLLERS, OFFSET, kraft, zk
 
 LOOKS_TO_LEARN = 2  # after the deletion of /controller a broker learns of the new owner within seconds
 SAMPLES = 20
+ONLY_KRAFT = DifferenceClass.ONLY_KRAFT
+MADE_LATE = Difference("topic", "made-late", "", ONLY_KRAFT, None, "topic")
 MADE_IN_DUAL_WRITE = "/brokers/topics/made-in-dual-write/partitions/0/state"
 
 
@@ -249,6 +252,8 @@ class TwoWay(SimulatedCluster):
         if not isinstance(world.live, Unknown):
             world = replace(world, live=self._answers(world.live, samples))
         kept = {node: kept_files(self, node, (world.configs or {}).get(node)) for node in (*BROKERS, *CONTROLLERS)}  # type: ignore[union-attr]
+        if Need.DIFF in needs and self.compares:
+            world = self._compared_with_logs(world)
         behind = self._seen_behind(world) if Need.STATES_BEHIND in needs else NOT_ASKED
         self._pass_time()
         return replace(world, backups=kept, states_behind=behind)
@@ -256,6 +261,16 @@ class TwoWay(SimulatedCluster):
     def _seen_behind(self, world: World) -> tuple[StateBehind, ...] | Unknown:
         logs = world.metadata_logs
         return logs if isinstance(logs, Unknown) else self._are_behind()
+
+    def _compared_with_logs(self, world: World) -> World:
+        """Stopped controllers' image beside ZooKeeper, as long as one of them owns /controller."""
+        logs = world.metadata_logs
+        asked = isinstance(world.kraft, Unknown) and isinstance(world.diff, Unknown) and self.copied
+        if not asked or isinstance(logs, Unknown) or isinstance(logs.end, Unknown) or not zk(world).kraft_owns:
+            return world
+        rows = (MADE_LATE,) if self.unwritten else ()
+        counts = {"topic": {"EQUAL": 3, **({ONLY_KRAFT.value: 1} if rows else {})}}
+        return replace(world, diff=DiffReport(logs.end - 1, 0, counts, rows))
 
     def _pass_time(self) -> None:
         self.lingering = {node: left - 1 for node, left in self.lingering.items() if left > 1}
@@ -269,7 +284,6 @@ class TwoWay(SimulatedCluster):
         return MetadataLogs(
             holders=tuple(sorted(self.formatted)),
             end=OFFSET + 1 + self.unwritten,
-            content=OFFSET + self.unwritten if self.copied else -1,
             state=ZkMigrationState.MIGRATION if self.copied else ZkMigrationState.PRE_MIGRATION,
             epoch=self.kraft_epoch,
             registered=tuple(sorted(self.registered)),

@@ -139,7 +139,7 @@ class HandBackControl(BaseStep):
     kind: ClassVar[str] = "hand-back-control"
     stage_is: ClassVar[Stage] = Stage.COPY
     title: ClassVar[str] = "give control back to ZooKeeper, and see every broker believe it"
-    needs: ClassVar[frozenset[Need]] = LOOK | {Need.METADATA_LOGS}
+    needs: ClassVar[frozenset[Need]] = LOOK | {Need.METADATA_LOGS, Need.DIFF}
     proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.CONTROLLER_NAMES}
     undo: ClassVar[str] = "none needed: migrate again later"
     proof: ClassVar[str] = (
@@ -169,9 +169,12 @@ class HandBackControl(BaseStep):
         return {"migration_znode:": facts.ABSENT, "controller_znode:": "zookeeper"}
 
     def check(self, world: World) -> Readiness:
-        """No controller lives, every broker can take over, the znodes are known, and ZooKeeper lacks nothing."""
+        """No controller lives, every broker can take over, ZooKeeper holds what the logs hold, the znodes are known."""
         return gates.first(
-            back.controllers_gone(world), back.none_runs_kraft(world), back.zookeeper_has_all(world), _mendable(world)
+            back.controllers_gone(world),
+            back.none_runs_kraft(world),
+            back.stopped_equal(world, names_from_text(self.discarded)),
+            _mendable(world),
         )
 
     def progress(self, world: World) -> Progress:

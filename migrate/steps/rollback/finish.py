@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from migrate.model.difference import names_from_text
+from migrate.model.difference import DifferenceName, names_from_text
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Refused, Unknown
 from migrate.model.ports import Effects
@@ -45,8 +45,10 @@ class FinishDualWrite(BaseStep):
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
         """One start each."""
-        why = back.unwritten(world)
-        said = why if isinstance(why, str) else "ZooKeeper may lack what they have committed"
+        lasting = () if isinstance(world.diff, Unknown) else back.standing(world.diff, names_from_text(self.discarded))
+        names = ", ".join(str(DifferenceName.of(row)) for row in lasting[: back.NAMED])
+        more = f" and {len(lasting) - back.NAMED} more" if len(lasting) > back.NAMED else ""
+        said = f"{names}{more}" if names else "ZooKeeper may lack what they have committed"
         starts = (
             Action(">", f"controller {node}", "start with the migration flag") for node in back.controllers(world)
         )

@@ -32,6 +32,11 @@ from migrate.steps import gates
 ANSWERS: Final = 20  # a broker that believes in KRaft names a random broker: 20 equal answers by chance are N^-20
 NAMED: Final = 5  # differences of each cause that a refusal names
 REGISTRATION: Final = "broker"  # the kind of row that no controller writes to ZooKeeper
+REPAIR: Final = "Then run the same command again."
+START_AGAIN: Final = (
+    "The cluster has no controller now: plan the rollback anew at once. The new plan starts the controllers again with "
+    "the flag, so that they write it to ZooKeeper, compares again, and goes on."
+)
 AFTER: Final = "nothing: it comes by itself; look at that node's log if it lasts"
 
 
@@ -154,7 +159,7 @@ def zookeeper_equal(world: World, discarded: Collection[DifferenceName]) -> Read
     return equal_but(world.diff, discarded) if znode.offset > 0 else Ready()
 
 
-def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName]) -> Readiness:
+def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName], remedy: str = REPAIR) -> Readiness:
     """A comparison of ZooKeeper with the metadata has no difference but those that the plan gives up by name (pure).
 
     Registrations of brokers do not count: no controller writes them, each broker registers itself.
@@ -167,7 +172,7 @@ def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName
     if lasting:
         return Refused(
             f"ZooKeeper and the metadata differ in {plural(len(lasting), 'place')}, and a rollback keeps what "
-            f"ZooKeeper has. {_told(lasting)} Then run the same command again. To give the differences up by name: "
+            f"ZooKeeper has. {_told(lasting)} {remedy} To give the differences up by name: "
             "`kraft-migrate rollback plan --discard-differences`",
             ("B-MIG-06",),
         )
@@ -210,41 +215,28 @@ def _told(rows: Iterable[Difference]) -> str:
     return " ".join(said)
 
 
-def unwritten(world: World) -> str | Unknown | None:
-    """What the stopped controllers have committed and ZooKeeper lacks; None where it lacks nothing, or nothing counts.
+def stopped_equal(world: World, discarded: Collection[DifferenceName]) -> Readiness:
+    """ZooKeeper holds what the stopped controllers committed, but for the differences that the plan gives up by name.
 
-    Unknown where their logs do not prove it.  After the hand back nobody can ask: then it is not asked.
+    Asked of their logs, field by field, until /controller is handed back: afterwards ZooKeeper goes on without them.
     """
     if isinstance(world.zookeeper, Unknown):
         return world.zookeeper
     view = world.zookeeper
     if not isinstance(view.migration, MigrationZnode) or view.migration.offset <= 0:
-        return None  # nothing was ever copied: what ZooKeeper has is all that there is
+        return Ready()  # nothing was ever copied: what ZooKeeper has is all that there is
     if not view.kraft_owns:
-        return None
+        return Ready()
     logs = world.metadata_logs
-    if isinstance(logs, Unknown):
-        return logs
-    if isinstance(logs.end, Unknown):
-        return logs.end
-    if logs.content <= view.migration.offset:
-        return None
-    return f"metadata up to offset {logs.content} is committed, /migration stands at {view.migration.offset}"
-
-
-def zookeeper_has_all(world: World) -> Readiness:
-    """Nothing that is committed would be lost with the controllers: looked at on their disks, after they stopped."""
-    found = unwritten(world)
-    if isinstance(found, Awaited):
-        return found
-    if isinstance(found, Unknown):
+    unproven = logs if isinstance(logs, Unknown) else logs.end
+    if isinstance(unproven, Awaited):
+        return unproven
+    if isinstance(unproven, Unknown):
         return Unknown(
-            f"whether ZooKeeper has all that the controllers committed is not known ({found.reason}): make their "
+            f"whether ZooKeeper has all that the controllers committed is not known ({unproven.reason}): make their "
             "metadata directories readable, or start them again with the flag, and plan the rollback anew"
         )
-    if found is None:
-        return Ready()
-    return Refused(f"{found}: it would be lost. Plan the rollback anew: it starts the controllers again to write it")
+    return equal_but(world.diff, discarded, START_AGAIN)
 
 
 def rehearsed(world: World, kinds: Collection[str]) -> Readiness:

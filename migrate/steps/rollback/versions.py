@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from migrate.model.difference import names_from_text
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage
@@ -41,8 +42,8 @@ class RaiseStateVersions(BaseStep):
     kind: ClassVar[str] = "raise-state-versions"
     stage_is: ClassVar[Stage] = Stage.COPY
     title: ClassVar[str] = "raise partition states' versions to the partition epochs that brokers know"
-    needs: ClassVar[frozenset[Need]] = LOOK | {Need.METADATA_LOGS, Need.STATES_BEHIND}
-    proof_needs: ClassVar[frozenset[Need]] = needs
+    needs: ClassVar[frozenset[Need]] = LOOK | {Need.METADATA_LOGS, Need.STATES_BEHIND, Need.DIFF}
+    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.METADATA_LOGS, Need.STATES_BEHIND}
     undo: ClassVar[str] = "none needed: the same bytes, under a higher version"
     proof: ClassVar[str] = RAISED
 
@@ -63,9 +64,12 @@ class RaiseStateVersions(BaseStep):
         return tuple(found)
 
     def check(self, world: World) -> Readiness:
-        """No controller lives, ZooKeeper lacks nothing of theirs, what is behind is known, /controller has an owner."""
+        """No controller lives, ZooKeeper holds what the logs hold, what is behind is known, /controller is owned."""
         return gates.first(
-            back.controllers_gone(world), back.zookeeper_has_all(world), _known(world), back.owned(world)
+            back.controllers_gone(world),
+            back.stopped_equal(world, names_from_text(self.discarded)),
+            _known(world),
+            back.owned(world),
         )
 
     def progress(self, world: World) -> Progress:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
@@ -22,14 +23,14 @@ from migrate.model.difference import (
     names_to_text,
 )
 from migrate.model.ids import NodeId
-from migrate.model.outcome import Readiness, Ready, Unknown
+from migrate.model.outcome import Awaited, Readiness, Ready, Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ControllerZnode, MigrationZnode, NodeAnswer, NoZnode, PartitionHealth, Stopped
 from migrate.model.world import Need, World
 from migrate.steps.rollback import gates
 from tests.run.test_rollback import at
 from tests.steps.looks import answer, service, without
-from tests.testing.simulated_back import TwoWay
+from tests.testing.simulated_back import MADE_LATE, TwoWay
 from tests.testing.worlds import kraft, live, with_kraft, with_live, with_zk, zk
 
 ALL = frozenset(Need) - {Need.SPARK_LEDGER}
@@ -290,6 +291,61 @@ def test_a_comparison_that_says_nothing_is_never_taken_for_equal() -> None:
         (compared(unsettled=(KEPT_QUOTA,)), "notyet: 1 field to stop changing"),
     ):
         assert answer(gates.equal_but(report, {DifferenceName.of(LOST_ACL)})).startswith(says)
+
+
+def stopped(unwritten: int = 0) -> World:
+    """Every controller stopped, /controller still KRaft's; so many records were committed that ZooKeeper lacks."""
+    cluster = deepcopy(taken("hybrid"))
+    cluster.unwritten_at_stop = unwritten
+    for node in (3001, 3002, 3000):
+        cluster.stop(NodeId(node), 1.0)
+    return cluster.observe(ALL, {})
+
+
+def test_stopped_controllers_logs_are_compared_and_what_is_lost_is_named_with_the_way_out() -> None:
+    """/migration is not asked: the controllers have to come back, or the plan gives the difference up by name."""
+    assert gates.stopped_equal(stopped(), ()) == Ready()
+    said = answer(gates.stopped_equal(stopped(unwritten=2), ()))
+    for part in (
+        "refused: ZooKeeper and the metadata differ in 1 place",
+        str(DifferenceName.of(MADE_LATE)),
+        cause_of(MADE_LATE).what_to_do,
+        "The cluster has no controller now: plan the rollback anew at once",
+        "--discard-differences",
+    ):
+        assert part in said
+    assert gates.stopped_equal(stopped(unwritten=2), {DifferenceName.of(MADE_LATE)}) == Ready()
+    quota = replace(stopped(), diff=compared(KEPT_QUOTA))
+    assert "ONLY_ZK client-quota client-id=app" in answer(gates.stopped_equal(quota, ()))
+
+
+@pytest.mark.parametrize(
+    ("bend", "says"),
+    [
+        (without("zookeeper"), "unknown: zookeeper hidden"),
+        (without("metadata_logs"), "unknown: whether ZooKeeper has all .* is not known .metadata_logs hidden"),
+        (without("diff"), "unknown: ZooKeeper was not compared with the metadata: diff hidden"),
+        (lambda world: replace(world, metadata_logs=Awaited("a log", "a person", "bring it")), "awaited: a log"),
+        (
+            lambda world: replace(
+                world,
+                metadata_logs=replace(world.metadata_logs, end=Unknown("1 of 3")),
+            ),
+            "unknown: whether ZooKeeper has all .* is not known .1 of 3",
+        ),
+    ],
+)
+def test_stopped_controllers_whose_metadata_is_not_known_keep_control(bend: Bend, says: str) -> None:
+    """Nothing unseen is taken for fine."""
+    assert re.match(says, answer(gates.stopped_equal(bend(stopped()), ())))
+
+
+def test_before_the_copy_and_after_the_hand_back_there_is_nothing_to_compare() -> None:
+    """ZooKeeper is all that there is, or has gone on without the controllers."""
+    never = with_zk(without("diff")(stopped()), migration=MigrationZnode(-1, -1, -1, -1, 0))
+    assert gates.stopped_equal(never, ()) == Ready()
+    owner = ControllerZnode(0, -1, True, 1)
+    assert gates.stopped_equal(with_zk(without("diff")(stopped()), controller=owner), ()) == Ready()
 
 
 def test_names_of_differences_come_back_from_their_text() -> None:
