@@ -191,6 +191,7 @@ def known() -> dict[str, Race]:
         rechecking,
         snapshots,
         starting,
+        stopping,
     )
 
     every = (
@@ -211,6 +212,7 @@ def known() -> dict[str, Race]:
         *large_live.RACES,
         *copying.RACES,
         *entering.RACES,
+        *stopping.RACES,
     )
     return {race.name: race for race in every}
 
