@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from migrate.checks.phase import Mode, mode_of
 from migrate.checks.registry import BEFORE_COPY, Blind, Hit, Result, check
 from migrate.checks.sight import metadata_answers, zookeeper
 from migrate.checks.zookeeper import sample
 from migrate.model import availability
 from migrate.model.availability import Suffering
+from migrate.model.broker_modes import Mode, positions
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import ConfigFile, MetadataAnswer, ZookeeperView
+from migrate.model.views import MetadataAnswer, ZookeeperView
 from migrate.model.words import plural
 from migrate.model.world import World
 
@@ -79,11 +79,8 @@ def unavailable_unaccepted(view: ZookeeperView, world: World) -> Result:
 
 
 def _restarts_ahead(world: World) -> bool:
-    """Is there a broker left to roll?  Known only by the files; where they are not, it is assumed."""
-    if isinstance(world.configs, Unknown):
-        return True
-    files = [world.configs.get(node.id) for node in world.inventory.brokers]
-    return not all(isinstance(entry, ConfigFile) and mode_of(entry.values) is Mode.KRAFT for entry in files)
+    """Is there a broker left to roll?  One that is not known to be in KRaft mode is."""
+    return not all(one.settled(Mode.KRAFT) for one in positions(world))
 
 
 @check(

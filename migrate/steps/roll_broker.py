@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from migrate.checks import stuck
 from migrate.hosts.properties import diff
-from migrate.model.broker_modes import Mode, positions
+from migrate.model.broker_modes import Mode, position_of, positions
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
 from migrate.model.ledger import Ledger, LedgerRow
@@ -68,8 +68,12 @@ class RollStep(BaseStep):
             return (Action("?", f"broker {self.broker}", f"{path} cannot be read"),)
         return (
             Action("~", f"broker {self.broker}", f"edit {path}", tuple(diff(raw, self.target(world, raw), path))),
-            Action(">", f"broker {self.broker}", "restart: stop, write the file, start"),
+            Action(">", f"broker {self.broker}", "restart: stop, write the file, start" + self._why(world)),
         )
+
+    def _why(self, world: World) -> str:
+        why = position_of(world, self.broker).contradiction
+        return f" ({why})" if why else ""
 
     def binds(self, world: World, before: Predicted) -> Mapping[str, str]:
         """The file as it lies there, and the directories that it names."""
