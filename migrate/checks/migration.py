@@ -6,10 +6,12 @@ from typing import Final
 
 from migrate.checks.phase import Phase, lost_at_the_end
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, Hit, Result, check
-from migrate.checks.sight import both, controller_answers, diff, kraft, zookeeper
+from migrate.checks.sight import both, controller_answers, diff, inventory, kraft, zookeeper
 from migrate.model.difference import DiffReport
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
+from migrate.model.inventory import Inventory
+from migrate.model.kraft_only import kraft_only
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import KraftView, MigrationZnode, NodeAnswer, ZookeeperView
@@ -283,3 +285,71 @@ def dual_write_lag(seen: tuple[ZookeeperView, KraftView], world: World) -> Resul
     if isinstance(view.migration, MigrationZnode) and 0 < view.migration.offset < image.offset - LAG:
         behind = image.offset - view.migration.offset
         yield Hit("/migration", f"ZooKeeper is {behind} records behind the metadata")
+
+
+@check(
+    CodeDoc(
+        "B-MIG-14",
+        "an object of the metadata that Kafka cannot write to ZooKeeper",
+        "It is missing in ZooKeeper, and other ACLs of the same request may be missing with it. A new active "
+        "controller repeats SYNC_KRAFT_TO_ZK for ever: brokers in ZooKeeper mode then hear of no new topic and leader.",
+        "While a KRaft controller leads, requests succeed that ZooKeeper mode refuses: ACLs whose resource name "
+        "contains `/`, is `.` or `..`, or has a character that ZooKeeper refuses; client-metrics configurations.",
+        "Note the object and delete it with the command that is named. If ZooKeeper still lacks other ACLs, restart "
+        "the active controller. Create the object again when the migration is finalized.",
+        "KRaftMigrationZkWriter.handleConfigsSnapshot; ZooKeeper's PathUtils.validatePath; KIP-714; seen on 3.9.2",
+    ),
+    sees=kraft,
+    blocks_from=Stage.HYBRID,
+    when=DUAL_WRITE,
+)
+def never_written(view: KraftView, world: World) -> Result:
+    """Look for objects of the metadata that have no place in ZooKeeper."""
+    for entry in kraft_only(view.entities):
+        yield Hit(entry.about, entry.told)
+
+
+@check(
+    CodeDoc(
+        "I-MIG-15",
+        "what must not be created before the migration is finalized",
+        "Requests that ZooKeeper mode refuses succeed from the copy on, and harm (B-MIG-14): what retries one for "
+        "years, or a new Flink or Spark job with `/` in its transactional id, creates such an ACL in the first minute.",
+        "KRaft takes names and kinds that have no place in ZooKeeper.",
+        "Stop automation that creates such ACLs or client-metrics configurations until the migration is finalized.",
+        "AclAuthorizer: 'Failed to create ACL'; KIP-714; seen on 3.9.2",
+    ),
+    sees=inventory,
+    when=BEFORE_COPY,
+)
+def never_to_be_created(known: Inventory, world: World) -> Result:
+    """Say it before there is anything to find: nothing in ZooKeeper mode shows such a request that fails."""
+    yield Hit(
+        "the time from the copy to finalize",
+        "create no ACL whose resource name contains `/`, and no client-metrics configuration",
+    )
+
+
+@check(
+    CodeDoc(
+        "I-MIG-16",
+        "the logger of the migration",
+        "The controllers' logs are where Kafka says why a migration waits and which writes to ZooKeeper failed; Apache "
+        "and Confluent recommend TRACE for it. This tool neither reads nor writes log4j files.",
+        "The log4j.properties that come with Kafka have no line for it.",
+        "Add `log4j.logger.org.apache.kafka.metadata.migration=TRACE` to every controller's log4j.properties before "
+        "its first start. Until its restart a running one takes it by `kafka-configs --bootstrap-controller HOST:PORT "
+        "--alter --entity-type broker-loggers --entity-name ID --add-config "
+        "org.apache.kafka.metadata.migration.KRaftMigrationDriver=TRACE`.",
+        "Apache Kafka 3.9, ZooKeeper to KRaft Migration; KIP-412; KIP-919; seen on 3.9.2",
+    ),
+    sees=inventory,
+    when=BEFORE_COPY,
+)
+def migration_logger(known: Inventory, world: World) -> Result:
+    """Name the controllers and the line."""
+    nodes = ", ".join(str(int(node.id)) for node in known.controllers)
+    yield Hit(
+        f"controllers {nodes}",
+        "put `log4j.logger.org.apache.kafka.metadata.migration=TRACE` into their log4j.properties before they start",
+    )

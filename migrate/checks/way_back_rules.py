@@ -15,6 +15,7 @@ from migrate.checks.way_back_origin import Origin, Start
 from migrate.checks.zookeeper_access import stranger
 from migrate.model.causes import cause_of
 from migrate.model.difference import DifferenceName, DiffReport
+from migrate.model.kraft_only import kraft_only
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
@@ -164,6 +165,8 @@ def dual_write(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[R
         )
     else:
         yield from _lag(world.kraft, znode)
+        for entry in kraft_only(world.kraft.entities):
+            yield bar("kraft-only", entry.about, "Kafka cannot write it to ZooKeeper (B-MIG-14)", entry.remove)
         yield from _compared(world.diff)
 
 

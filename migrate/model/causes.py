@@ -47,8 +47,9 @@ UNWRITABLE_CONFIG: Final = Cause(
     (ONLY_KRAFT,),
     "Kafka 3.9 has no place in ZooKeeper for configurations of this kind, and a new active controller does not get "
     "past SYNC_KRAFT_TO_ZK while one exists: it then sends nothing to brokers in ZooKeeper mode",
-    "note it and delete it until the migration is finalized (kafka-client-metrics --bootstrap-server HOST:PORT "
-    "--delete --name NAME; B-MIG-14 has the exact command)",
+    "note it and delete it until the migration is finalized: kafka-configs --bootstrap-controller HOST:PORT --alter "
+    "--entity-type client-metrics --entity-name NAME --delete-config KEYS (B-MIG-14 has the exact command; through a "
+    "broker in ZooKeeper mode the tools fail)",
 )
 NOT_KNOWN: Final = Cause(
     (),

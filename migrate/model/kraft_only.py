@@ -22,7 +22,7 @@ ACL_OPTIONS: Final = {
 }
 WRITTEN_CONFIGS: Final = ("topic-config", "broker-config")
 ACL_PARTS: Final = 7  # resource, pattern, name, principal, host, operation, permission
-TOOL: Final = "--bootstrap-server HOST:PORT --command-config FILE"
+LISTED: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +32,14 @@ class KraftOnly:
     kind: str
     about: str
     remove: str
+
+    @property
+    def told(self) -> str:
+        """What is wrong with it and what to do, in one sentence."""
+        return (
+            "Kafka 3.9 cannot write it to ZooKeeper, and no new active controller gets past SYNC_KRAFT_TO_ZK while it "
+            f"exists; note it, and delete it until the migration is finalized: `{self.remove}`"
+        )
 
 
 def is_kraft_only(kind: str, key: str) -> bool:
@@ -43,13 +51,18 @@ def is_kraft_only(kind: str, key: str) -> bool:
 
 
 def kraft_only(entities: EntityColumns) -> tuple[KraftOnly, ...]:
-    """Return each such object of the metadata once, in the metadata's order."""
-    found = (
-        _object(kind, key)
-        for kind, key in zip(entities.kind, entities.key, strict=True)
-        if kind not in WRITTEN_CONFIGS and is_kraft_only(kind, key)
-    )
-    return tuple(dict.fromkeys(found))
+    """Return each such object of the metadata once, in the metadata's order; the ACLs of one resource are one."""
+    names: dict[tuple[str, str], list[str]] = {}
+    for kind, key, name in zip(entities.kind, entities.key, entities.name, strict=True):
+        if kind not in WRITTEN_CONFIGS and is_kraft_only(kind, key):
+            names.setdefault((kind, key), []).append(name)
+    return tuple(dict.fromkeys(_object(kind, key, found) for (kind, key), found in names.items()))
+
+
+def summary(objects: tuple[KraftOnly, ...]) -> str:
+    """Name the first objects with their commands, and say how many there are besides."""
+    more = f" (and {len(objects) - LISTED} more)" if len(objects) > LISTED else ""
+    return "; ".join(f"{entry.about}: {entry.told}" for entry in objects[:LISTED]) + more
 
 
 def _names_a_znode(name: str) -> bool:
@@ -63,17 +76,18 @@ def _allowed(code: int) -> bool:
     return not (0xD800 <= code <= 0xF8FF or code >= 0xFFF0)  # a letter above U+FFFF is two surrogates to Java
 
 
-def _object(kind: str, key: str) -> KraftOnly:
+def _object(kind: str, key: str, names: list[str]) -> KraftOnly:
     if kind == "acl":
         resource, pattern, name = key.split("|")[:3]
-        found = _quoted(unquote(name))
-        option = f"{ACL_OPTIONS.get(resource, '--topic')} {found} --resource-pattern-type {pattern.lower()}"
+        option = f"{ACL_OPTIONS.get(resource, '--topic')} {_quoted(unquote(name))}"
+        tool = f"kafka-acls --bootstrap-server HOST:PORT --remove --force {option}"
         about = f"ACL of {resource} {unquote(name)} ({pattern})"
-        return KraftOnly(kind, about, f"kafka-acls {TOOL} --remove --force {option}")
+        return KraftOnly(kind, about, f"{tool} --resource-pattern-type {pattern.lower()}")
+    # a broker in ZooKeeper mode refuses to describe such configurations, which the tools do first: so the controllers
+    entity = {"client-metrics-config": "client-metrics", "group-config": "groups"}.get(kind, kind)
+    tool = f"kafka-configs --bootstrap-controller HOST:PORT --alter --entity-type {entity}"
     about = f"{kind} {key}"
-    if kind == "client-metrics-config":
-        return KraftOnly(kind, about, f"kafka-client-metrics {TOOL} --delete --name {_quoted(key)}")
-    return KraftOnly(kind, about, "delete every key of it by incrementalAlterConfigs")
+    return KraftOnly(kind, about, f"{tool} --entity-name {_quoted(key)} --delete-config {','.join(names)}")
 
 
 def _quoted(name: str) -> str:

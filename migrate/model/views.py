@@ -41,13 +41,23 @@ class ControllerZnode:
 
 @dataclass(frozen=True, slots=True)
 class MigrationZnode:
-    """/migration: the dual write's own position; `offset` <= 0 means: nothing was ever copied."""
+    """/migration: the dual write's own position; `offset` <= 0 means: nothing was ever copied.
+
+    `epoch` is the epoch of the metadata record at `offset`, `controller_epoch` that of the controller that claimed it.
+    """
 
     offset: int
     epoch: int
     controller_id: int
     controller_epoch: int
     version: int
+
+    def sync_pending(self, epoch: int) -> bool:
+        """Has the leader of that epoch taken over dual write, and not yet written anything of its own epoch?
+
+        The driver is in SYNC_KRAFT_TO_ZK then: in DUAL_WRITE the leader's own NoOp records move the znode at once.
+        """
+        return self.offset > 0 and self.epoch < epoch <= self.controller_epoch
 
 
 @dataclass(frozen=True, slots=True)

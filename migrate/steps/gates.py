@@ -12,6 +12,7 @@ from migrate import checks
 from migrate.model import availability
 from migrate.model.findings import Finding, Severity, blocks
 from migrate.model.ids import NodeId
+from migrate.model.kraft_only import kraft_only, summary
 from migrate.model.ledger import ReplicaState
 from migrate.model.metadata_logs import old_log
 from migrate.model.new_directories import alone
@@ -380,6 +381,14 @@ def views_equal(world: World, down: int | None = None) -> Readiness:
         for entry in found[:3]
     )
     return Refused(f"{len(found)} differences between ZooKeeper and KRaft: {sample}", ("DIFF",))
+
+
+def all_writable(world: World) -> Readiness:
+    """Dual write can write all of the metadata to ZooKeeper (B-MIG-14, for steps that do not ask the checks)."""
+    if isinstance(world.kraft, Unknown):
+        return world.kraft
+    found = kraft_only(world.kraft.entities)
+    return Refused(summary(found), ("B-MIG-14",)) if found else Ready()
 
 
 def ledger_is(world: World, *states: ReplicaState) -> Readiness:

@@ -225,6 +225,7 @@ class ProveHybrid(BaseStep):
         """Views equal; no replica in a state that a restart would make worse."""
         found = gates.first(
             gates.state_is(world, ZkMigrationState.MIGRATION),
+            gates.all_writable(world),
             nothing_dropped(world),
             gates.views_equal(world),
             moves.ended(world),
@@ -273,6 +274,7 @@ class Soak(BaseStep):
         found = gates.first(
             state,
             gates.all_brokers_kraft(world),
+            gates.all_writable(world),
             gates.views_equal(world),
             moves.ended(world),
             gates.ledger_is(world, ReplicaState.VERIFIED),

@@ -152,6 +152,18 @@ def entity(kind: str, key: str, name: str, value: str) -> Bend:
     return lambda world: worlds.with_entity(world, kind, key, name, value)
 
 
+def kraft_has(kind: str, key: str) -> Bend:
+    """One more entity of the metadata, which ZooKeeper has not."""
+
+    def bend(world: World) -> World:
+        rows = worlds.kraft(world).entities
+        found = EntityColumns(*map(list, (rows.kind, rows.key, rows.name, rows.value, rows.where)))
+        found.add(kind, key, "present", "true", "offset 400")
+        return with_kraft(world, entities=found)
+
+    return bend
+
+
 def directory(node: int, index: int, **changed: object) -> Bend:
     """Fields of a log directory."""
 

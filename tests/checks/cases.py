@@ -48,6 +48,7 @@ from tests.checks.bends import (
     directory,
     endpoints,
     entity,
+    kraft_has,
     launched,
     login,
     malformed,
@@ -519,6 +520,10 @@ MIGRATION = (
         "registration",
     ),
     Case("I-MIG-08", PRE, "the KRaft metadata", same),
+    Case("B-MIG-14", HYBRID, "ACL of GROUP a/b (LITERAL)", kraft_has("acl", "GROUP|LITERAL|a%2Fb|User:g|*|READ|ALLOW")),
+    Case("B-MIG-14", KRAFT, "client-metrics-config sub", kraft_has("client-metrics-config", "sub"), "client-metrics"),
+    Case("I-MIG-15", ZK, "the time from the copy to finalize", same),
+    Case("I-MIG-16", PREPARED, "controllers 3000, 3001, 3002", same),
     Case(
         "W-MIG-09", HYBRID, "the KRaft metadata", lambda w: with_kraft(w, high_watermark=Unknown("one directory alone"))
     ),

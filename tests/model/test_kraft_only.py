@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from migrate.model.columns import EntityColumns
-from migrate.model.kraft_only import KraftOnly, is_kraft_only, kraft_only
+from migrate.model.kraft_only import KraftOnly, is_kraft_only, kraft_only, summary
 
 
 def entities(*rows: tuple[str, str]) -> EntityColumns:
@@ -39,21 +39,40 @@ def entities(*rows: tuple[str, str]) -> EntityColumns:
         ),
         (
             "client-metrics-config",
-            "sub",
-            "client-metrics-config sub",
-            "kafka-client-metrics {} --delete --name sub",
+            "s",
+            "client-metrics-config s",
+            "kafka-configs --bootstrap-controller HOST:PORT {} client-metrics --entity-name s --delete-config present",
         ),
-        ("group-config", "g", "group-config g", "delete every key of it by incrementalAlterConfigs"),
     ],
 )
 def test_each_object_has_its_name_and_the_command_that_removes_it(
     kind: str, key: str, about: str, command: str
 ) -> None:
     """Quoted for a shell; one command removes every ACL of a resource."""
-    other = key.replace("READ", "WRITE")
-    found = kraft_only(entities((kind, key), (kind, other)))
-    options = "--bootstrap-server HOST:PORT --command-config FILE"
-    assert found == (KraftOnly(kind, about, command.format(options)),)
+    rows = {(kind, key): None, (kind, key.replace("READ", "WRITE")): None}
+    found = kraft_only(entities(*rows))
+    command = command.format("--bootstrap-server HOST:PORT" if kind == "acl" else "--alter --entity-type")
+    assert found == (KraftOnly(kind, about, command),)
+    assert command in found[0].told
+
+
+def test_every_key_of_a_configuration_is_deleted_by_one_command() -> None:
+    """Through the controllers: brokers in ZooKeeper mode refuse to describe these, which the tool asks for first."""
+    columns = EntityColumns()
+    for name in ("interval.ms", "metrics"):
+        columns.add("client-metrics-config", "sub", name, "x")
+    (found,) = kraft_only(columns)
+    assert found.remove.startswith("kafka-configs --bootstrap-controller HOST:PORT ")
+    assert found.remove.endswith(" --entity-name sub --delete-config interval.ms,metrics")
+
+
+def test_a_summary_names_three_and_counts_the_rest() -> None:
+    """A refusal is read in one look."""
+    keys = [f"GROUP|LITERAL|{name}%2F|User:g|*|READ|ALLOW" for name in "abcde"]
+    text = summary(kraft_only(entities(*(("acl", key) for key in keys))))
+    assert "ACL of GROUP c/ (LITERAL): Kafka 3.9 cannot write it" in text
+    assert "GROUP d/" not in text
+    assert text.endswith(" (and 2 more)")
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import LogDirAnswer, NoZnode, Stopped
 from migrate.model.world import World
 from migrate.steps import gates
-from tests.checks.bends import unit_of
+from tests.checks.bends import kraft_has, unit_of
 from tests.steps.looks import (
     SICK,
     Bend,
@@ -40,6 +40,7 @@ from tests.testing import worlds
 from tests.testing.worlds import kraft, live
 
 Gate = Callable[[World], Readiness]
+SLASHED = "GROUP|LITERAL|a%2Fb|User:g|*|READ|ALLOW"
 DUAL, DONE = ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION
 GATES: dict[str, Gate] = {
     "no_blockers": lambda world: gates.no_blockers(world, Stage.FINALIZE),
@@ -52,6 +53,7 @@ GATES: dict[str, Gate] = {
     ),
     "state_is": lambda world: gates.state_is(world, DUAL),
     "views_equal": gates.views_equal,
+    "all_writable": gates.all_writable,
     "ledger_is": lambda world: gates.ledger_is(world, ReplicaState.VERIFIED),
     "all_brokers_kraft": gates.all_brokers_kraft,
     "logs_belong": gates.logs_belong,
@@ -215,6 +217,13 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("views_equal", lambda world: replace(world, diff=DiffReport(500, 0, {"topic": {"EQUAL": 0}}, ())), "unknown: "),
     ("views_equal", without("diff"), "unknown: diff hidden"),
     ("views_equal", unsettled, "unknown: 1 fields changed in every look and were not compared: topic-config orders"),
+    ("all_writable", kraft_has("acl", SLASHED), "refused: ACL of GROUP a/b (LITERAL): Kafka 3.9 cannot write it"),
+    (
+        "all_writable",
+        kraft_has("acl", SLASHED),
+        "`kafka-acls --bootstrap-server HOST:PORT --remove --force --group a/b",
+    ),
+    ("all_writable", without("kraft"), "unknown: kraft hidden"),
     *(
         ("ledger_is", row_in(found), f"refused: 1 of 18 replicas are not VERIFIED: t0-0 on broker 0 is {found.value}")
         for found in ReplicaState

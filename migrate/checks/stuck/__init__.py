@@ -105,6 +105,7 @@ def _found(world: World, clues: Clues) -> Iterator[Explanation]:
             if not isinstance(view, Unknown):
                 yield from znodes.copy_not_noted(world, clues, world.kraft, view)
                 yield from znodes.claim(world, clues, view)
+                yield from znodes.sync_not_done(world, clues, world.kraft, view)
             yield from reports.not_reported(world, clues, world.kraft)
         case ZkMigrationState.NONE if world.kraft.offset >= 0:
             yield explained(

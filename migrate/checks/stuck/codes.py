@@ -16,6 +16,9 @@ AT_ONCE: Final = "nothing before that; the registration then wakes the driver, a
 QUORUM: Final = "WAIT_FOR_CONTROLLER_QUORUM"
 BROKERS: Final = "WAIT_FOR_BROKERS"
 INACTIVE: Final = "INACTIVE"
+SYNC: Final = "SYNC_KRAFT_TO_ZK"
+NOT_01: Final = "This is not S-STUCK-01: stop no controller, delete no znode, format nothing."
+SYNC_AGAIN: Final = "nothing before that; then the driver tries again within a minute, and goes on to DUAL_WRITE"
 STILL_BROKERS: Final = "Still waiting for ZK brokers [N] to register with KRaft."
 NOT_READY: Final = "Still waiting for all controller nodes ready to begin the migration. Not ready due to:"
 
@@ -23,7 +26,7 @@ DOCS: Final = (
     WaitDoc(
         "S-STUCK-01",
         "STOP: /migration is of an earlier attempt and of a higher epoch; ZooKeeper will be emptied",
-        "SYNC_KRAFT_TO_ZK",
+        SYNC,
         "Ignoring image ... Staying in SYNC_KRAFT_TO_ZK until a newer image is loaded",
         "Fresh controllers skip the copy where /migration has an offset above 0, and write their own, empty metadata "
         "into ZooKeeper. They only wait until their epoch passes the one in the znode: every restart of a controller "
@@ -68,6 +71,47 @@ DOCS: Final = (
         "All topics stay.",
         NEVER_ALONE,
         "KRaftMigrationDriver; seen",
+    ),
+    WaitDoc(
+        "S-STUCK-05",
+        "the sync to ZooKeeper fails on a configuration that ZooKeeper has no place for",
+        SYNC,
+        "Encountered zk migration fault: Unhandled error in SyncKRaftMetadataEvent; "
+        "Unknown config resource type CLIENT_METRICS",
+        "A new active controller first makes ZooKeeper what KRaft is. A client-metrics configuration (KIP-714) ends "
+        "that with an error each time. Meanwhile ZooKeeper is not written, and brokers in ZooKeeper mode hear of no "
+        "new topic and of no new leader. " + NOT_01,
+        "Note the configuration and delete it through the controllers with the command that is named (through a broker "
+        "in ZooKeeper mode the tools fail). Create it again when the migration is finalized.",
+        SYNC_AGAIN,
+        "KRaftMigrationZkWriter.handleConfigsSnapshot; seen",
+    ),
+    WaitDoc(
+        "S-STUCK-06",
+        "the sync to ZooKeeper fails on an ACL whose resource name cannot be a znode's name",
+        SYNC,
+        "Encountered ZooKeeper error during event SyncKRaftMetadataEvent. Will retry.",
+        "A new active controller first makes ZooKeeper what KRaft is. An ACL whose resource name contains `/`, is `.` "
+        "or `..`, or has a character that ZooKeeper refuses ends that with an error each time. Meanwhile ZooKeeper is "
+        "not written, and brokers in ZooKeeper mode hear of no new topic and of no new leader. " + NOT_01,
+        "Note the ACL and remove it with the command that is named. Create it again when the migration is finalized.",
+        SYNC_AGAIN,
+        "KRaftMigrationZkWriter.handleAclsSnapshot; seen",
+    ),
+    WaitDoc(
+        "S-STUCK-07",
+        "the new active controller has not yet made ZooKeeper what KRaft is, and nothing shows why",
+        SYNC,
+        "Performing a full metadata sync from KRaft to ZK.",
+        "A new active controller first makes ZooKeeper what KRaft is, and writes every partition anew where brokers "
+        "have assigned directories: that takes its time on a large cluster. Where it fails, it begins again after a "
+        "pause of at most a minute. Meanwhile brokers in ZooKeeper mode hear of no new topic and of no new leader. "
+        + NOT_01,
+        "Wait until the line `Made the following ZK writes when reconciling with KRaft state` stands in the active "
+        "controller's log. If the sync begins again and again, the lines `zk migration fault` and `Encountered "
+        "ZooKeeper error` of that log name the reason (I-MIG-16 for more of them). Restart no broker meanwhile.",
+        "a sync that does not fail goes on to DUAL_WRITE by itself",
+        "KRaftMigrationDriver.SyncKRaftMetadataEvent",
     ),
     WaitDoc(
         "S-STUCK-10",

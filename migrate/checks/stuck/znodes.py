@@ -11,6 +11,7 @@ from migrate.checks.stuck.seen import explained, leader_log, quorum_of
 from migrate.checks.zookeeper import sample
 from migrate.model.columns import UNREADABLE_TOPIC_ID
 from migrate.model.ids import NodeId
+from migrate.model.kraft_only import kraft_only
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
     BrokerDisks,
@@ -103,6 +104,36 @@ def copy_not_noted(world: World, clues: Clues, kraft: KraftView, view: Zookeeper
             "the copy is made, and the leader that made it still leads",
             evidence=evidence,
         )
+
+
+def sync_not_done(world: World, clues: Clues, kraft: KraftView, view: ZookeeperView) -> Iterator[Explanation]:
+    """The leader has claimed dual write and ZooKeeper has nothing of its epoch: what of the metadata stops its sync?
+
+    A sync in progress looks the same, but for what stops it: where none of that is in the metadata, nothing is claimed.
+    """
+    znode = view.migration
+    if not isinstance(znode, MigrationZnode) or not znode.sync_pending(kraft.epoch):
+        return
+    waits = "the active controller to make ZooKeeper what KRaft is"
+    stands = (
+        f"/migration: claimed in epoch {znode.controller_epoch}, written up to offset {znode.offset} of epoch "
+        f"{znode.epoch}; the metadata is at offset {kraft.offset}, epoch {kraft.epoch}"
+    )
+    evidence = (stands, *leader_log(world, clues))
+    found = kraft_only(kraft.entities)
+    for entry in found:
+        yield explained(
+            "S-STUCK-06" if entry.kind == "acl" else "S-STUCK-05",
+            waits,
+            OPERATOR,
+            f"the metadata holds {entry.about}, which Kafka cannot write to ZooKeeper",
+            evidence=evidence,
+            next_step=f"note it, and delete it until the migration is finalized: {entry.remove}; this is not "
+            "S-STUCK-01: stop no controller, and delete no znode",
+        )
+    if not found:
+        why = "nothing in the metadata is known to stop the sync; it may be in progress"
+        yield explained("S-STUCK-07", waits, "the active controller", Unknown(why), evidence=evidence)
 
 
 def claim(world: World, clues: Clues, view: ZookeeperView) -> Iterator[Explanation]:

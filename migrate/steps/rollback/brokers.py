@@ -71,6 +71,7 @@ class RollBackToMigrationMode(RollStep):
         return gates.first(
             gates.state_is(world, ZkMigrationState.MIGRATION),
             back.quorum_leads(world),
+            gates.all_writable(world),
             _restorable(self, world),
             gates.disks_healthy(world, self.broker),
             gates.stop_is_accepted(world, self.broker),

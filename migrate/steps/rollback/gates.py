@@ -148,6 +148,9 @@ def zookeeper_equal(world: World, discarded: Collection[DifferenceName]) -> Read
     znode = world.zookeeper.migration
     if world.kraft.migration_state is not ZkMigrationState.MIGRATION or not isinstance(znode, MigrationZnode):
         return Ready()
+    writable = gates.all_writable(world)
+    if znode.sync_pending(world.kraft.epoch) and not isinstance(writable, Ready):
+        return writable  # nothing is written and nothing can be compared before it is removed
     if 0 < znode.offset < world.kraft.offset:
         return NotYet(  # without the metadata's own offset: that one moves twice a second, whatever dual write does
             f"dual write to reach the committed metadata (/migration is at metadata offset {znode.offset})",

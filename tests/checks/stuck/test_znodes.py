@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.checks.stuck import explain
+from migrate.checks.stuck import because, explain
 from migrate.model.columns import PartitionColumns
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -24,6 +24,7 @@ from migrate.model.views import (
 from migrate.model.waiting import Clues
 from migrate.model.world import World
 from migrate.model.znodes import Malformed, ZnodePart
+from tests.checks.bends import kraft_has
 from tests.checks.stuck.worlds_that_wait import cause, codes, due, only, unregistered, why_unknown
 from tests.testing import worlds
 from tests.testing.worlds import kraft, with_kraft, with_live, with_zk, zk
@@ -109,6 +110,67 @@ def test_a_copy_whose_leader_still_leads_is_about_to_be_noted() -> None:
 def test_nothing_waits_after_a_copy_that_was_noted(stage: Stage) -> None:
     """No stage after it has an explanation to show."""
     assert codes(worlds.world_at(stage)) == []
+
+
+# -- the sync to ZooKeeper ------------------------------------------------------------------------------------------
+SLASHED = "GROUP|LITERAL|a%2Fb|User:g|*|READ|ALLOW"
+
+
+def syncing(world: World) -> World:
+    """A new leader, of epoch 2, has claimed dual write and has written nothing of its epoch."""
+    moved = worlds.with_kraft(led(world, 2), epoch=2)
+    return with_zk(moved, migration=MigrationZnode(400, 1, 3001, 2, 9))
+
+
+@pytest.mark.parametrize("stage", [Stage.HYBRID, Stage.KRAFT_MODE, Stage.SOAK])
+@pytest.mark.parametrize(
+    ("code", "kind", "key", "about", "command"),
+    [
+        ("S-STUCK-05", "client-metrics-config", "sub", "client-metrics-config sub", "kafka-configs --bootstrap-contr"),
+        (
+            "S-STUCK-06",
+            "acl",
+            SLASHED,
+            "ACL of GROUP a/b (LITERAL)",
+            "kafka-acls --bootstrap-server HOST:PORT --remove",
+        ),
+    ],
+)
+def test_what_stops_the_sync_is_named_with_the_command_that_removes_it(
+    stage: Stage, code: str, kind: str, key: str, about: str, command: str
+) -> None:
+    """From the metadata itself; and nobody is sent to the remedy of a stale /migration, which would harm here."""
+    lines = {NodeId(3000): ("ERROR Encountered zk migration fault: Unhandled error in SyncKRaftMetadataEvent",)}
+    found = only(kraft_has(kind, key)(syncing(worlds.world_at(stage))), Clues(logs=lines))
+    assert found.code == code
+    assert about in cause(found)
+    assert command in found.next_step
+    assert "not S-STUCK-01: stop no controller, and delete no znode" in found.next_step
+    assert found.driver == "SYNC_KRAFT_TO_ZK"
+    assert "claimed in epoch 2, written up to offset 400 of epoch 1" in found.evidence[0]
+    assert "SyncKRaftMetadataEvent" in found.evidence[1]
+
+
+def test_each_object_that_stops_the_sync_is_told() -> None:
+    """To delete the first would only show the next."""
+    world = kraft_has("client-metrics-config", "sub")(kraft_has("acl", SLASHED)(syncing(worlds.world_at(Stage.HYBRID))))
+    assert codes(world) == ["S-STUCK-05", "S-STUCK-06"]
+
+
+def test_a_sync_that_nothing_known_stops_is_unknown_and_sends_nobody_to_delete_anything() -> None:
+    """It may be in progress: on a large cluster it takes its time."""
+    found = only(syncing(worlds.world_at(Stage.HYBRID)))
+    assert found.code == "S-STUCK-07"
+    assert "may be in progress" in why_unknown(found)
+    assert "zk migration fault" in found.next_step
+    for word in ("delete", "format", "stop all"):
+        assert word not in found.next_step.lower()
+    assert because(syncing(worlds.world_at(Stage.HYBRID))) == ""
+
+
+def test_objects_that_kafka_cannot_write_are_no_wait_while_dual_write_goes_on() -> None:
+    """They are a finding then (B-MIG-14): the next election of a controller makes a wait of them."""
+    assert codes(kraft_has("acl", SLASHED)(worlds.world_at(Stage.HYBRID))) == []
 
 
 # -- the claim -----------------------------------------------------------------------------------------------------

@@ -28,6 +28,7 @@ from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ControllerZnode, MigrationZnode, NodeAnswer, NoZnode, PartitionHealth, Stopped
 from migrate.model.world import Need, World
 from migrate.steps.rollback import gates
+from tests.checks.bends import kraft_has
 from tests.run.test_rollback import at
 from tests.steps.looks import answer, service, without
 from tests.testing.simulated_back import MADE_LATE, TwoWay
@@ -81,6 +82,15 @@ def named(broker: int, ids: tuple[int, ...]) -> Bend:
     return bend
 
 
+def syncing(world: World) -> World:
+    """The leader has claimed dual write, and has written nothing of its epoch."""
+    znode = zk(world).migration
+    assert isinstance(znode, MigrationZnode)
+    epoch = kraft(world).epoch
+    late = replace(znode, epoch=epoch - 1, controller_epoch=epoch, offset=kraft(world).offset - 9)
+    return with_zk(world, migration=late)
+
+
 def sick(*found: PartitionHealth) -> Bend:
     """What every broker says is not whole."""
     return lambda world: with_live(
@@ -126,6 +136,12 @@ def test_every_gate_is_open_in_the_world_it_is_made_for(
         ),
         (gates.not_finalized, controller_answer(3001, FLAGLESS), "refused: controllers [3001] run without"),
         (gates.not_finalized, without("live"), "unknown: live hidden"),
+        (
+            lambda world: gates.zookeeper_equal(world, ()),
+            lambda world: kraft_has("client-metrics-config", "sub")(syncing(world)),
+            "refused: client-metrics-config sub: Kafka 3.9 cannot write it",
+        ),
+        (lambda world: gates.zookeeper_equal(world, ()), syncing, "notyet: dual write to pass metadata offset"),
         (gates.quorum_leads, controller_answer(3001, FLAGLESS), "refused: controllers [3001] run without"),
         (
             gates.quorum_leads,
