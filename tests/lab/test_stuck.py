@@ -1,4 +1,4 @@
-"""Four real clusters whose migration stands still: `status` says which node is missing, and why; mended, they go on.
+"""Five real clusters whose migration stands still: `status` says which node is missing, and why; mended, they go on.
 
 One of them a commit (`tests/testing/rotating.py`); `KRAFT_MIGRATE_ROTATE=stuck=all` for every one.
 """
@@ -6,6 +6,7 @@ One of them a commit (`tests/testing/rotating.py`); `KRAFT_MIGRATE_ROTATE=stuck=
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import signal
 import socket
@@ -20,12 +21,24 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import (
+    AclBinding,
+    AclOperation,
+    AclPermissionType,
+    AdminClient,
+    NewTopic,
+    ResourcePatternType,
+    ResourceType,
+)
 from kazoo.client import KazooClient
 
 from migrate.checks.phase import FLAG
 from migrate.checks.quorum import VOTERS
 from migrate.hosts.properties import edit, parse
+from migrate.java.find import find_java
+from migrate.java.jars import kafka_jars
+from migrate.java.run import run_tool
 from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
 from migrate.lab.topology import HOST
@@ -38,7 +51,7 @@ from tests.testing.rotating import in_turn, rotated
 pytestmark = pytest.mark.kafka
 
 TOPIC = "waits"
-PARTS = rotated("stuck", ("port", "dead-id", "topic-id", "flag"))
+PARTS = rotated("stuck", ("port", "dead-id", "topic-id", "flag", "sync"))
 STOP = 60.0
 
 
@@ -147,7 +160,8 @@ def cluster(made: Cluster) -> Cluster:
 
 def bend_and_judge(part: str, cluster: Cluster, stack: ExitStack) -> None:
     """The part of that name."""
-    {"port": wrong_port, "dead-id": dead_id, "topic-id": no_topic_id, "flag": no_flag}[part](cluster, stack)
+    parts = {"port": wrong_port, "dead-id": dead_id, "topic-id": no_topic_id, "flag": no_flag, "sync": endless_sync}
+    parts[part](cluster, stack)
 
 
 @in_turn("stuck")
@@ -158,7 +172,7 @@ def test_a_migration_that_stands_still_is_explained_and_goes_on_when_mended(part
     assert codes(found) == [("S-STUCK-30", [0, 1, 2])]
     with ExitStack() as stack:
         bend_and_judge(part, cluster, stack)
-    cluster.until(copied)
+    cluster.until(lambda found: found.get("stage") in ("copy", "hybrid") and not found["waiting"])
     assert "waits" not in cluster.text().replace(TOPIC, "")
 
 
@@ -318,3 +332,98 @@ def no_flag(cluster: Cluster, stack: ExitStack) -> None:
     assert lab.inventory.node(NodeId(last.id)).config in row["owner"]
     assert f"because {FLAG} is missing in its file" in cluster.text()
     cluster.restart(last.name, right)
+
+
+SLASHED = "flink/job"
+ORDINARY = [f"group-{number}" for number in range(20)]
+
+
+def allowed(group: str) -> AclBinding:
+    """An ACL of that group."""
+    return AclBinding(
+        ResourceType.GROUP,
+        group,
+        ResourcePatternType.LITERAL,
+        "User:eve",
+        "*",
+        AclOperation.READ,
+        AclPermissionType.ALLOW,
+    )
+
+
+def kafka_tool(cluster: Cluster, command: str) -> None:
+    """Run a command line of Kafka's tools as it was told, with this cluster's addresses and login."""
+    topology = cluster.lab.topology
+    login = topology.folder("admin.properties")
+    settings = settings_for(topology)
+    login.touch(mode=0o600)
+    login.write_text(
+        "security.protocol=SASL_PLAINTEXT\nsasl.mechanism=PLAIN\nsasl.jaas.config=org.apache.kafka.common.security."
+        f'plain.PlainLoginModule required username="{settings["sasl.username"]}" '
+        f'password="{settings["sasl.password"]}";\n',
+        encoding="utf-8",
+    )
+    name, *words = shlex.split(command)
+    main = {"kafka-acls": "kafka.admin.AclCommand", "kafka-configs": "kafka.admin.ConfigCommand"}[name]
+    address = str(settings["bootstrap.servers"])
+    if "--bootstrap-controller" in words:
+        address = cluster.lab.inventory.node(NodeId(cluster.status()["quorum"]["leader"])).address
+    else:
+        words += ["--command-config", str(login)]
+    words[words.index("HOST:PORT")] = address
+    done = run_tool(find_java(), kafka_jars().classpath, main, words, 60)
+    assert done.exit_code == 0, (words, done.output, done.errors)
+
+
+def endless_sync(cluster: Cluster, stack: ExitStack) -> None:
+    """What ZooKeeper has no place for keeps each new controller in its sync; removed as told, dual write goes on.
+
+    In ZooKeeper mode neither can be made; in hybrid both succeed, and the run forward names both before any election.
+    """
+    lab = cluster.lab
+    metrics = "--alter --entity-type client-metrics --entity-name sub --add-config interval.ms=60000"
+    admin = AdminClient({**settings_for(lab.topology), "log_level": 3})
+    with pytest.raises(KafkaException, match="Failed to create ACL"):
+        admin.create_acls([allowed(SLASHED)])[allowed(SLASHED)].result(30)
+    cluster.roll(0, 1, 2)
+    cluster.until(copied)
+    planned = kraft_migrate("plan", str(lab.playbook_path), "--stage", "hybrid", "--output", "json")
+    plan = str(Path(lab.inventory.runs) / json.loads(planned.stdout)["fingerprint"][:8] / "plan.json")
+    for future in admin.create_acls([allowed(group) for group in (*ORDINARY[:10], SLASHED, *ORDINARY[10:])]).values():
+        future.result(30)
+    kafka_tool(cluster, f"kafka-configs --bootstrap-controller HOST:PORT {metrics}")
+    refused = " ".join(kraft_migrate("apply", plan).stderr.split())
+    assert f"ACL of GROUP {SLASHED} (LITERAL)" in refused
+    assert "client-metrics-config sub" in refused
+    assert f"--remove --force --group {SLASHED} --resource-pattern-type literal" in refused
+    cluster.restart(f"controller-{cluster.status()['quorum']['leader']}")
+    told = "Unknown config resource type CLIENT_METRICS"
+    found = cluster.until(
+        lambda found: (
+            [code for code, _ in codes(found)] == ["S-STUCK-05", "S-STUCK-06"]
+            and told in " ".join(found["waiting"][0]["evidence"])
+        )
+    )
+    assert found["rollback"]["word"] == "NOT READY"
+    kafka_tool(cluster, command_of(found["waiting"][0]))
+    found = cluster.until(
+        lambda found: (
+            [code for code, _ in codes(found)] == ["S-STUCK-06"]
+            and "during event SyncKRaftMetadataEvent. Will retry" in " ".join(found["waiting"][0]["evidence"])
+        )
+    )
+    (row,) = found["waiting"]
+    assert "not S-STUCK-01" in row["next"]
+    kafka_tool(cluster, command_of(row))
+    cluster.until(copied)
+    zookeeper = cluster.zookeeper(stack)
+    assert set(ORDINARY) <= set(zookeeper.get_children("/kafka-acl/Group"))  # those lost with it are there again
+    ended = kraft_migrate("apply", plan)
+    assert ended.returncode == 0, ended.stderr
+    cluster.until(lambda found: found.get("stage") == "hybrid")
+
+
+def command_of(row: Any) -> str:
+    """The command in the next step of an explanation."""
+    found: str = row["next"]
+    return found[found.index("kafka-") : found.index("; this is not")]
