@@ -40,6 +40,8 @@ log4j.logger.kafka.cluster.Partition=WARN
 log4j.logger.kafka.coordinator=WARN
 log4j.logger.state.change.logger=WARN
 log4j.logger.org.apache.zookeeper=WARN
+# why a migration waits, and which writes to ZooKeeper failed (I-MIG-16)
+log4j.logger.org.apache.kafka.metadata.migration=TRACE
 """
 ZOOKEEPER_SASL: Final = "authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider\n"
 TOOL_LOG4J: Final = """\

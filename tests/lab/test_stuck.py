@@ -404,7 +404,7 @@ def endless_sync(cluster: Cluster, stack: ExitStack) -> None:
             and told in " ".join(found["waiting"][0]["evidence"])
         )
     )
-    assert found["rollback"]["word"] == "NOT READY"
+    assert found["rollback"]["readiness"] == "NOT READY"
     kafka_tool(cluster, command_of(found["waiting"][0]))
     found = cluster.until(
         lambda found: (
