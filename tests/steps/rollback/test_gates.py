@@ -141,7 +141,7 @@ def test_every_gate_is_open_in_the_world_it_is_made_for(
             lambda world: kraft_has("client-metrics-config", "sub")(syncing(world)),
             "refused: client-metrics-config sub: Kafka 3.9 cannot write it",
         ),
-        (lambda world: gates.zookeeper_equal(world, ()), syncing, "notyet: dual write to pass metadata offset"),
+        (lambda world: gates.zookeeper_equal(world, ()), syncing, "notyet: dual write to reach the committed"),
         (gates.quorum_leads, controller_answer(3001, FLAGLESS), "refused: controllers [3001] run without"),
         (
             gates.quorum_leads,
