@@ -154,8 +154,8 @@ def _stuck() -> Iterator[str]:
     yield "Everything that holds is told, not only the first: several brokers, or several faults of one. What begins"
     yield "with **STOP** ends in an emptied ZooKeeper: act on it before anything else."
     yield ""
-    yield "The lines are those of the controllers' logs. The logger `org.apache.kafka.metadata.migration` at TRACE says more:"
-    yield "`kraft-migrate explain I-MIG-16` has the line for log4j.properties, and the command for a controller that runs."
+    yield "The lines are those of the controllers' logs. The logger `org.apache.kafka.metadata.migration` at TRACE says"
+    yield "more: `kraft-migrate explain I-MIG-16` has the line for log4j.properties, and a command."
     driver = ""
     for doc in stuck.DOCS:
         if doc.driver != driver:
