@@ -37,6 +37,7 @@ from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
 from migrate.playbook.load import load_playbook
 from migrate.report.plan_text import plan_text
+from migrate.report.run_report import AT_BOOT
 from migrate.report.run_values import Claim, Holds, RunReport, RunWord
 from migrate.run import journal as journals
 from migrate.run.carry_out import Options, RunFolder, carry_out, folder_of
@@ -215,6 +216,8 @@ class Demo:
     def _last_claims(self, folder: RunFolder, playbook: Playbook) -> Iterator[Claim]:
         """Those that are read from the disks when the load has ended."""
         yield from self._folders_and_log(playbook)
+        if self._lab.inventory.executor == "manual":
+            yield Claim(AT_BOOT, Holds.NOT_CLAIMED, "the lab's processes are no systemd units: no boot starts them")
         yield from self._stale_epoch(folder, playbook)
 
     def _told(self, report: RunReport, path: pathlib.Path) -> None:

@@ -26,7 +26,7 @@ from migrate.report.plan_json import plan_from_json, plan_to_json, stated_finger
 from migrate.report.plan_text import plan_text
 from migrate.run.carry_out import folder_of
 from migrate.run.clock import SystemClock
-from migrate.run.proven import by_journals
+from migrate.run.proven import by_journals, enabled_by_runs
 from migrate.run.way_back_facts import WAY_BACK, way_back_facts
 
 PLANNED_ON: Final = frozenset(
@@ -104,7 +104,7 @@ def lasting_findings(observer: Observer, findings: tuple[Finding, ...], clock: C
 def _seen(observer: Observer, needs: frozenset[Need]) -> World:
     """A look, with what journals prove, so that a plan names the place as `status` does."""
     world = observer.observe(needs, {})
-    return replace(world, facts=by_journals(world.inventory))
+    return replace(world, facts={**by_journals(world.inventory), **enabled_by_runs(world.inventory)})
 
 
 def make_directory_plan(observer: Observer, playbook: Playbook, *, created: float, back: bool = False) -> Plan:

@@ -327,6 +327,10 @@ class ManualServices:
         order = Order(node, entry.host, effect, what, lines, proofs, by_hand=by_hand)
         self._desk.carry_out(order, self._proofs.seen)
 
+    def at_boot(self, node: NodeId, *, wanted: bool) -> None:  # noqa: ARG002 - neither can be seen
+        """Nothing shows what a boot starts, so no instruction could end; raises CannotBeInstructed."""
+        raise CannotBeInstructed("what a boot starts is not seen here", where=f"node {int(node)}")
+
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
         """Its log is on a host that we may not touch."""
         return (f"the last {lines} lines of its log are on {self._desk.inventory.node(node).host}: look there",)

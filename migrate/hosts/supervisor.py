@@ -18,7 +18,13 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
-from migrate.errors import ProcessNotStarted, ProcessNotStopped, ProcessSpecUnreadable, StorageNotFormatted
+from migrate.errors import (
+    ProcessNotStarted,
+    ProcessNotStopped,
+    ProcessSpecUnreadable,
+    StorageNotFormatted,
+    UnitNotUsable,
+)
 from migrate.hosts.process_spec import SUFFIX, ProcessSpec, read_spec, read_specs
 from migrate.hosts.process_table import Record, alive, boot_id, parse_record, reap
 from migrate.model.ids import NodeId
@@ -138,6 +144,10 @@ class Supervisor:
             finally:
                 os.close(descriptor)
         self.state(node)
+
+    def at_boot(self, node: NodeId, *, wanted: bool) -> None:  # noqa: ARG002 - there is nothing to want
+        """No boot starts a lab; raises UnitNotUsable."""
+        raise UnitNotUsable("the lab's processes are no units of systemd", where=f"node {int(node)}")
 
     def last_words(self, node: NodeId | str, lines: int) -> Sequence[str]:
         """The end of its log; of its output where there is no log."""

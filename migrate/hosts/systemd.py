@@ -276,6 +276,15 @@ class SystemdServices:
             raise ProcessNotStopped(f"systemctl stop: {done.says}", where=where)
         self._await_end(service, timeout, where)
 
+    def at_boot(self, node: NodeId, *, wanted: bool) -> None:
+        """`systemctl enable` or `disable`; raises HostCommandRefused, or HostCommandUnknown."""
+        service = self._services[node]
+        command = commands.unit_enable(service.unit) if wanted else commands.unit_disable(service.unit)
+        done = service.runner.run(service.control.words(command))
+        if done.code:
+            where = f"{service.runner.host}:{service.unit}"
+            raise HostCommandRefused(f"systemctl {command[1]}: {done.says}", where=where)
+
     def _await_end(self, service: Service, timeout: float, where: str) -> None:
         until = self._clock.monotonic() + timeout
         while (unit := self._unit(service)).active in LIVING:

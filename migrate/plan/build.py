@@ -24,6 +24,7 @@ from migrate.plan.roll_order import roll_order
 from migrate.plan.summary import summarize
 from migrate.steps import facts
 from migrate.steps.assign import AssignDirectories
+from migrate.steps.at_boot import enabling
 from migrate.steps.canary import CanaryInKraftMode, CanaryInMigrationMode
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
 from migrate.steps.controllers import FormatController, StartControllers
@@ -53,6 +54,7 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
         case Stage.CONTROLLERS:
             yield from (FormatController(controller, RELEASE) for controller in controllers)
             yield StartControllers()
+            yield from enabling(world, playbook, stage)
         case Stage.MIGRATION_MODE:
             yield from _first_roll(roll_order(world, playbook, "migration"), playbook)
         case Stage.COPY:
@@ -76,6 +78,7 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
             yield from (kind(position, count) for position in range(1, count + 1))
         case Stage.CLEANUP:
             yield ReleaseZookeeper()
+            yield from enabling(world, playbook, stage)
             yield ProveFinal()
 
 

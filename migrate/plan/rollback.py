@@ -34,6 +34,7 @@ from migrate.steps import facts
 from migrate.steps.controllers import FormatController, StartControllers
 from migrate.steps.look import WatchCopy
 from migrate.steps.rollback import gates
+from migrate.steps.rollback.at_boot import disabling
 from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside, left_over
 from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers, epoch_low
@@ -171,6 +172,7 @@ def steps_of(world: World, start: Start, playbook: Playbook, discarded: str = ""
         yield FinishDualWrite(discarded)
     if start.controllers or leading or rolls:
         yield KeepZookeeper()
+    yield from disabling(world)
     if start.controllers or lacks:
         yield StopControllers(discarded)
     if start.controllers or leading or (rolls and are_behind(world)):

@@ -195,6 +195,7 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
         roll_order=RollOrder(spec.policy.rollout.order),
         canary_soak=spec.policy.rollout.canary_soak,
         restore_leaders=spec.policy.rollout.restore_preferred_leaders,
+        enable_units=spec.policy.enable_units,
         elections_per_request=spec.policy.rollout.elections_per_request,
         controller_overrides=overrides_by_controller(spec.controllers),
     )

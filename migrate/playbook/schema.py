@@ -199,6 +199,7 @@ class Policies(Section):
     lock: Lock = Lock()
     health: Health = Health()
     probes: Probes | None = None
+    enable_units: bool = True
     hybrid_max_age: Annotated[Duration, Field(ge=60)] = 86400.0  # half rolled or hybrid; KAFKA-19622
     no_progress_timeout: Annotated[Duration, Field(ge=10)] = 600.0
 

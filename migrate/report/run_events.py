@@ -39,6 +39,7 @@ class Story:
     effects: dict[str, list[EffectDone]] = field(default_factory=dict)
     copy_check: Mapping[str, Any] = field(default_factory=dict)  # the last of its events; {}: none
     notes: list[tuple[str, str]] = field(default_factory=list)
+    units: Mapping[str, Any] = field(default_factory=dict)  # as they were last seen
     stopped: str = ""
     ended: bool = False
 
@@ -89,6 +90,8 @@ def _fold(story: Story, event: Event) -> None:
             story.diffs.append(_diff(event))
         case "copy-check":
             story.copy_check = data
+        case "units":
+            story.units = data
         case "conclude":
             _conclude(story, event)
         case "stop":

@@ -14,6 +14,7 @@ from migrate.report.wording import duration, plural
 
 NEEDED: Final = "needs every replica"  # by the load's watcher: a restart that could not but do it
 EXCUSED: Final = ("RF 1", "restart")  # a leaderless time whose reason starts so was foreseen
+AT_BOOT: Final = "Every controller and every broker starts again at the boot of its host."
 _DIFF_DUE: Final = ("hybrid", "soak", "finalize")
 
 
@@ -24,7 +25,9 @@ def build(
     extra = extra or Extra()
     story = tell([StepRecord(step.id, step.stage.label, step.title) for step in plan.steps], events)
     steps = tuple(story.steps.values())
-    claims = (*_claims(plan, story, load, extra, len(events)), *extra.claims)
+    told = {claim.text for claim in extra.claims}  # who saw more than the journal says it better
+    own = (claim for claim in _claims(plan, story, load, extra, len(events)) if claim.text not in told)
+    claims = (*own, *extra.claims)
     blind = _blind_spots(plan, story, load, extra)
     times = [event.time for event in events]
     return RunReport(
@@ -102,6 +105,8 @@ def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, ev
         yield _ledger_claim(plan, story)
         yield from _copy_claim(story)
         yield _diff_claim(story)
+        if plan.target >= Stage.FINALIZE:
+            yield _boot_claim(story)
     yield from _load_claims(load)
     yield Claim(
         "The journal is whole: each line carries its checksum and the hash of the line before.",
@@ -174,6 +179,27 @@ def _diff_claim(story: Story) -> Claim:
     if last.unexcused:
         return Claim(text, Holds.NO, seen)
     return Claim(text, Holds.YES if fields else Holds.NOT_SEEN, seen)
+
+
+def _boot_claim(story: Story) -> Claim:
+    """After finalize a cluster that nobody starts by hand must come back from nothing."""
+    units, due = story.units, story.ended
+    nodes = units.get("nodes", ())
+    if units.get("executor") == "supervisor":
+        return Claim(AT_BOOT, Holds.NOT_CLAIMED, "these processes are no systemd units: no boot starts them")
+    if not nodes:
+        reason = str(units.get("unseen", "")) or "the journal holds no look at the units"
+        asked = f"{reason}: `systemctl is-enabled -- UNIT` on each host says it"
+        return Claim(AT_BOOT, Holds.NOT_SEEN if due else Holds.NOT_DUE, asked)
+    down = [f"node {entry['node']} ({entry['unit']} is {entry['word']})" for entry in nodes if entry["starts"] == "no"]
+    if down:
+        what = f"no boot starts {', '.join(down)}"
+        return Claim(AT_BOOT, Holds.NO if due else Holds.NOT_DUE, f"{what}: `systemctl enable -- UNIT`, see W-OPS-07")
+    unseen = [f"node {entry['node']}: {entry['why']}" for entry in nodes if not entry["starts"]]
+    if unseen:
+        return Claim(AT_BOOT, Holds.NOT_SEEN if due else Holds.NOT_DUE, "; ".join(unseen))
+    words = sorted({str(entry["word"]) for entry in nodes})
+    return Claim(AT_BOOT, Holds.YES, f"{plural(len(nodes), 'unit')}: {', '.join(words)}, pulled in by default.target")
 
 
 def _load_claims(load: LoadSummary | None) -> Iterator[Claim]:

@@ -44,6 +44,8 @@ EFFECTS: Final = (  # all of them, as journal, crash points and docs/guarantees.
     "format-directories",
     "stop",
     "start",
+    "enable-unit",
+    "disable-unit",
     "assign-directories",
     "elect-leaders",
     "release-lock",
@@ -264,6 +266,16 @@ class JournaledEffects:
         """Start a node's process; what it becomes is observed."""
         with self._effect("start", str(int(node)), ""):
             self._hands.services.start(node)
+
+    def enable_unit(self, node: NodeId, unit: str) -> None:
+        """Let the boot of its host start a node."""
+        with self._effect("enable-unit", str(int(node)), unit):
+            self._hands.services.at_boot(node, wanted=True)
+
+    def disable_unit(self, node: NodeId, unit: str) -> None:
+        """Let no boot of its host start a node."""
+        with self._effect("disable-unit", str(int(node)), unit):
+            self._hands.services.at_boot(node, wanted=False)
 
     def assign_directories(self, broker: NodeId) -> None:
         """Send the true directories of a broker's replicas."""

@@ -11,7 +11,7 @@ from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
 from migrate.model.plan import PlannedStep
-from migrate.model.world import Need, World
+from migrate.model.world import NOT_ASKED, Need, World
 
 COPY_CHECK: Final = "copy-check"  # the event
 SAMPLES: Final = 20  # differences that a journal keeps of one comparison
@@ -42,7 +42,7 @@ def needed_for(planned: PlannedStep) -> frozenset[Need]:
 
 
 def write(append: Writer, planned: PlannedStep, world: World) -> None:
-    """Journal the ledger, the comparison and the check of the copy, where the world has them."""
+    """Journal the ledger, the comparison, the check of the copy and the units, where the world has them."""
     if not isinstance(world.ledger, Unknown):
         cells = list(_cells(world.ledger, world))
         append("ledger", step=planned.id, offset=world.ledger.offset, engine=world.ledger.engine, cells=cells)
@@ -50,6 +50,24 @@ def write(append: Writer, planned: PlannedStep, world: World) -> None:
         append("diff", step=planned.id, **_diff(world.diff))
     if isinstance(world.copy, CopyCheck | NoLook):
         append(COPY_CHECK, step=planned.id, **_copy_check(world.copy))
+    if world.units != NOT_ASKED:
+        append("units", step=planned.id, **_units(world))
+
+
+def _units(world: World) -> dict[str, Any]:
+    """What was seen of each node's unit; `starts` is empty where it is not known, with the reason beside it."""
+    if isinstance(world.units, Unknown):
+        return {"executor": world.inventory.executor, "nodes": [], "unseen": world.units.reason}
+    nodes = []
+    for node, unit in sorted(world.units.items()):
+        if isinstance(unit, Unknown):
+            nodes.append({"node": int(node), "unit": "", "word": "", "starts": "", "why": unit.reason})
+            continue
+        starts = unit.starts_at_boot
+        known = "" if isinstance(starts, Unknown) else "yes" if starts else "no"
+        why = starts.reason if isinstance(starts, Unknown) else ""
+        nodes.append({"node": int(node), "unit": unit.name, "word": unit.word, "starts": known, "why": why})
+    return {"executor": world.inventory.executor, "nodes": nodes, "unseen": ""}
 
 
 def _cells(ledger: Ledger, world: World) -> Iterator[dict[str, Any]]:

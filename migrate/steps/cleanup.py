@@ -55,7 +55,7 @@ class ProveFinal(BaseStep):
     kind: ClassVar[str] = "prove-final"
     stage_is: ClassVar[Stage] = Stage.CLEANUP
     title: ClassVar[str] = "prove every replica by metadata and disk, and every file free of ZooKeeper"
-    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.SPARK_LEDGER}
+    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.SPARK_LEDGER, Need.UNITS}
     proof: ClassVar[str] = "every replica VERIFIED; no zookeeper.* key in any file; no stale registration"
 
     def verify(self, world: World) -> Outcome:

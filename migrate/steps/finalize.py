@@ -34,7 +34,7 @@ class FinalizeController(BaseStep):
 
     kind: ClassVar[str] = "finalize-controller"
     stage_is: ClassVar[Stage] = Stage.FINALIZE
-    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})
+    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.UNITS})
     undo: ClassVar[str] = "none: from the first start without the flag on there is no way back"
     proof: ClassVar[str] = "it runs without the flag, the quorum is healthy; after the last: POST_MIGRATION"
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from migrate.errors import PlanUnreadable
 from migrate.model.step import Step
 from migrate.steps.assign import AssignDirectories
+from migrate.steps.at_boot import EnableAtBoot
 from migrate.steps.canary import CanaryInKraftMode, CanaryInMigrationMode
 from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
 from migrate.steps.controllers import FormatController, StartControllers
@@ -21,6 +22,7 @@ from migrate.steps.look import Assess, Discover, ProveHybrid, Soak, WatchCopy
 from migrate.steps.prepare import BackUpBroker, BackUpZookeeper, RenderController
 from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
 from migrate.steps.roll_forward import FinishFinalize, RollForward
+from migrate.steps.rollback.at_boot import DisableAtBoot
 from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside
 from migrate.steps.rollback.control import HandBackControl, KeepZookeeper, StopControllers
@@ -40,6 +42,7 @@ KINDS: Final[Mapping[str, Any]] = {
         RenderController,
         FormatController,
         StartControllers,
+        EnableAtBoot,
         RollToMigrationMode,
         CanaryInMigrationMode,
         WatchCopy,
@@ -58,6 +61,7 @@ KINDS: Final[Mapping[str, Any]] = {
         PutFlagBack,
         FinishDualWrite,
         KeepZookeeper,
+        DisableAtBoot,
         StopControllers,
         RaiseStateVersions,
         HandBackControl,

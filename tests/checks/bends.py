@@ -125,6 +125,11 @@ def unit_of(node: int, **changed: object) -> Bend:
     return bend
 
 
+def by_people(world: World) -> World:
+    """Nobody but people works the hosts."""
+    return replace(world, inventory=replace(world.inventory, executor="manual"))
+
+
 def placed(node: int, **changed: str) -> Bend:
     """Where a controller is planned."""
 

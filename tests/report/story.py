@@ -297,6 +297,9 @@ def _prove(pen: Pen, planned: PlannedStep, verified: dict[int, int]) -> None:
         pen.ledger(planned, offset, verified)
     elif planned.stage is Stage.FINALIZE:
         pen.now += 3.0
+        seen = {"word": "enabled", "starts": "yes", "why": ""}
+        nodes = [{"node": node, "unit": f"kafka-{node}.service", **seen} for node in (*BROKERS, *CONTROLLERS)]
+        pen.write("units", 0.1, step=planned.id, executor="ssh", nodes=nodes, unseen="")
 
 
 COPY_CHECK: dict[str, Any] = {

@@ -91,6 +91,9 @@ class _Log:
     def start(self, node: NodeId) -> None:
         self._say(f"start {int(node)}")
 
+    def at_boot(self, node: NodeId, *, wanted: bool) -> None:
+        self._say(f"{'enable' if wanted else 'disable'} {int(node)}")
+
     def state(self, node: NodeId) -> ServiceState:
         return self.states.pop(0) if self.states else Stopped()
 
@@ -176,6 +179,8 @@ EFFECTS: dict[str, tuple[Act, str]] = {
     ),
     "stop": (lambda e: e.stop(NODE), f"stop 1 {STOP_SECONDS:g}"),
     "start": (lambda e: e.start(NODE), "start 1"),
+    "enable-unit": (lambda e: e.enable_unit(NODE, "kafka.service"), "enable 1"),
+    "disable-unit": (lambda e: e.disable_unit(NODE, "kafka.service"), "disable 1"),
     "assign-directories": (lambda e: e.assign_directories(NODE), "drive 1"),
     "elect-leaders": (lambda e: e.restore_leaders(5, zookeeper=True), "elect 5 True"),
     "release-lock": (lambda e: e.release_zookeeper_lock(), "release zookeeper"),

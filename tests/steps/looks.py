@@ -173,6 +173,14 @@ class Remembered:
         """Remember it."""
         self.done.append(f"back up {name}")
 
+    def enable_unit(self, node: NodeId, unit: str) -> None:
+        """Remember it."""
+        self.done.append(f"enable {int(node)} {unit}")
+
+    def disable_unit(self, node: NodeId, unit: str) -> None:
+        """Remember it."""
+        self.done.append(f"disable {int(node)} {unit}")
+
     def make_directory(self, node: NodeId, path: str) -> None:
         """Remember it."""
         self.done.append(f"make {int(node)} {path}")

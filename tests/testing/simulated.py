@@ -18,10 +18,12 @@ from migrate.hosts.meta_properties import META_PROPERTIES, decode
 from migrate.hosts.properties import parse
 from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DiffReport
+from migrate.model.host_rights import HostRights
 from migrate.model.ids import MIGRATING, NodeId
 from migrate.model.metadata_logs import Growing, MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
+from migrate.model.units import STOP_SECONDS, Unit
 from migrate.model.views import (
     BrokerDisks,
     ConfigFile,
@@ -106,6 +108,8 @@ class SimulatedCluster:
     done: list[str] = field(default_factory=list)
     started: dict[int, str] = field(default_factory=dict)  # node -> hash of the file of its last start
     held_down: set[int] = field(default_factory=set)  # controllers whose service was stopped though none lived
+    enabled: set[int] = field(default_factory=set)  # nodes that a boot starts, where they are units
+    are_units: bool = False
     bend: Callable[[World], World] = lambda world: world
     compares: bool = True  # ZooKeeper with the metadata, once there is a copy
     leaders_move: bool = False  # do restarts move leaders here?
@@ -214,6 +218,11 @@ class SimulatedCluster:
             self.incarnations[int(node)] = self.incarnations.get(int(node), 0) + 1
         self._elect()
         self._register()
+
+    def at_boot(self, node: NodeId, *, wanted: bool) -> None:
+        """Boots start its units as systemd would."""
+        self.done.append(f"{'enable' if wanted else 'disable'} {int(node)}")
+        (self.enabled.add if wanted else self.enabled.discard)(int(node))
 
     def last_words(self, node: NodeId, lines: int) -> list[str]:
         """It never says anything."""
@@ -337,6 +346,8 @@ class SimulatedCluster:
                 if isinstance(world.kraft, Unknown)
                 else replace(world.kraft, partitions=self._as_led(world.kraft.partitions)),
             )
+        if self.are_units:
+            world = self._as_units(world)
         world = self.bend(world)
         if needs & {Need.LEDGER, Need.SPARK_LEDGER}:
             world = replace(world, ledger=pure_ledger(world))
@@ -344,6 +355,21 @@ class SimulatedCluster:
         if compared and isinstance(world.diff, Unknown) and self.copied and not self.finalized:
             world = replace(world, diff=DiffReport(kraft(world).offset, 0, {"topic": {"EQUAL": 3}}, ()))
         return world
+
+    def _as_units(self, world: World) -> World:
+        """Reached over SSH, with every command allowed; a boot starts what is enabled."""
+        units = {
+            node.id: Unit(
+                node.host,
+                f"kafka-{int(node.id)}.service",
+                STOP_SECONDS,
+                "enabled" if int(node.id) in self.enabled else "disabled",
+                int(node.id) in self.enabled,
+            )
+            for node in world.inventory.nodes
+        }
+        rights = {node.id: HostRights(node.host, 40) for node in world.inventory.nodes}
+        return replace(world, inventory=replace(world.inventory, executor="ssh"), units=units, host_rights=rights)
 
     def _metadata_logs(self) -> MetadataLogs | Unknown:
         """As stopped controllers leave them; a formatted directory alone is no log."""

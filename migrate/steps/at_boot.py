@@ -1,0 +1,126 @@
+"""Units that the host's boot starts: enabled by a run once controllers lead.
+
+Brokers are enabled at the cleanup alone: until then a broker whose host comes back without a disk must not start by
+itself.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from migrate.hosts.commands import unit_enable
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Playbook
+from migrate.model.outcome import Outcome, Readiness, Ready, Refused, Unknown
+from migrate.model.ports import Effects
+from migrate.model.stage import Stage
+from migrate.model.step import Action, Predicted
+from migrate.model.units import Unit
+from migrate.model.world import Need, World
+from migrate.steps import gates
+from migrate.steps.base import BaseStep
+
+
+def enabling(world: World, playbook: Playbook, stage: Stage) -> Iterator[EnableAtBoot]:
+    """The step of that stage, where nodes are units that a run may enable and not all of them start at boot."""
+    if world.inventory.executor not in ("local", "ssh") or not playbook.enable_units:
+        return
+    step = EnableAtBoot(stage.label)
+    units = {} if isinstance(world.units, Unknown) else world.units
+    found = [units.get(node) for node in step.nodes(world)]
+    if not all(isinstance(unit, Unit) and unit.starts_at_boot is True for unit in found):
+        yield step
+
+
+@dataclass(frozen=True, slots=True)
+class EnableAtBoot(BaseStep):
+    """Enable the units of one stage: controllers' once they lead, every node's at the cleanup."""
+
+    of: str
+
+    kind: ClassVar[str] = "enable-at-boot"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.UNITS})
+    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.UNITS})
+    undo: ClassVar[str] = "`systemctl disable`; a rollback does it for the controllers that a run enabled"
+    proof: ClassVar[str] = "`systemctl is-enabled` and default.target say which units a boot starts"
+
+    @property
+    def stage(self) -> Stage:
+        """Its own field's."""
+        return Stage.from_label(self.of)
+
+    @property
+    def title(self) -> str:
+        """One line."""
+        return f"let the boot of a host start its {'controllers' if self.stage is Stage.CONTROLLERS else 'nodes'}"
+
+    def nodes(self, world: World) -> tuple[NodeId, ...]:
+        """Those of its stage."""
+        found = world.inventory.controllers if self.stage is Stage.CONTROLLERS else world.inventory.nodes
+        return tuple(node.id for node in found)
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
+        """The commands; what is not ours to change is said, too."""
+        found = []
+        for node in self.nodes(world):
+            unit = Unknown("it was not seen") if isinstance(world.units, Unknown) else world.units.get(node)
+            if not isinstance(unit, Unit):
+                found.append(Action("~", f"node {int(node)}", "systemctl enable, where its unit is disabled"))
+            elif unit.may_be_enabled:
+                found.append(Action("~", where(node, unit), shlex.join(unit_enable(unit.name))))
+            elif unit.starts_at_boot is not True:
+                found.append(Action("=", where(node, unit), f"{unit.name} is left {unit.word}: see W-OPS-07"))
+        return tuple(found)
+
+    def check(self, world: World) -> Readiness:
+        """Every unit is seen."""
+        return all_seen(world, self.nodes(world))
+
+    def do(self, world: World, effects: Effects) -> None:
+        """Those that are disabled."""
+        for node, unit in units_of(world, self.nodes(world)):
+            if unit.may_be_enabled:
+                effects.enable_unit(node, unit.name)
+
+    def verify(self, world: World) -> Outcome:
+        """None of them is disabled any more; what else keeps one from starting is said, and is W-OPS-07's."""
+        units = list(units_of(world, self.nodes(world)))
+        left = [f"{unit.name} of {where(node, unit)} is {unit.word}" for node, unit in units if unit.may_be_enabled]
+        seen = all_seen(world, self.nodes(world))
+        found = Refused(f"`systemctl enable` was given, and {'; '.join(left)}", ("W-OPS-07",)) if left else seen
+        return gates.as_outcome(found, *(told(node, unit) for node, unit in units))
+
+
+def units_of(world: World, nodes: tuple[NodeId, ...]) -> Iterator[tuple[NodeId, Unit]]:
+    """Those of the nodes whose unit is seen."""
+    known = {} if isinstance(world.units, Unknown) else world.units
+    for node in nodes:
+        unit = known.get(node)
+        if isinstance(unit, Unit):
+            yield node, unit
+
+
+def all_seen(world: World, nodes: tuple[NodeId, ...]) -> Readiness:
+    """Unknown where one of them is not."""
+    if isinstance(world.units, Unknown):
+        return world.units
+    for node in nodes:
+        unit = world.units.get(node, Unknown("it was not looked at"))
+        if isinstance(unit, Unknown):
+            return Unknown(f"the unit of node {int(node)}: {unit.reason}")
+    return Ready()
+
+
+def where(node: NodeId, unit: Unit) -> str:
+    """Node and host."""
+    return f"node {int(node)} on {unit.host}"
+
+
+def told(node: NodeId, unit: Unit) -> str:
+    """What was seen of a unit, in one line."""
+    starts = unit.starts_at_boot
+    word = "not known" if isinstance(starts, Unknown) else "yes" if starts else "no"
+    return f"{where(node, unit)}: {unit.name} is {unit.word}; a boot starts it: {word}"
