@@ -59,14 +59,9 @@ PLANNED_ON: Final = frozenset(
         Need.DIFF,
     }
 )
-TOLD: Final = (
-    "B-MIG-01",
-    "I-MIG-08",
-    "W-MIG-09",
-    "W-MIG-10",
-    "W-MIG-12",
-    "B-MIG-14",
-)  # where it stands, what holds dual write
+UNWRITABLE: Final = "B-MIG-14"
+# where it stands, and what holds dual write
+TOLD: Final = ("B-MIG-01", "I-MIG-08", "W-MIG-09", "W-MIG-10", "W-MIG-12", UNWRITABLE)
 DIFFERENT: Final = "B-MIG-06"
 GIVE_UP: Final = "`kraft-migrate rollback plan --discard-differences`"
 GONE: Final = "the way back is gone"
@@ -346,11 +341,15 @@ def _must_be_stuck(world: World, start: Start) -> None:
 
 
 def _findings(world: World) -> Iterator[Finding]:
-    """What a reader of a way back wants of the checks: its steps have gates of their own, so none of it blocks."""
+    """What a reader of a rollback wants of the checks: its steps have gates of their own, so nearly none of it blocks.
+
+    What Kafka cannot write to ZooKeeper does where it holds dual write, so that nothing can be compared.
+    """
     for finding in checks.told(world, target=Stage.ASSESS):
         told = finding.code in TOLD or "-RBK-" in finding.code
         if told and finding.severity is not Severity.BLIND_SPOT:
-            yield replace(finding, blocks_from=checks.NEVER)
+            holds = finding.code == UNWRITABLE and isinstance(world.diff, Unknown)
+            yield replace(finding, blocks_from=int(Stage.DISCOVER) if holds else checks.NEVER)
 
 
 def _cost_again(start: Start) -> dict[str, str]:

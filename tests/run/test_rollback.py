@@ -14,7 +14,7 @@ import pytest
 from migrate import checks
 from migrate.errors import MigrateError, NothingToPlan, PlanIsStale, PlanStopped, RestoreRefused
 from migrate.model.difference import Difference, DifferenceClass, DifferenceName, DiffReport
-from migrate.model.findings import Word
+from migrate.model.findings import Finding, Severity, Word
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
@@ -462,6 +462,18 @@ def test_what_cannot_be_compared_is_not_given_up(tmp_path: Path) -> None:
     with pytest.raises(PlanStopped, match="not compared with the metadata: Spark did not start"):
         go_back(cluster, tmp_path / "back")
     assert set(map(int, CONTROLLERS)) <= set(cluster.running)
+
+
+def test_what_holds_dual_write_blocks_the_plan_where_nothing_can_be_compared(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An ACL that Kafka cannot write, behind a failover of the controllers; compared, the difference itself blocks."""
+    held = Finding("B-MIG-14", Severity.BLOCKER, "acl a/b", "Kafka cannot write it", "", "remove it", 1)
+    monkeypatch.setattr(checks, "told", lambda *_, **__: (held,))
+    cluster = at("hybrid", tmp_path / "forward")
+    assert judge(way_back(cluster)).word is not Word.BLOCKED
+    cluster.compares = False
+    assert judge(way_back(cluster)).word is Word.BLOCKED
 
 
 def test_with_some_controllers_stopped_the_others_are_compared_again(tmp_path: Path) -> None:

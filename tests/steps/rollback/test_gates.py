@@ -23,11 +23,12 @@ from migrate.model.difference import (
     names_to_text,
 )
 from migrate.model.ids import NodeId
-from migrate.model.outcome import Awaited, Readiness, Ready, Unknown
+from migrate.model.outcome import Awaited, Readiness, Ready, Unknown, Verified
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ControllerZnode, MigrationZnode, NodeAnswer, NoZnode, PartitionHealth, Stopped
 from migrate.model.world import Need, World
 from migrate.steps.rollback import gates
+from migrate.steps.rollback.finish import FinishDualWrite
 from tests.checks.bends import kraft_has
 from tests.run.test_rollback import at
 from tests.steps.looks import answer, service, without
@@ -406,3 +407,12 @@ def test_a_broker_that_is_in_kraft_mode_stops_the_stop_of_the_controllers() -> N
     bent = with_kraft(world, brokers=brokers)
     assert answer(gates.none_runs_kraft(bent)).startswith("refused: brokers [1] are in KRaft mode")
     assert gates.none_runs_kraft(service(1, Stopped())(bent)) == Ready()
+
+
+def test_controllers_that_were_started_again_are_done_when_zookeeper_is_equal() -> None:
+    """A loss that SYNC_KRAFT_TO_ZK does not repair refuses by name, with the controllers up; given up, it does not."""
+    lost = replace(hybrid(), diff=compared(LOST_ACL))
+    assert answer(FinishDualWrite().verify(lost)).startswith("refused: ZooKeeper and the metadata differ in 1 place")
+    given_up = names_to_text([DifferenceName.of(LOST_ACL)])
+    assert isinstance(FinishDualWrite(given_up).verify(lost), Verified)
+    assert {Need.DIFF, Need.KRAFT} <= FinishDualWrite.proof_needs
