@@ -24,11 +24,11 @@ class Cause:
 
 
 WRITE_AGAIN: Final = (
-    "restart the active controller, after everything that B-MIG-14 names is removed: its successor makes ZooKeeper "
-    "what KRaft is (SYNC_KRAFT_TO_ZK); the same change made again writes nothing"
+    "restart the active controller (after B-MIG-14 is cleared): its successor makes ZooKeeper what KRaft is; "
+    "the same change made again writes nothing"
 )
 REPEAT: Final = (
-    "if the znode was written past Kafka and the change is wanted, make it with Kafka's own tools, which write KRaft; "
+    "if the znode was written past Kafka and that is wanted, make the change with Kafka's own tools; "
     f"else {WRITE_AGAIN}"
 )
 UNWRITABLE_ACL: Final = Cause(
@@ -38,8 +38,8 @@ UNWRITABLE_ACL: Final = Cause(
     "the ACL's resource name cannot be a znode's name (most often it contains `/`): Kafka 3.9 cannot write it to "
     "ZooKeeper, and other ACLs of the same request may be lost in ZooKeeper with it",
     "note it and remove it until the migration is finalized: kafka-acls --bootstrap-server HOST:PORT --remove --force "
-    "--group NAME --resource-pattern-type literal (or --topic, --transactional-id; or prefixed; B-MIG-14 has the exact "
-    "command). If other ACLs are still missing then, restart the active controller",
+    "--group NAME --resource-pattern-type literal (B-MIG-14 has the exact command); if other ACLs are missing then, "
+    "restart the active controller",
 )
 UNWRITABLE_CONFIG: Final = Cause(
     (),
@@ -135,7 +135,7 @@ CAUSES: Final = (
         (),
         (),
         "kafka-configs --zookeeper wrote it past Kafka, or the controllers' password.encoder.secret is another one",
-        f"compare password.encoder.secret of brokers and controllers; else {REPEAT}",
+        f"compare password.encoder.secret of all nodes; else {REPEAT}",
     ),
     Cause(
         ("producer-ids",),

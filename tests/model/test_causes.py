@@ -27,6 +27,7 @@ KINDS = {
     "feature": ("level",),
 }
 SIDES = (("1", "2"), ("1", None), (None, "2"))
+LONGEST = 300  # a finding of a rollback says what to do after that as well, and holds 400 characters
 KEYS = {
     "acl": ("k", "GROUP|LITERAL|g|User:u|*|READ|ALLOW", "GROUP|LITERAL|a%2Fb|User:u|*|READ|ALLOW"),
     "client-quota": ("user=u", "client-id=a", "client-id=a/user=u", "ip=10.0.0.1"),
@@ -46,6 +47,7 @@ def test_every_row_has_a_cause_and_a_way_out(row: Difference) -> None:
     assert cause.cause
     assert cause.what_to_do
     assert "\n" not in cause.cause + cause.what_to_do
+    assert len(cause.what_to_do) <= LONGEST
 
 
 def test_no_line_of_the_table_is_out_of_reach() -> None:
