@@ -21,7 +21,7 @@ from migrate.model.world import World
 ALWAYS: Final = "always"
 FEATURES: Final = frozenset(
     {ALWAYS, "jbod", "scram", "quotas", "acls", "tokens", "transactions", "policies", "passwords", "deletions"}
-    | {"reassignments"}
+    | {"reassignments", "quota-callback"}
 )
 POLICIES: Final = ("alter.config.policy.class.name", "create.topic.policy.class.name")
 KINDS: Final[Mapping[str, str]] = {
@@ -40,7 +40,10 @@ Release = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Fix:
-    """One issue of Kafka; `fixed` are the first releases with the fix, a line each; empty while it is open."""
+    """One issue of Kafka, by its JIRA where it has one.
+
+    `fixed` are the first releases with the fix, a line each; empty while it is open.
+    """
 
     id: str
     fixed: tuple[str, ...]
@@ -129,4 +132,6 @@ def _by_file(values: Mapping[str, str]) -> set[str]:
         used.add("jbod")
     if any(values.get(key, "").strip() for key in POLICIES):
         used.add("policies")
+    if values.get("client.quota.callback.class", "").strip():
+        used.add("quota-callback")
     return used

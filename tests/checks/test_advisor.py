@@ -25,7 +25,7 @@ def test_the_shipped_list_is_well_formed() -> None:
     found = advisor.fixes()
     assert len({fix.id for fix in found}) == len(found) > 40
     for fix in found:
-        assert re.fullmatch(r"KAFKA-\d{5}", fix.id)
+        assert re.fullmatch(r"KAFKA-\d{5}|strimzi-kafka-operator #\d+|ZooKeeper: \S+|no JIRA: [\w ]+", fix.id)
         assert fix.features
         assert fix.features <= advisor.FEATURES
         assert fix.effect
@@ -57,6 +57,26 @@ def test_only_what_is_in_use_is_told() -> None:
     assert "KAFKA-16162" not in ids("3.5", "scram")
     assert "KAFKA-19026" in ids("3.9", "policies")
     assert "KAFKA-19026" not in ids("3.9")
+    assert "KAFKA-18225" in ids("3.9", "quota-callback")
+    assert "KAFKA-18225" not in ids("3.9", "quotas")
+
+
+@pytest.mark.parametrize(
+    ("feature", "known"),
+    [("quotas", "no JIRA: client quota deletion"), ("acls", "no JIRA: ACL with a slash"), ("jbod", "KAFKA-20762")],
+)
+def test_what_3_9_loses_in_dual_write_is_told_to_those_who_use_it(feature: str, known: str) -> None:
+    """No release of the line has a fix, and no JIRA names some of them."""
+    assert known in ids("3.9", feature)
+    assert known not in ids("3.9")
+    assert {"no JIRA: client metrics", "ZooKeeper: jute.maxbuffer", "strimzi-kafka-operator #12785"} <= ids("3.9")
+
+
+def test_a_quota_callback_is_a_feature_in_use() -> None:
+    """By the brokers' files."""
+    world = with_values(world_at(Stage.ASSESS), 1, client__quota__callback__class="com.example.Quotas")
+    assert "quota-callback" in advisor.features_in_use(world)
+    assert "quota-callback" not in advisor.features_in_use(world_at(Stage.ASSESS))
 
 
 def test_only_what_the_release_may_lack_is_told() -> None:
