@@ -5,12 +5,14 @@ A part that cannot exist yet (the metadata before there is a quorum) is neither:
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from migrate.checks.phase import no_quorum_yet
 from migrate.checks.remembered import remembered
+from migrate.hosts.commands import unit_start
 from migrate.model.difference import DiffReport
 from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
@@ -31,6 +33,7 @@ from migrate.model.views import (
     NoFile,
     PartlyRead,
     Quorum,
+    Stopped,
     ZookeeperView,
 )
 from migrate.model.world import World
@@ -98,12 +101,23 @@ def controller_answers(world: World) -> Sight[dict[NodeId, NodeAnswer]]:
     """What each controller says of itself; nothing to see before there is a quorum."""
     if no_quorum_yet(world):
         return Sight(None)
-    found = world.live if isinstance(world.live, Unknown) else world.live.controllers
+    found = world.live if isinstance(world.live, Unknown) else _or_not_running(world, world.live.controllers)
     return _by_node(
         found,
         [node.id for node in world.inventory.controllers],
         ("what controller {} says of itself", "what the controllers say of themselves"),
     )
+
+
+def _or_not_running(world: World, answers: Mapping[NodeId, NodeAnswer | Unknown]) -> dict[NodeId, NodeAnswer | Unknown]:
+    """Where no answer comes from a process that does not run: the host, the unit, and how it is started."""
+    found = dict(answers)
+    states = {} if isinstance(world.services, Unknown) else world.services
+    for node in world.inventory.controllers:
+        if isinstance(found.get(node.id), Unknown) and isinstance(states.get(node.id), Stopped):
+            start = f"`{shlex.join(unit_start(node.unit))}` there" if node.unit else "start its process"
+            found[node.id] = Unknown(f"controller {int(node.id)} does not run on {node.host}: {start}")
+    return found
 
 
 def broker_answers(world: World) -> Sight[dict[NodeId, NodeAnswer]]:
