@@ -261,9 +261,9 @@ def _different(world: World, discarded: tuple[DifferenceName, ...]) -> Iterator[
             code=DIFFERENT,
             severity=Severity.BLOCKER,
             about=shown(f"{row.kind} {row.key} {row.field}".rstrip()),
-            message=shown(f"{name.cls}: {cause.cause}"),
+            message=f"{name.cls}: {cause.cause}",
             evidence=shown(f"ZooKeeper {row.zookeeper or 'nothing'}, metadata {row.kraft or 'nothing'}"),
-            fix=shown(f"{cause.what_to_do}. Then plan the rollback again; or give it up: {GIVE_UP}"),
+            fix=f"{cause.what_to_do}. Then plan the rollback again; or give it up: {GIVE_UP}",
             blocks_from=int(Stage.DISCOVER),
         )
     if len(found) > SHOWN:

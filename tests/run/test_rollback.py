@@ -13,6 +13,7 @@ import pytest
 
 from migrate import checks
 from migrate.errors import MigrateError, NothingToPlan, PlanIsStale, PlanStopped, RestoreRefused
+from migrate.model.causes import cause_of
 from migrate.model.difference import Difference, DifferenceClass, DifferenceName, DiffReport
 from migrate.model.findings import Finding, Severity, Word
 from migrate.model.history import Event
@@ -411,6 +412,9 @@ def test_a_difference_stops_the_rollback_before_any_controller(tmp_path: Path, e
         "acl",
         "client-quota",
     ]
+    for finding, row in zip(plan.findings, (LOST_ACL, KEPT_QUOTA), strict=False):
+        assert finding.fix.startswith(cause_of(row).what_to_do)  # whole, however long: it is carried out as printed
+        assert "rollback plan --discard-differences" in finding.fix
     running = dict(cluster.running)
     with pytest.raises(PlanStopped, match=r"ONLY_KRAFT acl .*a%2Fb.*ONLY_ZK client-quota client-id=app"):
         go_back(cluster, tmp_path / "back")
