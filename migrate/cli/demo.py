@@ -18,7 +18,7 @@ from migrate.cli.lab_wish import require_as_wished
 from migrate.cli.planning import load_plan, make_plan, save_plan, write_text
 from migrate.cli.progress import ProgressLines
 from migrate.cli.run_report import read_report, write_reports
-from migrate.errors import MigrateError, PlanIsStale
+from migrate.errors import LabNotReady, LabProofFailed, MigrateError, PlanIsStale
 from migrate.lab import proofs, tokens
 from migrate.lab.cluster import Lab
 from migrate.lab.faults import StaleEpochOnce
@@ -145,7 +145,7 @@ class Demo:
         alive = [
             node for node in self._lab.inventory.brokers if isinstance(self._lab.supervisor.state(node.id), Running)
         ]
-        if not alive:
+        if not alive or state.get("starting_again"):
             self._lab.up(self._lines.say)
         else:
             self._lines.say(f"going on with the cluster in {self._options.directory} (stage by its journal)")
@@ -214,7 +214,8 @@ class Demo:
         yield self._tokens()
 
     def _last_claims(self, folder: RunFolder, playbook: Playbook) -> Iterator[Claim]:
-        """Those that are read from the disks when the load has ended."""
+        """Those that need the clients gone: a start of everything, and what is read from the disks."""
+        yield self._from_its_files()
         yield from self._folders_and_log(playbook)
         if self._lab.inventory.executor == "manual":
             yield Claim(AT_BOOT, Holds.NOT_CLAIMED, "the lab's processes are no systemd units: no boot starts them")
@@ -231,6 +232,17 @@ class Demo:
         said = proofs.works_without_zookeeper(self._lab)
         self._remember(last_restart=[began, time.time()])
         return Claim("The cluster works with ZooKeeper stopped.", Holds.YES, said)
+
+    def _from_its_files(self) -> Claim:
+        """Killed meanwhile, the same command starts what is stopped, and does it again."""
+        self._remember(starting_again=True)
+        text = "Every broker and controller starts again from its files, ZooKeeper stopped."
+        try:
+            claim = Claim(text, Holds.YES, proofs.starts_from_its_files(self._lab, self._lines.say))
+        except (LabNotReady, LabProofFailed) as error:
+            claim = Claim(text, Holds.NO, str(error))
+        self._remember(starting_again=False)
+        return claim
 
     def _tokens(self) -> Claim:
         """By the brokers' own answer, which holds what each token's password is."""

@@ -103,6 +103,8 @@ def line_of(name: str, data: Mapping[str, Any]) -> str:
         case "conclude":
             said = "; ".join(data["evidence"]) or data["reason"]
             return f"  {data['step']}: {data['outcome']}" + (f" - {said}" if said else "")
+        case "fault":
+            return f"    fault {data['state']}: {data['what']}"
         case "paused":
             return f"paused before {data['step']}, {data['by']}; `control resume` lets it go on"
         case "resumed":

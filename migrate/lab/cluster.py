@@ -152,15 +152,19 @@ class Lab:
         return look(self.topology, self.supervisor)
 
     def down(self, progress: Progress = silent) -> None:
-        """Stop everything: brokers, then controllers, then ZooKeeper.  Nothing is deleted.
+        """Stop everything: brokers, then controllers, then ZooKeeper.  Nothing is deleted."""
+        self.stop_nodes(progress)
+        self._stop([[ZOOKEEPER, LINKS, SSH]], progress)
+
+    def stop_nodes(self, progress: Progress = silent) -> None:
+        """Stop the brokers, all at once, then the controllers; whatever else runs stays.
 
         A process that lives on a minute after SIGTERM is killed: only the lab does that, and only here.
         """
-        groups: list[list[str]] = [
-            [broker.name for broker in self.topology.brokers],
-            [controller.name for controller in self.topology.controllers],
-            [ZOOKEEPER, LINKS, SSH],
-        ]
+        brokers = [broker.name for broker in self.topology.brokers]
+        self._stop([brokers, [controller.name for controller in self.topology.controllers]], progress)
+
+    def _stop(self, groups: Sequence[list[str]], progress: Progress) -> None:
         for group in groups:
             running = [name for name in group if name in self._described() and not self._stopped(name)]
             if running:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import secrets
+import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -13,6 +15,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from migrate.errors import LabProofFailed
+from migrate.java.cache import Progress
 from migrate.kafka.admin import bootstrap_servers, client_config
 from migrate.kraft.dump import file_lines
 from migrate.kraft.files import find
@@ -21,6 +24,11 @@ from migrate.lab.cluster import Lab
 from migrate.lab.topology import Topology
 from migrate.model.ids import MIGRATING, UNASSIGNED
 from migrate.model.inventory import Inventory
+from migrate.model.outcome import Refused, Unknown, Verified
+from migrate.model.world import Need
+from migrate.observe.sources import Sources
+from migrate.observe.world import ClusterObserver
+from migrate.steps.cleanup import ProveFinal
 
 RECORDS: Final = 50
 UNTOLD: Final = (str(MIGRATING), str(UNASSIGNED))
@@ -117,6 +125,45 @@ def works_without_zookeeper(lab: Lab) -> str:
     if read != RECORDS:
         raise LabProofFailed(f"{read} of {RECORDS} records came back from {name}", where=str(lab.topology.directory))
     return f"topic {name} created, broker {broker.id} restarted, {read} records written and read"
+
+
+def starts_from_its_files(lab: Lab, progress: Progress) -> str:
+    """Stop every broker and controller, start them all at once, and prove the cluster whole, as its cleanup did.
+
+    Raises:
+        LabNotReady: a process died, or a partition did not become whole.
+        LabProofFailed: what the run proved at its end does not hold any more.
+    """
+    began = time.monotonic()
+    lab.stop_nodes(progress)
+    stopped = time.monotonic()
+    lab.up(progress)
+    evidence = _proven_again(lab)
+    name = f"started-again-{secrets.token_hex(4)}"
+    admin = AdminClient(quiet_clients(lab.inventory))
+    admin.create_topics([NewTopic(name, 3, 3)])[name].result(SECONDS)
+    write_records(steady_producer(quiet_clients(lab.inventory)), name)
+    read = read_records(quiet_clients(lab.inventory), name)
+    if read != RECORDS:
+        raise LabProofFailed(f"{read} of {RECORDS} records came back from {name}", where=str(lab.topology.directory))
+    nodes, now = len(lab.topology.brokers) + len(lab.topology.controllers), time.monotonic()
+    times = f"stopped in {stopped - began:.0f} s, whole again {now - stopped:.0f} s later"
+    return f"{nodes} processes {times}; {'; '.join(evidence)}; {read} records written and read"
+
+
+def _proven_again(lab: Lab) -> tuple[str, ...]:
+    """The evidence of the run's last proof, asked again until it holds; ZooKeeper is not asked."""
+    step, deadline = ProveFinal(), time.monotonic() + SECONDS
+    needs = step.proof_needs - {Need.SPARK_LEDGER} | {Need.LEDGER}
+    observer = ClusterObserver(Sources(replace(lab.inventory, zookeeper=""), Unknown("not needed"), None))
+    try:
+        while not isinstance(found := step.verify(observer.observe(needs, {})), Verified):
+            if isinstance(found, Refused) or time.monotonic() > deadline:
+                raise LabProofFailed(f"behind the start of everything: {found}", where=str(lab.topology.directory))
+            threading.Event().wait(0.3)
+        return found.evidence
+    finally:
+        observer.close()
 
 
 def quiet_clients(inventory: Inventory) -> dict[str, Any]:

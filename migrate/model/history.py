@@ -14,6 +14,7 @@
 | `copy-check` | step, zxid, offset, at_end, counts: {kind: [before, after]}, lost, known, and more; or not_checked |
 | `units` | step, executor, nodes: list of {node, unit, word, starts, why}, unseen: which units a boot starts |
 | `conclude` | step, stage, outcome (Verified, AlreadyDone, Failed, Refused, Unknown), reason, evidence, boot, at |
+| `fault` | step, state (began, ended, happened), what: while a soak lasted something did not hold, or was restarted |
 | `approved` | stage, by (list: each name with what it is worth), until: the stage's approvals were enough |
 | `paused` / `resumed` | step, by: a run waited at a parking point because somebody wished it |
 | `stop` | reason, code: why the engine stopped before the end |

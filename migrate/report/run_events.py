@@ -38,6 +38,8 @@ class Story:
     files: dict[str, list[FileChange]] = field(default_factory=dict)
     effects: dict[str, list[EffectDone]] = field(default_factory=dict)
     copy_check: Mapping[str, Any] = field(default_factory=dict)  # the last of its events; {}: none
+    faults: list[tuple[float, str, str, str]] = field(default_factory=list)  # time, step, state, what
+    looks: dict[str, list[float]] = field(default_factory=dict)  # when soaks were looked at, by step
     notes: list[tuple[str, str]] = field(default_factory=list)
     units: Mapping[str, Any] = field(default_factory=dict)  # as they were last seen
     stopped: str = ""
@@ -70,7 +72,11 @@ def tell(steps: Iterable[StepRecord], events: Sequence[Event]) -> Story:
 
 def _fold(story: Story, event: Event) -> None:
     data = event.data
+    if event.name in ("intend", "waiting", "conclude") and is_soak(_text(data, "step")):
+        story.looks.setdefault(_text(data, "step"), []).append(event.time)
     match event.name:
+        case "fault":
+            story.faults.append((event.time, _text(data, "step"), _text(data, "state"), _text(data, "what")))
         case "run":
             story.head = data
         case "session":
@@ -102,6 +108,11 @@ def _fold(story: Story, event: Event) -> None:
             story.ended = True
         case _:
             pass  # `stage` says nothing that `intend` does not; names of later versions are not ours to judge
+
+
+def is_soak(step: str) -> bool:
+    """Is that the step of a soak: of a canary's, or of the last one?"""
+    return step.startswith("soak/") or "/canary-" in step
 
 
 def _session(story: Story, event: Event) -> None:

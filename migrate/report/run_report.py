@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from migrate.model.history import Event, LoadSummary
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
-from migrate.report.run_events import Story, stage_spans, tell
+from migrate.report.run_events import Story, is_soak, stage_spans, tell
 from migrate.report.run_values import Claim, Extra, Holds, RunReport, RunVerdict, RunWord, StepRecord
-from migrate.report.wording import duration, plural
+from migrate.report.wording import duration, moment, plural
 
 NEEDED: Final = "needs every replica"  # by the load's watcher: a restart that could not but do it
 EXCUSED: Final = ("RF 1", "restart")  # a leaderless time whose reason starts so was foreseen
 AT_BOOT: Final = "Every controller and every broker starts again at the boot of its host."
+UNWATCHED: Final = 180.0  # seconds between two looks at a soak, which is looked at each minute: nobody watched
+MOST_FAULTS: Final = 20  # of a soak, that a claim names
 _DIFF_DUE: Final = ("hybrid", "soak", "finalize")
 
 
@@ -107,6 +110,7 @@ def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, ev
         yield _diff_claim(story)
         if plan.target >= Stage.FINALIZE:
             yield _boot_claim(story)
+    yield from _soak_claim(story)
     yield from _load_claims(load)
     yield Claim(
         "The journal is whole: each line carries its checksum and the hash of the line before.",
@@ -200,6 +204,26 @@ def _boot_claim(story: Story) -> Claim:
         return Claim(AT_BOOT, Holds.NOT_SEEN if due else Holds.NOT_DUE, "; ".join(unseen))
     words = sorted({str(entry["word"]) for entry in nodes})
     return Claim(AT_BOOT, Holds.YES, f"{plural(len(nodes), 'unit')}: {', '.join(words)}, pulled in by default.target")
+
+
+def _soak_claim(story: Story) -> Iterator[Claim]:
+    """Of every soak of the plan together; time in which nobody looked is named, too."""
+    steps = [step for step in story.steps.values() if is_soak(step.id)]
+    if not steps:
+        return
+    text = "Each fault that was seen during a soak was over at its end, and is named."
+    if not all(step.passed for step in steps):
+        yield Claim(text, Holds.NO if story.ended else Holds.NOT_DUE, "a soak has not ended")
+        return
+    times = [story.looks.get(step.id, []) for step in steps]
+    spans = [later - one for found in times for one, later in itertools.pairwise(found)]
+    blind = sum(span for span in spans if span > UNWATCHED)
+    told = [f"{duration(sum(spans) - blind)} watched in {sum(map(len, times))} looks"]
+    told += [f"nobody looked for {duration(blind)}"] if blind else []
+    told += [f"{moment(time)} {state}: {what}" for time, _, state, what in story.faults[:MOST_FAULTS]]
+    left = len(story.faults) - MOST_FAULTS
+    told += [f"and {left} more in the journal"] if left > 0 else []
+    yield Claim(text, Holds.YES, "; ".join(told if story.faults else [*told, "no fault"]))
 
 
 def _load_claims(load: LoadSummary | None) -> Iterator[Claim]:

@@ -24,10 +24,11 @@ from migrate.observe.world import SLOW
 from migrate.run import guards, snapshots, staleness
 from migrate.run import journal as journals
 from migrate.run.elapsed import reading, since_last_roll
+from migrate.run.faults import Faults
 from migrate.run.gatekeeper import Gatekeeper, OpenGate
 from migrate.run.journal import Journal
 from migrate.run.waits import Wait
-from migrate.steps.canary import CLOCK, HELD
+from migrate.steps.canary import HELD
 from migrate.steps.churn import PASSING
 
 
@@ -142,13 +143,14 @@ class Engine:
     def _prove(self, planned: PlannedStep, step: Step) -> None:
         self._with.effects.crash_point(f"proof:{planned.id}")
         waiting, broken = self._wait(planned), True
+        faults = Faults(planned, self._write, journals.notes(self._with.journal.events))
         while True:
             if broken:
                 self._unbroken = self._with.clock.monotonic()
             world = self._observe(step.proof_needs)
             outcome = self._with.gatekeeper.clients(planned, step.verify(world))
             self._keep_passing(outcome)
-            broken = isinstance(outcome, Unknown) or (isinstance(outcome, NotYet) and outcome.owner != CLOCK)
+            broken = not faults.look(world, outcome)
             if waiting.is_over(outcome):
                 break
             self._with.gatekeeper.while_waiting(planned, begun=True)

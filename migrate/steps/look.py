@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 from migrate.checks import stuck
@@ -18,6 +18,7 @@ from migrate.model.words import counted, lasting, plural
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates, moves
 from migrate.steps.base import BaseStep
+from migrate.steps.canary import CLOCK
 from migrate.steps.disks import with_sick_disks
 
 LEFT_ALONE: Final = (  # added to what to do while the copy waits
@@ -245,7 +246,7 @@ class Soak(BaseStep):
     stage_is: ClassVar[Stage] = Stage.SOAK
     proof_needs: ClassVar[frozenset[Need]] = frozenset(Need) - {Need.LEDGER, Need.COPY}
     undo: ClassVar[str] = "two rolls and the znodes of the takeover"
-    proof: ClassVar[str] = "views equal and every replica VERIFIED, at the end of the soak"
+    proof: ClassVar[str] = "views equal and every replica VERIFIED, at the end of the soak; faults meanwhile are named"
 
     @property
     def title(self) -> str:
@@ -263,14 +264,6 @@ class Soak(BaseStep):
     def verify(self, world: World) -> Outcome:
         """The time has passed since the last roll, and everything still holds."""
         waited, state = float(world.facts.get("soak_elapsed", "0")), gates.state_is(world, ZkMigrationState.MIGRATION)
-        if waited < self.seconds and isinstance(state, Ready):
-            return NotYet(
-                f"the soak to last {lasting(self.seconds)} (so far {lasting(waited)})",
-                "the calendar",
-                "nothing; run the same command again later if you like",
-                progress=f"{waited:.0f}",
-                pace=self.pace(waited),
-            )
         found = gates.first(
             state,
             gates.all_brokers_kraft(world),
@@ -280,7 +273,22 @@ class Soak(BaseStep):
             gates.ledger_is(world, ReplicaState.VERIFIED),
             gates.replicas_full(world),
         )
-        return gates.as_outcome(with_sick_disks(world, None, found), *evidence(world))
+        found = with_sick_disks(world, None, found)
+        if waited < self.seconds and isinstance(state, Ready):
+            return self._lasting(waited, found)
+        return gates.as_outcome(found, *evidence(world))
+
+    def _lasting(self, waited: float, found: Readiness) -> NotYet:
+        """Time is left: what does not hold now is named and waited for, and must hold again at the end."""
+        what = f"the soak to last {lasting(self.seconds)} (so far {lasting(waited)})"
+        owner, after = CLOCK, "nothing; run the same command again later if you like"
+        progress, pace = f"{waited:.0f}", self.pace(waited)
+        if isinstance(found, NotYet):
+            return replace(found, what=f"{what}; amiss now: {found.what}", progress=progress, pace=pace)
+        if isinstance(found, Refused | Unknown):
+            what, owner = f"{what}; amiss now: {found.reason}", "whoever owns what is named"
+            after = "look into it now: the soak ends only when it holds again"
+        return NotYet(what, owner, after, progress, pace)
 
 
 def evidence(world: World) -> tuple[str, ...]:

@@ -380,6 +380,22 @@ def test_delegation_tokens_are_among_the_proofs(finished: Finished, parked: Park
     )
 
 
+def test_every_broker_and_controller_starts_again_from_its_files(finished: Finished) -> None:
+    """All of them at once, with ZooKeeper stopped; proven again as the run's last step proved it, and written to."""
+    claims = {claim["text"]: claim for claim in finished.report()["claims"]}
+    said = claims["Every broker and controller starts again from its files, ZooKeeper stopped."]["evidence"]
+    assert said.startswith("6 processes stopped in ")
+    assert " replicas VERIFIED; no zookeeper.* key in any file; 50 records written and read" in said
+
+
+def test_what_the_copy_had_to_hold_was_held_against_it(finished: Finished) -> None:
+    """Killed on the way, by whichever session's look."""
+    claims = {claim["text"]: claim for claim in finished.report()["claims"]}
+    said = claims["The copy dropped nothing that ZooKeeper held, but for what is named."]["evidence"]
+    assert "23 of 23 topic" in said
+    assert "137 of 137 partition" in said
+
+
 def test_nothing_of_the_lab_lives_on(finished: Finished) -> None:
     """`lab demo` without --keep ends with the lab down."""
     assert alive(Lab.open(finished.directory)) == []

@@ -306,7 +306,7 @@ def test_the_json_holds_every_value_under_its_own_name() -> None:
 
     assert body["schema"] == SCHEMA
     assert body["verdict"]["word"] == "PROVEN"
-    assert [claim["holds"] for claim in body["claims"]] == ["holds"] * 11
+    assert [claim["holds"] for claim in body["claims"]] == ["holds"] * 12
     assert body["ledgers"][-1]["cells"][0]["states"] == {"VERIFIED": 36}
     assert body["load"]["missing"] == 0
     assert body["diffs"][-1]["counts"]["partition"] == {"EQUAL": 826}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,10 +16,12 @@ from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.observe.ledgers import pure_ledger
 from migrate.plan.build import build
+from migrate.report.run_report import build as build_report
+from migrate.report.run_values import Holds
 from migrate.steps.canary import CLOCK, HELD, CanaryInKraftMode, CanaryInMigrationMode
 from tests.run.gated import Gated, probe_line
 from tests.run.test_engine import PLANNED_ON
-from tests.steps.looks import unhealthy
+from tests.steps.looks import different, unhealthy
 from tests.testing import worlds
 from tests.testing.worlds import kraft, world_at
 
@@ -135,6 +138,107 @@ def test_a_fault_meanwhile_is_waited_for_and_begins_the_time_anew(tmp_path: Path
     owners = [event.data["owner"] for event in waits(run, FIRST)]
     assert owners[0] == owners[-1] == CLOCK
     assert len(set(owners)) > 1
+
+
+def faults(run: Gated, step: str) -> list[tuple[str, str]]:
+    """What was told of faults there."""
+    return [(event.data["state"], event.data["what"]) for event in run.named("fault") if event.data["step"] == step]
+
+
+def again(world: World) -> World:
+    """Broker 1 has another incarnation: its process was restarted between two looks."""
+    view = kraft(world)
+    entry = replace(view.brokers[worlds.BROKERS[1]], incarnation="R" * 22)
+    return replace(world, kraft=replace(view, brokers={**view.brokers, worlds.BROKERS[1]: entry}))
+
+
+def after(run: Gated, step: str, seconds: float, bend: Callable[[World], World]) -> Callable[[World], World]:
+    """Bend the world from so many seconds after that step on."""
+
+    def bent(world: World) -> World:
+        ended = [event.time for event in run.named("conclude") if event.data["step"] == step] if done(run) else []
+        return bend(world) if ended and run.clock.now() >= ended[0] + seconds else world
+
+    return bent
+
+
+def test_a_restart_between_two_looks_begins_a_canarys_time_anew(tmp_path: Path) -> None:
+    """Nothing was seen to be down; the new incarnation tells of it."""
+    run = gated(tmp_path)
+    run.cluster.bend = after(run, "kraft-mode/0", 60.0, lambda world: again(world) if not concluded_yet(run) else world)
+    run.session()
+    assert watched(run, SECOND) >= 60 + SOAK
+    assert faults(run, FIRST) == []
+    ((state, what), *_) = faults(run, SECOND)
+    assert state == "happened"
+    assert what.startswith("start of broker 1: ")
+
+
+def concluded_yet(run: Gated) -> bool:
+    """Is the second canary's soak over?"""
+    return SECOND in done(run)
+
+
+@pytest.mark.parametrize("bend", [unhealthy, different], ids=["ISR", "difference"])
+def test_a_fault_during_the_last_soak_is_told_with_its_times_and_the_soak_goes_on(
+    tmp_path: Path, bend: Callable[[World], World]
+) -> None:
+    """It lasts for days: it is not begun anew, and nothing that was seen is left out."""
+    run = gated(tmp_path, canary_soak=0.0, soak_seconds=600.0)
+    since: list[float] = []
+
+    def bent(world: World) -> World:
+        if any(event.data["step"] == "soak/soak" for event in run.named("intend")) if done(run) else False:
+            since[:] = since or [run.clock.now()]
+            if 100 <= run.clock.now() - since[0] < 200:
+                return bend(world)
+        return world
+
+    run.cluster.bend = bent
+    run.session()
+    (began, ended) = [event for event in run.named("fault") if event.data["step"] == "soak/soak"]
+    assert (began.data["state"], ended.data["state"]) == ("began", "ended")
+    assert "amiss now: " in began.data["what"]
+    assert 80 <= ended.time - began.time <= 120
+    assert concluded(run, "soak/soak").time - since[0] < 700
+    report = build_report(run.planned(), run.events)
+    (claim,) = [claim for claim in report.claims if "during a soak" in claim.text]
+    assert claim.holds is Holds.YES
+    assert " began: " in claim.evidence
+
+
+def test_a_fault_at_the_end_of_the_last_soak_ends_the_run(tmp_path: Path) -> None:
+    """As before: then everything must hold."""
+    run = gated(tmp_path, canary_soak=0.0, soak_seconds=300.0)
+    run.cluster.bend = lambda world: (
+        different(world)
+        if done(run) and any(event.data["step"] == "soak/soak" for event in run.named("intend"))
+        else world
+    )
+    with pytest.raises(PlanStopped):
+        run.session()
+    assert [state for state, _ in faults(run, "soak/soak")] == ["began"]
+
+
+def test_a_restart_while_nobody_looked_at_the_soak_is_told_by_the_next_session(tmp_path: Path) -> None:
+    """The marks are in the journal; the time without a look is named in the report."""
+    run = gated(tmp_path, canary_soak=0.0, soak_seconds=7200.0)
+    asked: list[float] = []
+
+    def park() -> None:
+        if not asked and any(event.data["step"] == "soak/soak" for event in run.named("waiting")):
+            asked.append(run.clock.time)
+            run.request.by = "a test"
+
+    run.clock.slept = park
+    with pytest.raises(RunInterrupted):
+        run.session()
+    run.request.by, run.cluster.bend = "", again
+    run.clock.time += 3600
+    run.session()
+    assert ("happened", "start of broker 1") in [(state, what[:17]) for state, what in faults(run, "soak/soak")]
+    (claim,) = [c for c in build_report(run.planned(), run.events).claims if "during a soak" in c.text]
+    assert "nobody looked for 60 min" in claim.evidence or "nobody looked for 1 h" in claim.evidence
 
 
 def test_a_fault_that_stays_ends_the_run_with_one_broker_restarted(tmp_path: Path) -> None:
