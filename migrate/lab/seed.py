@@ -186,12 +186,18 @@ def not_yet(responses: Iterable[Mapping[str, Any]], what: str) -> str:
     return ""
 
 
-def alter_quotas(topology: Topology, quotas: Iterable[data.SeedQuota] = data.QUOTAS, port: int | None = None) -> None:
-    """Client quotas of users, client ids and IPs, with their defaults (AlterClientQuotas, KIP-546)."""
+def alter_quotas(
+    topology: Topology,
+    quotas: Iterable[data.SeedQuota] = data.QUOTAS,
+    port: int | None = None,
+    *,
+    remove: bool = False,
+) -> None:
+    """Set, or remove, client quotas of users, client ids and IPs, with their defaults (AlterClientQuotas, KIP-546)."""
     entries = [
         {
             "entity": [{"entityType": kind, "entityName": name} for kind, name in quota.entity],
-            "ops": [{"key": key, "value": value, "remove": False} for key, value in quota.limits.items()],
+            "ops": [{"key": key, "value": value, "remove": remove} for key, value in quota.limits.items()],
         }
         for quota in quotas
     ]

@@ -3,7 +3,7 @@
 | part | the state | the way out |
 | --- | --- | --- |
 | `copy-again` | the copy is done by the metadata, not by `/migration` | `rollback plan --copy-again` |
-| `finish-dual-write` | controllers killed with a topic committed that ZooKeeper lacks | they write it, then back |
+| `finish-dual-write` | controllers killed; ZooKeeper lacks a topic and a deletion | they write both, then back |
 | `flag-back` | a finalize killed with one file without its flag, nobody started from it | the flag, then back |
 | `early-finalize` | a controller without the flag was elected in the middle of the second roll | forward |
 | `version-1` | a disk that `kafka-storage format` made under a KRaft broker | mended on the way back |
@@ -30,10 +30,11 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from migrate.checks.phase import FLAG
 from migrate.hosts.properties import edit, parse
-from migrate.lab import made, ready
+from migrate.lab import made, ready, seed
 from migrate.lab.cluster import Lab
 from migrate.lab.proofs import quiet_clients, read_records, steady_producer, works_without_zookeeper, write_records
 from migrate.lab.rolled_back import files_of
+from migrate.lab.seed_data import SeedQuota
 from migrate.model.history import LoadSummary
 from migrate.model.views import Running
 from migrate.zookeeper import layout
@@ -45,6 +46,7 @@ from tests.lab.rollbacks import against, demo, judged
 
 STOP: Final = 120.0
 WAIT: Final = 120.0
+LOST_QUOTA: Final = SeedQuota((("client-id", "made-lost"),), {"producer_byte_rate": 1048583.0})
 UNWRITTEN: Final = ("made-unwritten-1", "made-unwritten-2")
 
 
@@ -172,12 +174,23 @@ def remember_no_copy(lab: Lab) -> None:
 def finish_dual_write(story: Story) -> None:
     """Topics are committed while ZooKeeper stands still, and the controllers die before it goes on.
 
-    What was sent to it before they died it carries out as it goes on (seen); the next topic waits for that answer.
+    What was sent to it before they died it carries out as it goes on (seen); the next topic waits for that answer.  The
+    deletion of a client id's last quota Kafka itself loses (`KRaftMigrationZkWriter.handleClientQuotasDelta`), and
+    /migration passes it.  A plan that was made before both refuses to give control back over them.
     """
     lab = story.lab
     demo("hybrid", Path(lab.topology.directory))
     made.make(lab, "hybrid")
+    seed.alter_quotas(lab.topology, (LOST_QUOTA,))
     story.until("dual write", lambda found: not found["waiting"])
+    for controller in lab.topology.controllers:
+        lab.supervisor.stop(controller.name, STOP)
+    path, saved = story.planned("rollback", "plan")
+    assert steps_of(path.parent)[:2] == ["hybrid/keep-zookeeper", "copy/raise-state-versions"]
+    for controller in lab.topology.controllers:
+        lab.supervisor.start(controller.name)
+    story.until("a leader", lambda found: leader(found) >= 0 and not found["waiting"])
+    seed.alter_quotas(lab.topology, (LOST_QUOTA,), remove=True)
     admin = AdminClient(quiet_clients(lab.inventory))
     with standing_still(lab, "zookeeper"):
         for topic in UNWRITTEN:
@@ -185,12 +198,35 @@ def finish_dual_write(story: Story) -> None:
         for controller in lab.topology.controllers:
             lab.supervisor.kill(controller.name)
     assert set(UNWRITTEN) - set(topics(lab))
+    assert quota_in_zookeeper(lab), "dual write has lost the deletion"
+    held = kraft_migrate("rollback", "apply", str(path), "--confirm", saved["fingerprint"])
+    story.told["held"] = " ".join((held.stdout + held.stderr).split())
+    assert held.returncode not in (0, 1), story.told["held"]
+    for part in ("ONLY_ZK client-quota client-id=made-lost", "ONLY_KRAFT", "plan the rollback anew at once"):
+        assert part in story.told["held"], story.told["held"]
+    assert kraft_owns(lab), "/controller was handed back over what would be lost"
     folder = story.back("hybrid")
     assert steps_of(folder)[0] == "hybrid/finish-dual-write"
     assert set(UNWRITTEN) <= set(topics(lab))
+    assert not quota_in_zookeeper(lab)
     for topic in UNWRITTEN:
         write_records(steady_producer(quiet_clients(lab.inventory)), topic)
         assert read_records(quiet_clients(lab.inventory), topic) > 0
+
+
+def quota_in_zookeeper(lab: Lab) -> bool:
+    """Does ZooKeeper hold the quota that is deleted in dual write?"""
+    ((_, name),) = LOST_QUOTA.entity
+    with connect(lab.inventory.zookeeper) as client:
+        (znode,) = client.data([f"{layout.CLIENT_CONFIGS}/{name}"])
+    return b"producer_byte_rate" in (getattr(znode, "data", None) or b"")
+
+
+def kraft_owns(lab: Lab) -> bool:
+    """Is /controller a KRaft controller's?"""
+    with connect(lab.inventory.zookeeper) as client:
+        (znode,) = client.data([layout.CONTROLLER])
+    return b"kraftControllerEpoch" in (getattr(znode, "data", None) or b"")
 
 
 def topics(lab: Lab) -> tuple[str, ...]:
