@@ -17,7 +17,6 @@ from typing import Final, NamedTuple
 
 from migrate.errors import BatchError, DecodeError, SnapshotError
 from migrate.kraft.files import MetadataFiles, QuorumState, Snapshot, find, read_quorum_state
-from migrate.kraft.idle import read_stretches
 from migrate.protocol.batches import CRC_FROM, Batch, Idle
 from migrate.protocol.records.control import KRAFT_VOTERS, LEADER_CHANGE, decode_control
 
@@ -165,6 +164,8 @@ def read_directory(path: Path, node: int | None = None) -> MetadataDirectory:
 
 
 def _lineage(files: MetadataFiles) -> Lineage:
+    from migrate.kraft.idle import read_stretches  # noqa: PLC0415 - numpy: `status` does without
+
     marks = Marks()
     last: Last | None = None
     voters: frozenset[int] = frozenset()

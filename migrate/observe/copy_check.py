@@ -15,7 +15,6 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Final
 
-from migrate.diff.typed_rows import blind_configs
 from migrate.errors import MigrateError
 from migrate.model.copied import CopyCheck, CopyEnd, KeptTree, NoLook, counted, lacking, still_lacking
 from migrate.model.difference import Difference, DifferenceClass, current
@@ -120,6 +119,8 @@ def _of_this_attempt(tree: BackupTree, live: TreeReader) -> bool:
 def _held(
     question: CopyQuestion, look: tuple[ZookeeperView, str], zookeeper: ZookeeperView, kraft: KraftView
 ) -> CopyCheck:
+    from migrate.diff.typed_rows import blind_configs
+
     view, source = look
     now = CopyEnd(kraft.offset, kraft.partitions, kraft.entities, {})
     end = question.end or now
