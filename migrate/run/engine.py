@@ -19,7 +19,7 @@ from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Effects, Lock, Observer
 from migrate.model.stage import Stage
 from migrate.model.step import HalfDone, NotBegun, Predicted, Progress, Step
-from migrate.model.world import World
+from migrate.model.world import Need, World
 from migrate.observe.world import SLOW
 from migrate.run import guards, snapshots, staleness
 from migrate.run import journal as journals
@@ -114,7 +114,7 @@ class Engine:
         """Look until the answer is one to act on: guards first, then how far the step got, then its own gates."""
         now = guards.Situation(self._plan, planned, frozenset(self._done), step.needs)
         needs = step.needs | guards.needs(planned) if step.needs else step.needs
-        waiting, gatekeeper, asked = self._wait(planned), self._with.gatekeeper, not begun
+        waiting, gatekeeper, asked = self._wait(planned, needs), self._with.gatekeeper, not begun
         if asked:
             gatekeeper.before(planned)
         if needs & SLOW:
@@ -142,7 +142,7 @@ class Engine:
 
     def _prove(self, planned: PlannedStep, step: Step) -> None:
         self._with.effects.crash_point(f"proof:{planned.id}")
-        waiting, broken = self._wait(planned), True
+        waiting, broken = self._wait(planned, step.proof_needs), True
         faults = Faults(planned, self._write, journals.notes(self._with.journal.events))
         while True:
             if broken:
@@ -172,8 +172,9 @@ class Engine:
         else:
             self._passing.clear()
 
-    def _wait(self, planned: PlannedStep) -> Wait:
-        return Wait(planned.id, self._with.clock, self._with.patience(planned.stage), self._write)
+    def _wait(self, planned: PlannedStep, needs: frozenset[Need]) -> Wait:
+        patience, walks = self._with.patience(planned.stage), Need.DISKS in needs
+        return Wait(planned.id, self._with.clock, patience, self._write, walks_disks=walks)
 
     def _stop(self, planned: PlannedStep, outcome: Outcome | Readiness) -> NoReturn:
         reason = _reason(outcome)

@@ -10,6 +10,9 @@ from migrate.model.ports import Clock
 
 POLL: Final = 0.3  # seconds between two looks while waiting
 LOOK_AGAIN: Final = 1.0  # the same, where something could not be seen
+LONG_LOOK: Final = 2.0  # seconds; a longer look at every file of every log directory is load on the brokers' hosts
+LOOK_PAUSES: Final = 3  # such looks are as far apart as three of them would take, and 15 s at most
+LONGEST_PAUSE: Final = 15.0
 UNSEEN_SECONDS: Final = 30.0  # how long something may be unseen before it is refused by name
 
 
@@ -26,9 +29,14 @@ class Wait:
     NotYet, and what somebody was asked for, is waited for as long as it moves within `patience` seconds.  Any other
     Unknown is looked at again for UNSEEN_SECONDS
     (a broker that did not answer once, a request that timed out), and is an answer after that.
+
+    With `walks_disks` each look reads every log directory: where that takes long, looks are further apart.
     """
 
-    def __init__(self, step: str, clock: Clock, patience: float, write: Journaled) -> None:
+    def __init__(
+        self, step: str, clock: Clock, patience: float, write: Journaled, *, walks_disks: bool = False
+    ) -> None:
+        self._walks_disks = walks_disks
         self._step, self._clock, self._patience, self._write = step, clock, patience, write
         self._last: tuple[str, str] | None = None
         self._since = self._looked = clock.monotonic()  # the look at hand began then
@@ -58,7 +66,9 @@ class Wait:
             self._say(reason)
         elif now - self._since > self._patience:
             raise self._gave_up(reason, now - self._since)
-        self._sleep(max(POLL, reason.pace - (now - self._looked)))  # the look itself may have taken seconds of it
+        look = now - self._looked  # it may have taken seconds of the pace
+        rest = min(LOOK_PAUSES * look, LONGEST_PAUSE) if self._walks_disks and look > LONG_LOOK else 0.0
+        self._sleep(max(POLL, reason.pace - look, rest))
 
     def _sleep(self, seconds: float) -> None:
         self._clock.sleep(seconds)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from migrate.model.outcome import NotYet
-from migrate.run.waits import POLL, Wait
+from migrate.run.waits import LONGEST_PAUSE, POLL, Wait
 from tests.testing.simulated import FakeClock
 
 
@@ -21,4 +21,19 @@ def test_a_pace_is_from_the_beginning_of_a_look_to_that_of_the_next(look: float,
         began = clock.monotonic()
         clock.sleep(look)
         assert not wait.is_over(NotYet("the soak", "the calendar", "nothing", progress=str(number), pace=pace))
+        assert clock.monotonic() - began == pytest.approx(look + pause)
+
+
+@pytest.mark.parametrize(
+    ("look", "walks", "pause"),
+    [(0.5, True, POLL), (3.0, True, 9.0), (8.0, True, LONGEST_PAUSE), (8.0, False, POLL)],
+)
+def test_long_looks_at_every_file_are_further_apart(look: float, walks: bool, pause: float) -> None:
+    """A million files are seconds of a processor on each broker's host; a look at answers alone is none of that."""
+    clock = FakeClock()
+    wait = Wait("kraft-mode/1", clock, 600.0, lambda *_, **__: None, walks_disks=walks)
+    for number in range(3):
+        began = clock.monotonic()
+        clock.sleep(look)
+        assert not wait.is_over(NotYet("replicas", "broker 1", "nothing", progress=str(number)))
         assert clock.monotonic() - began == pytest.approx(look + pause)
