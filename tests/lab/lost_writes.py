@@ -126,10 +126,10 @@ def refused_and_repaired(directory: Path, stage: str) -> Refused:
     lab.supervisor.start(f"controller-{leader}")
     ended = kraft_migrate(*apply)
     found = against(lab, stage, before, folder) if not ended.returncode else ()
-    said = _joined(planned.stdout), _joined(applied.stderr)
+    said = joined(planned.stdout), joined(applied.stderr)
     return Refused(*said, running, effects, ended, found, judged(lab))
 
 
-def _joined(text: str) -> str:
-    """Without the line breaks of a terminal."""
-    return " ".join(text.split())
+def joined(text: str) -> str:
+    """Without blanks: a terminal's lines are broken at hyphens, too."""
+    return "".join(text.split())
