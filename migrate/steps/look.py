@@ -215,7 +215,7 @@ class ProveHybrid(BaseStep):
     kind: ClassVar[str] = "hybrid"
     stage_is: ClassVar[Stage] = Stage.HYBRID
     title: ClassVar[str] = "compare ZooKeeper with KRaft, and every replica with its disk"
-    proof_needs: ClassVar[frozenset[Need]] = frozenset(Need) - {Need.LEDGER}
+    proof_needs: ClassVar[frozenset[Need]] = frozenset(Need) - {Need.LEDGER, Need.REHEARSAL}
     undo: ClassVar[str] = "one roll and the znodes of the takeover"
     proof: ClassVar[str] = (
         "no difference outside EXPECTED, nothing of ZooKeeper before the copy is missing; every replica MIGRATING, "
@@ -244,7 +244,7 @@ class Soak(BaseStep):
 
     kind: ClassVar[str] = "soak"
     stage_is: ClassVar[Stage] = Stage.SOAK
-    proof_needs: ClassVar[frozenset[Need]] = frozenset(Need) - {Need.LEDGER, Need.COPY}
+    proof_needs: ClassVar[frozenset[Need]] = frozenset(Need) - {Need.LEDGER, Need.COPY, Need.REHEARSAL}
     undo: ClassVar[str] = "two rolls and the znodes of the takeover"
     proof: ClassVar[str] = "views equal and every replica VERIFIED, at the end of the soak; faults meanwhile are named"
 
