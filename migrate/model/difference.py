@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass, field
 from datetime import date
 from enum import StrEnum
+from typing import Final
 
 from migrate.model.inventory import AcceptedDifference
 
@@ -20,6 +21,10 @@ class DifferenceClass(StrEnum):
     DIFFERS = "DIFFERS"
     EXPECTED = "EXPECTED"
     ACCEPTED = "ACCEPTED"
+
+
+BY_RULE: Final = frozenset({DifferenceClass.EQUAL, DifferenceClass.EXPECTED})
+EXCUSED: Final = BY_RULE | {DifferenceClass.ACCEPTED}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +64,7 @@ class DifferenceName:
     @classmethod
     def of(cls, row: Difference) -> DifferenceName:
         """The name of that row."""
-        return cls(row.kind, row.key, row.field, row.cls.value)
+        return cls(row.kind, row.key, row.field, row.side.value)
 
     def __str__(self) -> str:
         return f"{self.cls} {self.kind} {self.key} {self.field}".rstrip()
@@ -113,15 +118,29 @@ class DiffReport:
     @property
     def unexcused(self) -> tuple[Difference, ...]:
         """Differences that no rule and no acceptance covers."""
-        excused = (DifferenceClass.EXPECTED, DifferenceClass.ACCEPTED, DifferenceClass.EQUAL)
-        return tuple(entry for entry in self.differences if entry.cls not in excused)
+        return self._outside(EXCUSED)
 
     @property
     def cut(self) -> bool:
         """Are there more unexcused differences than are listed?"""
-        excused = (DifferenceClass.EXPECTED, DifferenceClass.ACCEPTED, DifferenceClass.EQUAL)
+        return self._cut(EXCUSED)
+
+    @property
+    def uncovered(self) -> tuple[Difference, ...]:
+        """Differences that no rule covers, those that the playbook accepts for the way to KRaft as well."""
+        return self._outside(BY_RULE)
+
+    @property
+    def uncovered_cut(self) -> bool:
+        """Are there more of these than are listed?"""
+        return self._cut(BY_RULE)
+
+    def _outside(self, excused: frozenset[DifferenceClass]) -> tuple[Difference, ...]:
+        return tuple(entry for entry in self.differences if entry.cls not in excused)
+
+    def _cut(self, excused: frozenset[DifferenceClass]) -> bool:
         counted = sum(n for classes in self.counts.values() for name, n in classes.items() if name not in excused)
-        return counted > len(self.unexcused)
+        return counted > len(self._outside(excused))
 
 
 def current(accepted: Iterable[AcceptedDifference], today: date) -> tuple[AcceptedDifference, ...]:

@@ -242,7 +242,7 @@ def discarded_of(world: World) -> tuple[DifferenceName, ...]:
             f"which differences would be given up is not known: {world.diff.reason}",
             next_step="plan the rollback without --discard-differences",
         )
-    if world.diff.cut:
+    if world.diff.uncovered_cut:
         raise NothingToPlan(
             "there are more differences than are listed: they cannot be given up by name",
             next_step="see `kraft-migrate diff`, and repair what most of them have in common",

@@ -6,7 +6,7 @@ from typing import Final
 
 from markupsafe import Markup
 
-from migrate.model.difference import DifferenceClass
+from migrate.model.difference import EXCUSED, DifferenceClass
 from migrate.report.run_values import DiffMoment
 from migrate.report.svg import box, picture, text
 from migrate.report.wording import clip
@@ -19,7 +19,6 @@ CLASSES: Final = (
     DifferenceClass.ONLY_ZK,
     DifferenceClass.ONLY_KRAFT,
 )
-EXCUSED: Final = frozenset({DifferenceClass.EQUAL, DifferenceClass.EXPECTED, DifferenceClass.ACCEPTED})
 GUTTER: Final = 170.0
 TILE: Final = (104.0, 26.0)
 

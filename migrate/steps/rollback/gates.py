@@ -179,7 +179,7 @@ def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName
             "`kraft-migrate rollback plan --discard-differences`",
             ("B-MIG-06",),
         )
-    if report.cut:
+    if report.uncovered_cut:
         return Refused("more differences were counted than are listed: they cannot be given up by name", ("B-MIG-06",))
     if not any(number for classes in report.counts.values() for number in classes.values()):
         return Unknown("nothing was compared: two empty views prove nothing")
@@ -196,9 +196,12 @@ def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName
 
 
 def standing(report: DiffReport, discarded: Collection[DifferenceName]) -> tuple[Difference, ...]:
-    """The differences that a rollback would make permanent and that nobody has given up."""
+    """The differences that a rollback would make permanent and that nobody has given up.
+
+    What the playbook accepts was accepted for the way to KRaft: a rollback gives it up by its own list alone.
+    """
     return tuple(
-        row for row in report.unexcused if row.kind != REGISTRATION and DifferenceName.of(row) not in discarded
+        row for row in report.uncovered if row.kind != REGISTRATION and DifferenceName.of(row) not in discarded
     )
 
 

@@ -282,6 +282,16 @@ def test_what_the_plan_gives_up_by_name_does_not_refuse_and_anything_else_does()
     assert answer(gates.equal_but(compared(now_differs), given_up)).startswith("refused: ")
 
 
+def test_what_the_playbook_accepts_on_the_way_to_kraft_is_not_given_up_with_it() -> None:
+    """An acceptance excuses the way forward; a rollback loses the same thing, so its plan has to name it."""
+    accepted = replace(LOST_ACL, cls=DifferenceClass.ACCEPTED, rule="OPS-7")
+    report = compared(accepted, counts={"acl": {"ACCEPTED": 1}})
+    assert answer(gates.equal_but(report, ())).startswith("refused: ")
+    assert gates.equal_but(report, {DifferenceName.of(LOST_ACL)}) == Ready()
+    unlisted = replace(report, counts={"acl": {"ACCEPTED": 2}})
+    assert answer(gates.equal_but(unlisted, {DifferenceName.of(LOST_ACL)})).startswith("refused: more differences")
+
+
 def test_dual_write_that_does_not_move_is_one_wait_that_ends() -> None:
     """The metadata's own offset moves twice a second: it is no progress of dual write."""
     looks = [
