@@ -103,9 +103,9 @@ def _no_controllers(standing: Standing, guards: Guards) -> Choice | None:
 
 
 def _behind(standing: Standing) -> bool:
-    """Is it known that the controllers went before ZooKeeper had everything?"""
+    """Is it known that the controllers went before ZooKeeper had everything?  Their logs on disk are compared too."""
     copied = standing.owner is Owner.KRAFT and standing.znode is Znode.COPIED
-    return copied and standing.views is Views.BEHIND
+    return copied and standing.views in (Views.BEHIND, Views.DIFFER)
 
 
 def _znodes(standing: Standing, guards: Guards) -> Choice | None:

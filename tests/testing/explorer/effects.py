@@ -218,6 +218,8 @@ def _delete_controller(cluster: Cluster, late: bool) -> Done:
         breach = "G3: ZooKeeper's controller gets a lower epoch than partition states carry (KAFKA-20488)"
     elif common[G.VERSIONS_LOW]:
         breach = "G8: ZooKeeper's controller gets states older than brokers know: they ignore it, ISRs do not fill"
+    elif common[G.VIEWS] == Views.DIFFER and common[G.ZNODE] == Znode.COPIED:
+        breach = "G3: /controller is deleted over a difference between ZooKeeper and the metadata"
     elif common[G.VIEWS] == Views.BEHIND:
         changes.append((G.LOST, 1))
     return with_common(cluster, *changes), "" if late else breach

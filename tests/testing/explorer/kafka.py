@@ -246,8 +246,12 @@ def _content(cluster: Cluster) -> Iterator[Step]:
 def _supervisor(cluster: Cluster) -> Iterator[Step]:
     """Crashed processes are started again by whoever owns them; what was stopped on purpose is not.
 
-    A failed disk is replaced, a file that another hand changed is put back: faults are few, so both end.
+    A failed disk is replaced, a file that another hand changed is put back: faults are few, so both end.  A difference
+    is repaired as its refusal says: the active controller is restarted, and its successor has written ZooKeeper anew.
     """
+    common = cluster[2]
+    if common[G.VIEWS] == Views.DIFFER and common[G.DRIVER] == Driver.DUAL_WRITE and leader(cluster) is not None:
+        yield "a person repairs the difference, as the refusal says", with_common(cluster, (G.VIEWS, Views.EQUAL))
     for number, node in each(cluster[0]):
         if node[B.DISK]:
             yield "a failed disk is replaced", with_broker(cluster, number, (B.DISK, 0), (B.DIRS, 0))
