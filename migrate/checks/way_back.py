@@ -12,15 +12,18 @@ from typing import Final
 from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.way_back_origin import Origin, Start, origin
 from migrate.checks.way_back_rules import RULES, bar
+from migrate.model.outcome import Unknown
 from migrate.model.way_back import (
     GAP_SECONDS,
     RESTART_SECONDS,
     Cost,
+    Measured,
     Reason,
     WayBack,
     WayBackFacts,
     WayBackWord,
     Weight,
+    gap_seconds,
 )
 from migrate.model.world import World
 
@@ -73,16 +76,54 @@ def _cost(world: World, facts: WayBackFacts, begin: Origin) -> Cost:
     rolls = 2 if begin.kraft else int(bool(begin.migration))
     restarts = len(begin.migration) + 2 * len(begin.kraft)
     each = facts.restart.seconds if facts.restart else RESTART_SECONDS
-    owned = kraft_holds_controller(world)
-    gap = (facts.gap.seconds if facts.gap else GAP_SECONDS) if owned else 0.0
-    said = []
-    if restarts:
-        said.append(_said(each, "a restart", None if facts.restart is None else facts.restart.samples))
-    if owned:
-        said.append(_said(gap, "without a controller", None if facts.gap is None else facts.gap.samples))
-    return Cost(rolls, restarts, (restarts * each + gap) / 60, gap, "; ".join(said) or "nothing is restarted")
+    gap, gap_rests_on = _gap(world, facts)
+    basis = [_said(each, "a restart", facts.restart, "a default, none was measured")] if restarts else []
+    basis += [gap_rests_on] if gap_rests_on else []
+    minutes = (restarts * each + (0.0 if isinstance(gap, Unknown) else gap)) / 60
+    return Cost(rolls, restarts, minutes, gap, "; ".join(basis) or "nothing is restarted")
 
 
-def _said(seconds: float, what: str, samples: int | None) -> str:
-    known = "a default, none was measured" if samples is None else f"the middle of {samples} measured here"
+def _gap(world: World, facts: WayBackFacts) -> tuple[float | Unknown, str]:
+    """Seconds without a controller, and what they rest on: "" where KRaft has no /controller to give back."""
+    if not kraft_holds_controller(world):
+        return 0.0, ""
+    if facts.gap:
+        return facts.gap.seconds, _said(facts.gap.seconds, "without a controller", facts.gap, "")
+    size = metadata_log_bytes(world)
+    if isinstance(size, Unknown):
+        return size, f"how long nobody is controller is unknown: {size.reason}"
+    seconds = gap_seconds(size)
+    return seconds, _said(seconds, "without a controller", None, gap_basis(world, size))
+
+
+def _said(seconds: float, what: str, measured: Measured | None, otherwise: str) -> str:
+    known = otherwise if measured is None else f"the middle of {measured.samples} measured here"
     return f"{seconds:.0f} s {what} ({known})"
+
+
+def gap_basis(world: World, log_bytes: int) -> str:
+    """What `gap_seconds` of those bytes counts, and what it does not."""
+    said = f"estimated: {GAP_SECONDS:.0f} s, and the reading of {log_bytes / 1e6:.0f} MB of controllers' metadata logs"
+    if world.inventory.executor in ("supervisor", "local"):  # on this host
+        return said
+    return f"{said}; the time to copy them from their hosts was not measured and is not in it"
+
+
+def metadata_log_bytes(world: World) -> int | Unknown:
+    """Bytes of the segments of all controllers' metadata logs; Unknown where the size of one was not seen."""
+    if isinstance(world.disks, Unknown):
+        return Unknown(f"the controllers' directories cannot be seen: {world.disks.reason}")
+    total = 0
+    for node in world.inventory.controllers:
+        found = world.disks.get(node.id, Unknown("its directory was not looked at"))
+        if isinstance(found, Unknown):
+            return Unknown(f"the metadata log of controller {int(node.id)} cannot be seen: {found.reason}")
+        for entry in found.directories:
+            if entry.holds_metadata_log and entry.metadata_log_bytes < 0:
+                return Unknown(f"the size of the metadata log of controller {int(node.id)} was not seen")
+            if entry.problem and not entry.holds_metadata_log:
+                return Unknown(
+                    f"the metadata log of controller {int(node.id)} cannot be seen: {entry.path} {entry.problem}"
+                )
+            total += max(entry.metadata_log_bytes, 0)
+    return total

@@ -13,6 +13,7 @@ from migrate.checks.way_back import way_back
 from migrate.errors import FileNotReplaced, MalformedPlan, PlanUnreadable, UsageWrong
 from migrate.model.findings import Finding
 from migrate.model.inventory import Inventory, Playbook
+from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.ports import Clock, Observer
 from migrate.model.stage import Stage
@@ -82,9 +83,15 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
         "stage": f"now ({now.origin})",
         "procedure": now.line if now.of(Weight.BAR) else f"{now.word}: {now.procedure}",
         "rolls": str(now.cost.rolls),
-        "controller_gap": f"about {now.cost.gap_seconds:.0f} s" if now.cost.gap_seconds else "none",
+        "controller_gap": _gap_text(now.cost.gap_seconds),
     }
     return replace(plan, summary=replace(plan.summary, rollback=(row, *plan.summary.rollback)))
+
+
+def _gap_text(seconds: float | Unknown) -> str:
+    if isinstance(seconds, Unknown):
+        return f"unknown: {seconds.reason}"
+    return f"about {seconds:.0f} s" if seconds else "none"
 
 
 def lasting_findings(observer: Observer, findings: tuple[Finding, ...], clock: Clock) -> tuple[Finding, ...]:

@@ -171,7 +171,7 @@ def _directory(entry: Mapping[str, Any], path: str, *, probed: bool) -> Director
     own = entry["own"] is True
     replicas, oddities = ReplicaColumns(), list[str]()
     meta: MetaProperties | MetaMissing | MetaBroken = MetaMissing()
-    problem, metadata_log = _unusable(entry, own, path), False
+    problem, metadata_log = _unusable(entry, own, path), -1
     if not problem:
         if "not_written" in entry:
             problem = f"cannot be written: {_why(entry['not_written'], own, path)}"
@@ -186,12 +186,13 @@ def _directory(entry: Mapping[str, Any], path: str, *, probed: bool) -> Director
         problem=problem,
         meta=meta,
         replicas=replicas,
-        holds_metadata_log=metadata_log,
+        holds_metadata_log=metadata_log >= 0,
         oddities=capped(oddities),
         mount=_text(entry["mount"]),
         filesystem=_text(entry["filesystem"]),
         free_bytes=_number(entry.get("free_bytes", -1)),
         unproven="" if probed or problem else NOT_PROBED,
+        metadata_log_bytes=metadata_log,
     )
 
 
@@ -230,10 +231,10 @@ def _entries(entry: Mapping[str, Any], own: bool, path: str) -> list[Any]:
     return found
 
 
-def _scan(entries: list[Any], into: tuple[ReplicaColumns, list[str]], own: bool, path: str) -> bool:
-    """Add replicas and oddities; is the metadata log there?"""
+def _scan(entries: list[Any], into: tuple[ReplicaColumns, list[str]], own: bool, path: str) -> int:
+    """Add replicas and oddities; the bytes of the metadata log's segments, -1 where it is not there."""
     columns, oddities = into
-    metadata_log = False
+    metadata_log = -1
     for entry in entries:
         name = _text(entry["name"])
         replica = folders.decode_folder(name)
@@ -248,7 +249,7 @@ def _scan(entries: list[Any], into: tuple[ReplicaColumns, list[str]], own: bool,
         if entry["other_owner"]:
             oddities.append(f"another owner than the log directory's: {name}")
         if name == METADATA_FOLDER:
-            metadata_log = True
+            metadata_log = _number(entry["bytes"])
             continue
         oddities.extend(f"link, not followed: {name}/{link}" for link in entry["links"])
         columns.topic.append(replica.topic)

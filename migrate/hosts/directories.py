@@ -124,7 +124,7 @@ class _Scan:
     """What is being gathered of one directory."""
 
     replicas: ReplicaColumns = field(default_factory=ReplicaColumns)
-    holds_metadata_log: bool = False
+    metadata_log_bytes: int = -1
     oddities: list[str] = field(default_factory=list)
 
 
@@ -156,11 +156,12 @@ def look_at(path: str, mounts: Mounts, tried: Callable[[], None] = lambda: None,
         problem=problem,
         meta=meta,
         replicas=scan.replicas,
-        holds_metadata_log=scan.holds_metadata_log,
+        holds_metadata_log=scan.metadata_log_bytes >= 0,
         oddities=capped(scan.oddities),
         mount=mount.point,
         filesystem=mount.filesystem,
         free_bytes=_free_bytes(path),
+        metadata_log_bytes=scan.metadata_log_bytes,
     )
 
 
@@ -257,10 +258,11 @@ def _scan_replica(parent: int, name: str, path: str, owner: int, scan: _Scan) ->
     try:
         if os.fstat(folder).st_uid != owner:
             scan.oddities.append(f"another owner than the log directory's: {name}")
+        size, links = _segments(folder)
         if name == METADATA_FOLDER:
-            scan.holds_metadata_log = True
+            scan.metadata_log_bytes = size
             return
-        size = _segment_bytes(folder, name, scan)
+        scan.oddities += [f"link, not followed: {name}/{link}" for link in links]
         topic_id = _topic_id(folder, f"{path}/{name}")
     finally:
         os.close(folder)
@@ -273,17 +275,17 @@ def _scan_replica(parent: int, name: str, path: str, owner: int, scan: _Scan) ->
     columns.size.append(size)
 
 
-def _segment_bytes(folder: int, name: str, scan: _Scan) -> int:
-    """Bytes of the segments: what Kafka calls a replica's size."""
-    total = 0
+def _segments(folder: int) -> tuple[int, list[str]]:
+    """Bytes of the segments (what Kafka calls a replica's size), and the names of links, which do not count."""
+    total, links = 0, []
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_symlink():
-                scan.oddities.append(f"link, not followed: {name}/{entry.name}")
+                links.append(entry.name)
             elif entry.name.endswith(SEGMENT):
                 with contextlib.suppress(FileNotFoundError):  # retention removes segments as we look
                     total += entry.stat(follow_symlinks=False).st_size
-    return total
+    return total, links
 
 
 def _topic_id(folder: int, where: str) -> str:

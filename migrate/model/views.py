@@ -228,7 +228,8 @@ class Directory:
     """One log directory on a broker's disk.  `problem` is "" for a healthy one (readable, writable, fsync works).
 
     `unproven` says why nobody tried whether it stores a block, "" where that was tried: such a directory is neither
-    healthy nor broken, and what was read in it stands.
+    healthy nor broken, and what was read in it stands.  `metadata_log_bytes` counts the segments of the metadata log:
+    -1 where there is none, or where its size was not seen.
     """
 
     path: str
@@ -241,6 +242,7 @@ class Directory:
     filesystem: str = ""
     free_bytes: int = -1
     unproven: str = ""
+    metadata_log_bytes: int = -1
 
     @property
     def healthy(self) -> bool:

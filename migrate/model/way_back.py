@@ -14,7 +14,8 @@ from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 
 RESTART_SECONDS: Final = 120.0  # of one broker, until its ISRs are full: said to be a default wherever it is used
-GAP_SECONDS: Final = 30.0  # from the order to stop the last controller to the deletion of /controller: a default, too
+GAP_SECONDS: Final = 30.0  # from the order to stop the last controller to the deletion of /controller, without the logs
+READ_RATE: Final = 1e8  # bytes of stopped controllers' logs read in a second, all together: NoOps (docs/performance.md)
 NOT_LOOKED_AT: Final = Unknown("backups were not looked at")
 
 
@@ -84,18 +85,26 @@ class WayBackFacts:
     unflagged: tuple[int, ...] = ()
 
 
+def gap_seconds(log_bytes: int) -> float:
+    """Estimate the time without a controller, by the bytes of all controllers' logs, which are read once in it.
+
+    The time to copy the logs from other hosts is not in it: it depends on the network.
+    """
+    return GAP_SECONDS + log_bytes / READ_RATE
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """What the way back would take: `rolls` over the brokers, `restarts` of brokers in all, minutes, and the gap.
 
-    `gap_seconds` is the time in which nobody is controller (no leader is elected then; leaders that live go on).
-    `basis` says which of the durations were measured and which are defaults.
+    `gap_seconds` is the time in which nobody is controller (no leader is elected then; leaders that live go on);
+    it is in `minutes` where it is known.  `basis` says which of the durations were measured and which are defaults.
     """
 
     rolls: int
     restarts: int
     minutes: float
-    gap_seconds: float
+    gap_seconds: float | Unknown
     basis: str
 
 
@@ -122,5 +131,6 @@ class WayBack:
         """The answer in one line, as journals and tables keep it: the word, the first reason, the cost."""
         first = [f"{entry.about}: {entry.what}" for entry in self.reasons if entry.weight is not Weight.NOTE][:1]
         cost = f"{self.cost.rolls} rolls, {self.cost.restarts} restarts, about {self.cost.minutes:.1f} min, "
-        cost += f"{self.cost.gap_seconds:.0f} s without a controller"
+        gap = self.cost.gap_seconds
+        cost += f"{'an unknown time' if isinstance(gap, Unknown) else f'{gap:.0f} s'} without a controller"
         return "; ".join([f"{self.word} from {self.origin}", *first, *([] if self.gone else [cost])])

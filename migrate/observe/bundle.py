@@ -28,7 +28,7 @@ from migrate.observe.codec import NotDecodable, decode, encode
 from migrate.observe.handed_on import without_secrets
 
 FORMAT: Final = "kraft-migrate-bundle"
-VERSION: Final = 2  # 2: command lines and ports of hosts
+VERSION: Final = 3  # 2: command lines and ports of hosts; 3: sizes of metadata logs
 MANIFEST: Final = "manifest.json"
 PARTS: Final = (
     "inventory",

@@ -104,10 +104,10 @@ class LedgerQuestion:
 
 
 def _replicas(seen: BrokerDisks | Unknown) -> object:
-    """What lies where, and what is broken; how much is free changes all the time, and no ledger asks for it."""
+    """What lies where, and what is broken; no ledger asks for free space and for the metadata log's size."""
     if isinstance(seen, Unknown):
         return seen
-    return [replace(directory, free_bytes=-1) for directory in seen.directories]
+    return [replace(directory, free_bytes=-1, metadata_log_bytes=-1) for directory in seen.directories]
 
 
 class LedgerKept(Last[LedgerQuestion, Ledger]):

@@ -12,7 +12,9 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from migrate import __version__, checks
+from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.registry import SHOWN, shown
+from migrate.checks.way_back import gap_basis, metadata_log_bytes
 from migrate.checks.way_back_origin import origin
 from migrate.errors import NothingToPlan, NoWayBack, RestoreRefused
 from migrate.model.broker_modes import BrokerPosition, Mode, positions
@@ -27,6 +29,7 @@ from migrate.model.plan import Direction, Plan
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Step
 from migrate.model.views import ConfigFile, NoZnode, ZookeeperView
+from migrate.model.way_back import gap_seconds
 from migrate.model.world import Need, World
 from migrate.plan.build import RELEASE, planned_steps
 from migrate.plan.summary import summarize
@@ -65,11 +68,6 @@ TOLD: Final = ("B-MIG-01", "I-MIG-08", "W-MIG-09", "W-MIG-10", "W-MIG-12", UNWRI
 DIFFERENT: Final = "B-MIG-06"
 GIVE_UP: Final = "`kraft-migrate rollback plan --discard-differences`"
 GONE: Final = "the way back is gone"
-GAP: Final = (
-    "from the loss of the controllers' majority to the deletion of /controller: seconds. In it the controllers' "
-    "metadata logs are read once and compared with ZooKeeper: about a second for each 100 MB, and the time to copy "
-    "them from other hosts; their size was not looked at"
-)
 FORWARD: Final = "what is left is the way forward: roll every broker to KRaft mode with `kraft-migrate plan`"
 
 
@@ -230,7 +228,7 @@ def build(
         inventory=world.inventory.path,
         steps=planned,
         findings=(*(() if copy_again or not start.controllers else _different(world, discarded)), *_findings(world)),
-        summary=replace(summary, rollback=(_cost_again(start) if copy_again else _cost(start),)),
+        summary=replace(summary, rollback=(_cost_again(start) if copy_again else _cost(world, start),)),
         direction=Direction.BACK,
     )
 
@@ -362,7 +360,7 @@ def _cost_again(start: Start) -> dict[str, str]:
     }
 
 
-def _cost(start: Start) -> dict[str, str]:
+def _cost(world: World, start: Start) -> dict[str, str]:
     way = ["roll the KRaft brokers back to migration mode"] if start.kraft else []
     way += ["stop the controllers, mend the znodes"] if start.controllers or start.kraft or start.migration else []
     way += ["roll the brokers out of migration mode"] if start.kraft or start.migration else []
@@ -371,5 +369,15 @@ def _cost(start: Start) -> dict[str, str]:
         "procedure": "; ".join(way) or "nothing to undo",
         "rolls": str(start.rolls),
         "restarts": str(2 * len(start.kraft) + len(start.migration)),
-        "controller_gap": GAP,
+        "controller_gap": _gap(world),
     }
+
+
+def _gap(world: World) -> str:
+    if not kraft_holds_controller(world):
+        return "none"
+    what = "from the loss of the controllers' majority to the deletion of /controller"
+    size = metadata_log_bytes(world)
+    if isinstance(size, Unknown):
+        return f"{what}: unknown: {size.reason}"
+    return f"{what}: about {gap_seconds(size):.0f} s ({gap_basis(world, size)})"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 import pytest
 
@@ -23,7 +24,16 @@ from migrate.model.views import (
     PendingWork,
     Stopped,
 )
-from migrate.model.way_back import KeptFile, Measured, WayBack, WayBackFacts, WayBackWord, Weight
+from migrate.model.way_back import (
+    GAP_SECONDS,
+    KeptFile,
+    Measured,
+    WayBack,
+    WayBackFacts,
+    WayBackWord,
+    Weight,
+    gap_seconds,
+)
 from migrate.model.world import World
 from tests.checks.cases import CLOSED
 from tests.steps.looks import (
@@ -94,8 +104,54 @@ def test_minutes_and_gap_are_measured_or_said_to_be_defaults() -> None:
     assert cost.gap_seconds == 4
     assert "the middle of 3 measured here" in cost.basis
     plain = asked(whole(Stage.SOAK), replace(GOOD, restart=None, gap=None)).cost
-    assert plain.minutes == pytest.approx((6 * 120 + 30) / 60)
-    assert plain.basis.count("a default, none was measured") == 2
+    assert plain.minutes == pytest.approx((6 * 120 + 33) / 60)
+    assert "120 s a restart (a default, none was measured)" in plain.basis
+
+
+def test_without_a_measured_gap_it_is_estimated_by_the_size_of_the_logs() -> None:
+    """A second for each 100 MB, all controllers together; the copies from other hosts are said not to be in it."""
+    assert (gap_seconds(0), gap_seconds(6_000_000_000)) == (GAP_SECONDS, GAP_SECONDS + 60)
+    world, facts = whole(Stage.SOAK), replace(GOOD, gap=None)
+    cost = asked(world, facts).cost
+    assert cost.gap_seconds == GAP_SECONDS + 3
+    assert "300 MB of controllers' metadata logs)" in cost.basis
+    far = asked(replace(world, inventory=replace(world.inventory, executor="ssh")), facts).cost
+    assert "the time to copy them from their hosts was not measured and is not in it" in far.basis
+
+
+def unsized(world: World) -> World:
+    """The size of a log was not seen."""
+    return worlds.with_directory(world, 3001, 0, lambda entry: replace(entry, metadata_log_bytes=-1))
+
+
+def unreadable(world: World) -> World:
+    """A controller's directory cannot be read."""
+    hidden = partial(replace, problem="cannot be read: I/O", holds_metadata_log=False, metadata_log_bytes=-1)
+    return worlds.with_directory(world, 3000, 0, hidden)
+
+
+def without_disks(world: World) -> World:
+    """A controller's directories do not answer."""
+    assert not isinstance(world.disks, Unknown)
+    return replace(world, disks={**world.disks, NodeId(3002): Unknown("no answer")})
+
+
+@pytest.mark.parametrize(
+    ("bend", "why"),
+    [
+        (unsized, "the size of the metadata log of controller 3001 was not seen"),
+        (without_disks, "controller 3002 cannot be seen: no answer"),
+        (unreadable, "controller 3000 cannot be seen: /data/c3000 cannot be read: I/O"),
+        (without("disks"), "the controllers' directories cannot be seen: "),
+    ],
+)
+def test_a_log_whose_size_was_not_seen_leaves_the_gap_unknown(bend: Bend, why: str) -> None:
+    """No default stands in for it; the reason is told."""
+    found = asked(bend(whole(Stage.SOAK)), replace(GOOD, gap=None))
+    assert isinstance(found.cost.gap_seconds, Unknown)
+    assert why in found.cost.gap_seconds.reason
+    assert why in found.cost.basis
+    assert "an unknown time without a controller" in found.line
 
 
 def test_before_the_copy_nobody_takes_the_controller_away() -> None:

@@ -91,9 +91,12 @@ def test_a_healthy_directory_is_read_whole(tmp_path: Path) -> None:
 def test_the_metadata_log_is_told_apart_from_replicas(tmp_path: Path) -> None:
     """__cluster_metadata-0 is no replica of the ledger."""
     path = log_dir(tmp_path)
-    replica(path, "__cluster_metadata-0", topic_id="AAAAAAAAAAAAAAAAAAAAAQ")
+    replica(path, "__cluster_metadata-0", topic_id="AAAAAAAAAAAAAAAAAAAAAQ", size=300)
+    (path / "__cluster_metadata-0" / "0000-1.checkpoint").write_bytes(b"no segment")
     found = look(path)
     assert found.holds_metadata_log
+    assert found.metadata_log_bytes == 300
+    assert look(log_dir(tmp_path, "other")).metadata_log_bytes == -1
     assert len(found.replicas) == 0
 
 

@@ -163,11 +163,14 @@ def test_spark_is_asked_for_a_ledger_once_while_nothing_has_changed(monkeypatch:
 
 
 def less_free(world: World) -> World:
-    """Brokers write all the time."""
+    """Brokers write all the time, their metadata logs too."""
     assert not isinstance(world.disks, Unknown)
     seen = world.disks[NodeId(0)]
     assert not isinstance(seen, Unknown)
-    fuller = tuple(replace(one, free_bytes=one.free_bytes + 1) for one in seen.directories)
+    fuller = tuple(
+        replace(one, free_bytes=one.free_bytes + 1, metadata_log_bytes=one.metadata_log_bytes + 2)
+        for one in seen.directories
+    )
     return replace(world, disks={**world.disks, NodeId(0): replace(seen, directories=fuller)})
 
 

@@ -30,6 +30,15 @@ def test_the_word_comes_first_then_how_then_what_it_costs() -> None:
     assert len(said) == 3
 
 
+def test_a_gap_that_is_unknown_is_null_and_never_none() -> None:
+    """A person reads that it is unknown, and why."""
+    world = replace(whole(Stage.SOAK), disks=Unknown("nobody asked"))
+    values = as_values(way_back(world, replace(GOOD, gap=None)))
+    assert values["cost"]["gap_seconds"] is None
+    assert "an unknown time without a controller" in list(lines(values))[2]
+    assert "nobody asked" in list(lines(values))[2]
+
+
 def test_where_nothing_is_restarted_there_is_no_line_of_cost() -> None:
     """From stage controllers on only znodes and controllers are touched: the procedure says all."""
     said = list(lines(as_values(answers(Stage.CONTROLLERS))))

@@ -46,6 +46,7 @@ from tests.testing.clusters import CLUSTER_ID, healthy_cluster, uuid
 BROKERS = tuple(map(NodeId, (0, 1, 2)))
 CONTROLLERS = tuple(map(NodeId, (3000, 3001, 3002)))
 OFFSET = 500
+LOG_BYTES = 100_000_000  # of each controller's metadata log
 COPIED_AT = 400
 BROKER_FILE = """\
 broker.id={id}
@@ -208,7 +209,9 @@ def _disks(stage: Stage) -> dict[NodeId, BrokerDisks | Unknown]:
         for node in CONTROLLERS:
             meta = MetaProperties(1, CLUSTER_ID, int(node), DirectoryId(uuid(8000 + node)))
             empty = replace(found_directory(found, BROKERS[0], 0), replicas=type(directories[0].replicas)())
-            own = replace(empty, path=f"/data/c{node}", meta=meta, holds_metadata_log=True)
+            own = replace(
+                empty, path=f"/data/c{node}", meta=meta, holds_metadata_log=True, metadata_log_bytes=LOG_BYTES
+            )
             found[node] = BrokerDisks(node, (own,))
     return found
 

@@ -303,6 +303,17 @@ def test_what_decides_must_be_visible(part: str, says: str) -> None:
         rollback.build(without(part)(half()), worlds.playbook(), created=1)
 
 
+def test_a_plan_estimates_the_time_without_a_controller_by_the_size_of_the_logs() -> None:
+    """Where the size was not seen it is unknown, and the plan says why; before the copy there is no such time."""
+    (row,) = rollback.build(half(), worlds.playbook(), created=1).summary.rollback
+    assert (
+        "about 33 s (estimated: 30 s, and the reading of 300 MB of controllers' metadata logs" in row["controller_gap"]
+    )
+    unseen = worlds.with_directory(half(), 3001, 0, lambda entry: replace(entry, metadata_log_bytes=-1))
+    (row,) = rollback.build(unseen, worlds.playbook(), created=1).summary.rollback
+    assert row["controller_gap"].endswith("unknown: the size of the metadata log of controller 3001 was not seen")
+
+
 def test_without_the_copies_nothing_is_planned(tmp_path: Path) -> None:
     """Every broker's way must be known to its end before anything is touched; all problems are told at once."""
     cluster = at("hybrid", tmp_path)
