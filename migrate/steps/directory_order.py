@@ -14,6 +14,7 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
 from migrate.model.world import World
+from migrate.steps import churn
 
 NOTE = re.compile(r"(\d+) of (\d+) at metadata offset (\d+)")
 UNREPORTED = (ReplicaState.MIGRATING, ReplicaState.UNASSIGNED)
@@ -33,14 +34,17 @@ def key(broker: int) -> str:
     return f"assigned-before:{broker}"
 
 
-def note(broker: int, world: World, effects: Effects) -> None:
-    """Keep what the metadata says now, while the broker's registration is still that of its ZooKeeper life."""
+def note(broker: int, world: World, effects: Effects, *, driven: bool) -> None:
+    """Keep what the metadata says now, while the broker's registration is still that of its ZooKeeper life.
+
+    Under policy drive the gate lets topics pass that clients are creating or deleting: they are not counted.
+    """
     if isinstance(world.ledger, Unknown) or isinstance(world.kraft, Unknown):
         return
     registration = world.kraft.brokers.get(NodeId(broker))
     if registration is None or not registration.migrating:
         return  # it is in KRaft mode already: what it reported itself is no proof of an order
-    rows = world.ledger.of(broker)
+    rows = [row for row in world.ledger.of(broker) if not (driven and churn.comes_and_goes(world, row))]
     assigned = sum(row.state is ReplicaState.VERIFIED for row in rows)
     effects.note(key(broker), f"{assigned} of {len(rows)} at metadata offset {world.ledger.offset}")
 

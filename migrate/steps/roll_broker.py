@@ -356,7 +356,8 @@ class RollToKraft(RollStep):
 
     def do(self, world: World, effects: Effects) -> None:
         """As any roll; first it is noted which directories are in the log before its KRaft registration."""
-        directory_order.note(self.broker, world, effects)
+        driven = self._directory_policy is DirectoryPolicy.DRIVE
+        directory_order.note(self.broker, world, effects, driven=driven)
         RollStep.do(self, world, effects)
 
     @property

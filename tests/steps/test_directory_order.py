@@ -11,7 +11,7 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage
 from migrate.model.world import World
-from migrate.steps import directory_order
+from migrate.steps import churn, directory_order
 from migrate.steps.roll_broker import RollToKraft
 from tests.steps.looks import Remembered, registration, rows, whole, without
 from tests.testing.worlds import kraft
@@ -29,23 +29,36 @@ def test_what_the_log_holds_is_noted_before_the_stop() -> None:
     """By the ledger, and at its offset; VERIFIED alone counts."""
     effects = Remembered()
     world = replace(whole(Stage.COPY), ledger=rows(M, U, V, V, L))
-    directory_order.note(2, world, effects)
+    directory_order.note(2, world, effects, driven=False)
     offset = 500
     assert effects.done == [f"note assigned-before:2=2 of 5 at metadata offset {offset}"]
+
+
+def test_a_topic_created_behind_the_assignments_does_not_refuse_a_driven_broker_that_was_stopped() -> None:
+    """The gate let its broker stop; the note of that look must not end the run behind the start."""
+    ledger = rows(V, V, U, in_metadata="D" * 22)
+    world = replace(whole(Stage.COPY), ledger=ledger)
+    world = replace(world, facts={churn.PASSING + "replicas of broker 2": "another"})
+    step, effects = RollToKraft(2, "drive"), Remembered()
+    assert churn.rows_ended(world, ledger.of(2)[2:], 2) == Ready()
+    step.do(world, effects)
+    said = effects.done[0].removeprefix("note assigned-before:2=")
+    assert said == "2 of 2 at metadata offset 500"
+    assert directory_order.kept(2, in_kraft(said), driven=True) == Ready()
 
 
 @pytest.mark.parametrize("view", ["ledger", "kraft"])
 def test_what_cannot_be_seen_is_not_noted(view: str) -> None:
     """A number would be a guess."""
     effects = Remembered()
-    directory_order.note(2, without(view)(whole(Stage.COPY)), effects)
+    directory_order.note(2, without(view)(whole(Stage.COPY)), effects, driven=True)
     assert effects.done == []
 
 
 def test_a_broker_in_kraft_mode_is_not_noted() -> None:
     """What it has reported itself by then proves no order."""
     effects = Remembered()
-    directory_order.note(2, whole(Stage.KRAFT_MODE), effects)
+    directory_order.note(2, whole(Stage.KRAFT_MODE), effects, driven=True)
     assert effects.done == []
 
 
