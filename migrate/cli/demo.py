@@ -28,11 +28,12 @@ from migrate.lab.load_watch import RestartInterval
 from migrate.lab.person import Person, ask_to_look_everywhere
 from migrate.lab.seed_data import LOAD_TOPICS
 from migrate.lab.topology import DEFAULT_SHAPE, Shape
-from migrate.model.history import LoadSummary
+from migrate.model.history import Event, LoadSummary
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
 from migrate.model.stage import DirectoryPolicy, Stage
 from migrate.model.views import Running
+from migrate.model.words import plural
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
 from migrate.playbook.load import load_playbook
@@ -216,7 +217,7 @@ class Demo:
     def _last_claims(self, folder: RunFolder, playbook: Playbook) -> Iterator[Claim]:
         """Those that need the clients gone: a start of everything, and what is read from the disks."""
         yield self._from_its_files()
-        yield from self._folders_and_log(playbook)
+        yield from self._folders_and_log(folder, playbook)
         if self._lab.inventory.executor == "manual":
             yield Claim(AT_BOOT, Holds.NOT_CLAIMED, "the lab's processes are no systemd units: no boot starts them")
         yield from self._stale_epoch(folder, playbook)
@@ -285,7 +286,7 @@ class Demo:
                 node, start = stopped.pop(event.data["step"])
                 yield RestartInterval(node, start, event.time)
 
-    def _folders_and_log(self, playbook: Playbook) -> Iterator[Claim]:
+    def _folders_and_log(self, folder: RunFolder, playbook: Playbook) -> Iterator[Claim]:
         strays = proofs.strays(self._lab.topology)
         yield Claim(
             "No folder was set aside as stray.",
@@ -293,16 +294,21 @@ class Demo:
             ", ".join(strays[:3]) or "all folders read",
         )
         brokers = [broker.id for broker in self._lab.topology.brokers]
-        for found in proofs.seeded_before(proofs.metadata_records(self._lab.topology), brokers):
+        sent_from = sent_from_offsets(folder)
+        for found in proofs.seeded_before(proofs.metadata_records(self._lab.topology), brokers, sent_from):
             drive = playbook.policy(found.broker) is DirectoryPolicy.DRIVE
             want = found.replicas if drive else 0
             proven = found.registered_at >= 0 and found.replicas > 0 and not found.elsewhere
             holds = proven and found.assigned_before == want
             policy = "every" if drive else "no"
+            said = f"{found.assigned_before} of {found.replicas} before offset {found.registered_at}"
+            if found.later:
+                after = f"created after the look at offset {sent_from[found.broker]} that directories were sent from"
+                said += f"; not counted: {plural(found.later, 'replica')} of topics {after}"
             yield Claim(
                 f"Broker {found.broker}: {policy} directory was in the log before its KRaft registration.",
                 Holds.YES if holds else Holds.NO,
-                f"{found.assigned_before} of {found.replicas} before offset {found.registered_at}",
+                said,
             )
 
     def _stale_epoch(self, folder: RunFolder, playbook: Playbook) -> Iterator[Claim]:
@@ -344,6 +350,21 @@ def where_parked(reached: Stage, wanted: Stage) -> str:
 def ended(folder: RunFolder) -> bool:
     """Is every step of that run concluded?"""
     return folder.journal.exists() and any(event.name == "end" for event in journals.read(folder.journal).events)
+
+
+def sent_from_offsets(folder: RunFolder) -> dict[int, int]:
+    """Broker -> metadata offset of the look that policy drive first sent its directories from.
+
+    Read from every journal beside this run's (one that was parked has several plans); the latest that sent counts, as
+    a rollback begins the metadata log anew.
+    """
+    first, prefix = dict[tuple[int, pathlib.Path], Event](), f"{Stage.KRAFT_MODE.label}/assign-"
+    for path in folder.path.parent.glob("*/journal.jsonl"):
+        for event in journals.read(path).events:
+            if event.name == "ledger" and event.data["step"].startswith(prefix):
+                first.setdefault((int(event.data["step"].removeprefix(prefix)), path), event)
+    in_order = sorted(first.items(), key=lambda entry: entry[1].time)
+    return {broker: int(event.data["offset"]) for (broker, _), event in in_order}
 
 
 @contextmanager

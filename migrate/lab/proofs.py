@@ -6,7 +6,7 @@ import json
 import secrets
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -44,6 +44,20 @@ class SeededBefore:
     replicas: int
     assigned_before: int  # to a directory that this very registration lists
     elsewhere: int = 0  # LOST, or another's; topics made in hybrid are UNASSIGNED until the broker reports (KIP-858)
+    later: int = 0  # not among `replicas`: of topics created after the look that policy drive sent from
+
+
+@dataclass(frozen=True, slots=True)
+class _Partition:
+    """A partition in the metadata log: the offset of the record that created it, its replicas and their directories."""
+
+    created: int
+    replicas: list[int]
+    directories: list[str]
+
+    def of(self, broker: int) -> str:
+        """The directory of that broker's replica."""
+        return self.directories[self.replicas.index(broker)]
 
 
 def strays(topology: Topology) -> list[str]:
@@ -65,49 +79,57 @@ def metadata_records(topology: Topology) -> Iterator[dict[str, Any]]:
             yield json.loads(line)
 
 
-def seeded_before(records: Iterable[dict[str, Any]], brokers: Sequence[int]) -> list[SeededBefore]:
-    """For each broker: how many of its replicas had a real directory when it first registered as a KRaft broker."""
-    partitions: dict[tuple[str, int], tuple[list[int], list[str]]] = {}
+def seeded_before(
+    records: Iterable[dict[str, Any]], brokers: Sequence[int], sent_from: Mapping[int, int]
+) -> list[SeededBefore]:
+    """For each broker: how many of its replicas had a real directory when it first registered as a KRaft broker.
+
+    Replicas count that exist at the registration.  For a broker in `sent_from` (broker -> metadata offset of the look
+    that policy drive sent from) only those created at or before that offset count: no request could name the others.
+    """
+    partitions: dict[tuple[str, int], _Partition] = {}
     found: dict[int, SeededBefore] = {}
     for record in records:
         data = record.get("data", {})
         match record["type"]:
             case "PARTITION_RECORD":
-                _placed(partitions, data)
+                _placed(partitions, data, record["offset"])
             case "PARTITION_CHANGE_RECORD":
                 _changed(partitions, data)
             case "REMOVE_TOPIC_RECORD":
                 for key in [key for key in partitions if key[0] == data["topicId"]]:
                     del partitions[key]
             case "REGISTER_BROKER_RECORD" if not data["isMigratingZkBroker"] and data["brokerId"] not in found:
-                found[data["brokerId"]] = _count(partitions, data, record["offset"])
+                last = sent_from.get(data["brokerId"], record["offset"])
+                found[data["brokerId"]] = _count(partitions.values(), data, record["offset"], last)
             case _:
                 continue
     return [found.get(broker, SeededBefore(broker, -1, 0, 0)) for broker in brokers]
 
 
-def _placed(partitions: dict[tuple[str, int], tuple[list[int], list[str]]], data: dict[str, Any]) -> None:
+def _placed(partitions: dict[tuple[str, int], _Partition], data: dict[str, Any], offset: int) -> None:
     replicas = data["replicas"]
     directories = data.get("directories") or [str(MIGRATING)] * len(replicas)
-    partitions[data["topicId"], data["partitionId"]] = (replicas, directories)
+    partitions[data["topicId"], data["partitionId"]] = _Partition(offset, replicas, directories)
 
 
-def _changed(partitions: dict[tuple[str, int], tuple[list[int], list[str]]], data: dict[str, Any]) -> None:
+def _changed(partitions: dict[tuple[str, int], _Partition], data: dict[str, Any]) -> None:
     key = (data["topicId"], data["partitionId"])
     if key not in partitions:
         raise LabProofFailed(f"the metadata log lacks its beginning: partition {key} is changed, never made")
-    replicas, directories = partitions[key]
-    partitions[key] = (data.get("replicas") or replicas, data.get("directories") or directories)
+    known = partitions[key]
+    replicas, directories = data.get("replicas") or known.replicas, data.get("directories") or known.directories
+    partitions[key] = _Partition(known.created, replicas, directories)
 
 
-def _count(
-    partitions: dict[tuple[str, int], tuple[list[int], list[str]]], registration: dict[str, Any], offset: int
-) -> SeededBefore:
+def _count(partitions: Iterable[_Partition], registration: dict[str, Any], offset: int, last: int) -> SeededBefore:
+    """`last`: a partition created at a higher offset does not count."""
     broker, own = registration["brokerId"], set(registration.get("logDirs", ()))
-    mine = [directories[replicas.index(broker)] for replicas, directories in partitions.values() if broker in replicas]
-    assigned = sum(entry in own for entry in mine)
-    elsewhere = sum(entry not in own and entry not in UNTOLD for entry in mine)
-    return SeededBefore(broker, offset, len(mine), assigned, elsewhere)
+    mine = [entry for entry in partitions if broker in entry.replicas]
+    due = [entry.of(broker) for entry in mine if entry.created <= last]
+    assigned = sum(directory in own for directory in due)
+    elsewhere = sum(entry.of(broker) not in own and entry.of(broker) not in UNTOLD for entry in mine)
+    return SeededBefore(broker, offset, len(due), assigned, elsewhere, len(mine) - len(due))
 
 
 def works_without_zookeeper(lab: Lab) -> str:
