@@ -19,6 +19,7 @@ import pytest
 
 VARIABLE = "KRAFT_MIGRATE_ROTATE"
 DISKS = ("zookeeper-gone", "migration-gone", "kraft-gone", "directory-playbook")  # of two files: one costs as much
+HANDS = ("broker-start", "copy-drops", "in-hybrid", "topics")  # of two files, as above
 HOSTS = ("ssh", "manual", "other-users")  # of two files, as above
 TURNS = ("disks", "hands", "hosts", "killed", "secured", "spark-cluster", "stale-migration", "stuck")
 SEATS = 4  # of the dear rotations above run for one commit: all of them take longer than a run of the tests may
