@@ -71,6 +71,7 @@ NAMES = (
     "live read, Java, ten at once",
     "live read, Java, 500 in a request",
     "equal or not, against Kafka's copy",
+    "stopped controllers' logs",
 )
 
 
@@ -91,7 +92,7 @@ def test_every_race_has_a_promise_and_two_sides() -> None:
     assert all(set(entry.sides) == {"ours", "peer"} and entry.promise + entry.seconds > 0 for entry in found.values())
 
 
-@pytest.mark.parametrize("name", [*NAMES[:2], *NAMES[5:8]])
+@pytest.mark.parametrize("name", [*NAMES[:2], *NAMES[5:8], "stopped controllers' logs"])
 def test_the_race_finds_the_same_on_both_sides(name: str) -> None:
     """Small, with its five times larger form; the whole line can be printed."""
     found = race(known()[name], 2, 300, here)
