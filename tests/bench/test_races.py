@@ -65,6 +65,7 @@ NAMES = (
     "fleet of files, cold, text",
     "demo without load",
     "looking again",
+    "stopped controllers' logs",
     "live read, one by one",
     "live read, a thousand at once",
     "live read, Java, a thousand at once",
