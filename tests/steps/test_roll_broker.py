@@ -213,13 +213,14 @@ def test_an_interrupted_roll_adds_only_what_is_missing(bend: Bend, told: object,
 
 
 def rolled_but(last: int) -> World:
-    """Every other broker has its file of migration mode."""
+    """Every other broker runs with its file of migration mode."""
     world = BEFORE_FIRST
     for node in {int(broker.id) for broker in inventory().brokers} - {last}:
         path = inventory().brokers[node].config
         raw = configuration.migration_mode(raw_of(world, node), inventory())
         assert not isinstance(world.configs, Unknown)
-        world = replace(world, configs={**world.configs, NodeId(node): config_file(NodeId(node), path, raw)})
+        file = config_file(NodeId(node), path, raw)
+        world = running(replace(world, configs={**world.configs, NodeId(node): file}), node, file.sha256)
     return world
 
 
