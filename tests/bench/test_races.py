@@ -72,7 +72,6 @@ NAMES = (
     "live read, Java, ten at once",
     "live read, Java, 500 in a request",
     "equal or not, against Kafka's copy",
-    "stopped controllers' logs",
 )
 
 
