@@ -109,7 +109,7 @@ def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, ev
         yield from _copy_claim(story)
         yield _diff_claim(story)
         if plan.target >= Stage.FINALIZE:
-            yield _boot_claim(story)
+            yield from _boot_claim(story)
     yield from _soak_claim(story)
     yield from _load_claims(load)
     yield Claim(
@@ -185,25 +185,28 @@ def _diff_claim(story: Story) -> Claim:
     return Claim(text, Holds.YES if fields else Holds.NOT_SEEN, seen)
 
 
-def _boot_claim(story: Story) -> Claim:
-    """After finalize a cluster that nobody starts by hand must come back from nothing."""
+def _boot_claim(story: Story) -> Iterator[Claim]:
+    """After finalize a cluster that nobody starts by hand must come back from nothing; a lab's has no units."""
     units, due = story.units, story.ended
     nodes = units.get("nodes", ())
-    if units.get("executor") == "supervisor":
-        return Claim(AT_BOOT, Holds.NOT_CLAIMED, "these processes are no systemd units: no boot starts them")
+    if units.get("executor") != "supervisor":
+        yield Claim(AT_BOOT, *_at_boot(units, nodes, due=due))
+
+
+def _at_boot(units: Mapping[str, Any], nodes: Sequence[Mapping[str, Any]], *, due: bool) -> tuple[Holds, str]:
     if not nodes:
         reason = str(units.get("unseen", "")) or "the journal holds no look at the units"
         asked = f"{reason}: `systemctl is-enabled -- UNIT` on each host says it"
-        return Claim(AT_BOOT, Holds.NOT_SEEN if due else Holds.NOT_DUE, asked)
+        return Holds.NOT_SEEN if due else Holds.NOT_DUE, asked
     down = [f"node {entry['node']} ({entry['unit']} is {entry['word']})" for entry in nodes if entry["starts"] == "no"]
     if down:
         what = f"no boot starts {', '.join(down)}"
-        return Claim(AT_BOOT, Holds.NO if due else Holds.NOT_DUE, f"{what}: `systemctl enable -- UNIT`, see W-OPS-07")
+        return Holds.NO if due else Holds.NOT_DUE, f"{what}: `systemctl enable -- UNIT`, see W-OPS-07"
     unseen = [f"node {entry['node']}: {entry['why']}" for entry in nodes if not entry["starts"]]
     if unseen:
-        return Claim(AT_BOOT, Holds.NOT_SEEN if due else Holds.NOT_DUE, "; ".join(unseen))
+        return Holds.NOT_SEEN if due else Holds.NOT_DUE, "; ".join(unseen)
     words = sorted({str(entry["word"]) for entry in nodes})
-    return Claim(AT_BOOT, Holds.YES, f"{plural(len(nodes), 'unit')}: {', '.join(words)}, pulled in by default.target")
+    return (Holds.YES, f"{plural(len(nodes), 'unit')}: {', '.join(words)}, pulled in by default.target")
 
 
 def _soak_claim(story: Story) -> Iterator[Claim]:

@@ -56,6 +56,12 @@ def test_the_last_process_of_a_log_ends_as_well(tmp_path: Path) -> None:
     assert told(tmp_path, (0, STARTS), (4, DRIVER))[-1]["event"] == "driver"
 
 
+def test_a_driver_that_stays_in_its_state_is_no_event(tmp_path: Path) -> None:
+    """At TRACE the driver also says that it goes from INACTIVE to INACTIVE."""
+    stays = DRIVER.replace("INFO", "TRACE").replace("DUAL_WRITE", "INACTIVE")
+    assert [event["event"] for event in told(tmp_path, (0, STARTS), (4, stays), (5, DRIVER))] == ["process", "driver"]
+
+
 def test_a_process_that_nobody_asked_to_end_is_lost_after_its_last_line(tmp_path: Path) -> None:
     """Killed, or dead by itself: when, between that and the next start, no line says."""
     events = told(tmp_path, (0, STARTS), (5, DRIVER), (30, STARTS))

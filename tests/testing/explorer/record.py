@@ -135,6 +135,8 @@ def own_log(node: int, path: Path) -> Iterator[Event]:
     begun, signalled, last = 0.0, 0.0, 0.0  # of the process whose lines are read; 0: nobody has asked it to end
     for at, line in _stamped(path):
         if (driver := DRIVER.search(line)) is not None:
+            if driver[2] == driver[3]:
+                continue  # logged at TRACE alone: nothing changes
             yield {"at": at, "event": "driver", "node": int(driver[1]), "before": driver[2], "after": driver[3]}
         elif (elected := ELECTED.search(line)) is not None:
             yield {"at": at, "event": "elected", "node": int(elected[1])}
