@@ -33,6 +33,7 @@ from migrate.zookeeper import layout
 from migrate.zookeeper.client import connect
 from migrate.zookeeper.lock import acquire
 from tests.lab.commands import environment, kraft_migrate
+from tests.lab.one_topic import make_topic
 from tests.testing.rotating import HANDS, in_turn, rotated
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
@@ -79,6 +80,7 @@ def broker_start(directory: Path) -> None:
     """Crash, crash again, mended; slow; then the stage is whole."""
     lab = Lab.create(directory)
     lab.up()
+    make_topic(lab)
     for stage in ("prepare", "controllers"):
         ended = kraft_migrate("apply", str(planned(lab, stage)))
         assert ended.returncode == 0, ended.stderr
