@@ -52,6 +52,7 @@ class Transaction:
     begin: int
     epoch_before: int
     waiting: list[Waiting] = field(default_factory=list)
+    records: int = 0  # of Kafka, in `waiting`
 
 
 @dataclass(slots=True)
@@ -77,8 +78,8 @@ class Replayer:
 
     @property
     def waiting(self) -> int:
-        """Records read of an open transaction; several partitions that were decoded in columns count as one."""
-        return 0 if self.transaction is None else len(self.transaction.waiting)
+        """Records read of an open transaction, however they were decoded."""
+        return 0 if self.transaction is None else self.transaction.records
 
     @property
     def epoch(self) -> int:
@@ -166,6 +167,7 @@ class Replayer:
         """Apply it, or let it wait for the end of its transaction.  Raises ReplayError."""
         if self.transaction is not None:
             self.transaction.waiting.append(one)
+            self.transaction.records += len(one.rows) if isinstance(one, Rows) else 1
         else:
             self._apply(one)
 
