@@ -5,7 +5,8 @@
     python3 collect_disks.py --properties /etc/kafka/server.properties > node-1.json
     python3 collect_disks.py --node 1 /data/d0 /data/d1 > node-1.json
 
-One file, standard library only, Python 3.6 or newer: copy it to the host, read it, run it as Kafka's own user.
+One file, Python 3.6 or newer: copy it to the host, read it, run it as Kafka's own user.  It imports only what Debian's
+python3-minimal has, which is less than the standard library: no json and no hmac.
 What it reads: the properties file; of each log directory the names in it, `meta.properties`, and of each folder
 `partition.metadata` and the sizes of `*.log`.  It never opens a segment, and never follows a link.
 With --probe it writes a file of six bytes into each directory, fsyncs it and removes it: the one honest test of a disk.
@@ -18,11 +19,8 @@ import argparse
 import base64
 import errno
 import hashlib
-import hmac
-import json
 import os
 import re
-import secrets
 import socket
 import stat
 import sys
@@ -65,13 +63,19 @@ JAAS_PUBLIC = ("username", "serviceName", "principal", "useKeyTab", "storeKey", 
 Digest = Callable[[str], str]
 
 
+def hmac_sha256(key: bytes, message: bytes) -> str:
+    """HMAC-SHA256 in hex (RFC 2104)."""
+    block = (hashlib.sha256(key).digest() if len(key) > 64 else key).ljust(64, b"\0")
+    inner = hashlib.sha256(bytes(byte ^ 0x36 for byte in block) + message).digest()
+    return hashlib.sha256(bytes(byte ^ 0x5C for byte in block) + inner).hexdigest()
+
+
 def keyed(key: bytes) -> Digest:
     """Secret -> its digest under that key; the eight digits in front name the key."""
-    name = hmac.new(key, b"name of this key", hashlib.sha256).hexdigest()[:8]
+    name = hmac_sha256(key, b"name of this key")[:8]
 
     def digest(value: str) -> str:
-        found = hmac.new(key, value.encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()[:32]
-        return "hmac-" + name + ":" + found
+        return "hmac-" + name + ":" + hmac_sha256(key, value.encode("utf-8", "surrogatepass"))[:32]
 
     return digest
 
@@ -223,7 +227,7 @@ def problem_of(error: OSError) -> List[Any]:
 # -- one log directory ---------------------------------------------------------------------------------------------
 def probe(folder: int) -> None:
     """Write, fsync and remove a tiny file; OSError says what the disk will not do."""
-    name = ".kraft-migrate-probe-" + secrets.token_hex(6)
+    name = ".kraft-migrate-probe-" + os.urandom(6).hex()
     descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
     try:
         os.write(descriptor, b"probe\n")
@@ -489,16 +493,46 @@ def collect(
     }
 
 
+def as_json(value: Any, indent: str = "") -> str:
+    """As json.dumps writes it: keys sorted, ASCII alone; with `indent`, one entry a line, else without blanks."""
+    if isinstance(value, str):
+        return '"' + NOT_PLAIN.sub(_json_escape, value) + '"'
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    if not isinstance(value, (dict, list, tuple)):
+        return repr(value)
+    begin, end = ("{", "}") if isinstance(value, dict) else ("[", "]")
+    deeper = indent + " " if indent else ""
+    if isinstance(value, dict):
+        colon = ": " if indent else ":"
+        parts = [as_json(key) + colon + as_json(value[key], deeper) for key in sorted(value)]
+    else:
+        parts = [as_json(entry, deeper) for entry in value]
+    if not indent or not parts:
+        return begin + ",".join(parts) + end
+    return begin + indent + ("," + indent).join(parts) + indent[:-1] + end
+
+
+NOT_PLAIN = re.compile(r"[^ !#-\[\]-~]")
+SHORT = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f", "\b": "\\b"}
+
+
+def _json_escape(found: Any) -> str:
+    char = str(found.group(0))
+    units = char.encode("utf-16-be", "surrogatepass")
+    words = ["\\u%02x%02x" % (units[at], units[at + 1]) for at in range(0, len(units), 2)]
+    return SHORT.get(char) or "".join(words)
+
+
 def body_sha256(body: Any) -> str:
     """SHA-256 (hex) over the body's canonical JSON."""
-    text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(as_json(body).encode()).hexdigest()
 
 
 def document(body: Dict[str, Any]) -> str:
     """The whole answer as text."""
     whole = {"format": FORMAT, "version": VERSION, "sha256": body_sha256(body), "body": body}
-    return json.dumps(whole, indent=1, sort_keys=True) + "\n"
+    return as_json(whole, "\n ") + "\n"
 
 
 def main(words: Optional[List[str]] = None) -> int:

@@ -1,15 +1,15 @@
-# ruff: noqa: UP006, UP007, UP035, PTH208
+# ruff: noqa: UP006, UP007, UP031, UP035, PTH208
 """Tell where paths lead to and what lies there, as JSON on stdout.  Changes nothing; opens no file.
 
     python3 - PATH... < tell_places.py
 
-One file, standard library only, Python 3.6 or newer: it runs on a node's host from stdin, and nothing is left there.
+One file, Python 3.6 or newer, importing only what Debian's python3-minimal has (no json).
 """
 
-import json
 import os
+import re
 import sys
-from typing import Dict, List, Union
+from typing import Any, Dict, List, Union
 
 MOST = 200  # names of one folder: one is enough to refuse it
 
@@ -23,5 +23,19 @@ def told(path: str) -> Dict[str, Union[str, List[str]]]:
     return {"real": os.path.realpath(path), "names": names}
 
 
+def as_json(value: Any) -> str:
+    """Texts, lists and objects as json.dumps writes them."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(as_json(key) + ": " + as_json(value[key]) for key in value) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(as_json(entry) for entry in value) + "]"
+    return '"' + re.sub(r"[^ !#-\[\]-~]", _escape, value) + '"'
+
+
+def _escape(found: Any) -> str:
+    units = found.group(0).encode("utf-16-be", "surrogatepass")
+    return "".join("\\u%02x%02x" % (units[at], units[at + 1]) for at in range(0, len(units), 2))
+
+
 if __name__ == "__main__":
-    sys.stdout.write(json.dumps({path: told(path) for path in sys.argv[1:]}))
+    sys.stdout.write(as_json({path: told(path) for path in sys.argv[1:]}))
