@@ -16,6 +16,7 @@ from migrate.kafka.broker import metadata
 from migrate.kafka.connection import Connection
 from migrate.lab.inventory import inner_access
 from migrate.lab.topology import HOST, LabBroker, Topology
+from migrate.model.ids import METADATA_TOPIC
 from migrate.model.views import MetadataAnswer, Stopped
 
 POLL_SECONDS: Final = 0.1
@@ -78,7 +79,7 @@ def ask(topology: Topology, broker: LabBroker) -> MetadataAnswer | str:
 def brokers_agree(topology: Topology) -> str:
     """Does every broker see all brokers and the same partitions, each whole?  "" if so, else what is missing.
 
-    Right behind a start of all of them some know none yet.
+    Right after all of them started some know none yet.
     """
     expected = tuple(broker.id for broker in topology.brokers)
     known: set[int] = set()
@@ -95,11 +96,14 @@ def brokers_agree(topology: Topology) -> str:
     if len(known) > 1:
         return f"the brokers know of {', '.join(map(str, sorted(known)))} partitions"
     if known == {0} and _has_replicas(topology):
-        return "no broker knows of a partition, and replicas lie on their disks"
+        return "no broker knows a partition, and their disks hold replicas"
     return ""
 
 
 def _has_replicas(topology: Topology) -> bool:
     places = (Path(path) for broker in topology.brokers for path in broker.log_dirs)
     folders = (decode_folder(entry.name) for place in places if place.is_dir() for entry in place.iterdir())
-    return any(found is not None and found.kind == CURRENT for found in folders)
+    return any(
+        found is not None and found.kind == CURRENT and found.topic != METADATA_TOPIC  # a KRaft broker keeps it, too
+        for found in folders
+    )

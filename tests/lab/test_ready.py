@@ -15,8 +15,8 @@ from migrate.hosts.process_spec import ProcessSpec, write_spec
 from migrate.hosts.supervisor import Supervisor
 from migrate.lab import ready
 from migrate.lab.ready import ask, brokers_agree, port_answers, said, wait_until, zookeeper_answers
-from migrate.lab.topology import HOST, free_ports, plan_topology
-from migrate.model.views import Running
+from migrate.lab.topology import HOST, Shape, free_ports, plan_topology
+from migrate.model.views import MetadataAnswer, Running
 
 
 @pytest.fixture
@@ -99,3 +99,17 @@ def test_a_broker_that_does_not_answer_is_named(tmp_path: Path) -> None:
     topology = plan_topology(tmp_path)
     assert str(ask(topology, topology.brokers[1])).startswith("broker-1: ")
     assert brokers_agree(topology).startswith("broker-0: ")
+
+
+def test_a_kraft_clusters_metadata_log_is_no_replica_that_brokers_must_know(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A KRaft broker keeps it in a log directory: an empty cluster is up; one with a topic's folder is not."""
+    topology = plan_topology(tmp_path, Shape())
+    seen = tuple(broker.id for broker in topology.brokers)
+    monkeypatch.setattr(ready, "ask", lambda *_: MetadataAnswer((), seen, 0, ()))
+    disk = Path(topology.brokers[0].log_dirs[0])
+    (disk / "__cluster_metadata-0").mkdir(parents=True)
+    assert brokers_agree(topology) == ""
+    (disk / "orders-0").mkdir()
+    assert "hold replicas" in brokers_agree(topology)
