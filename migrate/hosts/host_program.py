@@ -1,0 +1,1142 @@
+#!/usr/bin/python3 -IS
+# ruff: noqa: UP006, UP022, UP031, UP035, UP045, PTH100, PTH102, PTH112, PTH116, PTH123, PTH208, EXE001, TRY301
+"""What kraft-migrate may do on this host: a fixed list of verbs, and a configuration file that root wrote.
+
+One file, standard library only, Python 3.6 or newer.  Root installs it (`doctor --host-setup` prints the script), sudo
+lets one account run it, and nothing else of that account's is run as root.  Three rules hold:
+
+- Only nodes, units and paths of the configuration are acted on as root.  Everything else is done as the user that
+  the node's unit runs as, with that user's groups, and without a way back to root.
+- Folders are opened one by one from "/".  A link is followed only where root alone can have made it.  The last name of
+  a path is never followed, and a file with a second hard link is not touched.
+- A file is replaced whole or not at all.  Owner, mode, SELinux context and ACL are set before it has its name.
+
+Exit codes: 0 done; 1 an error of the operating system; 2 the command that it gave refused; 3 tar saw a file change;
+64 words not understood; 65 not in the configuration; 75 the lock is held; 78 the installation is not sound.
+"""
+
+import contextlib
+import errno
+import fcntl
+import grp
+import hashlib
+import json
+import os
+import pwd
+import re
+import shlex
+import stat
+import subprocess
+import sys
+import time
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
+
+CONFIGURATION = "/etc/kraft-migrate/host.json"
+INSTALLED = "/etc/kraft-migrate/host.json"  # what the line above says in the released text
+FIRST_LINE = "#!/usr/bin/python3 -IS"
+PROGRAMS = ("collect_disks.py", "tell_places.py")
+SAFE_PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
+LIMIT = 8 * 1024 * 1024  # bytes of a file that is read or written; configuration files are thousands of times smaller
+LOCK_TEXT = 4096  # bytes that a lock's holder may leave in the file
+LINES = 100000
+FAILED, REFUSED_BY, CHANGED, NOT_UNDERSTOOD, NOT_CONFIGURED, HELD, NOT_SOUND = 1, 2, 3, 64, 65, 75, 78
+
+BACKUP = re.compile(r"\.kraft-migrate-backup(-[0-9a-f]{8})?")
+ASIDE = re.compile(r"\.kraft-migrate-set-aside-[0-9]{8}T[0-9]{6}(-[0-9]{1,4})?")
+INNER_ASIDE = re.compile(r"kraft-migrate-(set-)?aside-[0-9]{8}T[0-9]{6}(-[0-9]{1,4})?")
+LOCK = ".kraft-migrate-lock"
+NEW = ".kraft-migrate-new"
+META = "meta.properties"
+LOG = "__cluster_metadata-0"
+CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{22}")
+RELEASE = re.compile(r"[0-9]{1,2}\.[0-9]{1,3}(-IV[0-9]{1,3})?")
+NUMBER = re.compile(r"[0-9]{1,9}")
+SHA256 = re.compile(r"[0-9a-f]{64}")
+UNIT_PROPERTIES = (
+    "LoadState,ActiveState,SubState,MainPID,ExecMainStartTimestampMonotonic,ExecMainStatus,Restart,TimeoutStopUSec,"
+    "SendSIGKILL,User,FragmentPath,DropInPaths,EnvironmentFiles,WantedBy,RequiredBy,NeedDaemonReload"
+)
+USER_PROPERTIES = "LoadState,User,Group,SupplementaryGroups,DynamicUser,Environment,EnvironmentFiles"
+KEPT_ATTRIBUTES = ("security.selinux", "system.posix_acl_access")
+
+KINDS = (
+    (stat.S_ISLNK, "symbolic link"),
+    (stat.S_ISDIR, "directory"),
+    (stat.S_ISFIFO, "fifo"),
+    (stat.S_ISSOCK, "socket"),
+    (stat.S_ISBLK, "block special file"),
+    (stat.S_ISCHR, "character special file"),
+)
+CALLER = os.environ.get("SUDO_UID", "")  # who called sudo; "" where nobody did
+HOME = os.environ.get("HOME", "/")
+OTHERS = 0o002 if os.geteuid() else 0o022  # without root nothing is to be had here: a user's own group may write
+Act = Callable[[], int]
+
+
+class RefusedError(Exception):
+    """Why nothing was done, with the exit code that says so."""
+
+    def __init__(self, code: int, where: str, text: str) -> None:
+        super().__init__(text)
+        self.code, self.where, self.text = code, where, text
+
+
+class Node(NamedTuple):
+    """One node of this host; `metadata` is "" for a broker."""
+
+    id: int
+    role: str
+    unit: str
+    config: str
+    metadata: str
+
+
+class User(NamedTuple):
+    """Who a unit runs as, and what its processes have in their environment."""
+
+    name: str
+    uid: int
+    gid: int
+    groups: Tuple[int, ...]
+    home: str
+    environment: Dict[str, str]
+
+
+class Host(NamedTuple):
+    """The configuration."""
+
+    account: str
+    kafka_home: str
+    nodes: Tuple[Node, ...]
+    raw_nodes: List[Any]
+    path: str
+
+    def node(self, text: str) -> Node:
+        """The node with that id."""
+        for node in self.nodes:
+            if str(node.id) == text:
+                return node
+        raise refused("node %s" % shown(text), "it is no node of this host")
+
+    def unit(self, text: str) -> str:
+        """A node's unit."""
+        if text not in [node.unit for node in self.nodes]:
+            raise refused(shown(text), "it is no unit of this host")
+        return text
+
+
+def refused(where: str, text: str) -> RefusedError:
+    """Not in the configuration."""
+    return RefusedError(
+        NOT_CONFIGURED, where, text + " (%s, made by kraft-migrate doctor --host-setup)" % CONFIGURATION
+    )
+
+
+def shown(text: str) -> str:
+    """A word of the caller's as it may be printed."""
+    return text if text.isprintable() and len(text) < 300 else ascii(text)[:300]
+
+
+def raw(text: str) -> bytes:
+    """A name as the kernel has it, whatever the locale."""
+    return text.encode("utf-8", "surrogateescape")
+
+
+def words_of(arguments: Sequence[str]) -> List[str]:
+    """The caller's words, as UTF-8 whatever the locale."""
+    return [os.fsencode(word).decode("utf-8", "surrogateescape") for word in arguments]
+
+
+def told(code: int, where: str) -> OSError:
+    """An error of the operating system, in its own words."""
+    return OSError(code, os.strerror(code), where)
+
+
+# -- folders, opened one by one ---------------------------------------------------------------------------------------
+def trusted(uid: int) -> bool:
+    """Root, or who runs this where that is not root."""
+    return uid in (0, os.geteuid())
+
+
+def only_ours(status: os.stat_result) -> bool:
+    """Can nobody else write there?  An ACL that lets others write shows in the group's bits."""
+    return trusted(status.st_uid) and not status.st_mode & OTHERS
+
+
+def sound(status: os.stat_result) -> bool:
+    """The same, or sticky: nobody else can replace what we have there."""
+    return trusted(status.st_uid) and (not status.st_mode & OTHERS or bool(status.st_mode & stat.S_ISVTX))
+
+
+def open_folder(path: str, ours: bool = False) -> int:
+    """A descriptor of a folder, for names in it; with `ours` every folder on the way must be nobody else's.
+
+    A link on the way is followed where it is in a folder that we alone can write.
+    """
+    flags = os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC
+    folder = os.open(b"/", flags)
+    here, links, names = "", 0, list(reversed(path.strip("/").split("/"))) if path.strip("/") else []
+    try:
+        while names:
+            name = names.pop()
+            inner = os.open(raw(name), flags, dir_fd=folder)
+            try:
+                status = os.fstat(inner)
+                if stat.S_ISLNK(status.st_mode):
+                    links += 1
+                    if links > 40 or not trusted(status.st_uid) or not only_ours(os.fstat(folder)):
+                        raise told(errno.ELOOP, "%s/%s (a link in a folder that others may write)" % (here, name))
+                    target = os.readlink(b"", dir_fd=inner).decode("utf-8", "surrogateescape")
+                    names.extend(reversed([part for part in target.split("/") if part not in ("", ".")]))
+                    if target.startswith("/"):
+                        here = ""
+                        os.dup2(os.open(b"/", flags), folder, inheritable=False)
+                    continue
+                here = here + "/" + name
+                if not stat.S_ISDIR(status.st_mode):
+                    raise told(errno.ENOTDIR, here)
+                if ours and not sound(status):
+                    raise RefusedError(
+                        NOT_SOUND, here, "it must belong to root, and nobody else may write it: chown root, chmod go-w"
+                    )
+                os.dup2(inner, folder, inheritable=False)
+            finally:
+                os.close(inner)
+    except BaseException:
+        os.close(folder)
+        raise
+    return folder
+
+
+def plain_folder(path: str) -> int:
+    """A descriptor of a folder as the kernel finds it: for what is done as the unit's user."""
+    return os.open(raw(path), os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+def split(path: str) -> Tuple[str, str]:
+    """Folder and last name."""
+    folder, _, name = path.rpartition("/")
+    return folder or "/", name
+
+
+def look(folder: int, name: str) -> os.stat_result:
+    """What is there, a link itself too."""
+    return os.stat(raw(name), dir_fd=folder, follow_symlinks=False)
+
+
+def found(folder: int, name: str) -> Optional[os.stat_result]:
+    """The same, None where nothing is."""
+    try:
+        return look(folder, name)
+    except FileNotFoundError:
+        return None
+
+
+def regular(status: os.stat_result, path: str, strict: bool) -> None:
+    """Raise what a file that is none, or has a second name, is refused with."""
+    if stat.S_ISLNK(status.st_mode):
+        raise told(errno.ELOOP, path)
+    if stat.S_ISDIR(status.st_mode):
+        raise told(errno.EISDIR, path)
+    if not stat.S_ISREG(status.st_mode):
+        raise told(errno.EINVAL, path)
+    if strict and status.st_nlink != 1:
+        raise told(errno.EMLINK, "%s (a file with more than one hard link)" % path)
+
+
+def open_file(folder: int, name: str, path: str, strict: bool) -> int:
+    """A regular file, to be read."""
+    regular(look(folder, name), path, strict)
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    file = os.open(raw(name), flags, dir_fd=folder)
+    try:
+        regular(os.fstat(file), path, strict)
+    except BaseException:
+        os.close(file)
+        raise
+    return file
+
+
+def content_of(file: int, limit: int) -> bytes:
+    """Its bytes, at most so many."""
+    parts, left = [], limit
+    while left:
+        part = os.read(file, min(left, 1 << 20))
+        if not part:
+            break
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)
+
+
+def sync(folder: int) -> None:
+    """Make names in a folder durable."""
+    again = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    try:
+        os.fsync(again)
+    finally:
+        os.close(again)
+
+
+def own_text(path: str) -> bytes:
+    """A file of this installation; every folder on the way is root's alone."""
+    folder, name = split(path)
+    try:
+        file = open_file(open_folder(folder, ours=True), name, path, strict=True)
+    except OSError as error:
+        raise RefusedError(NOT_SOUND, str(error.filename or path), "it cannot be read: %s" % error.strerror) from error
+    if not only_ours(os.fstat(file)):
+        raise RefusedError(NOT_SOUND, path, "it must belong to root, and nobody else may write it")
+    return content_of(file, LIMIT)
+
+
+# -- the configuration ------------------------------------------------------------------------------------------------
+def load() -> Host:
+    """The configuration, from an installation that nobody but root can change."""
+    own_text(os.path.abspath(__file__))
+    try:
+        given = json.loads(own_text(CONFIGURATION).decode("utf-8"))
+        if given["format"] != 1:
+            raise ValueError("it is of another format: install this release again")
+        nodes = tuple(
+            Node(int(node["id"]), str(node["role"]), str(node["unit"]), absolute(node["config"]),
+                 absolute(node["metadata_directory"]) if node["metadata_directory"] else "")
+            for node in given["nodes"]
+        )  # fmt: skip
+        extra = str(given.get("path", "")) if CONFIGURATION != INSTALLED else ""
+        home, account = str(given["kafka_home"]), str(given["account"])
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise RefusedError(NOT_SOUND, CONFIGURATION, "it is not understood: %r" % error) from error
+    return Host(account, home, nodes, given["nodes"], (extra + ":" if extra else "") + SAFE_PATH)
+
+
+def absolute(path: str) -> str:
+    """An absolute path in its shortest form, without control characters."""
+    parts = path.split("/")
+    if parts[0] or "" in parts[1:] or "." in parts or ".." in parts:
+        raise refused(shown(path), "a path must be absolute, without '.', '..' and empty names")
+    if any(ord(char) < 32 or 127 <= ord(char) < 160 for char in path) or len(path) > 4000:
+        raise refused(shown(path), "a path of control characters, or too long")
+    return path
+
+
+# -- the unit's user --------------------------------------------------------------------------------------------------
+def program(host: Host, name: str) -> str:
+    """Where a program is, in folders that are root's."""
+    for folder in host.path.split(":"):
+        if os.access(folder + "/" + name, os.X_OK):
+            return folder + "/" + name
+    raise RefusedError(REFUSED_BY, name, "command not found")
+
+
+def clean(path: str, home: str = "") -> Dict[str, str]:
+    """The environment of what is run."""
+    return {"PATH": path, "HOME": home or HOME, "LC_ALL": "C", "SYSTEMD_COLORS": "0"}
+
+
+def unit_values(host: Host, unit: str, properties: str) -> Dict[str, str]:
+    """What systemd says of a unit."""
+    words = [program(host, "systemctl"), "show", "--no-pager", "-p", properties, "--", unit]
+    done = subprocess.run(
+        words,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=clean(host.path),
+        check=False,
+    )
+    if done.returncode:
+        raise RefusedError(REFUSED_BY, unit, "systemctl show: " + one_line(done.stderr))
+    values = {}  # type: Dict[str, str]
+    for line in done.stdout.decode("utf-8", "replace").splitlines():
+        name, _, value = line.partition("=")
+        values[name] = values[name] + "\n" + value if name in values else value  # EnvironmentFiles: a line each
+    return values
+
+
+def one_line(text: bytes) -> str:
+    """What a command complained of."""
+    return " ".join(text.decode("utf-8", "replace").split())[-500:]
+
+
+def user_of(host: Host, node: Node) -> User:
+    """Who the node's unit runs as: root wrote the unit."""
+    values = unit_values(host, node.unit, USER_PROPERTIES)
+    if values.get("LoadState", "loaded") != "loaded":
+        raise RefusedError(REFUSED_BY, node.unit, "systemd says that this unit is %s" % values["LoadState"])
+    if values.get("DynamicUser") == "yes":
+        raise refused(node.unit, "a unit with DynamicUser=yes has no user that could be acted as")
+    name = values.get("User", "") or "root"
+    entry = None
+    try:
+        entry = pwd.getpwuid(int(name)) if NUMBER.fullmatch(name) else pwd.getpwnam(name)
+    except KeyError:
+        if not NUMBER.fullmatch(name):
+            raise RefusedError(REFUSED_BY, node.unit, "its user %s does not exist" % shown(name)) from None
+    uid = entry.pw_uid if entry else int(name)
+    group = values.get("Group", "")
+    gid = group_of(node, group) if group else entry.pw_gid if entry else uid
+    more = [group_of(node, word) for word in values.get("SupplementaryGroups", "").split()]
+    groups = os.getgrouplist(entry.pw_name, gid) if entry else [gid]
+    return User(
+        entry.pw_name if entry else name, uid, gid, tuple(dict.fromkeys([gid, *groups, *more])),
+        entry.pw_dir if entry else "/", environment_of(values),
+    )  # fmt: skip
+
+
+def group_of(node: Node, name: str) -> int:
+    """A group's number."""
+    try:
+        return int(name) if NUMBER.fullmatch(name) else grp.getgrnam(name).gr_gid
+    except KeyError:
+        raise RefusedError(REFUSED_BY, node.unit, "its group %s does not exist" % shown(name)) from None
+
+
+def environment_of(values: Dict[str, str]) -> Dict[str, str]:
+    """Where the unit's processes find Java: JAVA_HOME and PATH of its environment and of its environment files."""
+    pairs = split_words(values.get("Environment", ""))
+    for line in values.get("EnvironmentFiles", "").splitlines():
+        path = line.rpartition(" (")[0] or line
+        folder, name = split(path)
+        with contextlib.suppress(OSError):
+            text = content_of(open_file(open_folder(folder), name, path, strict=True), LIMIT)
+            for entry in text.decode("utf-8", "replace").splitlines():
+                pairs += split_words(entry, comments=True)
+    known = dict(pair.partition("=")[::2] for pair in pairs)
+    return {name: known[name] for name in ("JAVA_HOME", "PATH") if known.get(name)}
+
+
+def split_words(text: str, comments: bool = False) -> List[str]:
+    """The words of an environment; none where they are not understood."""
+    try:
+        return shlex.split(text, comments=comments)
+    except ValueError:
+        return []
+
+
+def may_act_as(node: Node, user: User) -> None:
+    """Refuse a unit of root's where sudo brought us here: who writes its configuration would be root."""
+    if user.uid == 0 and os.geteuid() == 0 and CALLER not in ("", "0"):
+        raise refused(
+            node.unit, "it runs as root: who may write its configuration or its storage is root; give the unit a User="
+        )
+
+
+def become(host: Host, node: Node, user: Optional[User] = None) -> User:
+    """Be the unit's user from here on, with no way back."""
+    user = user or user_of(host, node)
+    may_act_as(node, user)
+    if user.uid == os.geteuid():
+        return user
+    if os.geteuid() != 0:
+        raise refused(node.unit, "it runs as %s, and this is neither root nor that user" % user.name)
+    os.setgroups(list(user.groups))
+    os.setresgid(user.gid, user.gid, user.gid)
+    os.setresuid(user.uid, user.uid, user.uid)
+    return user
+
+
+def become_if_root(host: Host, node: Node) -> None:
+    """The same for what only looks: without root it is done as who we are."""
+    if os.geteuid() == 0:
+        become(host, node)
+
+
+# -- looking ----------------------------------------------------------------------------------------------------------
+def kind_of(status: os.stat_result) -> str:
+    """As stat(1) names it."""
+    for is_kind, word in KINDS:
+        if is_kind(status.st_mode):
+            return word
+    return "regular file" if status.st_size else "regular empty file"
+
+
+def lines_of(status: os.stat_result) -> bytes:
+    """Kind, size, mode, owner and change time, a line each."""
+    seconds, nanos = divmod(status.st_ctime_ns, 10**9)
+    mode = stat.S_IMODE(status.st_mode)
+    numbers = (kind_of(status), status.st_size, mode, status.st_uid, status.st_gid, seconds, nanos)
+    return ("%s\n%d\n%o\n%d:%d\n%d.%09d\n" % numbers).encode()
+
+
+def say(content: bytes) -> int:
+    """The answer, and that all is done."""
+    sys.stdout.buffer.write(content)
+    sys.stdout.buffer.flush()
+    return 0
+
+
+def family(node: Node, path: str) -> str:
+    """What a path is to a node: `config`, `backup`, `aside`, `lock`, `metadata`, `metadata-aside`, or `other`."""
+    if path.startswith(node.config):
+        rest = path[len(node.config) :]
+        if not rest:
+            return "config"
+        if BACKUP.fullmatch(rest):
+            return "backup"
+        if rest == LOCK:
+            return "lock"
+        if ASIDE.fullmatch(rest):
+            return "aside"
+    if node.metadata and path.startswith(node.metadata):
+        rest = path[len(node.metadata) :]
+        if not rest:
+            return "metadata"
+        if ASIDE.fullmatch(rest):
+            return "metadata-aside"
+    return "other"
+
+
+def opened(host: Host, node: Node, path: str, folder: str) -> Tuple[int, bool]:
+    """A folder's descriptor, and whether we are still root: a path that is not the node's own is its user's matter."""
+    if family(node, path) != "other":
+        return open_folder(folder), True
+    become_if_root(host, node)
+    return plain_folder(folder), False
+
+
+def status(host: Host, node: Node, path: str) -> int:
+    """`status`."""
+    folder, name = split(path)
+    if not name:
+        raise refused(path, "it is no path of a node")
+    return say(lines_of(look(opened(host, node, path, folder)[0], name)))
+
+
+def read(host: Host, node: Node, path: str) -> int:
+    """`read`."""
+    where, name = split(path)
+    folder, strict = opened(host, node, path, where)
+    return say(content_of(open_file(folder, name, path, strict), LIMIT + 1))
+
+
+def names(host: Host, node: Node, path: str) -> int:
+    """`names`: of a configuration's folder those that begin with its name, of others all."""
+    where, config = split(node.config)
+    if path == where:
+        folder, begin = open_folder(where), config
+    else:
+        become_if_root(host, node)
+        folder, begin = plain_folder(path), ""
+    listed = os.open(b".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC, dir_fd=folder)
+    found_names = [raw(name) for name in words_of(os.listdir(listed)) if name.startswith(begin)]
+    return say(b"".join(name + b"\0" for name in found_names))
+
+
+# -- replacing a file -------------------------------------------------------------------------------------------------
+def write(host: Host, node: Node, path: str, sha256: str) -> int:
+    """`write`: all of the content, or nothing."""
+    content = sys.stdin.buffer.read(LIMIT + 1)
+    if hashlib.sha256(content).hexdigest() != sha256:
+        raise OSError(0, "the content did not arrive whole", path)
+    where, name = split(path)
+    kind = family(node, path)
+    if kind == "other":
+        become(host, node)
+        return say(lines_of(replace(plain_folder(where), name, path, content, [], None)))
+    user = None
+    try:
+        user = user_of(host, node)
+    except RefusedError as error:
+        if error.code != REFUSED_BY:  # a unit that is not there yet starts nothing with this file
+            raise
+    if user is not None:
+        may_act_as(node, user)
+    if kind == "backup":  # as closed as its file
+        return say(lines_of(replace(open_folder(where), name, path, content, [node.config], None)))
+    models = [other.config for other in host.nodes if other.role == "broker"]
+    return say(lines_of(replace(open_folder(where), name, path, content, models, user)))
+
+
+def replace(
+    folder: int, name: str, path: str, content: bytes, models: Sequence[str], reader: Optional[User]
+) -> os.stat_result:
+    """Put a file of that content in the place of what is there; who must read a new one can."""
+    old = found(folder, name)
+    if old is not None:
+        regular(old, path, strict=True)
+    fresh = "." + name + NEW
+    with contextlib.suppress(FileNotFoundError):  # of a call that was killed; a link itself goes, not what it leads to
+        os.unlink(raw(fresh), dir_fd=folder)
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+    file = os.open(raw(fresh), flags, 0o600, dir_fd=folder)
+    try:
+        try:
+            view = memoryview(content)
+            while view:
+                view = view[os.write(file, view) :]
+            like(file, open_file(folder, name, path, strict=True) if old is not None else model_of(models))
+            if old is None and reader is not None and not readable(file, reader):
+                for_reader(file, reader)
+            os.fsync(file)
+            os.rename(raw(fresh), raw(name), src_dir_fd=folder, dst_dir_fd=folder)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(raw(fresh), dir_fd=folder)
+            raise
+        sync(folder)
+        now, mine = look(folder, name), os.fstat(file)
+        os.lseek(file, 0, os.SEEK_SET)
+        if (now.st_dev, now.st_ino) != (mine.st_dev, mine.st_ino) or content_of(file, LIMIT + 1) != content:
+            raise OSError(0, "what is there now is not what was written: another hand wrote it at this moment", path)
+        return now
+    finally:
+        os.close(file)
+
+
+def model_of(models: Sequence[str]) -> Optional[int]:
+    """The first of these files that can be opened: a new file gets its owner and mode."""
+    for path in models:
+        folder, name = split(path)
+        try:
+            return open_file(open_folder(folder), name, path, strict=True)
+        except OSError:
+            continue
+    return None
+
+
+def like(file: int, model: Optional[int]) -> None:
+    """Owner, mode, SELinux context and ACL of another file."""
+    if model is None:
+        return
+    given, mine = os.fstat(model), os.fstat(file)
+    if (given.st_uid, given.st_gid) != (mine.st_uid, mine.st_gid):
+        os.fchown(file, given.st_uid, given.st_gid)
+    os.fchmod(file, stat.S_IMODE(given.st_mode) & 0o777)
+    for attribute in KEPT_ATTRIBUTES:
+        try:
+            value = os.getxattr(model, attribute)
+        except OSError:  # it has none, or the file system knows none
+            continue
+        os.setxattr(file, attribute, value)
+    os.close(model)
+
+
+def readable(file: int, reader: User) -> bool:
+    """Can that user open the file, by its owner, mode and ACL?  Tried by a child that is that user."""
+    if os.geteuid() != 0:
+        return True
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.setgroups(list(reader.groups))
+            os.setresgid(reader.gid, reader.gid, reader.gid)
+            os.setresuid(reader.uid, reader.uid, reader.uid)
+            os.open("/proc/self/fd/%d" % file, os.O_RDONLY)
+            code = 0
+        finally:
+            os._exit(code)
+    return os.waitpid(child, 0)[1] == 0
+
+
+def for_reader(file: int, reader: User) -> None:
+    """Root's file, that the unit's group may read."""
+    with contextlib.suppress(OSError):
+        os.removexattr(file, "system.posix_acl_access")
+    os.fchown(file, 0, reader.gid)
+    os.fchmod(file, 0o640)
+
+
+# -- names and folders ------------------------------------------------------------------------------------------------
+def rename(host: Host, node: Node, old: str, new: str) -> int:
+    """`rename`: nothing where something is at the new name."""
+    (old_where, old_name), (new_where, new_name) = split(old), split(new)
+    source, root = opened(host, node, old, old_where)
+    target = source if old_where == new_where else plain_folder(new_where) if not root else open_folder(new_where)
+    here = look(source, old_name)
+    if family(node, old) == "metadata" and os.geteuid() == 0 and here.st_uid != user_of(host, node).uid:
+        raise refused(old, "it does not belong to the user of %s, and is not set aside" % node.unit)
+    if found(target, new_name) is not None:
+        raise told(errno.EEXIST, new)
+    os.rename(raw(old_name), raw(new_name), src_dir_fd=source, dst_dir_fd=target)
+    for folder in dict.fromkeys((source, target)):
+        sync(folder)
+    return 0
+
+
+def remove(host: Host, node: Node, path: str) -> int:
+    """`remove`: a copy, or what was set aside; never a file that a node uses."""
+    where, name = split(path)
+    folder, strict = opened(host, node, path, where)
+    regular(look(folder, name), path, strict)
+    os.unlink(raw(name), dir_fd=folder)
+    sync(folder)
+    return 0
+
+
+def make_directory(host: Host, node: Node, path: str) -> int:
+    """`make-directory`: in a folder that is root's alone as root, for the unit's user; elsewhere as that user."""
+    if family(node, path) != "metadata":
+        become(host, node)
+        if not os.path.isdir(raw(path)):
+            os.mkdir(raw(path), 0o750)
+            sync(plain_folder(split(path)[0]))
+        return 0
+    missing, where = [], path
+    while where != "/":
+        folder, name = split(where)
+        try:
+            if found(open_folder(folder), name) is not None:
+                break
+        except FileNotFoundError:
+            pass
+        missing.append(name)
+        where = folder
+    if not missing:
+        return 0
+    user, above = user_of(host, node), open_folder(where)
+    as_user = not only_ours(os.fstat(above))
+    if as_user:
+        become(host, node, user)
+    else:
+        may_act_as(node, user)
+    while missing:
+        name = missing.pop()
+        os.mkdir(raw(name), 0o700, dir_fd=above)
+        made = os.open(raw(name), os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=above)
+        os.fchmod(made, 0o755 if missing else 0o750)
+        if not as_user and not missing and os.geteuid() == 0:
+            os.fchown(made, user.uid, user.gid)
+        os.fsync(made)
+        sync(above)
+        above = made
+    return 0
+
+
+# -- locks ------------------------------------------------------------------------------------------------------------
+def lock_file(path: str, make: bool) -> Optional[int]:
+    """The lock's file, open and locked; None where another holds it."""
+    where, name = split(path)
+    folder = open_folder(where)
+    flags = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | (os.O_CREAT if make else 0)
+    here = found(folder, name)
+    if here is not None:
+        regular(here, path, strict=True)
+    file = os.open(raw(name), flags, 0o644, dir_fd=folder)
+    regular(os.fstat(file), path, strict=True)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return None
+    now, mine = look(folder, name), os.fstat(file)
+    return file if (now.st_dev, now.st_ino) == (mine.st_dev, mine.st_ino) else None
+
+
+def lock(host: Host, node: Node, path: str) -> int:  # noqa: ARG001 - one shape for all
+    """`lock`: held until the input ends; each part of it is kept in the file, and then given back."""
+    file = lock_file(path, make=True)
+    if file is None:
+        raise RefusedError(HELD, path, "another process holds the lock")
+    os.ftruncate(file, 0)
+    left = LOCK_TEXT
+    while True:
+        part = os.read(0, 65536)
+        if not part:
+            return 0
+        left -= os.write(file, part[:left]) if left else 0
+        say(part)
+
+
+def try_lock(host: Host, node: Node, path: str) -> int:  # noqa: ARG001
+    """`try-lock`: could it be locked?  It is given back at once."""
+    try:
+        file = lock_file(path, make=False)
+    except FileNotFoundError:
+        return 0
+    if file is None:
+        raise RefusedError(HELD, path, "another process holds the lock")
+    return 0
+
+
+# -- units ------------------------------------------------------------------------------------------------------------
+def run(host: Host, words: Sequence[str]) -> int:
+    """A command of this host; what it says passes through."""
+    done = subprocess.run(
+        [program(host, words[0]), *words[1:]], stdin=subprocess.DEVNULL, env=clean(host.path), check=False
+    )
+    return REFUSED_BY if done.returncode else 0
+
+
+def unit_is_enabled(host: Host, unit: str) -> int:
+    """`unit-is-enabled`: one word, whatever the exit code: disabled units end with 1."""
+    words = [program(host, "systemctl"), "is-enabled", "--", unit]
+    done = subprocess.run(words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, env=clean(host.path), check=False)
+    say(done.stdout)
+    return 0 if done.stdout.strip() else REFUSED_BY
+
+
+def process(host: Host, unit: str, pid: str) -> int:
+    """`process`: the words of a unit's main process, each ended by a zero byte."""
+    if unit_values(host, unit, "MainPID").get("MainPID") != pid:
+        raise refused("process " + pid, "it is not the main process of %s now" % unit)
+    with open("/proc/%s/cmdline" % pid, "rb") as file:
+        return say(file.read(LIMIT))
+
+
+def clock() -> int:
+    """`clock`: seconds since 1970, and seconds since the boot, taken in this order."""
+    now = time.time()
+    with open("/proc/uptime", encoding="ascii") as file:
+        up = file.read().split()[0]
+    return say(("%.9f %s\n" % (now, up)).encode())
+
+
+def sockets(table: str) -> int:
+    """`sockets`: as the kernel lists them."""
+    with open("/proc/net/" + table, "rb") as file:
+        while True:
+            part = file.read(1 << 20)
+            if not part:
+                return 0
+            say(part)
+
+
+# -- as the unit's user -----------------------------------------------------------------------------------------------
+def storage_tool(host: Host) -> str:
+    """Where Kafka's storage tool is."""
+    return host.kafka_home.rstrip("/") + "/bin/kafka-storage.sh"
+
+
+def user_environment(user: User) -> Dict[str, str]:
+    """The environment of what is run as a unit's user: of the unit's own only what finds Java."""
+    given = clean(SAFE_PATH, user.home)
+    given.update(user.environment, USER=user.name, LOGNAME=user.name)
+    return given
+
+
+def run_as(user: User, words: Sequence[str], text: Optional[bytes] = None) -> int:
+    """A command in a session of its own, without a terminal; what it says passes through.  Its exit code."""
+    given = {"stdin": subprocess.DEVNULL} if text is None else {"input": text}  # type: Dict[str, Any]
+    given.update(env=user_environment(user), start_new_session=True, check=False)
+    try:
+        return subprocess.run([raw(word) for word in words], **given).returncode  # noqa: PLW1510 - check is given
+    except OSError as error:
+        raise RefusedError(REFUSED_BY, words[0], str(error.strerror)) from error
+
+
+def format_storage(host: Host, node: Node, words: Sequence[str]) -> int:
+    """`format`: Kafka's own tool with the node's file."""
+    user, tool = become(host, node), storage_tool(host)
+    given = ("--cluster-id=" + words[0], "-c", node.config, "--release-version", *words[1:])
+    return REFUSED_BY if run_as(user, (tool, "format", *given)) else 0
+
+
+def stand_alone(host: Host, node: Node, name: str, words: Sequence[str]) -> int:
+    """One of our other programs, its text given to Python on stdin: the user need not reach this folder."""
+    text = own_text(split(os.path.abspath(__file__))[0] + "/" + name)
+    return REFUSED_BY if run_as(become(host, node), (sys.executable, "-IS", "-", *words), text) else 0
+
+
+def archive(host: Host, node: Node) -> int:
+    """`archive`: the metadata log of a controller, and whose it is."""
+    tar = program(host, "tar")
+    code = run_as(become(host, node), (tar, "-C", node.metadata, "-cf", "-", "--", META, LOG))
+    return {0: 0, 1: CHANGED}.get(code, REFUSED_BY)
+
+
+# -- facts ------------------------------------------------------------------------------------------------------------
+def facts(host: Host, node: Node) -> int:
+    """`facts`: what would stop a run at this node, seen as the user that its unit runs as."""
+    user = user_of(host, node)
+    by_root = root_facts(node)
+    become(host, node, user)
+    try:
+        group = grp.getgrgid(user.gid).gr_name
+    except KeyError:
+        group = str(user.gid)
+    tool = storage_tool(host)
+    answer = {
+        "unit": node.unit, "user": user.name, "group": group, "uid": user.uid, "gid": user.gid,
+        "config": {
+            "exists": by_root["config"],
+            "path_readable_by_user": allowed_to(split(node.config)[0], os.X_OK),
+            "readable_by_user": allowed_to(node.config, os.R_OK),
+        },
+        "metadata_directory": metadata_facts(node, user, by_root) if node.metadata else None,
+        "kafka_home": {
+            "storage_tool": tool, "exists": allowed_to(tool, os.F_OK), "executable_by_user": allowed_to(tool, os.X_OK),
+        },
+        "java": java_of(user),
+    }  # fmt: skip
+    return say(json.dumps(answer).encode() + b"\n")
+
+
+def root_facts(node: Node) -> Dict[str, bool]:
+    """What is there, by the same way as it would be written; could root make the metadata directory."""
+    known = {"config": is_there(node.config), "metadata": False, "root_makes": False}
+    if node.metadata:
+        known["metadata"] = is_there(node.metadata)
+        where = split(node.metadata)[0]
+        while where != "/" and not is_there(where):
+            where = split(where)[0]
+        with contextlib.suppress(OSError):
+            known["root_makes"] = os.geteuid() == 0 and only_ours(os.fstat(open_folder(where)))
+    return known
+
+
+def is_there(path: str) -> bool:
+    """Is anything at that path?"""
+    folder, name = split(path)
+    try:
+        return not name or found(open_folder(folder), name) is not None
+    except OSError:
+        return False
+
+
+def allowed_to(path: str, mode: int) -> bool:
+    """May the user that we are do that there?"""
+    return os.access(raw(path), mode)
+
+
+def metadata_facts(node: Node, user: User, by_root: Dict[str, bool]) -> Dict[str, Any]:
+    """Of a controller's metadata directory."""
+    above = split(node.metadata)[0]
+    while above != "/" and not os.path.isdir(raw(above)):
+        above = split(above)[0]
+    parent = allowed_to(above, os.W_OK | os.X_OK)
+    try:
+        owned = os.stat(raw(node.metadata)).st_uid == user.uid
+    except OSError:
+        owned = False
+    return {
+        "exists": by_root["metadata"],
+        "owned_by_user": owned,
+        "writable_by_user": allowed_to(node.metadata, os.R_OK | os.W_OK | os.X_OK),
+        "mount_point": is_mount_point(node.metadata),
+        "parent_writable_by_user": parent,
+        "can_be_made": by_root["root_makes"] or parent,
+    }
+
+
+def is_mount_point(path: str) -> bool:
+    """Is something mounted there?  It cannot be renamed then."""
+    real = os.path.realpath(raw(path))
+    try:
+        with open("/proc/self/mountinfo", "rb") as file:
+            points = [line.split()[4] for line in file.read().splitlines() if len(line.split()) > 4]
+    except OSError:
+        return os.path.ismount(real)
+    octal = re.compile(rb"\\([0-7]{3})")
+    return real in [octal.sub(lambda digits: bytes([int(digits.group(1), 8)]), point) for point in points]
+
+
+def java_of(user: User) -> str:
+    """The Java that Kafka's scripts would find, "" where there is none."""
+    if "JAVA_HOME" in user.environment:
+        places = [user.environment["JAVA_HOME"] + "/bin"]
+    else:
+        places = user.environment.get("PATH", SAFE_PATH).split(":")
+    return next((place + "/java" for place in places if allowed_to(place + "/java", os.X_OK)), "")
+
+
+# -- the verbs --------------------------------------------------------------------------------------------------------
+def about(host: Host) -> int:
+    """`about`: which release is installed, and for what."""
+    here = split(os.path.abspath(__file__))[0]
+    sums = {"host": hashlib.sha256(released(own_text(os.path.abspath(__file__)))).hexdigest()}
+    for name in PROGRAMS:
+        sums[name] = hashlib.sha256(own_text(here + "/" + name)).hexdigest()
+    answer = {
+        "format": 1, "programs": sums, "account": host.account, "kafka_home": host.kafka_home,
+        "nodes": host.raw_nodes, "python": sys.version.split()[0], "uid": os.geteuid(),
+    }  # fmt: skip
+    return say(json.dumps(answer).encode() + b"\n")
+
+
+def released(text: bytes) -> bytes:
+    """This program's text before its first line and the place of its configuration were put in."""
+    _, _, rest = text.partition(b"\n")
+    place = b'CONFIGURATION = "' + INSTALLED.encode() + b'"'
+    return FIRST_LINE.encode() + b"\n" + re.sub(rb'(?m)^CONFIGURATION = ".*"$', lambda _line: place, rest, count=1)
+
+
+def allowed(host: Host) -> int:
+    """`allowed`: of each list of words on stdin why it would be refused, "" where it would not be."""
+    try:
+        lists = json.loads(sys.stdin.buffer.read(LIMIT).decode("utf-8"))
+        if not all(isinstance(word, str) for words in lists for word in words):
+            raise ValueError("a word that is no text")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise RefusedError(NOT_UNDERSTOOD, "allowed", "stdin is no JSON list of word lists: %s" % error) from error
+    answers = []
+    for words in lists:
+        try:
+            act_of(host, words)
+            answers.append("")
+        except RefusedError as error:
+            answers.append(error.where + ": " + error.text)
+    return say(json.dumps(answers).encode() + b"\n")
+
+
+def only(pattern: Any, word: str, what: str) -> str:
+    """The word, where it is of that form."""
+    if not pattern.fullmatch(word):
+        raise refused(shown(word), "it is no " + what)
+    return word
+
+
+def only_family(node: Node, path: str, *kinds: str) -> str:
+    """The path, where it is one of these to the node."""
+    if family(node, absolute(path)) not in kinds:
+        raise refused(shown(path), "it is no path of node %d for this" % node.id)
+    return path
+
+
+def is_meta(name: str) -> bool:
+    """meta.properties or a copy of it, beside it."""
+    rest = name[len(META) :]
+    return name.startswith(META) and (not rest or bool(BACKUP.fullmatch(rest) or ASIDE.fullmatch(rest)))
+
+
+def may_write(node: Node, path: str) -> str:
+    """A node's file, a copy of it, or a directory's meta.properties."""
+    if family(node, absolute(path)) == "other" and is_meta(split(path)[1]):
+        return path
+    return only_family(node, path, "config", "backup")
+
+
+def may_remove(node: Node, path: str) -> str:
+    """A copy of a node's file or of a directory's meta.properties, never what a node uses."""
+    if split(absolute(path))[1] != META and family(node, path) == "other" and is_meta(split(path)[1]):
+        return path
+    return only_family(node, path, "backup", "aside")
+
+
+def may_rename(node: Node, old: str, new: str) -> None:
+    """Setting aside: a node's file or metadata directory, what is in it, or a directory's meta.properties."""
+    (old_where, old_name), (new_where, new_name) = split(absolute(old)), split(absolute(new))
+    kinds = (family(node, old), family(node, new))
+    inner = (
+        node.metadata and old_where == node.metadata and old_name == new_name and not INNER_ASIDE.fullmatch(old_name)
+    )
+    metas = kinds == ("other", "other") and is_meta(old_name) and is_meta(new_name) and old_where == new_where
+    in_aside = split(new_where)[0] == node.metadata and INNER_ASIDE.fullmatch(split(new_where)[1])
+    if kinds in (("config", "aside"), ("metadata", "metadata-aside")) or metas or (inner and in_aside):
+        return
+    raise refused(shown(old), "it is not renamed to %s" % shown(new))
+
+
+def may_make(node: Node, path: str) -> str:
+    """A metadata directory, or a folder in it for what is set aside."""
+    where, name = split(absolute(path))
+    if node.metadata and where == node.metadata and INNER_ASIDE.fullmatch(name):
+        return path
+    return only_family(node, path, "metadata")
+
+
+def act_of(host: Host, words: Sequence[str]) -> Act:
+    """What these words ask for; RefusedError where they are not understood, or not in the configuration."""
+    verb, given = (words[0] if words else ""), list(words[1:])
+    counts = {
+        "about": 0, "allowed": 0, "clock": 0, "boot-units": 0, "sockets": 1, "facts": 1, "archive": 1,
+        "unit-show": 1, "unit-start": 1, "unit-stop": 1, "unit-is-enabled": 1, "unit-enable": 1, "unit-disable": 1,
+        "unit-log": 2, "process": 2, "status": 2, "read": 2, "names": 2, "lock": 2, "try-lock": 2, "make-directory": 2,
+        "remove": 2,
+        "write": 3, "rename": 3,
+    }  # fmt: skip
+    if verb not in counts and verb not in ("format", "collect", "places"):
+        raise RefusedError(NOT_UNDERSTOOD, shown(verb), "it is no verb of this program")
+    if len(given) != counts.get(verb, len(given)) or (verb not in counts and len(given) < 2):
+        raise RefusedError(NOT_UNDERSTOOD, verb, "it does not take %d words" % len(given))
+    for word in given:
+        if "\0" in word or len(word) > 4096:
+            raise RefusedError(NOT_UNDERSTOOD, verb, "a word with a zero byte, or too long")
+    if verb.startswith("unit-") or verb == "process":
+        return unit_act(host, verb, host.unit(given[0]), given[1:])
+    if verb == "sockets":
+        if given[0] not in ("tcp", "tcp6"):
+            raise refused(shown(given[0]), "it is no table of sockets")
+        return lambda: sockets(given[0])
+    if not given:
+        listing = ("systemctl", "list-dependencies", "--plain", "--no-pager", "--", "default.target")
+        return {
+            "about": lambda: about(host), "allowed": lambda: allowed(host), "clock": clock,
+            "boot-units": lambda: run(host, listing),
+        }[verb]  # fmt: skip
+    return node_act(host, verb, host.node(given[0]), given[1:])
+
+
+def unit_act(host: Host, verb: str, unit: str, given: Sequence[str]) -> Act:
+    """One of a unit's."""
+    if verb == "unit-is-enabled":
+        return lambda: unit_is_enabled(host, unit)
+    if verb == "process":
+        pid = only(NUMBER, given[0], "process")
+        return lambda: process(host, unit, pid)
+    if verb == "unit-log":
+        lines = only(NUMBER, given[0], "number of lines")
+        if int(lines) > LINES:
+            raise refused(lines, "more lines than are given")
+        return lambda: run(host, ("journalctl", "-u", unit, "-n", lines, "-o", "cat", "--no-pager"))
+    words = {
+        "unit-show": ("show", "--no-pager", "-p", UNIT_PROPERTIES),
+        "unit-start": ("start", "--no-block"),
+        "unit-stop": ("stop", "--no-block"),
+        "unit-enable": ("enable",),
+        "unit-disable": ("disable",),
+    }[verb]
+    return lambda: run(host, ("systemctl", *words, "--", unit))
+
+
+def node_act(host: Host, verb: str, node: Node, given: Sequence[str]) -> Act:
+    """One of a node's."""
+    if verb == "facts":
+        return lambda: facts(host, node)
+    if verb == "archive":
+        if not node.metadata:
+            raise refused("node %d" % node.id, "it has no metadata directory")
+        return lambda: archive(host, node)
+    if verb == "format":
+        if len(given) not in (2, 3) or (len(given) == 3 and given[2] != "--ignore-formatted"):
+            raise RefusedError(NOT_UNDERSTOOD, verb, "it takes NODE CLUSTER_ID RELEASE [--ignore-formatted]")
+        only(CLUSTER_ID, given[0], "cluster id"), only(RELEASE, given[1], "release")
+        return lambda: format_storage(host, node, given)
+    if verb in ("collect", "places"):
+        paths = [absolute(word) for word in given]
+        if verb == "places":
+            return lambda: stand_alone(host, node, "tell_places.py", paths)
+        return lambda: stand_alone(host, node, "collect_disks.py", ["--probe", "--node", str(node.id), *paths])
+    path = absolute(given[0])
+    if verb == "write":
+        may_write(node, path)
+        sha256 = only(SHA256, given[1], "SHA-256")
+        return lambda: write(host, node, path, sha256)
+    if verb == "rename":
+        may_rename(node, path, given[1])
+        return lambda: rename(host, node, path, given[1])
+    if verb == "make-directory":
+        may_make(node, path)
+    if verb == "remove":
+        may_remove(node, path)
+    if verb in ("lock", "try-lock"):
+        only_family(node, path, "lock")
+    looking = {
+        "status": status, "read": read, "names": names, "make-directory": make_directory, "remove": remove,
+        "lock": lock, "try-lock": try_lock,
+    }  # fmt: skip
+    return lambda: looking[verb](host, node, path)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """One verb; what went wrong is one line on stderr."""
+    os.environ.clear()
+    os.environ.update(clean(SAFE_PATH))
+    os.umask(0o022)
+    os.chdir("/")
+    try:
+        return act_of(load(), words_of(arguments))()
+    except RefusedError as error:
+        code, where, text = error.code, error.where, error.text
+    except BrokenPipeError:
+        return FAILED  # nobody reads the answer
+    except OSError as error:
+        name = error.filename.decode("utf-8", "replace") if isinstance(error.filename, bytes) else error.filename
+        code, where, text = FAILED, shown(str(name or "-")), error.strerror or str(error)
+    sys.stderr.buffer.write(("kraft-migrate-host: %s: %s\n" % (where, text)).encode("utf-8", "backslashreplace"))
+    sys.stderr.flush()
+    return code
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,482 @@
+"""The host program does what its configuration says, as who it says, and nothing else: run as root on real files."""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import io
+import json
+import os
+import re
+import stat
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from migrate.hosts import host_program, host_setup
+from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
+from migrate.hosts.host_locks import LOCK_SUFFIX
+from tests.testing.host_installation import PYTHON, Installation, broker, controller, install
+
+KAFKA = 65534
+OTHER = 65533
+STAMP = "20260102T030405"
+SOURCE = Path(host_program.__file__)
+needs_root = [
+    pytest.mark.skipif(os.geteuid() != 0, reason="acting as another user needs root"),
+    pytest.mark.skipif(not PYTHON.exists(), reason="no python3 of the system"),
+]
+pytestmark = needs_root
+
+
+@dataclass(frozen=True)
+class Field:
+    """A host: /etc of root's, disks of Kafka's user."""
+
+    root: Path
+    installed: Installation
+
+    @property
+    def etc(self) -> Path:
+        """The configuration's folder."""
+        return self.root / "etc"
+
+    @property
+    def config(self) -> Path:
+        """The broker's file."""
+        return self.etc / "server.properties"
+
+    @property
+    def metadata(self) -> Path:
+        """The controller's metadata directory, not there at first; its parent is root's."""
+        return self.root / "srv" / "metadata"
+
+    @property
+    def owned(self) -> Path:
+        """A folder of Kafka's user, and a broker's configuration in it (node 2)."""
+        return self.root / "owned"
+
+
+@pytest.fixture
+def field() -> Iterator[Field]:
+    """One host; its folders can be entered by every user."""
+    with tempfile.TemporaryDirectory(prefix="kraft-migrate-host-") as folder:
+        root = Path(folder).resolve()
+        root.chmod(0o755)
+        for name in ("etc", "srv", "owned"):
+            (root / name).mkdir(mode=0o755)
+        os.chown(root / "owned", KAFKA, KAFKA)
+        for path in (root / "etc/server.properties", root / "owned/server.properties"):
+            path.write_text("broker.id=1\npassword=x\n")
+            os.chown(path, 0, KAFKA)
+            path.chmod(0o640)
+        nodes = [
+            broker(root / "etc/server.properties"),
+            broker(root / "owned/server.properties", 2, "other.service"),
+            controller(root / "etc/controller.properties", root / "srv/metadata"),
+            controller(root / "owned/controller.properties", root / "owned/deep/metadata", 3001, "second.service"),
+        ]
+        installed = install(root / "installed", nodes, str(root / "kafka"))
+        for unit in ("kafka.service", "other.service", "kafka-controller.service", "second.service"):
+            installed.unit(unit, "nobody")
+        yield Field(root, installed)
+
+
+def owner(path: Path) -> tuple[int, int, int]:
+    """uid, gid, mode of what is there, a link itself."""
+    found = path.lstat()
+    return found.st_uid, found.st_gid, stat.S_IMODE(found.st_mode)
+
+
+def listed(folder: Path) -> list[str]:
+    """The names in a folder."""
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+# -- files ----------------------------------------------------------------------------------------------------------
+def test_a_file_is_replaced_whole_with_its_owner_and_mode(field: Field) -> None:
+    """Bytes as they are; nothing is left beside it."""
+    content = bytes(range(256)) * 1000
+    done = field.installed.write("1", field.config, content)
+    assert done.code == 0, done
+    assert field.config.read_bytes() == content
+    assert owner(field.config) == (0, KAFKA, 0o640)
+    assert field.installed.must("read", "1", str(field.config)) == content
+    assert listed(field.etc) == ["server.properties"]
+    assert done.output == field.installed.must("status", "1", str(field.config))
+
+
+def test_status_is_what_stat_says(field: Field) -> None:
+    """The five lines are those of GNU stat, for files, folders, links and pipes."""
+    os.mkfifo(field.etc / "server.properties.kraft-migrate-lock")
+    paths = [(field.config, "1"), (field.etc / "server.properties.kraft-migrate-lock", "1"), (Path("/proc/self"), "1")]
+    (field.root / "srv/metadata").mkdir(mode=0o750)
+    for path, node in [*paths, (field.metadata, "3000")]:
+        said = subprocess.run(
+            ["stat", "--printf", r"%F\n%s\n%a\n%u:%g\n%.9Z\n", "--", str(path)], capture_output=True, check=True
+        )
+        if path != Path("/proc/self"):
+            assert field.installed.must("status", node, str(path)) == said.stdout
+        else:
+            assert field.installed.must("status", node, str(path)).startswith(b"symbolic link\n")
+
+
+def test_content_that_did_not_arrive_whole_is_not_put_in_place(field: Field) -> None:
+    """A connection that breaks ends the input early."""
+    words = ["write", "1", str(field.config), hashlib.sha256(b"all of it").hexdigest()]
+    done = field.installed.run(*words, stdin=b"all of")
+    assert done.code == 1
+    assert "did not arrive whole" in done.errors
+    assert field.config.read_text().startswith("broker.id=1")
+    assert listed(field.etc) == ["server.properties"]
+
+
+def test_a_new_controllers_file_is_like_the_brokers(field: Field) -> None:
+    """Owner, group and mode: the unit's user could not read root's file of mode 0600."""
+    path = field.etc / "controller.properties"
+    assert field.installed.write("3000", path, b"node.id=3000\n").code == 0
+    assert owner(path) == (0, KAFKA, 0o640)
+
+
+def test_a_new_file_can_be_read_by_its_own_unit(field: Field) -> None:
+    """The broker's user is another one, and its file is nobody else's: the controller's file is for its own group."""
+    field.installed.unit("kafka-controller.service", str(OTHER), Group=str(OTHER))
+    field.config.chmod(0o600)
+    path = field.etc / "controller.properties"
+    assert field.installed.write("3000", path, b"node.id=3000\n").code == 0
+    assert owner(path) == (0, OTHER, 0o640)
+
+
+def test_a_copy_is_as_closed_as_its_file(field: Field) -> None:
+    """It holds the same passwords."""
+    field.config.chmod(0o600)
+    copy = Path(f"{field.config}{BACKUP_SUFFIX}-0123abcd")
+    assert field.installed.write("1", copy, b"x").code == 0
+    assert owner(copy) == (0, KAFKA, 0o600)
+
+
+def test_an_access_list_is_kept(field: Field) -> None:
+    """A file that Kafka's user reads by an ACL alone is read by it afterwards."""
+    os.chown(field.config, 0, 0)
+    entries = [(1, 6, 0xFFFFFFFF), (2, 4, KAFKA), (4, 0, 0xFFFFFFFF), (16, 4, 0xFFFFFFFF), (32, 0, 0xFFFFFFFF)]
+    packed = b"\2\0\0\0" + b"".join(
+        tag.to_bytes(2, "little") + rights.to_bytes(2, "little") + who.to_bytes(4, "little")
+        for tag, rights, who in entries
+    )
+    try:
+        os.setxattr(field.config, "system.posix_acl_access", packed)
+    except OSError:
+        pytest.skip("this file system knows no ACL")
+    assert field.installed.write("1", field.config, b"new").code == 0
+    assert os.getxattr(field.config, "system.posix_acl_access") == packed
+
+
+def test_what_a_killed_call_left_is_replaced(field: Field) -> None:
+    """A link under the temporary name goes, and not what it leads to."""
+    target = field.root / "target"
+    target.write_text("root's")
+    (field.etc / ".server.properties.kraft-migrate-new").symlink_to(target)
+    assert field.installed.write("1", field.config, b"new").code == 0
+    assert target.read_text() == "root's"
+    assert listed(field.etc) == ["server.properties"]
+
+
+def test_errors_are_the_systems_own_words(field: Field) -> None:
+    """The client reads them as errno."""
+    etc, run = field.etc, field.installed.run
+    assert run("status", "3000", str(etc / "controller.properties")).says.endswith(": No such file or directory")
+    (etc / "controller.properties").symlink_to(field.config)
+    for words in (("read",), ("write",)):
+        more = ("0" * 64,) if words == ("write",) else ()
+        stdin = b"" if not more else b"x"
+        more = (hashlib.sha256(stdin).hexdigest(),) if more else ()
+        done = run(*words, "3000", str(etc / "controller.properties"), *more, stdin=stdin)
+        assert (done.code, done.says.rpartition(": ")[2]) == (1, "Too many levels of symbolic links")
+    (etc / "controller.properties").unlink()
+    (etc / "controller.properties").mkdir()
+    assert run("read", "3000", str(etc / "controller.properties")).says.endswith(": Is a directory")
+    os.mkfifo(f"{field.config}.kraft-migrate-backup")
+    assert run("read", "1", f"{field.config}.kraft-migrate-backup").says.endswith(": Invalid argument")
+
+
+def test_a_large_file_is_read_to_the_limit_and_one_byte(field: Field) -> None:
+    """The client refuses it by that byte."""
+    with field.config.open("wb") as file:
+        file.truncate(100 * 2**20)
+    assert len(field.installed.must("read", "1", str(field.config))) == 8 * 2**20 + 1
+
+
+def test_a_configuration_below_a_link_of_roots_works(field: Field) -> None:
+    """/etc/kafka -> /opt/kafka/config is a shape of the field."""
+    (field.root / "opt").mkdir()
+    field.etc.rename(field.root / "opt/config")
+    field.etc.symlink_to("opt/config")
+    assert field.installed.write("1", field.config, b"new").code == 0
+    assert (field.root / "opt/config/server.properties").read_bytes() == b"new"
+
+
+def test_names_of_a_configurations_folder_are_its_copies(field: Field) -> None:
+    """What else lies in /etc is nobody's business."""
+    (field.etc / "other").touch()
+    (field.etc / "server.properties.kraft-migrate-backup").touch()
+    names = field.installed.must("names", "1", str(field.etc)).split(b"\0")
+    assert sorted(names) == [b"", b"server.properties", b"server.properties.kraft-migrate-backup"]
+
+
+def test_setting_aside_never_replaces(field: Field) -> None:
+    """File and folder; what is at the new name stays."""
+    aside = f"{field.config}{ASIDE_SUFFIX}-{STAMP}"
+    Path(aside).touch()
+    assert field.installed.run("rename", "1", str(field.config), aside).says.endswith(": File exists")
+    Path(aside).unlink()
+    field.installed.must("rename", "1", str(field.config), aside)
+    assert not field.config.exists()
+    assert Path(aside).read_text().startswith("broker.id")
+    field.installed.must("remove", "1", aside)
+    assert listed(field.etc) == []
+    field.config.write_text("x")
+    assert field.installed.run("remove", "1", str(field.config)).code == host_program.NOT_CONFIGURED
+
+
+# -- metadata directories -------------------------------------------------------------------------------------------
+def test_a_metadata_directory_is_the_units_and_its_content_is_set_aside_as_its_user(field: Field) -> None:
+    """Root makes it in a folder of root's; what is in it is the unit's user's."""
+    field.installed.must("make-directory", "3000", str(field.metadata))
+    assert owner(field.metadata) == (KAFKA, KAFKA, 0o750)
+    field.installed.must("make-directory", "3000", str(field.metadata))  # it is there: nothing to do
+    log = field.metadata / "__cluster_metadata-0"
+    log.mkdir()
+    os.chown(log, KAFKA, KAFKA)
+    aside = f"{field.metadata}/kraft-migrate-aside-{STAMP}"
+    field.installed.must("make-directory", "3000", aside)
+    field.installed.must("rename", "3000", str(log), f"{aside}/__cluster_metadata-0")
+    assert owner(Path(aside)) == (KAFKA, KAFKA, 0o750)
+    assert field.installed.must("names", "3000", str(field.metadata)) == b"kraft-migrate-aside-20260102T030405\0"
+    assert field.installed.run("rename", "3000", aside, f"{aside}/x").code == host_program.NOT_CONFIGURED
+
+
+def test_in_a_folder_of_kafkas_user_the_directory_is_made_by_that_user(field: Field) -> None:
+    """Root makes nothing there that could be exchanged before it is given away."""
+    path = field.owned / "deep/metadata"
+    field.installed.must("make-directory", "3001", str(path))
+    assert owner(path) == (KAFKA, KAFKA, 0o750)
+    assert owner(path.parent) == (KAFKA, KAFKA, 0o755)
+
+
+def test_archive_is_a_tar_stream_of_the_log(field: Field) -> None:
+    """As the unit's user; 3 is kept for a log that changed as it was read."""
+    field.installed.must("make-directory", "3000", str(field.metadata))
+    assert field.installed.run("archive", "3000").code == host_program.REFUSED_BY
+    (field.metadata / "meta.properties").write_text("node.id=3000\n")
+    (field.metadata / "__cluster_metadata-0").mkdir()
+    (field.metadata / "__cluster_metadata-0/x.log").write_bytes(b"x" * 5000)
+    with tarfile.open(fileobj=io.BytesIO(field.installed.must("archive", "3000"))) as found:
+        names = sorted(found.getnames())
+    assert names == ["__cluster_metadata-0", "__cluster_metadata-0/x.log", "meta.properties"]
+
+
+# -- as the unit's user ---------------------------------------------------------------------------------------------
+def test_every_other_path_is_read_as_the_units_user(field: Field) -> None:
+    """meta.properties of a log directory, a keystore: what Kafka may read, and nothing more."""
+    disk = field.owned / "disk"
+    disk.mkdir()
+    os.chown(disk, KAFKA, KAFKA)
+    (disk / "meta.properties").write_text("version=0\n")
+    assert field.installed.must("read", "1", str(disk / "meta.properties")) == b"version=0\n"
+    assert field.installed.must("names", "1", str(disk)) == b"meta.properties\0"
+    assert field.installed.write("1", disk / "meta.properties.kraft-migrate-backup", b"v").code == 0
+    assert owner(disk / "meta.properties.kraft-migrate-backup")[:2] == (KAFKA, KAFKA)
+    secret = field.root / "secret"
+    secret.write_text("root's")
+    secret.chmod(0o600)
+    assert field.installed.run("read", "1", str(secret)).says.endswith(": Permission denied")
+    assert field.installed.run("names", "1", "/root").says.endswith(": Permission denied")
+
+
+def test_the_collector_and_the_places_are_seen_by_the_units_user(field: Field) -> None:
+    """Their text comes from the installation, on stdin: that folder may be closed to the user."""
+    disk = field.owned / "disk"
+    disk.mkdir()
+    os.chown(disk, KAFKA, KAFKA)
+    field.installed.folder.chmod(0o700)
+    told = json.loads(field.installed.must("collect", "1", str(disk)))["body"]
+    assert (told["node"], told["probed"]) == (1, True)
+    assert told["directories"][0]["own"] is True
+    assert json.loads(field.installed.must("places", "1", str(disk)))[str(disk)]["real"] == str(disk)
+
+
+def test_format_gets_the_nodes_file_and_the_units_java(field: Field) -> None:
+    """What the tool says passes through; where it refuses the code is 2."""
+    tool = field.root / "kafka/bin/kafka-storage.sh"
+    tool.parent.mkdir(parents=True)
+    tool.write_text('#!/bin/sh\nid -u\necho "$JAVA_HOME" "$HOME" "${EVIL-unset}"\necho "$@"\n[ "$6" != 4.0 ]\n')
+    tool.chmod(0o755)
+    (field.root / "environment").write_text("# comment's\nJAVA_HOME=/opt/java\nSECRET=1\n")
+    field.installed.unit(
+        "kafka-controller.service", "nobody", EnvironmentFiles=f"{field.root}/environment (ignore_errors=no)"
+    )
+    words = ["format", "3000", "A" * 22, "3.9"]
+    done = field.installed.run(*words, EVIL="yes")
+    said = done.output.decode().splitlines()
+    assert (done.code, said[0], said[1].split()[0], said[1].split()[-1]) == (0, str(KAFKA), "/opt/java", "unset")
+    config = field.etc / "controller.properties"
+    assert said[2] == f"format --cluster-id={'A' * 22} -c {config} --release-version 3.9"
+    assert field.installed.run(*words[:3], "4.0").code == host_program.REFUSED_BY
+    assert field.installed.run(*words, "--standalone").code == host_program.NOT_UNDERSTOOD
+    assert field.installed.run(*words[:2], "x;id", "3.9").code == host_program.NOT_CONFIGURED
+
+
+def test_a_unit_that_runs_as_root_is_not_acted_as_through_sudo(field: Field) -> None:
+    """Who writes the configuration of a process of root's is root; root itself may."""
+    field.installed.unit("kafka.service", "")
+    words = ("read", "1", "/etc/shadow")
+    assert field.installed.run(*words).code == 0
+    assert field.installed.run(*words, SUDO_UID="1000").code == host_program.NOT_CONFIGURED
+    content = hashlib.sha256(b"x").hexdigest()
+    done = field.installed.run("write", "1", str(field.config), content, stdin=b"x", SUDO_UID="1000")
+    assert done.code == host_program.NOT_CONFIGURED
+    assert "runs as root" in done.errors
+
+
+def test_facts_are_what_the_units_user_finds(field: Field) -> None:
+    """Before anything is written: a file that cannot be read, a folder that cannot be entered or made."""
+    facts = json.loads(field.installed.must("facts", "1"))
+    assert facts["user"] == "nobody"
+    assert facts["config"] == {"exists": True, "path_readable_by_user": True, "readable_by_user": True}
+    field.config.chmod(0o600)
+    field.etc.chmod(0o700)
+    facts = json.loads(field.installed.must("facts", "1"))["config"]
+    assert facts == {"exists": True, "path_readable_by_user": False, "readable_by_user": False}
+    place = json.loads(field.installed.must("facts", "3000"))["metadata_directory"]
+    assert (place["exists"], place["can_be_made"], place["parent_writable_by_user"]) == (False, True, False)
+    assert host_program.is_mount_point("/proc")
+    assert not host_program.is_mount_point(str(field.etc))
+
+
+# -- units and locks ------------------------------------------------------------------------------------------------
+def test_only_units_of_the_configuration_are_given_to_systemd(field: Field) -> None:
+    """By these words and no others."""
+    for verb in ("unit-start", "unit-stop", "unit-enable", "unit-disable"):
+        field.installed.must(verb, "kafka.service")
+    field.installed.must("boot-units")
+    assert field.installed.given == [
+        "start --no-block -- kafka.service",
+        "stop --no-block -- kafka.service",
+        "enable -- kafka.service",
+        "disable -- kafka.service",
+        "list-dependencies --plain --no-pager -- default.target",
+    ]
+    for odd in ("sshd.service", "kafka.service sshd.service", "--force", "", "kafka.servic?"):
+        assert field.installed.run("unit-stop", odd).code == host_program.NOT_CONFIGURED
+    assert len(field.installed.given) == 5
+    assert field.installed.must("unit-is-enabled", "kafka.service") == b"disabled\n"
+
+
+def test_a_process_is_shown_where_it_is_the_units(field: Field) -> None:
+    """The words of another process are refused."""
+    field.installed.unit("kafka.service", "nobody", MainPID=str(os.getpid()))
+    own = Path("/proc/self/cmdline").read_bytes()
+    assert field.installed.must("process", "kafka.service", str(os.getpid())) == own
+    assert field.installed.run("process", "kafka.service", "1").code == host_program.NOT_CONFIGURED
+
+
+def test_a_lock_is_held_until_the_input_ends(field: Field) -> None:
+    """What is sent is in the file before it comes back, and the kernel gives the lock back."""
+    path = f"{field.config}{LOCK_SUFFIX}"
+    with subprocess.Popen(
+        [str(field.installed.program), "lock", "1", path], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    ) as held:
+        assert held.stdin is not None
+        assert held.stdout is not None
+        held.stdin.write(b"run 7 on host\n")
+        held.stdin.flush()
+        assert held.stdout.readline() == b"run 7 on host\n"
+        assert field.installed.must("read", "1", path) == b"run 7 on host\n"
+        assert field.installed.run("try-lock", "1", path).code == host_program.HELD
+        assert field.installed.run("lock", "1", path).code == host_program.HELD
+        held.stdin.close()
+        assert held.wait(30) == 0
+    field.installed.must("try-lock", "1", path)
+
+
+def test_clock_and_sockets_are_the_kernels(field: Field) -> None:
+    """Seconds since 1970 with nine digits, seconds since the boot; the table as it is."""
+    assert re.fullmatch(rb"\d+\.\d{9} \d+\.\d+\n", field.installed.must("clock"))
+    assert b"local_address" in field.installed.must("sockets", "tcp6")
+    assert field.installed.run("sockets", "../shadow").code == host_program.NOT_CONFIGURED
+
+
+# -- the program itself ---------------------------------------------------------------------------------------------
+def test_about_tells_the_release_by_its_text(field: Field) -> None:
+    """The first line and the configuration's place are the host's; every other byte is the release's."""
+    told = json.loads(field.installed.must("about"))
+    assert told["programs"] == host_setup.sums()
+    assert told["nodes"][0]["config"] == str(field.config)
+    text = field.installed.program.read_bytes()
+    field.installed.program.write_bytes(text.replace(b"LINES = 100000", b"LINES = 999999"))
+    assert json.loads(field.installed.must("about"))["programs"]["host"] != host_setup.sums()["host"]
+
+
+@pytest.mark.parametrize("what", ["host", "host.json", "."])
+def test_an_installation_that_others_can_change_is_not_run(field: Field, what: str) -> None:
+    """Owner or mode of the program, of its configuration or of a folder above: nothing is done."""
+    place = field.installed.folder / what
+    mode = stat.S_IMODE(place.stat().st_mode)
+    place.chmod(mode | 0o020)
+    done = field.installed.run("status", "1", str(field.config))
+    assert (done.code, done.output) == (host_program.NOT_SOUND, b"")
+    place.chmod(mode)
+    os.chown(place, KAFKA, 0)
+    done = field.installed.run("status", "1", str(field.config))
+    assert (done.code, done.output) == (host_program.NOT_SOUND, b"")
+
+
+def test_allowed_answers_as_the_call_itself_would(field: Field) -> None:
+    """Nothing is done for it."""
+    asked = [
+        ["unit-stop", "kafka.service"],
+        ["unit-stop", "sshd.service"],
+        ["write", "1", str(field.config), "0" * 64],
+        ["write", "1", "/etc/sudoers", "0" * 64],
+        ["nothing"],
+        [],
+    ]
+    answers = json.loads(field.installed.must("allowed", stdin=json.dumps(asked).encode()))
+    assert [bool(answer) for answer in answers] == [False, True, False, True, True, True]
+    assert field.installed.given == []
+
+
+def test_the_program_runs_on_python_3_6_and_imports_the_standard_library_alone() -> None:
+    """What it may import is what the set-up script asks the host's Python for."""
+    tree = ast.parse(SOURCE.read_text(), feature_version=(3, 6))
+    imported = {
+        name
+        for node in ast.walk(tree)
+        for name in (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+    }
+    assert imported <= set(sys.stdlib_module_names)
+    assert imported == {
+        "contextlib", "errno", "fcntl", "grp", "hashlib", "json", "os", "pwd", "re", "shlex", "stat", "subprocess",
+        "sys", "time", "typing",
+    }  # fmt: skip
+
+
+def test_suffixes_are_those_of_the_tool() -> None:
+    """Names that a run makes are names that the program takes."""
+    assert host_program.BACKUP.fullmatch(BACKUP_SUFFIX)
+    assert host_program.BACKUP.fullmatch(f"{BACKUP_SUFFIX}-0123abcd")
+    assert host_program.ASIDE.fullmatch(f"{ASIDE_SUFFIX}-{STAMP}")
+    assert host_program.ASIDE.fullmatch(f"{ASIDE_SUFFIX}-{STAMP}-1")
+    assert host_program.LOCK == LOCK_SUFFIX
