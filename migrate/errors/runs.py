@@ -154,4 +154,4 @@ class NotSetAside(WorldError):
     """A file or folder could not be given another name."""
 
     id = "E-HOST-09"
-    hint = "a mount point cannot be renamed: move what is in it by hand, then run the same command again"
+    hint = "repair what the message names, such as rights or a disk that is full; the same command moves the rest"

@@ -192,6 +192,12 @@ class ManualFiles:
         what = f"rename {old} to {new}"
         self._ask(Order(node, self._host(node), "set-aside", what, lines, proofs, watch=(old, new)))
 
+    def move_entries(self, node: NodeId, folder: str, new: str, entries: Sequence[str]) -> None:
+        """Have those entries of a folder moved into a new one inside it, those that are there."""
+        lines, proofs = manual_orders.move_entries(folder, new, entries)
+        what, watch = f"move the metadata in {folder} to {new}", tuple(proof.path for proof in proofs)
+        self._ask(Order(node, self._host(node), "set-aside", what, lines, proofs, watch=watch))
+
     def make_directory(self, node: NodeId, path: str) -> None:
         """Have a folder made."""
         answer = self._desk.answer(node)

@@ -165,6 +165,15 @@ def rename(old: str, new: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
     return (quoted(commands.move_where_nothing_is(old, new)),), (Proof("nothing", old), Proof("something", new))
 
 
+def move_entries(folder: str, new: str, entries: Sequence[str]) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
+    """Set aside what is there of them."""
+    named = [word for entry in entries for word in ("-o", "-name", entry)][1:]
+    found = ("find", host_path(folder), "-mindepth", "1", "-maxdepth", "1", "(", *named, ")")
+    moved = (*found, "-exec", "mv", "-n", "-t", host_path(new), "--", "{}", "+")
+    lines, made = make_directory(new)
+    return (*lines, quoted(moved)), (*made, *(Proof("nothing", f"{folder}/{entry}") for entry in entries))
+
+
 def make_directory(path: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
     """A folder, owned as its parent."""
     words = (commands.make_folder(path), commands.own_like(path, os.path.dirname(path)))  # noqa: PTH120

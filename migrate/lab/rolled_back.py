@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from migrate.errors import LabProofFailed, SeedRefused
+from migrate.hosts.aside import FOLDER
 from migrate.hosts.properties import parse
 from migrate.lab import made
 from migrate.lab.cluster import Lab
@@ -21,7 +22,6 @@ from migrate.zookeeper.compare_backup import Standing, compare
 from migrate.zookeeper.znode import Absent, Znode
 
 AFTER: Final = "after-rollback.jsonl.gz"
-ASIDE: Final = "kraft-migrate-set-aside"
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,11 +136,11 @@ def _made(lab: Lab, client: ZookeeperClient, stage: str, folder: Path) -> Proof:
 
 
 def _aside(lab: Lab) -> Proof:
-    """Renamed, never deleted."""
+    """Moved, never deleted."""
     lost, kept = [], 0
     for controller in lab.topology.controllers:
         folder = Path(controller.metadata_directory)
-        found = [path for path in folder.parent.glob(f"{folder.name}*{ASIDE}*") if (path / "meta.properties").exists()]
+        found = list(folder.glob(f"{FOLDER}-*/meta.properties"))
         kept += len(found)
         if not found:
             lost.append(controller.name)

@@ -175,7 +175,10 @@ class Effects(Protocol):
         """Read the meta.properties of a stopped broker's directories; DirectoryLost where one is another than given."""
 
     def set_aside(self, node: NodeId, path: str) -> None:
-        """Give a file or folder of a stopped node another name beside its old one; nothing is deleted."""
+        """Give a file of a stopped node another name beside its old one; nothing is deleted."""
+
+    def set_metadata_aside(self, node: NodeId, directory: str) -> None:
+        """Move a stopped controller's metadata into a folder inside its directory; nothing is deleted."""
 
     def set_znode(self, path: str, data: bytes, version: int) -> None:
         """Set a znode's data, if it has that version."""

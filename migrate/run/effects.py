@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from migrate.errors import DirectoryInUse, DirectoryLost, NotSetAside, PlanIsStale, ProcessNotStopped
-from migrate.hosts import meta_properties
+from migrate.hosts import aside, meta_properties
 from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX, backup_path
 from migrate.hosts.files import replace_file
 from migrate.hosts.folders import decode_folder
@@ -140,10 +140,10 @@ class JournaledEffects:
         return beside
 
     def set_aside(self, node: NodeId, path: str) -> None:
-        """Give a file or folder of a stopped node a name with the time in it; what is not there needs none."""
+        """Give a file of a stopped node a name with the time in it; what is not there needs none."""
         if not self._hands.files.exists(node, path):
             return
-        moment = time.strftime("%Y%m%dT%H%M%S", time.gmtime(self._clock.now()))
+        moment = self._moment()
         new, number = f"{path}{ASIDE_SUFFIX}-{moment}", 1
         while self._hands.files.exists(node, new):
             new, number = f"{path}{ASIDE_SUFFIX}-{moment}-{number}", number + 1
@@ -154,6 +154,23 @@ class JournaledEffects:
             except OSError as error:
                 raise NotSetAside(f"it was not renamed: {error.strerror or error}", where=path) from error
         self.note(f"aside:{int(node)}:{path}", new)
+
+    def set_metadata_aside(self, node: NodeId, directory: str) -> None:
+        """Move a stopped controller's metadata into a folder of its own directory; a killed move goes on."""
+        files, directory = self._hands.files, directory.rstrip("/")
+        if not aside.holds(files, node, directory):
+            return
+        new = aside.target(files, node, directory, self._moment())
+        with self._effect("set-aside", str(int(node)), f"{directory} -> {new}"):
+            self._hold_down((node,))
+            try:
+                aside.move(files, node, directory, new, lambda entry: self._crash.reach(f"aside:{int(node)}:{entry}"))
+            except OSError as error:
+                raise NotSetAside(f"it was not moved: {error.strerror or error}", where=directory) from error
+        self.note(f"aside:{int(node)}:{directory}", new)
+
+    def _moment(self) -> str:
+        return time.strftime("%Y%m%dT%H%M%S", time.gmtime(self._clock.now()))
 
     def set_znode(self, path: str, data: bytes, version: int) -> None:
         """Set a znode's data under a version check, and under the lock's."""

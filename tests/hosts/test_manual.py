@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import CannotBeInstructed, NotTold, PersonCouldNot
+from migrate.hosts import aside
 from migrate.hosts import manual_reports as reports
 from migrate.hosts.backups import BACKUP_SUFFIX
 from migrate.hosts.collected import Collected, read_collected
@@ -277,10 +278,22 @@ def test_setting_aside_and_making_folders_are_seen(hosts: Bench) -> None:
     count = len(hosts.done)
     hosts.files.make_directory(CONTROLLER, str(meta))
     assert len(hosts.done) == count, "what is there is not asked for again"
-    hosts.files.rename(CONTROLLER, str(meta), f"{meta}.kraft-migrate-set-aside-1")
-    assert not meta.exists()
-    assert not hosts.files.exists(CONTROLLER, str(meta))
-    assert hosts.files.exists(CONTROLLER, f"{meta}.kraft-migrate-set-aside-1")
+    for name in ("meta.properties", "bootstrap.checkpoint"):
+        (meta / name).write_text("x")
+    (meta / "__cluster_metadata-0").mkdir()
+    (meta / "lost+found").mkdir()
+    new = f"{meta}/kraft-migrate-aside-20260101T000000"
+    aside.move(hosts.files, CONTROLLER, str(meta), new, lambda _: None)
+    assert len(hosts.done) == count + 1, "one instruction for all of it"
+    assert sorted(entry.name for entry in Path(new).iterdir()) == [
+        "__cluster_metadata-0",
+        "bootstrap.checkpoint",
+        "meta.properties",
+    ]
+    assert sorted(entry.name for entry in meta.iterdir()) == ["kraft-migrate-aside-20260101T000000", "lost+found"]
+    hosts.files.rename(CONTROLLER, new, f"{meta}/other")
+    assert not hosts.files.exists(CONTROLLER, new)
+    assert hosts.files.exists(CONTROLLER, f"{meta}/other")
 
 
 # -- refusals and kills ------------------------------------------------------------------------------------------------

@@ -79,7 +79,7 @@ def back(server: ZookeeperServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
             Path(directory).mkdir(parents=True)
             Path(directory, "meta.properties").write_text("version=0\nbroker.id=0\n")
     for controller in topology.controllers:
-        aside = Path(controller.metadata_directory + ".kraft-migrate-set-aside-20260101T000000")
+        aside = Path(controller.metadata_directory, "kraft-migrate-aside-20260101T000000")
         aside.mkdir(parents=True)
         (aside / "meta.properties").write_text("version=1\n")
     lab = Lab(topology, Supervisor(topology.processes))
@@ -126,7 +126,7 @@ def stray(back: Back) -> None:
 
 def lost_metadata(back: Back) -> None:
     """A controller's metadata was deleted instead."""
-    aside = Path(back.lab.topology.controllers[0].metadata_directory + ".kraft-migrate-set-aside-20260101T000000")
+    aside = Path(back.lab.topology.controllers[0].metadata_directory, "kraft-migrate-aside-20260101T000000")
     (aside / "meta.properties").unlink()
 
 

@@ -65,6 +65,10 @@ class _Log:
     def exists(self, node: NodeId, path: str) -> bool:
         return path in self.files
 
+    def names(self, node: NodeId, path: str) -> list[str]:
+        inside = (file.removeprefix(f"{path}/") for file in self.files if file.startswith(f"{path}/"))
+        return sorted({name.partition("/")[0] for name in inside})
+
     def write(self, node: NodeId, path: str, content: bytes) -> None:
         self._say(f"write {int(node)} {path}")
         self.files[path] = content
@@ -380,11 +384,34 @@ def test_a_service_without_a_process_is_stopped_before_its_files_go(rig: Rig) ->
 
 
 def test_what_cannot_be_renamed_says_why(rig: Rig) -> None:
-    """A mount point, for one."""
+    """A right that is missing, for one."""
     rig.log.fails = f"rename 1 {PATH} {PATH}{ASIDE_SUFFIX}-19700112T134640"
     with pytest.raises(NotSetAside, match="not renamed") as caught:
         rig.effects.set_aside(NODE, PATH)
-    assert "mount point" in caught.value.next_step
+    assert "rights" in caught.value.next_step
+
+
+def test_metadata_moves_into_a_folder_of_its_directory_while_its_controller_is_held_down(rig: Rig) -> None:
+    """A crash point before each rename; where nothing is left to move nothing is done."""
+    for name in ("meta.properties", "__cluster_metadata-0"):
+        rig.log.files[f"/meta/{name}"] = OLD
+    rig.log.files["/meta"] = b""
+    rig.effects.set_metadata_aside(NODE, "/meta/")
+    new = "/meta/kraft-migrate-aside-19700112T134640"
+    moved = [f"rename 1 /meta/{name} {new}/{name}" for name in ("__cluster_metadata-0", "meta.properties")]
+    assert rig.log.said == ["lock", "lock", f"stop 1 {STOP_SECONDS:g}", f"make 1 {new}", *moved]
+    assert notes(rig.journal.events) == {"aside:1:/meta": new}
+    rig.effects.set_metadata_aside(NODE, "/meta")
+    assert rig.log.said[-1] == moved[-1]
+
+
+def test_metadata_that_cannot_be_moved_says_why(rig: Rig) -> None:
+    """And the journal does not say that it was."""
+    rig.log.files |= {"/meta": b"", "/meta/meta.properties": OLD}
+    rig.log.fails = "make 1 /meta/kraft-migrate-aside-19700112T134640"
+    with pytest.raises(NotSetAside, match="not moved"):
+        rig.effects.set_metadata_aside(NODE, "/meta")
+    assert [event for event, _ in rig.events()] == ["effect"]
 
 
 def test_a_file_that_is_overwritten_is_kept_beside_it(rig: Rig) -> None:

@@ -181,6 +181,6 @@ def test_every_effect_has_its_name_in_the_list() -> None:
         and node.func.attr == "_effect"
         and isinstance(node.args[0], ast.Constant)
     ]
-    assert sorted(map(str, named)) == sorted(EFFECTS)
+    assert sorted({*map(str, named)}) == sorted(EFFECTS)
     calls_of_effect = sum(name == "_effect" for name, _ in calls(tree))
     assert calls_of_effect == len(named)

@@ -230,6 +230,10 @@ class Remembered:
         """Remember it."""
         self.done.append(f"aside {int(node)} {path}")
 
+    def set_metadata_aside(self, node: NodeId, directory: str) -> None:
+        """Remember it."""
+        self.done.append(f"aside {int(node)} {directory}")
+
     def set_znode(self, path: str, data: bytes, version: int) -> None:
         """Remember it."""
         self.done.append(f"set {path} {data.decode()} over {version}")

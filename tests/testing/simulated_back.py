@@ -67,6 +67,8 @@ class TwoWay(SimulatedCluster):
     state_versions: dict[str, tuple[int, int]] = field(default_factory=dict)  # znode -> version, partition epoch
     claimed: int = 3  # the epoch with which the owner of /controller took it
     harms: list[str] = field(default_factory=list)
+    aside: list[tuple[int, str]] = field(default_factory=list)  # controller, path: what is in the folders of asides
+    half_aside: set[int] = field(default_factory=set)  # whose log is set aside, and whose meta.properties is not
 
     # -- processes ---------------------------------------------------------------------------------------------------
     def stop(self, node: NodeId, timeout: float) -> None:
@@ -224,20 +226,45 @@ class TwoWay(SimulatedCluster):
     # -- files -------------------------------------------------------------------------------------------------------
     def exists(self, node: NodeId, path: str) -> bool:
         """Files, and metadata directories of controllers."""
-        return SimulatedCluster.exists(self, node, path) or (
-            path == f"/data/c{int(node)}" and int(node) in self.formatted
-        )
+        if path in self.entries(node):
+            return True
+        return SimulatedCluster.exists(self, node, path) or path == f"/data/c{int(node)}"
+
+    def entries(self, node: NodeId) -> list[str]:
+        """What a controller's metadata directory holds, with what was set aside in it."""
+        here, number = f"/data/c{int(node)}", int(node)
+        log = [f"{here}/__cluster_metadata-0"] if number in self.formatted and number not in self.half_aside else []
+        meta = [f"{here}/meta.properties"] if number in self.formatted else []
+        return [*log, *meta, *(path for owner, path in self.aside if owner == number)]
+
+    def names(self, node: NodeId, path: str) -> list[str]:
+        """Of a metadata directory, and of the folders of files."""
+        if path != f"/data/c{int(node)}":
+            return SimulatedCluster.names(self, node, path)
+        return sorted({entry.removeprefix(f"{path}/").partition("/")[0] for entry in self.entries(node)})
+
+    def make_directory(self, node: NodeId, path: str) -> None:
+        """One to set metadata aside in."""
+        if (int(node), path) not in self.aside:
+            self.aside.append((int(node), path))
 
     def rename(self, node: NodeId, old: str, new: str) -> None:
         """A quorum without directories is a fresh one."""
-        assert ASIDE_SUFFIX in new
-        self.done.append(f"aside {int(node)} {old}")
-        new = old + ASIDE_SUFFIX  # without the time in it, which a recovered run has later
-        if old != f"/data/c{int(node)}":
-            SimulatedCluster.rename(self, node, old, new)
+        if not old.startswith(f"/data/c{int(node)}/"):
+            assert ASIDE_SUFFIX in new
+            self.done.append(f"aside {int(node)} {old}")  # without the time in it, which a recovered run has later
+            SimulatedCluster.rename(self, node, old, old + ASIDE_SUFFIX)
             return
-        assert int(node) not in self.running, "a controller's directory was taken away under it"
+        assert int(node) not in self.running, "a controller's metadata was taken away under it"
+        assert old in self.entries(node)
+        assert new not in self.entries(node)
+        self.aside.append((int(node), new))
+        if not old.endswith("/meta.properties"):
+            self.half_aside.add(int(node))
+            return
+        self.done.append(f"aside {int(node)} /data/c{int(node)}")
         self.formatted.discard(int(node))
+        self.half_aside.discard(int(node))
         if not self.formatted:
             self.copied, self.kraft_epoch, self.state_versions = False, 0, {}
             self.registered.clear()

@@ -1,4 +1,4 @@
-"""What is left of the controllers is set aside, renamed and never deleted; then the end state is proven."""
+"""What is left of the controllers is set aside, moved and never deleted; then the end state is proven."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from migrate.hosts.aside import FOLDER
 from migrate.model.ids import NodeId
 from migrate.model.inventory import ControllerNode
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
@@ -24,7 +25,7 @@ LOOK = frozenset({Need.ZOOKEEPER, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.D
 
 @dataclass(frozen=True, slots=True)
 class SetControllerAside(BaseStep):
-    """A controller's metadata directory and its file get another name: the next migration formats anew."""
+    """A controller's metadata moves into a folder of its directory, its file is renamed: the next one formats anew."""
 
     controller: int
 
@@ -51,9 +52,11 @@ class SetControllerAside(BaseStep):
         return next(node for node in world.inventory.controllers if node.id == self.controller)
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
-        """What is renamed."""
+        """What is moved and renamed."""
         node, where = self.node(world), f"controller {self.controller}"
-        found = [Action("~", where, f"rename {node.metadata_directory}")] if _holds(world, self.controller) else []
+        found = []
+        if _holds(world, self.controller):
+            found.append(Action("~", where, f"move the metadata into {node.metadata_directory}/{FOLDER}-TIME"))
         if not self.keeps_file and isinstance(facts.config(world, self.controller), ConfigFile):
             found.append(Action("~", where, f"rename {node.config}"))
         return tuple(found)
@@ -78,13 +81,13 @@ class SetControllerAside(BaseStep):
             return file
         if not holds and (self.keeps_file or isinstance(file, NoFile)):
             return AlreadyDone("what was set aside is not there under its old name")
-        return NotBegun() if holds else HalfDone("the directory has another name, the file has not")
+        return NotBegun() if holds else HalfDone("the metadata is set aside, the file is not")
 
     def do(self, world: World, effects: Effects) -> None:
-        """Rename what lies there."""
+        """Set aside what is there."""
         node = self.node(world)
         if _holds(world, self.controller):
-            effects.set_aside(NodeId(self.controller), node.metadata_directory)
+            effects.set_metadata_aside(NodeId(self.controller), node.metadata_directory)
         if not self.keeps_file and isinstance(facts.config(world, self.controller), ConfigFile):
             effects.set_aside(NodeId(self.controller), node.config)
 

@@ -56,7 +56,7 @@ class StopStuckControllers(StopControllers):
 
 @dataclass(frozen=True, slots=True)
 class SetMetadataAside(SetControllerAside):
-    """A controller's metadata directory alone: its file stays, and is the one that it is formatted with anew."""
+    """A controller's metadata alone: its file stays, and is the one that it is formatted with anew."""
 
     kind: ClassVar[str] = "set-metadata-aside"
     keeps_file: ClassVar[bool] = True
