@@ -167,31 +167,6 @@ def unit_has_more(seen: Launches, world: World) -> Result:
             yield Hit(f"broker {node}", f"its unit is made of {', '.join(found)}, too")
 
 
-@check(
-    CodeDoc(
-        "B-CFG-29",
-        "a broker's unit has changed on disk since systemd read it",
-        "The next `daemon-reload`, whoever gives it, changes how the broker is started: in the middle of a roll that "
-        "would be nobody's intent.",
-        "The unit or a drop-in was edited without `systemctl daemon-reload`.",
-        "Look at the change, then `systemctl daemon-reload`, and restart the broker by yourself.",
-        "systemctl show: NeedDaemonReload",
-    ),
-    sees=broker_launches,
-    blocks_from=Stage.PREPARE,
-    proof=True,
-)
-def unit_is_loaded(seen: Launches, world: World) -> Result:
-    """Of units alone."""
-    for node, launch in seen.items():
-        if launch.unit is None:
-            continue
-        if isinstance(launch.unit.reload_needed, Unknown):
-            yield Blind(f"the unit of broker {node}", launch.unit.reload_needed.reason)
-        elif launch.unit.reload_needed:
-            yield Hit(f"broker {node}", "systemd has not read its unit since it changed")
-
-
 RAISE: Final = (
     "Give every controller's unit the brokers' value before it starts, until finalize: `systemctl edit UNIT`, "
     '`[Service]` and `Environment="KAFKA_OPTS=-Djute.maxbuffer=BYTES"` (with what KAFKA_OPTS has there already), then '

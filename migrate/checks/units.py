@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterator
 from typing import Final
 
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
@@ -13,7 +14,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.units import STOP_ADVICE, STOP_SECONDS, Unit, too_soon
+from migrate.model.units import FAULT, RELOAD, STOP_ADVICE, STOP_SECONDS, TOO_SOON, Unit, unfit
 from migrate.model.world import World
 
 Units = dict[NodeId, Unit]
@@ -46,9 +47,82 @@ HAND: Final[dict[str, str]] = {  # states that `systemctl enable` does not repai
 )
 def stops_in_time(seen: Units, world: World) -> Result:
     """Every unit, of brokers and controllers."""
+    yield from _unfit(seen, TOO_SOON)
+
+
+def _unfit(seen: Units, code: str) -> Iterator[Hit]:
     for node, unit in seen.items():
-        if problem := too_soon(unit.patience):
-            yield Hit(f"node {int(node)} on {unit.host}", f"{unit.name}: {problem}")
+        for found, problem, advice in unfit(unit):
+            if found == code:
+                yield Hit(
+                    f"node {int(node)} on {unit.host}", f"{unit.name}: {problem}", fix=f"on {unit.host}: {advice}"
+                )
+
+
+@check(
+    CodeDoc(
+        RELOAD,
+        "a node's unit has changed on disk since systemd read it",
+        "The next `daemon-reload`, whoever gives it, changes how the node is started: in the middle of a roll that "
+        "would be nobody's intent.",
+        "The unit or a drop-in was edited without `systemctl daemon-reload`.",
+        "Look at the change, then `systemctl daemon-reload`, and restart a broker by yourself.",
+        "systemctl show: NeedDaemonReload",
+    ),
+    sees=units,
+    blocks_from=Stage.PREPARE,
+    when=ALWAYS,
+    proof=True,
+)
+def unit_is_loaded(seen: Units, world: World) -> Result:
+    """Every unit, of brokers and controllers."""
+    yield from _unfit(seen, RELOAD)
+    for node, unit in seen.items():
+        if isinstance(unit.reload_due, Unknown):
+            yield Blind(f"the unit of node {int(node)}", unit.reload_due.reason)
+
+
+@check(
+    CodeDoc(
+        FAULT,
+        "a run cannot stop and start a node's unit as it is",
+        "A run stops and starts nodes by their units and believes what systemd says of them. With such a unit a stop "
+        "is refused, takes other nodes down, or is called done while the process lives on.",
+        "The unit is not there or masked, starts with another file than the inventory names, refuses to be stopped by "
+        "hand, has KillMode=none, KillSignal=SIGKILL, RemainAfterExit=yes or Type=oneshot, SendSIGKILL=no with a short "
+        "TimeoutStopSec, or ExecStop=kafka-server-stop.sh beside other nodes of its host.",
+        "On each host named, change what the finding says (`systemctl edit UNIT`), then `systemctl daemon-reload`.",
+        "systemd.unit(5), systemd.service(5), systemd.kill(5); KIP-979 for kafka-server-stop.sh --node-id",
+    ),
+    sees=units,
+    blocks_from=Stage.PREPARE,
+    when=ALWAYS,
+    proof=True,
+)
+def unit_obeys(seen: Units, world: World) -> Result:
+    """Every unit, of brokers and controllers."""
+    yield from _unfit(seen, FAULT)
+
+
+@check(
+    CodeDoc(
+        "W-OPS-10",
+        "nodes of one host run as different users",
+        "A controller's new file gets owner, group and mode of the broker's file on its host. Another user may not be "
+        "able to read it, and kafka-storage format is refused in the middle of a run.",
+        "User= of the units differ.",
+        "Run the controller's unit as the broker's user; or let both users read the file by one group.",
+        "systemd.exec(5): User",
+    ),
+    sees=units,
+    when=ALWAYS,
+)
+def one_user_on_a_host(seen: Units, world: World) -> Result:
+    """As far as systemd says who they run as."""
+    for host in dict.fromkeys(unit.host for unit in seen.values()):
+        users = {unit.name: unit.user for unit in seen.values() if unit.host == host and unit.user}
+        if len({*users.values()}) > 1:
+            yield Hit(host, ", ".join(f"{name} runs as {user}" for name, user in users.items()))
 
 
 @check(

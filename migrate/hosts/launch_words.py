@@ -13,7 +13,6 @@ from typing import Final
 
 from migrate.hosts.properties import is_secret
 from migrate.model.launch import Launch, UnitNotes
-from migrate.model.outcome import Unknown
 
 MAIN_CLASSES: Final = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
 OVERRIDE: Final = "--override"
@@ -103,10 +102,7 @@ def generating(raw: bytes) -> tuple[str, ...]:
 
 def of_unit(properties: Mapping[str, str]) -> UnitNotes:
     """What `systemctl show` says of it; a property that was not asked for is unknown, or none."""
-    said = properties.get("NeedDaemonReload")
-    unknown = Unknown("systemd was not asked whether the unit changed on disk")
     return UnitNotes(
         environment_files=tuple(UNIT_FILE.findall(properties.get("EnvironmentFiles", ""))),
         drop_ins=tuple(properties.get("DropInPaths", "").split()),
-        reload_needed=unknown if said is None else said == "yes",
     )

@@ -14,11 +14,10 @@ LOGIN_NOT_LOOKED: Final = Unknown("its login for ZooKeeper was not looked at")
 
 @dataclass(frozen=True, slots=True)
 class UnitNotes:
-    """What systemd says of the unit: files read into its environment, drop-ins, and whether it has read all."""
+    """What systemd says of the unit: files read into its environment, and drop-ins."""
 
     environment_files: tuple[str, ...]
     drop_ins: tuple[str, ...]
-    reload_needed: bool | Unknown
 
 
 @dataclass(frozen=True, slots=True)

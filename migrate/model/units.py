@@ -16,7 +16,8 @@ class Unit:
     """One node's unit on its host.
 
     `patience` is after how many seconds of a stop systemd kills the process; None: never.  `starts_at_boot` is decided
-    from `word`, which is what `systemctl is-enabled` says, and from what the boot's target pulls in.
+    from `word`, which is what `systemctl is-enabled` says, and from what the boot's target pulls in.  `faults` say why
+    a run cannot stop and start it as it is (`migrate.hosts.unit_faults`), `user` who it runs as, "" where not known.
     """
 
     host: str
@@ -24,6 +25,9 @@ class Unit:
     patience: float | Unknown | None
     word: str
     starts_at_boot: bool | Unknown
+    reload_due: bool | Unknown = False  # changed on disk since systemd read it
+    faults: tuple[str, ...] = ()
+    user: str = ""
 
     @property
     def may_be_enabled(self) -> bool:
@@ -47,3 +51,21 @@ def too_soon(patience: float | Unknown | None) -> str:
     if patience is None or patience >= STOP_SECONDS:
         return ""
     return f"systemd kills it {patience:.0f} s after a stop, and a controlled shutdown may take longer"
+
+
+TOO_SOON: Final = "B-OPS-06"
+RELOAD: Final = "B-CFG-29"
+FAULT: Final = "B-OPS-09"
+
+
+def unfit(unit: Unit) -> tuple[tuple[str, str, str], ...]:
+    """Why a run must not stop and start it, each as code, what is wrong, what to do: the one decision.
+
+    `assess`, `plan`, `doctor --hosts`, a run before its first effect, and the gates of stages ask this.
+    """
+    found = [(TOO_SOON, problem, STOP_ADVICE)] if (problem := too_soon(unit.patience)) else []
+    if unit.reload_due is True:
+        what = "it has changed on disk since systemd read it: what runs is not what is written"
+        found.append((RELOAD, what, "look at the change, then `systemctl daemon-reload`, and restart the node"))
+    advice = f"change it (`systemctl edit {unit.name}`), then `systemctl daemon-reload`"
+    return (*found, *((FAULT, fault, advice) for fault in unit.faults))

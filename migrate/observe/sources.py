@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
-from migrate.errors import MetadataAwaited, MigrateError, ZookeeperDenied
+from migrate.errors import MetadataAwaited, MigrateError, UnitNotUsable, ZookeeperDenied
 from migrate.hosts import last_look, new_directories
 from migrate.hosts.backups import kept_files
 from migrate.hosts.collected import Collected
@@ -22,6 +22,7 @@ from migrate.hosts.launches import launches
 from migrate.hosts.ports import listening
 from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.systemd import SystemdServices
+from migrate.hosts.unit_faults import faults_of, reload_due, user_of
 from migrate.kafka import live
 from migrate.kafka.kept import KeptConnections
 from migrate.kafka.secret_files import read_secret
@@ -340,7 +341,7 @@ class Sources:
         services = self.services
         if not isinstance(services, SystemdServices):
             return Unknown(f"executor {self.inventory.executor} sees no systemd units")
-        return self._each(lambda node: _unit_of(services, node.id))
+        return self._each(lambda node: _unit_of(services, self.inventory, node))
 
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:
         """Brokers' log directories, and controllers' metadata directories as their only one."""
@@ -461,9 +462,14 @@ def _held(logs: MetadataLogs, inventory: Inventory, running: Collection[NodeId])
     return Unknown(f"no metadata log is seen in {places}: the directory is another one, or may not be read")
 
 
-def _unit_of(services: SystemdServices, node: NodeId) -> Unit | Unknown:
+def _unit_of(services: SystemdServices, inventory: Inventory, node: BrokerNode | ControllerNode) -> Unit | Unknown:
     try:
-        return services.unit(node)
+        shown, unit = services.properties(node.id), services.unit(node.id)
+        neighbours = [int(other.id) for other in inventory.nodes if other.host == node.host and other.id != node.id]
+        found = faults_of(shown, node.config, neighbours)
+        return replace(unit, reload_due=reload_due(shown), faults=tuple(found), user=user_of(shown))
+    except UnitNotUsable as error:  # not there, or masked: what it says of itself
+        return Unit(node.host, node.unit, None, "", Unknown(error.what), faults=(error.what,))
     except MigrateError as error:
         return Unknown(f"{error.id} {error}")
 

@@ -12,7 +12,7 @@ from migrate.model.host_rights import HostRights, denied
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
-from migrate.model.units import STOP_ADVICE, Unit, too_soon
+from migrate.model.units import Unit, unfit
 
 
 def require_host_rights(plan: Plan, rights: Mapping[NodeId, HostRights | Unknown]) -> None:
@@ -31,20 +31,21 @@ def require_host_rights(plan: Plan, rights: Mapping[NodeId, HostRights | Unknown
 
 
 def require_units(cluster: str, units: Mapping[NodeId, Unit | Unknown] | Unknown) -> None:
-    """Return if systemd kills no node before its shutdown has ended; UnitNotUsable names every unit that it would.
+    """Return if a run can stop and start every unit; UnitNotUsable names each that it cannot, and why.
 
     A unit that cannot be seen is no refusal here: the step that stops it asks again.
     """
     seen = {} if isinstance(units, Unknown) else units
     wrong = [
-        f"{unit.name} of node {int(node)} on {unit.host}: {problem}"
+        (f"{unit.name} of node {int(node)} on {unit.host}: {problem}", advice)
         for node, unit in sorted(seen.items())
-        if isinstance(unit, Unit) and (problem := too_soon(unit.patience))
+        if isinstance(unit, Unit)
+        for _, problem, advice in unfit(unit)
     ]
     if wrong:
         raise UnitNotUsable(
-            "; ".join(wrong),
+            "; ".join(what for what, _ in wrong),
             where=cluster,
             why="the run would stop there, perhaps between two controllers: nothing was done",
-            next_step=f"on each of these hosts {STOP_ADVICE}",
+            next_step=f"on each of these hosts {'; '.join(dict.fromkeys(advice for _, advice in wrong))}",
         )

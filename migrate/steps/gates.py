@@ -18,7 +18,7 @@ from migrate.model.metadata_logs import old_log
 from migrate.model.new_directories import alone
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.units import STOP_ADVICE, Unit, too_soon
+from migrate.model.units import Unit, unfit
 from migrate.model.views import (
     LiveView,
     MetadataAnswer,
@@ -251,8 +251,8 @@ def _silent_controllers(world: World, live: LiveView) -> list[int]:
     return [int(node) for node, answer in answers if not isinstance(answer, NodeAnswer)]
 
 
-def units_stop_in_time(world: World, nodes: Iterable[NodeId]) -> Readiness:
-    """Systemd lets each of these nodes end by itself: asked of all before the first of them is stopped.
+def units_obey(world: World, nodes: Iterable[NodeId]) -> Readiness:
+    """A run can stop and start each of these nodes: asked of all before the first of them is stopped.
 
     Nodes that are no units of ours to see (the lab's processes, hosts that people work) have nothing to be asked.
     """
@@ -261,13 +261,12 @@ def units_stop_in_time(world: World, nodes: Iterable[NodeId]) -> Readiness:
     if isinstance(world.units, Unknown):
         return world.units
     found = {node: world.units.get(node, Unknown("it was not looked at")) for node in nodes}
-    wrong = [
-        f"{unit.name} of node {int(node)} on {unit.host}: {problem}"
-        for node, unit in found.items()
-        if isinstance(unit, Unit) and (problem := too_soon(unit.patience))
-    ]
+    wrong = [(node, unit, reason) for node, unit in found.items() if isinstance(unit, Unit) for reason in unfit(unit)]
     if wrong:
-        return Refused(f"{'; '.join(wrong)}. On each of these hosts {STOP_ADVICE}", ("B-OPS-06",))
+        told = [f"{unit.name} of node {int(node)} on {unit.host}: {what}" for node, unit, (_, what, _) in wrong]
+        advice = dict.fromkeys(advice for _, _, (_, _, advice) in wrong)
+        codes = dict.fromkeys(code for _, _, (code, _, _) in wrong)
+        return Refused(f"{'; '.join(told)}. On each of these hosts {'; '.join(advice)}", tuple(codes))
     unseen = [
         f"the unit of node {int(node)}: {unit.reason}" for node, unit in found.items() if isinstance(unit, Unknown)
     ]

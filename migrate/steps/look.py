@@ -75,7 +75,7 @@ class Assess(BaseStep):
     def verify(self, world: World) -> Outcome:
         """No finding blocks the stages that change something."""
         nodes = [node.id for node in world.inventory.nodes]
-        found = gates.first(gates.no_blockers(world, Stage.PREPARE), gates.units_stop_in_time(world, nodes))
+        found = gates.first(gates.no_blockers(world, Stage.PREPARE), gates.units_obey(world, nodes))
         return gates.as_outcome(found, "no check found a blocker")
 
 

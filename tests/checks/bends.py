@@ -125,6 +125,15 @@ def unit_of(node: int, **changed: object) -> Bend:
     return bend
 
 
+def users_of_a_host(world: World) -> World:
+    """A controller beside a broker, as another user."""
+    bent = unit_of(3000, host="host-1", user="kraft")(world)
+    assert not isinstance(bent.units, Unknown)
+    broker = bent.units[NodeId(0)]
+    assert isinstance(broker, Unit)
+    return replace(bent, units={**bent.units, NodeId(0): replace(broker, host="host-1", user="kafka")})
+
+
 def by_people(world: World) -> World:
     """Nobody but people works the hosts."""
     return replace(world, inventory=replace(world.inventory, executor="manual"))

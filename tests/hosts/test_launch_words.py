@@ -167,18 +167,11 @@ def test_a_units_files_and_drop_ins_are_read() -> None:
         {
             "EnvironmentFiles": "/etc/default/kafka (ignore_errors=yes) /etc/kafka/my env (ignore_errors=no)",
             "DropInPaths": "/etc/systemd/system/kafka.service.d/10-opts.conf /run/systemd/system/k.service.d/x.conf",
-            "NeedDaemonReload": "no",
         }
     )
     assert found.environment_files == ("/etc/default/kafka", "/etc/kafka/my env")
     assert [path.rpartition("/")[2] for path in found.drop_ins] == ["10-opts.conf", "x.conf"]
-    assert found.reload_needed is False
-    assert of_unit({"NeedDaemonReload": "yes"}) == UnitNotes((), (), reload_needed=True)
-
-
-def test_what_systemd_did_not_say_is_unknown() -> None:
-    """An old systemd, or a stand-in."""
-    assert isinstance(of_unit({}).reload_needed, Unknown)
+    assert of_unit({}) == UnitNotes((), ())
 
 
 @pytest.mark.parametrize(

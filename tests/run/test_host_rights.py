@@ -75,3 +75,15 @@ def test_every_unit_that_systemd_would_kill_is_named_before_the_first_stop() -> 
     assert "node 3001 on kafka-1" in caught.value.what
     assert "nothing was done" in caught.value.why
     assert "TimeoutStopSec=330" in caught.value.next_step
+
+
+def test_every_fault_of_a_unit_is_named_before_the_first_stop() -> None:
+    """With what to do on its host; the same function decides for `assess` and the gates."""
+    masked = Unit("k1", "kafka.service", None, "masked", starts_at_boot=False, faults=("systemd says it is masked",))
+    due = Unit("k2", "kafka.service", None, "enabled", starts_at_boot=True, reload_due=True)
+    with pytest.raises(UnitNotUsable) as caught:
+        require_units("prod", {NodeId(0): masked, NodeId(1): due})
+    assert "node 0 on k1: systemd says it is masked" in caught.value.what
+    assert "node 1 on k2: it has changed on disk" in caught.value.what
+    assert "systemctl edit kafka.service" in caught.value.next_step
+    assert "daemon-reload" in caught.value.next_step

@@ -57,7 +57,7 @@ GATES: dict[str, Gate] = {
     "ledger_is": lambda world: gates.ledger_is(world, ReplicaState.VERIFIED),
     "all_brokers_kraft": gates.all_brokers_kraft,
     "logs_belong": gates.logs_belong,
-    "units_stop_in_time": lambda world: gates.units_stop_in_time(world, worlds.CONTROLLERS),
+    "units_obey": lambda world: gates.units_obey(world, worlds.CONTROLLERS),
 }
 
 
@@ -251,9 +251,11 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("logs_belong", left_behind(MetadataLogs((3001,), 9, registered=(0, 1))), "knows brokers [0, 1], /migration is"),
     ("logs_belong", left_behind(Unknown("torn")), "unknown: torn"),
     ("logs_belong", without("zookeeper"), "unknown: zookeeper hidden"),
-    ("units_stop_in_time", unit_of(3001, patience=300.0), "refused: kafka-3001.service of node 3001"),
-    ("units_stop_in_time", unit_of(3001, patience=Unknown("no answer")), "is not known (no answer)"),
-    ("units_stop_in_time", lambda world: without("units")(unit_of(3001)(world)), "unknown: units hidden"),
+    ("units_obey", unit_of(3001, patience=300.0), "refused: kafka-3001.service of node 3001"),
+    ("units_obey", unit_of(3001, reload_due=True), "what runs is not what is written"),
+    ("units_obey", unit_of(3001, faults=("KillMode=none: its process lives on",)), "KillMode=none"),
+    ("units_obey", unit_of(3001, patience=Unknown("no answer")), "is not known (no answer)"),
+    ("units_obey", lambda world: without("units")(unit_of(3001)(world)), "unknown: units hidden"),
 )
 
 

@@ -282,7 +282,7 @@ def _services(stage: Stage, configs: Mapping[NodeId, ConfigFile | NoFile | Unkno
 # -- bending -----------------------------------------------------------------------------------------------------
 def _launches(known: Inventory) -> dict[NodeId, Launch | Unknown]:
     """Each node as a unit without anything odd; controllers come to ZooKeeper as the brokers do."""
-    unit = UnitNotes((), (), reload_needed=False)
+    unit = UnitNotes((), ())
     started = {
         node.id: Launch(node.config, main_class="kafka.Kafka", environment=(), unit=unit) for node in known.nodes
     }

@@ -251,7 +251,7 @@ def rehearsed(world: World, kinds: Collection[str]) -> Readiness:
     Asked first with the quorum lost, a right that is missing would leave the cluster without a controller.
     """
     return gates.first(
-        gates.units_stop_in_time(world, [node.id for node in world.inventory.controllers]),
+        gates.units_obey(world, [node.id for node in world.inventory.controllers]),
         _logs_readable(world),
         _commands_allowed(world, kinds),
         _znodes_allowed(world),
