@@ -1,0 +1,70 @@
+"""A bed of hosts by hand.  `python -m tests.bed up DIR [--shape NAME] [--hosts N]` (root), see README.md."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from tests.bed.bed import Bed
+from tests.bed.rootfs import BedUnavailable
+from tests.bed.shape import SHAPES
+
+
+def main() -> int:
+    """Do what the words say."""
+    parser = argparse.ArgumentParser(prog="python -m tests.bed", description="real hosts in containers")
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name, text in (
+        ("up", "make the hosts, or the same ones again, and boot them"),
+        ("down", "end them; their files stay"),
+        ("run", "run a command where the hosts are reached by name"),
+        ("root", "run a shell script as root on a host"),
+        *((name, f"Bed.{name}") for name in FAULTS),
+    ):
+        command = commands.add_parser(name, help=text)
+        command.add_argument("dir", type=Path)
+        if name == "up":
+            command.add_argument("--shape", choices=sorted(SHAPES), default="plain")
+            command.add_argument("--hosts", type=int, default=3)
+        elif name != "down":
+            command.add_argument("words", nargs=argparse.REMAINDER)
+    told = parser.parse_args()
+    folder = told.dir.resolve()
+    if told.command == "up":
+        try:
+            bed = Bed.make(folder, replace(SHAPES[told.shape], hosts=told.hosts), owned=False)
+            bed.boot()
+        except BedUnavailable as error:
+            print(error, file=sys.stderr)
+            return 1
+        print(f"{', '.join(bed.hosts)}: ssh_config is {folder}/ssh_config (hN, and hN-root)")
+        print(f"reach them by: python -m tests.bed run {told.dir} COMMAND...")
+        return 0
+    bed = Bed.open(folder)
+    if told.command == "down":
+        bed.down()
+    elif told.command == "run":
+        words = bed.room.outside(told.words, Path.cwd())
+        os.execvp(words[0], words)
+    elif told.command == "root":
+        done = bed.root(told.words[0], " ".join(told.words[1:]))
+        print(done.stdout, end="")
+        print(done.stderr, end="", file=sys.stderr)
+        return done.returncode
+    elif told.command == "delay":
+        bed.delay(told.words[0], int(told.words[1]))
+    else:
+        getattr(bed, told.command)(*told.words)
+    return 0
+
+
+FAULTS = (
+    *("boot", "power_off", "silence", "unplug", "delay", "speak"),
+    *("disk_gone", "disk_back", "disk_new", "disk_read_only", "disk_full", "disk_freed"),
+)
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,123 @@
+"""The operator of a bed: fills in what `inventory init` leaves open, writes a playbook, calls the commands."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Final
+
+import yaml
+
+from tests.bed.bed import ROOT, TOOL_SECONDS, Bed, Completed
+from tests.bed.host_files import CHROOT, DOMAIN
+
+PLAYBOOK: Final = """apiVersion: kraft-migrate/v1
+kind: MigrationPlaybook
+metadata: {name: real-hosts, change: CHG1}
+spec:
+  cluster: {inventory: inventory.yaml}
+  controllers: {ids: [3000, 3001, 3002], quorum: static}
+  policy:
+    availability: {accept_unavailable: ["single"]}
+    health: {samples: 2, interval: 1s}
+    no_progress_timeout: 5m
+  stages:
+    - {name: assess}
+    - {name: prepare}
+    - {name: controllers}
+    - {name: migration-mode}
+    - {name: copy}
+    - {name: hybrid}
+    - {name: kraft-mode}
+    - {name: soak, duration: 5s}
+    - {name: finalize}
+    - {name: cleanup}
+"""
+SERVE_SECONDS: Final = 180
+
+
+class Operator:
+    """Works in a folder of their own, beside the hosts."""
+
+    def __init__(self, bed: Bed, folder: Path) -> None:
+        self.bed = bed
+        self.folder = folder
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def tool(self, *words: str, expect: tuple[int, ...] = (0,)) -> Completed:
+        """`kraft-migrate WORDS`, which must end with one of these exit codes."""
+        done = self.bed.tool(*words, folder=self.folder)
+        said = f"kraft-migrate {' '.join(words)}: {done.returncode}\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}"
+        assert done.returncode in expect, said
+        return done
+
+    def client(self, *words: str) -> str:
+        """What the cluster's client says (`tests.bed.client`), which must succeed."""
+        command = (sys.executable, "-m", "tests.bed.client", *words)
+        done = self.bed.outside(*command, folder=ROOT, seconds=SERVE_SECONDS + 60)
+        assert done.returncode == 0, f"client {' '.join(words)}: {done.stdout[-2000:]} {done.stderr[-2000:]}"
+        return done.stdout
+
+    def seed(self) -> None:
+        """Topics, a configuration, a SCRAM user, 2,000 records."""
+        self.serving()
+        self.client("seed")
+        self.client("write", "before", "2000")
+
+    def serving(self) -> None:
+        """Wait until every broker is there and every partition has its leader and its whole ISR."""
+        self.client("whole", str(self.bed.shape.hosts), str(SERVE_SECONDS))
+
+    def inventory(self) -> None:
+        """`inventory init`, its gaps, and a playbook."""
+        words = ("--zookeeper", f"kafka-1:2181{CHROOT}", "--executor", "ssh", "--name", "prod")
+        self.tool("inventory", "init", *words, "--output", "inventory.yaml")
+        path = self.folder / "inventory.yaml"
+        told = yaml.safe_load(path.read_text())
+        spec, shape = told["spec"], self.bed.shape
+        spec["controller_listener"] = "CONTROLLER"
+        as_root = {"services_as": "root", "files_as": "root", "disks_as": "kafka", "format_as": "kafka"}
+        config = {"kafka_home": "/opt/kafka", "ssh_config": str(self.bed.folder / "ssh_config")}
+        spec["executor"] |= config | as_root
+        for kind in ("brokers", "controllers"):
+            spec[kind]["access"] = {"protocol": "PLAINTEXT"}
+        for node in spec["brokers"]["nodes"]:
+            n = node["id"]
+            node |= {"host": f"h{n}", "address": f"kafka-{n}.{DOMAIN}:9092", "config": "/etc/kafka/server.properties"}
+            node["unit"] = shape.unit
+        for node in spec["controllers"]["nodes"]:
+            n = shape.controllers[node["id"]]
+            node |= {"host": f"h{n}", "address": f"kafka-{n}:9094", "config": "/etc/kafka/controller.properties"}
+            node |= {"metadata_directory": shape.metadata_directory, "unit": "kafka-controller.service"}
+        text = yaml.safe_dump(told, sort_keys=False)
+        assert "<fill in" not in text
+        path.write_text(text)
+        (self.folder / "playbook.yaml").write_text(PLAYBOOK)
+
+    def plan(self, *words: str, command: tuple[str, ...] = ("plan",)) -> tuple[Path, str]:
+        """The saved plan and its fingerprint; changes must be planned."""
+        done = self.tool(*command, "playbook.yaml", *words, "--output", "json", expect=(2,))
+        fingerprint = json.loads(done.stdout)["fingerprint"]
+        return self.folder / "runs" / fingerprint[:8] / "plan.json", fingerprint
+
+    def apply_until(self, pattern: str, *words: str) -> str:
+        """`apply`, killed by SIGKILL at the first line that has the pattern; what it said until then."""
+        command = self.bed.room.outside([sys.executable, "-m", "migrate", "apply", *words], self.folder)
+        said: list[str] = []
+        log = self.folder / "killed.log"
+        with log.open("wb") as errors:
+            running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        with running:
+            assert running.stdout is not None
+            for line in running.stdout:
+                said.append(line)
+                if re.search(pattern, line):
+                    running.kill()
+                    return "".join(said)
+            code = running.wait(TOOL_SECONDS)
+        raise AssertionError(
+            f"apply ended with {code} before {pattern}: {''.join(said)[-4000:]} {log.read_text()[-4000:]}"
+        )

@@ -1,0 +1,90 @@
+"""The shapes that hosts of a bed have: each option is something that hosts of other people have."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """One kind of hosts; the defaults are those of a plain Debian installation.
+
+    `hosts`: brokers, each on a host of its own.  `controllers_apart`: three more hosts for the controllers, else they
+    are beside the brokers of the first three hosts.  `login`: the account that SSH logs in as; `rights` of it by sudo:
+    `all` (NOPASSWD: ALL) or `none`.  `owner`, `file_mode`, `folder_mode`: of the configuration.  `unit`: the brokers'.
+    `start`: how a unit calls Kafka's start script; `override` gives it `--override` besides.  `linked_configuration`
+    and `linked_disks`: /etc/kafka and the log directories are symbolic links.  `python`: the whole one, Debian's
+    python3-minimal, one in /usr/local/bin alone, or none.  `jump`: only the first host is reached directly.
+    `metadata`: the controllers' metadata directory is a mount point, a folder below one, or on the root file system.
+    """
+
+    hosts: int = 3
+    controllers_apart: bool = False
+    login: str = "ops"
+    rights: Literal["all", "none"] = "all"
+    owner: str = "root:kafka"
+    file_mode: int = 0o640
+    folder_mode: int = 0o750
+    unit: str = "kafka.service"
+    start: Literal["direct", "shell", "override"] = "direct"
+    linked_configuration: bool = False
+    linked_disks: bool = False
+    python: Literal["full", "minimal", "local", "none"] = "full"
+    login_shell: str = "/bin/bash"
+    banner: bool = False
+    chatty: bool = False
+    requiretty: bool = False
+    use_pty: bool = False
+    jump: bool = False
+    metadata: Literal["mount", "below", "root"] = "below"
+    stop_seconds: int = 360
+
+    @property
+    def all_hosts(self) -> int:
+        """Brokers' hosts, and those of controllers that are apart."""
+        return self.hosts + (3 if self.controllers_apart else 0)
+
+    @property
+    def controllers(self) -> dict[int, int]:
+        """Controller id -> number of its host."""
+        first = self.hosts + 1 if self.controllers_apart else 1
+        return {3000 + k: first + k for k in range(3)}
+
+    @property
+    def metadata_directory(self) -> str:
+        """The controllers' metadata directory."""
+        return {"mount": "/srv/kafka/metadata", "below": "/srv/kafka/metadata/kraft", "root": "/srv/kafka/kraft"}[
+            self.metadata
+        ]
+
+    @property
+    def disks(self) -> tuple[str, ...]:
+        """Mount points of a broker's disks."""
+        return tuple(f"/srv/kafka/disk{k}" for k in range(1, 4))
+
+    @property
+    def log_directories(self) -> tuple[str, ...]:
+        """What `log.dirs` names."""
+        return tuple(f"/var/lib/kafka/data{k}" for k in range(1, 4)) if self.linked_disks else self.disks
+
+    def save(self, folder: Path) -> None:
+        """Keep it with the bed."""
+        (folder / "shape.json").write_text(json.dumps(asdict(self)))
+
+    @classmethod
+    def of(cls, folder: Path) -> Shape:
+        """The shape of the bed in that folder."""
+        return cls(**json.loads((folder / "shape.json").read_text()))
+
+
+SHAPES: Final = {
+    "plain": Shape(),
+    "apart": Shape(controllers_apart=True, metadata="mount", login="deploy"),
+    "template": Shape(unit="kafka@1.service", start="shell", use_pty=True, banner=True),
+    "links": Shape(linked_configuration=True, linked_disks=True, chatty=True, jump=True),
+    "minimal": Shape(python="minimal", login_shell="/bin/dash", requiretty=True, metadata="root"),
+    "local-python": Shape(python="local", login_shell="/bin/tcsh", start="override", owner="kafka:kafka"),
+}
