@@ -53,6 +53,10 @@ class Item:
 @click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="An inventory to check as well.")
 @click.option("--hosts", is_flag=True, help="Try every command that a run needs on the hosts of --inventory.")
 @click.option("--sudoers", is_flag=True, help="Print the lines that sudo needs on the hosts of --inventory, and end.")
+@click.option(
+    "--host-setup", metavar="HOST", help="Print the script that root runs on that host of --inventory, and end."
+)
+@click.option("--undo", is_flag=True, help="With --host-setup: print the script that takes it away again.")
 @click.option("--rights", is_flag=True, help="What the identities of --inventory may do: missing, and too much.")
 @rate_option
 @click.option("--dir", "directory", type=click.Path(path_type=pathlib.Path), default=DEFAULT_DIRECTORY, hidden=True)
@@ -62,6 +66,8 @@ def doctor(
     inventory: pathlib.Path | None,
     hosts: bool,
     sudoers: bool,
+    host_setup: str | None,
+    undo: bool,
     rights: bool,
     directory: pathlib.Path,
     output: str,
@@ -69,6 +75,10 @@ def doctor(
     """What is here, what is missing, what to do.  Nothing is changed; exits with 1 if something is missing."""
     if sudoers:
         return _print_rights(inventory)
+    if undo and host_setup is None:
+        raise UsageWrong("--undo is for --host-setup HOST")
+    if host_setup is not None:
+        return _print_host_setup(inventory, host_setup, undo=undo)
     items = list(examine(kafka_home, directory))
     if inventory is not None:
         items += [_told("inventory", lambda: _inventory(inventory)), _told("zookeeper rate", lambda: _rate(inventory))]
@@ -92,7 +102,7 @@ def doctor(
 
 def _target(path: pathlib.Path | None) -> Inventory:
     if path is None:
-        raise UsageWrong("--hosts, --sudoers and --rights need --inventory FILE")
+        raise UsageWrong("--hosts, --host-setup, --sudoers and --rights need --inventory FILE")
     return load_target(None, path)[0]
 
 
@@ -100,6 +110,13 @@ def _print_rights(path: pathlib.Path | None) -> int:
     from migrate.cli.doctor_hosts import rights
 
     click.echo("\n".join(rights(_target(path))) or "no command needs sudo: the inventory names no other user")
+    return EXIT_OK
+
+
+def _print_host_setup(path: pathlib.Path | None, host: str, *, undo: bool) -> int:
+    from migrate.cli.doctor_hosts import host_setup
+
+    click.echo(host_setup(_target(path), host, undo=undo), nl=False)
     return EXIT_OK
 
 

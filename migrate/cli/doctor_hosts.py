@@ -5,9 +5,12 @@ from __future__ import annotations
 import getpass
 from collections.abc import Iterator, Sequence
 
-from migrate.hosts import host_needs
-from migrate.hosts.executors import Executor, executor_of
+from migrate.errors import UsageWrong
+from migrate.hosts import host_needs, host_script
+from migrate.hosts.executors import LOCAL, SSH, Executor, executor_of
 from migrate.hosts.host_needs import HostNeed, Tried
+from migrate.hosts.host_setup import nodes_of
+from migrate.hosts.ssh import SshConnections
 from migrate.hosts.sudo_beyond import beyond
 from migrate.model.inventory import Inventory
 
@@ -60,3 +63,26 @@ def by_node(inventory: Inventory) -> Iterator[tuple[int, str, list[Tried]]]:
     found = examine(inventory)
     for node in inventory.nodes:
         yield int(node.id), node.host, [tried for tried in found if tried.need.node == node.id]
+
+
+def host_setup(inventory: Inventory, host: str, *, undo: bool) -> str:
+    """The script that root runs on a host, or its reverse.
+
+    Raises:
+        UsageWrong: the inventory's executor works no hosts, or has no node there.
+        SshMissing, HostDenied: ssh does not say who logs in there.
+    """
+    if inventory.executor not in (LOCAL, SSH):
+        raise UsageWrong(
+            f"executor {inventory.executor} works no hosts",
+            next_step=f"--host-setup is for executors {LOCAL} and {SSH}",
+        )
+    if undo:
+        return host_script.undo(inventory, host)
+    options = inventory.executor_options
+    nodes_of(inventory, host)  # before ssh is asked
+    if inventory.executor == LOCAL:
+        account = getpass.getuser()
+    else:
+        account = SshConnections(options.get("ssh_config")).account(host)
+    return host_script.set_up(inventory, host, account, sudo=options.get("sudo", "yes") == "yes")

@@ -2,8 +2,8 @@
 # ruff: noqa: UP006, UP022, UP031, UP035, UP045, PTH100, PTH102, PTH112, PTH116, PTH123, PTH208, EXE001, TRY301
 """What kraft-migrate may do on this host: a fixed list of verbs, and a configuration file that root wrote.
 
-One file, standard library only, Python 3.6 or newer.  Root installs it (`doctor --host-setup` prints the script), sudo
-lets one account run it, and nothing else of that account's is run as root.  Three rules hold:
+One file, Python 3.6 or newer, importing only what python3-minimal has.  Root installs it (`doctor --host-setup` prints
+the script), sudo lets one account run it, and nothing else of that account's is run as root.  Three rules hold:
 
 - Only nodes, units and paths of the configuration are acted on as root.  Everything else is done as the user that
   the node's unit runs as, with that user's groups, and without a way back to root.
@@ -15,16 +15,15 @@ Exit codes: 0 done; 1 an error of the operating system; 2 the command that it ga
 64 words not understood; 65 not in the configuration; 75 the lock is held; 78 the installation is not sound.
 """
 
+import ast
 import contextlib
 import errno
 import fcntl
 import grp
 import hashlib
-import json
 import os
 import pwd
 import re
-import shlex
 import stat
 import subprocess
 import sys
@@ -51,6 +50,8 @@ LOG = "__cluster_metadata-0"
 CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 RELEASE = re.compile(r"[0-9]{1,2}\.[0-9]{1,3}(-IV[0-9]{1,3})?")
 NUMBER = re.compile(r"[0-9]{1,9}")
+NOT_PLAIN = re.compile(r"[^ !#-\[\]-~]")
+ASSIGNMENT = re.compile(r"""(?:export\s+)?["']?(JAVA_HOME|PATH)=("[^"]*"|'[^']*'|[^\s"']*)["']?""")
 SHA256 = re.compile(r"[0-9a-f]{64}")
 UNIT_PROPERTIES = (
     "LoadState,ActiveState,SubState,MainPID,ExecMainStartTimestampMonotonic,ExecMainStatus,Restart,TimeoutStopUSec,"
@@ -284,7 +285,7 @@ def own_text(path: str) -> bytes:
     try:
         file = open_file(open_folder(folder, ours=True), name, path, strict=True)
     except OSError as error:
-        raise RefusedError(NOT_SOUND, str(error.filename or path), "it cannot be read: %s" % error.strerror) from error
+        raise RefusedError(NOT_SOUND, path, "it cannot be read: %s" % error.strerror) from error
     if not only_ours(os.fstat(file)):
         raise RefusedError(NOT_SOUND, path, "it must belong to root, and nobody else may write it")
     return content_of(file, LIMIT)
@@ -295,7 +296,7 @@ def load() -> Host:
     """The configuration, from an installation that nobody but root can change."""
     own_text(os.path.abspath(__file__))
     try:
-        given = json.loads(own_text(CONFIGURATION).decode("utf-8"))
+        given = from_json(own_text(CONFIGURATION))
         if given["format"] != 1:
             raise ValueError("it is of another format: install this release again")
         nodes = tuple(
@@ -305,9 +306,36 @@ def load() -> Host:
         )  # fmt: skip
         extra = str(given.get("path", "")) if CONFIGURATION != INSTALLED else ""
         home, account = str(given["kafka_home"]), str(given["account"])
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise RefusedError(NOT_SOUND, CONFIGURATION, "it is not understood: %r" % error) from error
     return Host(account, home, nodes, given["nodes"], (extra + ":" if extra else "") + SAFE_PATH)
+
+
+def from_json(text: bytes) -> Any:
+    """Texts, numbers, lists and objects of a JSON text: what json.dumps writes of them is Python, too."""
+    try:
+        return ast.literal_eval(text.decode("utf-8").strip())
+    except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError) as error:
+        raise ValueError("no JSON of texts, numbers, lists and objects") from error
+
+
+def as_json(value: Any) -> str:
+    """As json.dumps writes it, ASCII alone."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(as_json(key) + ": " + as_json(value[key]) for key in value) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(as_json(entry) for entry in value) + "]"
+    if isinstance(value, str):
+        return '"' + NOT_PLAIN.sub(in_json, value) + '"'
+    if value is None or isinstance(value, bool):
+        return {None: "null", True: "true", False: "false"}[value]
+    return str(int(value))
+
+
+def in_json(found_char: Any) -> str:
+    """A character that has to be escaped."""
+    units = found_char.group(0).encode("utf-16-be", "surrogatepass")
+    return "".join("\\u%02x%02x" % (units[at], units[at + 1]) for at in range(0, len(units), 2))
 
 
 def absolute(path: str) -> str:
@@ -394,24 +422,17 @@ def group_of(node: Node, name: str) -> int:
 
 def environment_of(values: Dict[str, str]) -> Dict[str, str]:
     """Where the unit's processes find Java: JAVA_HOME and PATH of its environment and of its environment files."""
-    pairs = split_words(values.get("Environment", ""))
+    texts = [values.get("Environment", "")]
     for line in values.get("EnvironmentFiles", "").splitlines():
         path = line.rpartition(" (")[0] or line
         folder, name = split(path)
         with contextlib.suppress(OSError):
             text = content_of(open_file(open_folder(folder), name, path, strict=True), LIMIT)
-            for entry in text.decode("utf-8", "replace").splitlines():
-                pairs += split_words(entry, comments=True)
-    known = dict(pair.partition("=")[::2] for pair in pairs)
-    return {name: known[name] for name in ("JAVA_HOME", "PATH") if known.get(name)}
-
-
-def split_words(text: str, comments: bool = False) -> List[str]:
-    """The words of an environment; none where they are not understood."""
-    try:
-        return shlex.split(text, comments=comments)
-    except ValueError:
-        return []
+            texts += [entry for entry in text.decode("utf-8", "replace").splitlines() if not entry.startswith("#")]
+    known = {}  # type: Dict[str, str]
+    for text_of_it in texts:
+        known.update((name, value.strip("\"'")) for name, value in ASSIGNMENT.findall(text_of_it) if value.strip("\"'"))
+    return known
 
 
 def may_act_as(node: Node, user: User) -> None:
@@ -859,7 +880,7 @@ def facts(host: Host, node: Node) -> int:
         },
         "java": java_of(user),
     }  # fmt: skip
-    return say(json.dumps(answer).encode() + b"\n")
+    return say(as_json(answer).encode() + b"\n")
 
 
 def root_facts(node: Node) -> Dict[str, bool]:
@@ -941,7 +962,7 @@ def about(host: Host) -> int:
         "format": 1, "programs": sums, "account": host.account, "kafka_home": host.kafka_home,
         "nodes": host.raw_nodes, "python": sys.version.split()[0], "uid": os.geteuid(),
     }  # fmt: skip
-    return say(json.dumps(answer).encode() + b"\n")
+    return say(as_json(answer).encode() + b"\n")
 
 
 def released(text: bytes) -> bytes:
@@ -954,10 +975,9 @@ def released(text: bytes) -> bytes:
 def allowed(host: Host) -> int:
     """`allowed`: of each list of words on stdin why it would be refused, "" where it would not be."""
     try:
-        lists = json.loads(sys.stdin.buffer.read(LIMIT).decode("utf-8"))
-        if not all(isinstance(word, str) for words in lists for word in words):
-            raise ValueError("a word that is no text")
-    except (ValueError, TypeError, RecursionError) as error:
+        given = from_json(sys.stdin.buffer.read(LIMIT))
+        lists = [[word.encode("utf-16", "surrogatepass").decode("utf-16") for word in words] for words in given]
+    except (ValueError, TypeError, AttributeError) as error:
         raise RefusedError(NOT_UNDERSTOOD, "allowed", "stdin is no JSON list of word lists: %s" % error) from error
     answers = []
     for words in lists:
@@ -966,7 +986,7 @@ def allowed(host: Host) -> int:
             answers.append("")
         except RefusedError as error:
             answers.append(error.where + ": " + error.text)
-    return say(json.dumps(answers).encode() + b"\n")
+    return say(as_json(answers).encode() + b"\n")
 
 
 def only(pattern: Any, word: str, what: str) -> str:
@@ -1131,8 +1151,10 @@ def main(arguments: Sequence[str]) -> int:
     except BrokenPipeError:
         return FAILED  # nobody reads the answer
     except OSError as error:
-        name = error.filename.decode("utf-8", "replace") if isinstance(error.filename, bytes) else error.filename
-        code, where, text = FAILED, shown(str(name or "-")), error.strerror or str(error)
+        name = os.fsdecode(error.filename or "-")
+        if not name.startswith("/"):  # a name in a folder: the caller knows the path
+            name = next((word for word in arguments if word.startswith("/")), name)
+        code, where, text = FAILED, shown(name), error.strerror or str(error)
     sys.stderr.buffer.write(("kraft-migrate-host: %s: %s\n" % (where, text)).encode("utf-8", "backslashreplace"))
     sys.stderr.flush()
     return code

@@ -41,6 +41,8 @@ OPTIONS: Final = (
     "ServerAliveCountMax=3",
     "ForwardAgent=no",
     "ForwardX11=no",
+    "GSSAPIDelegateCredentials=no",
+    "UpdateHostKeys=no",  # nothing here adds keys to known_hosts
     "ClearAllForwardings=yes",
     "PermitLocalCommand=no",
     "RequestTTY=no",
@@ -78,6 +80,20 @@ class SshConnections:
         chosen = ["-F", self._configuration] if self._configuration else []
         kept = ("ControlMaster=auto", f"ControlPath={_socket(self._folder, host)}", "ControlPersist=60")
         return [self._program, *chosen, *(word for option in (*OPTIONS, *kept) for word in ("-o", option)), "--", host]
+
+    def account(self, host: str) -> str:
+        """The user that ssh logs in as there, by its configuration; nothing is opened.  SshMissing, HostDenied."""
+        chosen = ["-F", self._configuration] if self._configuration else []
+        if self._program is None:
+            raise SshMissing("there is no `ssh` on this host", next_step="install the OpenSSH client")
+        done = subprocess.run(
+            [self._program, *chosen, "-G", "--", destination(host)],
+            capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL,
+        )  # fmt: skip
+        found = [line.partition(" ")[2] for line in done.stdout.splitlines() if line.startswith("user ")]
+        if done.returncode or not found:
+            raise HostDenied(f"ssh -G tells no user: {done.stderr.strip() or done.returncode}", where=host)
+        return found[0]
 
     def close(self) -> None:
         """End the kept connections and remove their folder; a second call finds nothing to do."""
