@@ -129,6 +129,8 @@ def disks(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason
             place = f"{about} {entry.path}"
             if not entry.healthy:
                 yield bar("disk", place, entry.health, "mend the disk first: one disk is one broker in migration mode")
+            if entry.problem:
+                continue  # what was read of a broken disk is no second fault
             if isinstance(entry.meta, MetaBroken):
                 yield bar("meta-broken", place, entry.meta.reason, "mend meta.properties: see explain B-RBK-03")
             elif isinstance(entry.meta, MetaProperties) and entry.meta.version != 0:

@@ -100,6 +100,7 @@ def describe(world: Any, clues: Any = None) -> dict[str, Any]:
         "unhealthy_partitions": _unhealthy(world),
         "waiting": waiting,
         "disks": status_disks.as_values(world),
+        "disks_unseen": status_disks.unseen(world),
         "leaderless": status_disks.leaderless(world),
     }
 
@@ -233,6 +234,7 @@ def as_text(answer: Mapping[str, Any]) -> str:
     unhealthy = answer["unhealthy_partitions"]
     lines.append(f"partitions without full ISR or leader: {'unknown' if unhealthy is None else unhealthy}")
     lines += status_disks.as_lines(answer.get("disks", ()))
+    lines += status_disks.unseen_lines(answer.get("disks_unseen", {}))
     lines += status_disks.leaderless_lines(answer.get("leaderless", ()), answer["inventory"])
     lines += status_run.as_lines(answer.get("run"))
     lines += status_stuck.lines(answer["waiting"])

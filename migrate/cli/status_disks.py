@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Final
 
@@ -24,6 +24,21 @@ def as_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"disk       {row['effect']}"
         for words in row["do"]:
             yield f"disk       do: {words}"
+
+
+def unseen(world: Any) -> dict[str, str]:
+    """Broker -> why nothing is known of its disks: that is not the same as nothing to tell."""
+    from migrate.model.outcome import Unknown
+
+    if isinstance(world.disks, Unknown):
+        return {}
+    return {str(int(node)): found.reason for node, found in world.disks.items() if isinstance(found, Unknown)}
+
+
+def unseen_lines(reasons: Mapping[str, str]) -> Iterator[str]:
+    """The same for a person."""
+    for broker, reason in reasons.items():
+        yield f"disk     broker {broker}: its disks were not seen: {reason}"
 
 
 def leaderless(world: Any) -> list[str]:

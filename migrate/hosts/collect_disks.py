@@ -241,6 +241,7 @@ def look(path: str, with_probe: bool, tried: Callable[[], None]) -> Dict[str, An
     """One directory: what it is, what it holds, and, when asked, whether it stores a block."""
     found = {"path": path, "absolute": os.path.isabs(path), "link": None, "own": False}  # type: Dict[str, Any]
     found.update(mount_of(path))
+    found["unmounted"] = unmounted(os.path.realpath(path), found["mount"])
     try:
         here = os.stat(path)
         found["own"] = here.st_uid == os.geteuid()
@@ -248,7 +249,8 @@ def look(path: str, with_probe: bool, tried: Callable[[], None]) -> Dict[str, An
         if os.path.islink(path):
             found["link"] = os.path.realpath(path)
         space = os.statvfs(path)
-        found["free_bytes"] = space.f_bavail * space.f_frsize
+        found["free_bytes"] = space.f_bavail * space.f_frsize  # without what ext4 keeps for root
+        found["free_files"] = space.f_favail if space.f_files else -1  # btrfs counts none
         if not found["absolute"] or not found["is_folder"]:
             return found
         folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -327,12 +329,36 @@ def mount_of(path: str) -> Dict[str, str]:
                 fields, kinds = before.split(), after.split()
                 if not dash or len(fields) < 5 or not kinds:
                     continue
-                here = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), fields[4])
+                here = unquoted(fields[4])
                 if (real == here or real.startswith(here.rstrip("/") + "/")) and len(here) >= len(point):
                     point, kind = here, kinds[0]
     except OSError:
         pass
     return {"mount": point, "filesystem": kind}
+
+
+def unquoted(point: str) -> str:
+    """A mount point as the kernel and fstab(5) write it: blanks as octal numbers."""
+    return re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal.group(1), 8)), point)
+
+
+def unmounted(real: str, mount: str, tables: Tuple[str, str] = ("/etc/fstab", "/etc/systemd/system")) -> List[str]:
+    """The mount point over a path where this host wants a file system and has none, and who wants it; [] for none."""
+    wanted = {}  # type: Dict[str, str]
+    try:
+        with open(tables[0], encoding="utf-8", errors="surrogateescape") as lines:
+            found = [line.split() for line in lines if not is_comment(line)]
+        wanted.update((unquoted(line[1]), tables[0]) for line in found if len(line) > 2)
+        for name in os.listdir(tables[1]):
+            if name.endswith(".mount"):
+                with open(os.path.join(tables[1], name), encoding="utf-8", errors="surrogateescape") as lines:
+                    wanted.update((line[6:].strip(), name) for line in lines if line.startswith("Where="))
+    except OSError:
+        pass  # a host without such tables, or that keeps them for itself
+    over = [point for point in wanted if point[:1] == "/" != point and (real + "/").startswith(point.rstrip("/") + "/")]
+    deepest = max(over, key=len, default="")
+    there = (mount + "/").startswith(deepest.rstrip("/") + "/")
+    return [] if not deepest or not mount or there else [deepest, wanted[deepest]]
 
 
 def look_at_all(paths: List[str], with_probe: bool) -> List[Dict[str, Any]]:

@@ -19,7 +19,7 @@ from migrate.errors import BadProperties, CollectedDamaged, CollectedForNobody, 
 from migrate.hosts import folders, meta_properties, properties
 from migrate.hosts.collect_disks import FORMAT, VERSION, body_sha256
 from migrate.hosts.config import as_told
-from migrate.hosts.directories import METADATA_FOLDER, capped, oddities_of_place
+from migrate.hosts.directories import METADATA_FOLDER, capped, no_room, not_mounted, oddities_of_place
 from migrate.hosts.files import read_no_follow
 from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns
 from migrate.model.ids import NodeId
@@ -124,11 +124,12 @@ def _body(raw: bytes, path: str) -> Mapping[str, Any]:
 
 def _collected(body: Mapping[str, Any], path: str) -> Collected:
     looks = {as_told(_text(entry["path"])): entry for entry in body["directories"]}
+    own_user = any(entry.get("own") is True for entry in looks.values())
     found: dict[str, Directory] = {}
     denied = ""
     for place, entry in looks.items():
         try:
-            found[place] = _directory(entry, place, probed=body["probed"] is True)
+            found[place] = _directory(entry, place, probed=body["probed"] is True, own_user=own_user)
         except _DeniedError as error:
             denied = denied or str(error)
     node = _node(body, found.values(), path)
@@ -163,12 +164,12 @@ def _config(entry: Mapping[str, Any] | None, node: NodeId) -> ConfigFile | Unkno
 
 
 # -- one directory -------------------------------------------------------------------------------------------------
-def _directory(entry: Mapping[str, Any], path: str, *, probed: bool) -> Directory:
-    """What `hosts.directories.look_at` would have said there."""
+def _directory(entry: Mapping[str, Any], path: str, *, probed: bool, own_user: bool) -> Directory:
+    """What `hosts.directories.look_at` would have said there; `own_user`: the broker's directories are who looked's."""
     if entry.get("late"):
         late = "did not store one block in time" if probed else "did not answer in time"
         return Directory(path, late, MetaMissing(), ReplicaColumns(), False)
-    own = entry["own"] is True
+    own = own_user or entry["own"] is True
     replicas, oddities = ReplicaColumns(), list[str]()
     meta: MetaProperties | MetaMissing | MetaBroken = MetaMissing()
     problem, metadata_log = _unusable(entry, own, path), -1
@@ -180,6 +181,7 @@ def _directory(entry: Mapping[str, Any], path: str, *, probed: bool) -> Director
             metadata_log = _scan(_entries(entry, own, path), (replicas, oddities), own, path)
         except _UnreadableError as error:
             problem = problem or f"cannot be read: {error}"
+        problem = problem or no_room(_number(entry.get("free_bytes", -1)), _number(entry.get("free_files", -1)))
     oddities_of_place(entry["link"], entry["filesystem"], oddities)
     return Directory(
         path=path,
@@ -201,7 +203,7 @@ class _UnreadableError(Exception):
 
 
 def _why(error: list[Any], own: bool, path: str) -> str:
-    """The reason; a denial tells of the user who looked, not of the disk, unless the folder is that user's own."""
+    """The reason; a denial tells of the user who looked, not of the disk, unless a folder of the broker is theirs."""
     number, text = error
     if number in _DENIED and not own:
         raise _DeniedError(f"{path}: the collector's user may not look into it ({text})")
@@ -211,6 +213,8 @@ def _why(error: list[Any], own: bool, path: str) -> str:
 def _unusable(entry: Mapping[str, Any], own: bool, path: str) -> str:
     if not entry["absolute"]:
         return "is no absolute path: which folder it names depends on where Kafka was started"
+    if unmounted := entry.get("unmounted"):
+        return not_mounted(*map(_text, unmounted))
     if "unreachable" in entry:
         if entry["unreachable"][0] == errno.ENOENT:
             return "does not exist"

@@ -20,9 +20,11 @@ from pathlib import Path
 from typing import Final
 
 from migrate.hosts import folders, meta_properties
+from migrate.hosts.collect_disks import unmounted
 from migrate.hosts.files import open_folder, read_no_follow
 from migrate.hosts.mounts import Mounts
 from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns
+from migrate.model.disk_trouble import FULL, NOT_MOUNTED
 from migrate.model.ids import METADATA_TOPIC, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaMissing, MetaProperties
@@ -37,10 +39,19 @@ SEGMENT: Final = ".log"
 MAX_ODDITIES: Final = 20
 _SMALL_FILE: Final = 64 * 1024
 _VOLATILE: Final = ("tmpfs", "ramfs")
+ROOM_BYTES: Final = 2**20  # below it a segment's next batches end in ENOSPC
+ROOM_FILES: Final = 16  # a new segment takes four
 
 
 class _NotOursError(Exception):
-    """We may not look where the broker may: says nothing of the disk."""
+    """We may not look there; that says nothing of the disk where no directory of the broker is our user's own.
+
+    `problem` is what it says where one is: the broker may not either.
+    """
+
+    def __init__(self, path: str, error: OSError) -> None:
+        super().__init__(f"{path}: this user may not look into it ({error.strerror})")
+        self.problem = f"cannot be written: {error.strerror}"
 
 
 class LocalDisks:
@@ -66,14 +77,19 @@ class LocalDisks:
         now = self._monotonic()
         looks = {path: _Look(path, mounts, probe=not self._stored_lately(path, now)) for path in paths}
         deadline = time.monotonic() + self._probe_seconds
-        try:
-            found = {path: look.directory(deadline) for path, look in looks.items()}
-            for path, look in looks.items():
+        denied: dict[str, _NotOursError] = {}
+        found: dict[str, Directory] = {}
+        for path, look in looks.items():
+            try:
+                found[path] = look.directory(deadline)
                 if look.silent:
                     look = looks[path] = _Look(path, mounts, probe=True)  # noqa: PLW2901 - in its place
                     found[path] = look.directory(time.monotonic() + self._probe_seconds)
-        except _NotOursError as error:
-            return Unknown(str(error))
+            except _NotOursError as error:
+                denied[path] = error
+                found[path] = Directory(path, error.problem, MetaMissing(), ReplicaColumns(), False)
+        if denied and not any(_ours(path) for path in paths):
+            return Unknown(str(next(iter(denied.values()))))
         self._remember(looks, found, now)
         return BrokerDisks(broker, tuple(found[path] for path in log_dirs), found[apart] if apart else None)
 
@@ -135,7 +151,10 @@ def look_at(path: str, mounts: Mounts, tried: Callable[[], None] = lambda: None,
     """
     scan = _Scan()
     meta: MetaProperties | MetaMissing | MetaBroken = MetaMissing()
-    problem = _unusable(path)
+    mount = mounts.of(path)
+    absent = unmounted(os.path.realpath(path), mount.point)
+    problem = not_mounted(*absent) if absent else _unusable(path)
+    free_bytes, free_files = _room(path)
     if not problem:
         if probe:
             problem = _stores(path)
@@ -148,7 +167,7 @@ def look_at(path: str, mounts: Mounts, tried: Callable[[], None] = lambda: None,
         except OSError as error:
             _refuse_if_rights(error, path)
             problem = problem or f"cannot be read: {error.strerror or error}"
-    mount = mounts.of(path)
+        problem = problem or no_room(free_bytes, free_files)
     link = os.path.realpath(path) if Path(path).is_symlink() else None
     oddities_of_place(link, mount.filesystem, scan.oddities)
     return Directory(
@@ -160,7 +179,7 @@ def look_at(path: str, mounts: Mounts, tried: Callable[[], None] = lambda: None,
         oddities=capped(scan.oddities),
         mount=mount.point,
         filesystem=mount.filesystem,
-        free_bytes=_free_bytes(path),
+        free_bytes=free_bytes,
         metadata_log_bytes=scan.metadata_log_bytes,
     )
 
@@ -194,10 +213,15 @@ def _refuse_if_rights(error: OSError, path: str) -> None:
     """A denial tells of us, not of the disk, unless the folder is our own user's."""
     if error.errno not in (errno.EACCES, errno.EPERM):
         return
+    if not _ours(path):
+        raise _NotOursError(path, error) from error
+
+
+def _ours(path: str) -> bool:
+    """Does it belong to this user?"""
     with contextlib.suppress(OSError):
-        if Path(path).stat().st_uid == os.geteuid():
-            return
-    raise _NotOursError(f"{path}: this user may not look into it ({error.strerror})") from error
+        return Path(path).stat().st_uid == os.geteuid()
+    return False
 
 
 def _stores(path: str) -> str:
@@ -315,9 +339,24 @@ def capped(oddities: list[str]) -> tuple[str, ...]:
     return (*oddities[:MAX_ODDITIES], f"and {len(oddities) - MAX_ODDITIES} more")
 
 
-def _free_bytes(path: str) -> int:
+def _room(path: str) -> tuple[int, int]:
+    """What is left for anybody but root: bytes, and files; -1 where that is not known."""
     try:
         found = os.statvfs(path)
     except OSError:
-        return -1
-    return found.f_bavail * found.f_frsize
+        return -1, -1
+    return found.f_bavail * found.f_frsize, found.f_favail if found.f_files else -1
+
+
+def no_room(free_bytes: int, free_files: int) -> str:
+    """What is wrong with a directory that stores a block still, and no segment any more; "" for nothing."""
+    if 0 <= free_bytes < ROOM_BYTES:
+        return f"{FULL}: {free_bytes // 1024} KiB are left, beside what the file system keeps for root"
+    if 0 <= free_files < ROOM_FILES:
+        return f"{FULL}: {free_files} inodes are left, each file takes one"
+    return ""
+
+
+def not_mounted(point: str, wanted_by: str) -> str:
+    """What is wrong with a directory whose disk is not there: its folder belongs to another file system."""
+    return f"{NOT_MOUNTED} {point} ({wanted_by} has a file system there)"

@@ -2,8 +2,9 @@
 
 Which file a new disk needs depends on the stage: in ZooKeeper and in migration mode the broker writes it itself, in
 KRaft mode it must be there before the start; before finalize it must have version 0, because a plain ZooKeeper-mode
-broker, the end of a rollback, starts on no other (KAFKA-20762).  Every command is for a shell on the broker's host, as
-the user that runs the broker.
+broker, the end of a rollback, starts on no other (KAFKA-20762).  Every command is for a shell on the broker's host.
+Where the inventory names the broker's unit, root or a login user with sudo types it as it is printed, and it runs as
+the unit's own user: a file of root's among the broker's would stop it.  Elsewhere that user types it.
 """
 
 from __future__ import annotations
@@ -15,9 +16,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from migrate.model.disk_trouble import ZOOKEEPER_STORED, BrokerMode, Sick, Wrong, effect_of, sick_directories
+from migrate.model.disk_trouble import (
+    NOT_MOUNTED,
+    ZOOKEEPER_STORED,
+    BrokerMode,
+    Sick,
+    Wrong,
+    effect_of,
+    sick_directories,
+)
+from migrate.model.inventory import BrokerNode
 from migrate.model.outcome import Unknown
-from migrate.model.views import KraftView, MetaProperties, Running, Stopped
+from migrate.model.views import KraftView, MetaBroken, MetaProperties, Running, Stopped
 from migrate.model.world import World
 
 FETCHED: Final = "it fetches its replicas there anew, those without another replica are lost"
@@ -25,13 +35,15 @@ ELECT: Final = "what stays without a leader: `directories rescue`"
 NEW_ID: Final = f"it gives the directory another id, and reports its replicas anew; {ELECT}"
 AN_OLDER_ONE: Final = "is it an older disk? Take it out again: the copies on the others are the newer ones"
 KEPT: Final = (
-    "the old disk's copies stay and catch up; the others lie aside, with what partitions without another replica took "
-    "since"
+    "the old disk's copies stay and catch up; the others get names that end in -stray, with what partitions without "
+    "another replica took since, and Kafka leaves them alone"
 )
 NO_FORMAT: Final = (
     "do not run kafka-storage format: a version 1 file bars ZooKeeper mode (KAFKA-20762), where a rollback ends"
 )
 OWNED: Final = "owned by the broker's user"
+NOT_REGULAR: Final = "not a regular file"  # as both looks at a disk say it
+NO_LOST_FOUND: Final = "without ext4's lost+found, on which Kafka does not start"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +65,10 @@ class DiskTrouble:
 
 def disk_troubles(world: World) -> Iterator[DiskTrouble]:
     """Every directory of a broker that is not as it should be, in the inventory's order."""
+    nodes = {int(node.id): node for node in world.inventory.brokers}
+    home = world.inventory.executor_options.get("kafka_home", "")
     for sick in sick_directories(world):
-        do, command = _mend(sick, cluster_of(world))
+        do, command = _mend(sick, _Host(nodes[sick.broker], home), cluster_of(world))
         yield DiskTrouble(sick.broker, sick.directory.path, sick.mode, sick.said, effect_of(sick), do, command)
 
 
@@ -67,93 +81,169 @@ def cluster_of(world: World) -> str:
     return world.inventory.expect_cluster_id or "CLUSTER_ID"
 
 
-def _mend(sick: Sick, cluster: str) -> tuple[tuple[str, ...], str]:
+@dataclass(frozen=True, slots=True)
+class _Host:
+    """Where a broker runs, and how a person works it there: by its unit, if the inventory names one."""
+
+    node: BrokerNode
+    kafka_home: str
+
+    def process(self, verb: str) -> str:
+        """`verb` (start, stop, restart) and the broker, with the command where there is one."""
+        unit = shlex.quote(self.node.unit)
+        typed = f" (on {self.node.host}: `sudo systemctl {verb} {unit}`)" if self.node.unit else ""
+        return f"{verb} broker {self.node.id}{typed}"
+
+    @property
+    def stop_first(self) -> str:
+        """At a sentence's beginning."""
+        return f"S{self.process('stop')[1:]}"
+
+    def as_broker(self, command: str) -> str:
+        """The command as the user that runs the broker."""
+        return f"sudo -u {self._user} sh -c {shlex.quote(command)}" if self.node.unit else command
+
+    def as_root(self, command: str) -> str:
+        """The command as root."""
+        return f"sudo {command}" if self.node.unit else command
+
+    def shell(self, command: str) -> str:
+        """The command in a sentence: on which host."""
+        return f"on {self.node.host}: `{command}`" if self.node.unit else f"`{command}`"
+
+    def empty(self, path: str) -> str:
+        """What a new disk must be."""
+        if not self.node.unit:
+            return f"empty and {OWNED} ({NO_LOST_FOUND})"
+        chown = self.as_root(f"chown {self._user}: {shlex.quote(path)}")
+        found = self.as_root(f"rmdir {shlex.quote(path + '/lost+found')}")
+        return f"empty ({NO_LOST_FOUND}: `{found}`) and {OWNED} (`{chown}`)"
+
+    @property
+    def storage_tool(self) -> str:
+        """Kafka's own."""
+        return shlex.quote(f"{self.kafka_home}/bin/kafka-storage.sh") if self.kafka_home else "kafka-storage"
+
+    @property
+    def _user(self) -> str:
+        return f'"$(systemctl show -p User --value -- {shlex.quote(self.node.unit)} | grep . || echo root)"'
+
+
+def _mend(sick: Sick, host: _Host, cluster: str) -> tuple[tuple[str, ...], str]:
     """The sentences, and the command in them."""
-    start = _start(sick)
+    start = _start(sick, host)
     match sick.wrong:
         case Wrong.BROKEN:
-            sentence, command = _new_disk(sick, cluster, start)
-            return (_old_disk(sick, start), sentence), command
+            sentence, command = _new_disk(sick, host, cluster)
+            return (_old_disk(sick, host), sentence), command
         case Wrong.NO_IDENTITY:
-            sentence, command = _new_disk(sick, cluster, start)
-            return (f"is it the old disk that is missing? {_back_in_place(sick)}", sentence), command
+            sentence, command = _new_disk(sick, host, cluster)
+            return (f"is it the old disk that is missing? {_back_in_place(sick, host)}", sentence), command
         case Wrong.BAD_IDENTITY:
             command = _written_anew(sick, cluster)
             if sick.twice:
-                command = f"{command} && {_one_copy(sick)}"
-                return (
-                    f"Stop broker {sick.broker} first: `{command}`, then start broker {sick.broker}: {KEPT}",
-                ), command
+                command = host.as_broker(f"{command} && {_one_copy(sick)}")
+                stop = host.stop_first
+                return (f"{stop} first: {host.shell(command)}, then {host.process('start')}: {KEPT}",), command
+            command = host.as_broker(command)
             after = "it goes on where it was" if sick.lost_id or sick.mode in ZOOKEEPER_STORED else NEW_ID
-            return (f"its replicas are still there: `{command}`, then {start}: {after}",), command
+            return (f"its replicas are still there: {host.shell(command)}, then {start}: {after}",), command
         case Wrong.VERSION_1:
-            command = _as_version_0(sick, cluster)
+            command = host.as_broker(_as_version_0(sick, cluster))
             runs = f"broker {sick.broker} runs, and reads it at its next start only"
             after = runs if isinstance(sick.state, Running) else start
-            return (f"`{command}`: the same ids as version 0; then {after}",), command
+            return (f"{host.shell(command)}: the same ids as version 0; then {after}",), command
         case Wrong.TWICE:
-            command = _one_copy(sick)
-            stop = f"stop broker {sick.broker} first: " if not isinstance(sick.state, Stopped) else ""
-            back = f"is it the disk that failed, and the others' copies are of since then? Then {stop}`{command}`"
-            return (f"{back}, then start broker {sick.broker}: {KEPT}", AN_OLDER_ONE), command
+            command = host.as_broker(_one_copy(sick))
+            stop = f"{host.process('stop')} first: " if not isinstance(sick.state, Stopped) else ""
+            back = f"is it the disk that failed, and the others' copies are of since then? Then {stop}"
+            return (f"{back}{host.shell(command)}, then {host.process('start')}: {KEPT}", AN_OLDER_ONE), command
         case Wrong.OTHER_DISK:
-            return (_back_in_place(sick), f"with the new one, {start}: it registers it, and {FETCHED}; {ELECT}"), ""
+            return (
+                _back_in_place(sick, host),
+                f"with the new one, {start}: it registers it, and {FETCHED}; {ELECT}",
+            ), ""
         case Wrong.OFFLINE:
             return (start,), ""
 
 
-def _start(sick: Sick) -> str:
+def _start(sick: Sick, host: _Host) -> str:
     """By what its process does: Kafka takes a directory back only at a start."""
     if isinstance(sick.state, Unknown):
-        return f"start broker {sick.broker}, or restart it where it runs"
-    return f"{'restart' if isinstance(sick.state, Running) else 'start'} broker {sick.broker}"
+        return f"{host.process('start')}, or restart it where it runs"
+    return host.process("restart" if isinstance(sick.state, Running) else "start")
 
 
-def _back_in_place(sick: Sick) -> str:
+def _back_in_place(sick: Sick, host: _Host) -> str:
     """The old disk in the place of one that the broker takes for its own.
 
     First the stop: a broker that shuts down leaves checkpoints and a mark of a clean stop in every directory that it
     believes to be alive, and on the old disk they would be of other files.
     """
-    start = f"start broker {sick.broker}" if isinstance(sick.state, Running | Stopped) else _start(sick)
-    stop = f"Stop broker {sick.broker} first, then put" if isinstance(sick.state, Running) else "Put"
+    start = host.process("start") if isinstance(sick.state, Running | Stopped) else _start(sick, host)
+    stop = f"{host.stop_first} first, then put" if isinstance(sick.state, Running) else "Put"
     return f"{stop} the old disk back and mount it, and {start}: it goes on where it was"
 
 
-def _old_disk(sick: Sick, start: str) -> str:
+def _old_disk(sick: Sick, host: _Host) -> str:
     """Where the disk itself is well, it needs something else than a hand in the rack."""
+    start, problem = _start(sick, host), sick.directory.problem
+    point = problem.removeprefix(NOT_MOUNTED).strip().partition(" (")[0] if problem.startswith(NOT_MOUNTED) else ""
+    mount = f" (`{host.as_root('mount ' + shlex.quote(point))}`)" if point else ""
     if sick.twice or (sick.mode is BrokerMode.MIGRATION and isinstance(sick.state, Running)):
-        put = "Put" if isinstance(sick.state, Stopped) else f"Stop broker {sick.broker} first, then put"
+        stop = host.stop_first
+        put = "Put" if isinstance(sick.state, Stopped) else f"{stop} first, then put"
         lie = "lie" if sick.twice else "may lie"
         return (
-            f"{put} the old disk back, mount it, and look at `status` again before you start the broker: its replicas "
-            f"{lie} on other disks as well by now"
+            f"{put} the old disk back, mount it{mount}, and look at `status` again before you start the broker: its "
+            f"replicas {lie} on other disks as well by now"
         )
-    if os.strerror(errno.ENOSPC) in sick.directory.problem:
-        return f"make room on it (retention, or more space; delete no segment by hand), then {start}"
-    if os.strerror(errno.EROFS) in sick.directory.problem:
-        return f"the host's log says why it became read-only; writable again, {start}: it goes on where it was"
+    if point:
+        return f"with the old disk back: {_back_in_place(sick, host).replace('mount it', 'mount it' + mount, 1)}"
+    if os.strerror(errno.ENOSPC) in problem:
+        return f"{_room(sick)}, then {start}"
+    if os.strerror(errno.EROFS) in problem:
+        again = host.as_root(f"mount -o remount,rw {shlex.quote(sick.directory.mount or sick.directory.path)}")
+        return (
+            f"the host's log says why it became read-only (`journalctl -k`): after an I/O error unmount it, check it "
+            f"(fsck, xfs_repair) and mount it again, for Linux refuses `{again}` then; writable again, {start}: it "
+            "goes on where it was"
+        )
+    if os.strerror(errno.EACCES) in problem:
+        return f"is it mounted? The broker's user has no right to that folder: with the old disk mounted there, {start}"
     return f"with the old disk back and mounted, {start}: it goes on where it was"
 
 
-def _new_disk(sick: Sick, cluster: str, start: str) -> tuple[str, str]:
+def _room(sick: Sick) -> str:
+    """A broker deletes nothing in a directory that it gave up; ext4 keeps a share of its blocks for root."""
+    if not sick.offline:
+        return "make room on it (retention, or more space; delete no segment by hand)"
+    return (
+        "make room on it (more space, or what is not Kafka's away; on ext4 `tune2fs -m 0 DEVICE` gives it what is kept "
+        "for root; the broker's retention deletes nothing there before its start; delete no segment by hand)"
+    )
+
+
+def _new_disk(sick: Sick, host: _Host, cluster: str) -> tuple[str, str]:
     """How a new, empty disk is made known: which file, of which version, written by whom."""
-    path = sick.directory.path
+    path, start = sick.directory.path, _start(sick, host)
     if sick.mode in ZOOKEEPER_STORED:
         said = (
-            f"with a new disk: leave {path} empty, {OWNED}, and {start}: it writes meta.properties itself (version 0), "
-            f"and {FETCHED}; {NO_FORMAT}"
+            f"with a new disk: leave {path} {host.empty(path)}, and {start}: it writes meta.properties itself "
+            f"(version 0), and {FETCHED}; {NO_FORMAT}"
         )
         return said, ""
     if sick.mode is BrokerMode.KRAFT:
-        command = _printf(path, version_0(sick.broker, cluster, ""))
+        command = host.as_broker(_printf(path, version_0(sick.broker, cluster, "")))
         said = (
-            f"with a new disk, empty and {OWNED}: `{command}`, then {start}: it adds a directory.id, and {FETCHED}; "
-            f"{ELECT}; {NO_FORMAT}"
+            f"with a new disk, {host.empty(path)}: {host.shell(command)}, then {start}: it adds a directory.id, and "
+            f"{FETCHED}; {ELECT}; {NO_FORMAT}"
         )
         return said, command
-    command = f"kafka-storage format --cluster-id={cluster} --ignore-formatted -c {shlex.quote(sick.file.path)}"
-    return f"with a new disk, empty and {OWNED}: `{command}`, then {start}: {FETCHED}; {ELECT}", command
+    file = shlex.quote(sick.file.path)
+    command = host.as_broker(f"{host.storage_tool} format --cluster-id={cluster} --ignore-formatted -c {file}")
+    said = f"with a new disk, {host.empty(path)}: {host.shell(command)}, then {start}: {FETCHED}; {ELECT}"
+    return said, command
 
 
 # -- meta.properties ---------------------------------------------------------------------------------------------
@@ -164,16 +254,22 @@ def version_0(broker: int, cluster: str, directory_id: str) -> str:
 
 
 def _printf(path: str, text: str) -> str:
-    return f"printf '{text}' > {shlex.quote(path + '/meta.properties')}"
+    return f'printf "{text}" > {shlex.quote(path + "/meta.properties")}'
 
 
 def _written_anew(sick: Sick, cluster: str) -> str:
-    """The broken file aside, out of the log directory, and a version 0 file in its place.
+    """The broken file aside, and a version 0 file in its place.
+
+    It stays on its disk, where the broker's user may write; a folder of that name goes beside the log directory: Kafka
+    starts on no folder that it cannot name.
 
     With the directory.id where it is proven; a broker gives a file without one another, and reports its replicas anew.
     """
     path = sick.directory.path
-    aside = f"mv {shlex.quote(path + '/meta.properties')} {shlex.quote(path + '.meta.properties.broken')}"
+    meta = sick.directory.meta
+    folder = isinstance(meta, MetaBroken) and NOT_REGULAR in meta.reason
+    name = f"{path}{'.' if folder else '/'}meta.properties.broken"
+    aside = f"mv {shlex.quote(path + '/meta.properties')} {shlex.quote(name)}"
     return f"{aside} && {_printf(path, version_0(sick.broker, cluster, sick.lost_id))}"
 
 
@@ -186,7 +282,14 @@ def _as_version_0(sick: Sick, cluster: str) -> str:
 
 
 def _one_copy(sick: Sick) -> str:
-    """Copies in the broker's other directories aside, out of log.dirs, where this directory has the replica too."""
+    """Copies in the broker's other directories aside, where this directory has the replica too.
+
+    Each gets the name of a stray replica, which Kafka leaves alone: a folder beside the log directory would lie on
+    another file system where the directory is a disk's mount point, and a move would copy.
+    """
     path, others = shlex.quote(sick.directory.path), " ".join(map(shlex.quote, sick.twice))
-    each = 'r=${r%/}; r=${r##*/}; if [ -d "$d/$r" ]; then mv "$d/$r" "$d.twice/"; fi'
-    return f'for d in {others}; do mkdir -p "$d.twice"; for r in {path}/*-[0-9]*/; do {each}; done; done'
+    each = 'r=${r%/}; r=${r##*/}; if [ -d "$d/$r" ]; then mv "$d/$r" "$d/$r.$u-stray"; fi'
+    return (
+        f"u=$(tr -d - < /proc/sys/kernel/random/uuid); for d in {others}; do for r in {path}/*-[0-9]*/; do {each}; "
+        "done; done"
+    )

@@ -8,6 +8,8 @@ KAFKA-20762 (version 1 files bar the way back to ZooKeeper mode).
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
@@ -32,6 +34,8 @@ from migrate.model.views import (
 )
 from migrate.model.world import World
 
+FULL: Final = f"is full ({os.strerror(errno.ENOSPC)})"  # how the two kinds of trouble begin that a look finds by itself
+NOT_MOUNTED: Final = "is not mounted: nothing is at"
 TIMEOUT: Final = "log.dir.failure.timeout.ms"
 TIMEOUT_DEFAULT: Final = "30000"  # ServerConfigs, since 3.8
 CURRENT: Final = "current"
@@ -76,6 +80,7 @@ class Sick:
     state: ServiceState  # of the broker's process
     holds_metadata: bool  # the broker's copy of the metadata log lies there: without it a broker halts in any mode
     lost_id: str = ""  # where its file is torn: the directory.id that is proven to have stood there
+    offline: bool = False  # the broker itself calls it that
     twice: tuple[str, ...] = ()  # the broker's other directories that hold copies of its replicas, or had to be theirs
 
 
@@ -104,7 +109,8 @@ def sick_directories(world: World) -> Iterator[Sick]:
                 holds = mode is not BrokerMode.ZOOKEEPER and _holds_metadata(file, disks, directory)
                 torn = found[0] is Wrong.BAD_IDENTITY and directory is not disks.metadata_directory
                 lost = _lost_id(world, node.id, disks, directory, registered) if torn else ""
-                yield Sick(int(node.id), mode, file, directory, *found, _state(world, node.id), holds, lost, twice)
+                state = _state(world, node.id)
+                yield Sick(int(node.id), mode, file, directory, *found, state, holds, lost, offline, twice)
 
 
 def _used(disks: BrokerDisks, mode: BrokerMode) -> tuple[Directory, ...]:
@@ -289,6 +295,10 @@ TAKEN_FOR_NEW: Final = (
     "at its next start the broker takes it for a new disk: it fetches its replicas there anew, those without another "
     "replica are lost"
 )
+ON_THE_FOLDER: Final = (
+    "the broker took the folder under the mount point for a new disk: it fetches its replicas there anew, onto another "
+    "file system, and those without another replica are empty; what it wrote there is hidden once the disk is mounted"
+)
 FAILED_AT_START: Final = "a broker that starts counts it as failed, or gives it a new directory.id"
 VERSION_1_BARS: Final[Mapping[BrokerMode, str]] = {
     BrokerMode.ZOOKEEPER: "a ZooKeeper-mode broker does not start on it (KAFKA-20762)",
@@ -321,6 +331,10 @@ def effect_of(sick: Sick) -> str:
 
 
 def _of_a_dead_one(sick: Sick) -> str:
+    if sick.directory.problem.startswith(NOT_MOUNTED) and not sick.offline:
+        if isinstance(sick.state, Running):
+            return ON_THE_FOLDER
+        return TAKEN_FOR_NEW if sick.mode in ZOOKEEPER_STORED else STOPS_A_START
     if sick.holds_metadata:
         return HALTS
     if sick.mode is BrokerMode.MIGRATION and isinstance(sick.state, Running) and sick.wrong is Wrong.BROKEN:

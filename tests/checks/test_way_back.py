@@ -252,6 +252,7 @@ def file_without_flag(world: World) -> World:
         (Stage.SOAK, without("disks"), {"disks-unknown"}),
         (Stage.COPY, broken_disk(1), {"disk"}),
         (Stage.COPY, broken_meta, {"meta-broken"}),
+        (Stage.COPY, lambda world: broken_disk(1)(broken_meta(world)), {"disk"}),
         (Stage.COPY, behind(101), {"lag"}),
         (Stage.COPY, without("kraft"), {"lag-unknown"}),
         (Stage.COPY, different, {"different"}),

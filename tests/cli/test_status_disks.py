@@ -8,6 +8,8 @@ import pytest
 
 from migrate.cli.status import as_text, describe
 from migrate.cli.status_disks import SHOWN, leaderless_lines
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from tests.steps.looks import whole, without
@@ -29,6 +31,16 @@ def test_healthy_disks_have_no_line() -> None:
     found = describe(whole(Stage.SOAK))
     assert (found["disks"], found["leaderless"]) == ([], [])
     assert not [line for line in as_text(found).splitlines() if line.startswith("disk")]
+
+
+def test_disks_that_were_not_seen_are_told_with_the_reason() -> None:
+    """Silence would read as healthy."""
+    world = whole(Stage.SOAK)
+    assert not isinstance(world.disks, Unknown)
+    blind = replace(world, disks={**world.disks, NodeId(1): Unknown("the host does not answer")})
+    found = describe(blind)
+    assert (found["disks"], found["disks_unseen"]) == ([], {"1": "the host does not answer"})
+    assert "disk     broker 1: its disks were not seen: the host does not answer" in as_text(found).splitlines()
 
 
 @pytest.mark.parametrize("stage", MODES)

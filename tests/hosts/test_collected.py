@@ -363,12 +363,83 @@ def test_each_node_has_one_file_and_is_of_the_inventory(disks: Path, tmp_path: P
         read_all([str(tmp_path / "empty")], [NodeId(4)])
 
 
+def test_what_the_owner_of_the_other_directories_may_not_use_is_broken(disks: Path, tmp_path: Path) -> None:
+    """A mount point without its disk is root's as a rule: the broker is denied what its own user is denied."""
+    answer = collected(tmp_path, "--properties", disks, "--probe")
+
+    def denied(document: Any) -> None:
+        document["body"]["directories"][1].update(own=False, not_written=[13, "Permission denied"])
+
+    found = read_collected(changed(tmp_path, answer, denied, resum=True))
+    assert isinstance(found.disks, BrokerDisks)
+    assert found.disks.directories[1].problem == "cannot be written: Permission denied"
+
+
+def test_a_directory_that_stores_a_block_and_no_segment_is_full(disks: Path, tmp_path: Path) -> None:
+    """Bytes without root's share, and inodes, where the file system counts them; an older collector told of none."""
+    answer = collected(tmp_path, "--properties", disks, "--probe")
+    for told, problem in (
+        ({"free_bytes": 2**20 - 1}, "is full (No space left on device): 1023 KiB are left, beside what"),
+        ({"free_files": 1}, "is full (No space left on device): 1 inodes are left"),
+        ({"free_files": -1}, ""),
+    ):
+
+        def little(document: Any, told: dict[str, int] = told) -> None:
+            document["body"]["directories"][1].update(told)
+            del document["body"]["directories"][0]["free_files"]
+
+        found = read_collected(changed(tmp_path, answer, little, resum=True))
+        assert isinstance(found.disks, BrokerDisks)
+        assert found.disks.directories[1].problem.startswith(problem)
+        assert bool(found.disks.directories[1].problem) is bool(problem)
+        assert found.disks.directories[0].problem == ""
+
+
+def test_a_disk_that_the_host_wants_mounted_and_is_not_is_told(tmp_path: Path) -> None:
+    """By fstab(5) or a mount unit, at the directory or above it; a mount below the wanted one counts."""
+    fstab, units = tmp_path / "fstab", tmp_path / "system"
+    units.mkdir()
+    fstab.write_text(
+        "# /dev/sda1 /old ext4\nLABEL=k /data/a\\040b ext4 noatime 0 2\nnone swap swap sw 0 0\n/dev/r / ext4\n"
+    )
+    (units / "srv-kafka.mount").write_text("[Mount]\nWhat=/dev/sdb1\nWhere=/srv/kafka\n")
+    tables = (str(fstab), str(units))
+    for path, mount, wanted in (
+        ("/data/a b/k1", "/", ["/data/a b", str(fstab)]),
+        ("/data/a b", "/data/a b", []),
+        ("/data/a b/k1", "/data/a b/k1", []),
+        ("/data/a bc", "/", []),
+        ("/srv/kafka/d1", "/srv", ["/srv/kafka", "srv-kafka.mount"]),
+        ("/srv/kafka/d1", "/srv/kafka", []),
+        ("/old/d1", "/", []),
+        ("/srv/kafka/d1", "", []),  # a host without /proc/self/mountinfo
+    ):
+        assert collect_disks.unmounted(path, mount, tables) == wanted
+    assert collect_disks.unmounted("/srv/kafka/d1", "/", (str(tmp_path / "none"), str(units))) == []
+
+
+def test_what_lies_on_the_folder_under_a_mount_point_is_not_the_disk_s(disks: Path, tmp_path: Path) -> None:
+    """A broker that took it for a new disk has written meta.properties and replicas there."""
+    answer = collected(tmp_path, "--properties", disks, "--probe")
+
+    def absent(document: Any) -> None:
+        document["body"]["directories"][0]["unmounted"] = ["/data", "/etc/fstab"]
+
+    found = read_collected(changed(tmp_path, answer, absent, resum=True))
+    assert isinstance(found.disks, BrokerDisks)
+    entry = found.disks.directories[0]
+    assert entry.problem == "is not mounted: nothing is at /data (/etc/fstab has a file system there)"
+    assert (entry.id, len(entry.replicas)) == (None, 0)
+
+
 def test_what_the_collectors_user_may_not_see_is_unknown(disks: Path, tmp_path: Path) -> None:
     """A denial tells of the user, not of the disk."""
     answer = collected(tmp_path, "--properties", disks, "--probe")
 
     def denied(document: Any) -> None:
-        document["body"]["directories"][1].update(own=False, not_read=[13, "Permission denied"])
+        for entry in document["body"]["directories"]:
+            entry["own"] = False
+        document["body"]["directories"][1].update(not_read=[13, "Permission denied"])
 
     found = read_collected(changed(tmp_path, answer, denied, resum=True))
     assert isinstance(found.disks, Unknown)

@@ -256,6 +256,43 @@ def test_our_own_lack_of_rights_says_nothing_of_the_disk(tmp_path: Path, monkeyp
     assert "may not look into it" in found.reason
 
 
+def test_a_denial_beside_a_directory_of_our_own_is_the_broker_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who owns one of them is the broker's user, or in its place: a mount point without its disk is root's."""
+    mine, other = log_dir(tmp_path), log_dir(tmp_path, "d1")
+    stores = directories.store_block
+
+    def denied(path: str) -> None:
+        if path == str(other):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+        stores(path)
+
+    monkeypatch.setattr(directories, "store_block", denied)
+    os.chown(other, 54321, 54321) if os.geteuid() == 0 else pytest.skip("needs root")
+    found = looked(LocalDisks(), mine, other)
+    assert [entry.problem for entry in found.directories] == ["", "cannot be written: Permission denied"]
+
+
+def test_a_directory_with_no_room_for_a_segment_is_full(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A block of six bytes still fits, and the broker fails on it."""
+    path = log_dir(tmp_path)
+    for left, words in (((4096, 100), "4 KiB are left"), ((2**30, 2), "2 inodes are left"), ((2**30, -1), "")):
+        monkeypatch.setattr(directories, "_room", lambda _, left=left: left)
+        (found,) = looked(LocalDisks(), path).directories
+        assert words in found.problem
+        assert bool(words) is bool(found.problem)
+
+
+def test_a_directory_whose_disk_is_not_mounted_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever lies in the folder under it."""
+    path = log_dir(tmp_path)
+    monkeypatch.setattr(directories, "unmounted", lambda *_: ["/data", "/etc/fstab"])
+    (found,) = looked(LocalDisks(), path).directories
+    assert found.problem == "is not mounted: nothing is at /data (/etc/fstab has a file system there)"
+    assert found.id is None
+
+
 def test_a_fault_of_ours_is_no_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A bug in the thread comes out as what it is, never as a healthy or a broken disk."""
 

@@ -142,15 +142,18 @@ def test_a_broker_of_another_user_is_given_its_file_started_and_stopped(host: Ho
 
 
 def test_disks_are_proven_as_the_user_who_writes_on_them(host: Host) -> None:
-    """Root could write everywhere: what Kafka's user may not write is unknown, and not taken for healthy."""
+    """Root could write everywhere: what Kafka's user, who owns the others, may not write is broken."""
     good, bad = host.place("d0", UID), host.place("d1", 0, 0o755)
     kafka = RemoteDisks({NODE: host.runner}, Privilege(KAFKA))
     disks = kafka.look(NODE, [str(good)], None)
     assert isinstance(disks, BrokerDisks)
     assert disks.directories[0].healthy
     found = kafka.look(NODE, [str(good), str(bad)], None)
-    assert isinstance(found, Unknown)
-    assert f"{bad}: the collector's user may not look into it" in found.reason
+    assert isinstance(found, BrokerDisks)
+    assert [entry.problem for entry in found.directories] == ["", "cannot be written: Permission denied"]
+    alone = kafka.look(NODE, [str(bad)], None)
+    assert isinstance(alone, Unknown)
+    assert f"{bad}: the collector's user may not look into it" in alone.reason
 
 
 def test_storage_is_formatted_as_kafkas_user(host: Host) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Callable
@@ -12,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from migrate.hosts.directories import no_room, not_mounted
+from migrate.hosts.folders import decode_folder
 from migrate.hosts.meta_properties import decode
 from migrate.model.columns import ReplicaColumns
 from migrate.model.disk_mends import DiskTrouble, cluster_of, disk_troubles
@@ -102,8 +105,19 @@ def test_a_torn_file_is_written_anew_with_the_id_that_only_it_can_have_had(tmp_p
     meta = decode((disk / "meta.properties").read_bytes())
     assert isinstance(meta, MetaProperties)
     assert (meta.version, meta.node_id, meta.directory_id) == (0, 1, disks.directories[1].id)
-    assert [path.name for path in disk.iterdir()] == ["meta.properties"]  # Kafka starts on no folder it cannot name
-    assert (tmp_path / "d1.meta.properties.broken").exists()
+    assert sorted(path.name for path in disk.iterdir()) == ["meta.properties", "meta.properties.broken"]
+    assert [path.name for path in tmp_path.iterdir()] == ["d1"]  # the broker's user need not be able to write there
+
+
+def test_a_folder_in_the_place_of_the_file_goes_out_of_the_log_directory(tmp_path: Path) -> None:
+    """Kafka starts on no folder that it cannot name."""
+    one = told(
+        worlds.world_at(Stage.SOAK), lambda entry: replace(entry, meta=MetaBroken("cannot be read: not a regular file"))
+    )
+    (tmp_path / "d1" / "meta.properties").mkdir(parents=True)
+    subprocess.run(["sh", "-c", moved(one, tmp_path / "d1")], check=True)
+    assert [path.name for path in (tmp_path / "d1").iterdir()] == ["meta.properties"]
+    assert (tmp_path / "d1.meta.properties.broken").is_dir()
 
 
 def test_the_metadata_proves_the_id_of_each_of_two_torn_files() -> None:
@@ -172,7 +186,13 @@ def test_a_version_1_file_is_written_again_as_version_0(stage: Stage, tmp_path: 
 
 
 @pytest.mark.parametrize(
-    ("code", "words"), [(errno.ENOSPC, "make room on it"), (errno.EROFS, "why it became read-only")]
+    ("code", "words"),
+    [
+        (errno.ENOSPC, "make room on it"),
+        (errno.EROFS, "why it became read-only"),
+        (errno.EROFS, "after an I/O error unmount it, check it (fsck, xfs_repair) and mount it again"),
+        (errno.EACCES, "is it mounted?"),
+    ],
 )
 def test_a_disk_that_is_full_or_read_only_is_not_to_be_pulled(code: int, words: str) -> None:
     """It is the same disk afterwards."""
@@ -269,8 +289,9 @@ def test_an_old_disk_whose_replicas_were_made_anew_keeps_its_copies(tmp_path: Pa
     (old / "meta.properties").touch()
     command = one.command.replace("/data/b1", str(tmp_path))
     subprocess.run(["sh", "-c", command], check=True)
-    assert sorted(path.name for path in other.iterdir()) == ["own-3"]
-    assert sorted(path.name for path in (tmp_path / "d2.twice").iterdir()) == ["t-1", "u-10"]
+    left = {found.topic: found.kind for path in other.iterdir() if (found := decode_folder(path.name))}
+    assert left == {"own": "current", "t": "stray", "u": "stray"}
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["d1", "d2"]  # beside them may be another file system
     assert sorted(path.name for path in old.iterdir()) == ["meta.properties", "t-0", "t-1", "u-10"]
     assert (old / "t-1" / "0.log").read_text() == str(old / "t-1")
 
@@ -280,8 +301,8 @@ def test_a_torn_file_over_replicas_that_were_made_anew_needs_both() -> None:
     world = made_anew(worlds.world_at(Stage.HYBRID))
     (one,) = disk_troubles(worlds.with_directory(world, 1, 1, torn))
     assert one.do[0].startswith("Stop broker 1 first: ")
-    assert "printf 'version=0" in one.command
-    assert '"$d.twice"' in one.command
+    assert 'printf "version=0' in one.command
+    assert "-stray" in one.command
     assert subprocess.run(["sh", "-n", "-c", one.command], check=False).returncode == 0
 
 
@@ -304,3 +325,85 @@ def test_a_kraft_broker_that_made_replicas_anew_is_looked_at_again_when_its_disk
     assert "lie on other disks as well by now" in one.do[0]
     down = told(with_process(twice, 1, Stopped(0)), gone)
     assert down.do[0].startswith("Put the old disk back, mount it, and look at `status` again")
+
+
+# -- on hosts whose brokers are units ------------------------------------------------------------------------------
+def on_a_host(world: World) -> World:
+    """Broker 1 is a unit of a host, Kafka where the inventory says."""
+    brokers = tuple(
+        replace(node, host="h1", unit="kafka@1.service") if node.id == 1 else node for node in world.inventory.brokers
+    )
+    options = {**world.inventory.executor_options, "kafka_home": "/opt/kafka"}
+    return replace(world, inventory=replace(world.inventory, brokers=brokers, executor_options=options))
+
+
+@pytest.mark.parametrize("bend", [gone, emptied, torn, replaced])
+@pytest.mark.parametrize("stage", MODES)
+def test_on_a_host_each_act_is_a_command_that_a_login_user_types(stage: Stage, bend: Bend) -> None:
+    """What writes runs as the unit's user, whatever root would leave there; the process is worked by its unit."""
+    world = on_a_host(worlds.world_at(stage))
+    for one in disk_troubles(worlds.with_directory(world, 1, 1, bend)):
+        said = " ".join(one.do)
+        assert re.search(r"(re)?start broker 1 \(on h1: `sudo systemctl (re)?start kafka@1.service`\)", said)
+        if one.command:
+            words = shlex.split(one.command.replace("$(", "").replace(")", ""))
+            assert words[:3] == [
+                "sudo",
+                "-u",
+                "systemctl show -p User --value -- kafka@1.service | grep . || echo root",
+            ]
+            assert words[3:5] == ["sh", "-c"]
+            assert f"on h1: `{one.command}`" in said
+
+
+def test_the_unit_s_user_runs_the_command(tmp_path: Path) -> None:
+    """The words in the shell's own quotes survive a second shell: with programs of these names that say so."""
+    one = told(on_a_host(worlds.world_at(Stage.SOAK)), gone)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name, text in {"sudo": f'echo "$2" >{tmp_path}/user; shift 2; exec "$@"', "systemctl": "echo kafka"}.items():
+        (tools / name).write_text(f"#!/bin/sh\n{text}\n")
+        (tools / name).chmod(0o755)
+    path = {"PATH": f"{tools}:{os.environ['PATH']}"}
+    subprocess.run(["sh", "-c", moved(one, tmp_path)], check=True, env=path)
+    assert decode((tmp_path / "meta.properties").read_bytes()) == MetaProperties(0, CLUSTER_ID, 1, None)
+    assert (tmp_path / "user").read_text() == "kafka\n"
+
+
+def test_on_a_host_kafka_s_own_tool_is_named_by_its_path() -> None:
+    """No login user has it on the PATH."""
+    one = told(on_a_host(worlds.world_at(Stage.CLEANUP)), gone)
+    assert "/opt/kafka/bin/kafka-storage.sh format" in one.command
+    assert "lost+found" in one.do[1]
+    assert "chown" in one.do[1]
+
+
+@pytest.mark.parametrize("stage", [Stage.ASSESS, Stage.SOAK])
+def test_a_disk_that_is_not_mounted_is_mounted_while_its_broker_is_down(stage: Stage) -> None:
+    """The broker may have taken the folder under it for a new disk; the mount point is not always the directory."""
+
+    def absent(entry: Directory) -> Directory:
+        return replace(entry, problem=not_mounted("/data/b1", "/etc/fstab"))
+
+    world = on_a_host(worlds.world_at(stage))
+    one = told(world, absent)
+    assert one.what == "is not mounted: nothing is at /data/b1 (/etc/fstab has a file system there)"
+    assert "took the folder under the mount point for a new disk" in one.effect
+    assert "Stop broker 1 (on h1: `sudo systemctl stop kafka@1.service`) first" in one.do[0]
+    assert "mount it (`sudo mount /data/b1`), and start broker 1" in one.do[0]
+    down = told(with_process(world, 1, Stopped(0)), absent)
+    assert "Stop broker" not in down.do[0]
+    assert "took the folder" not in down.effect
+
+
+def test_a_broker_s_retention_frees_nothing_in_a_directory_that_it_gave_up() -> None:
+    """It would be waited for in vain."""
+
+    def bent(entry: Directory) -> Directory:
+        return replace(entry, problem=no_room(4096, 100))
+
+    world = worlds.world_at(Stage.SOAK)
+    assert "(retention, or more space" in told(world, bent).do[0]
+    said = (LogDirAnswer(PATH, 56, 0, ()),)
+    offline = worlds.with_live(world, log_dirs={**worlds.live(world).log_dirs, NodeId(1): said})
+    assert "retention deletes nothing there before its start" in told(offline, bent).do[0]
