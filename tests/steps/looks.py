@@ -159,6 +159,7 @@ class Remembered:
     done: list[str] = field(default_factory=list)
     written: dict[int, bytes] = field(default_factory=dict)
     asked: dict[int, tuple[str, ...]] = field(default_factory=dict)  # directories looked at before the start
+    held: dict[str, tuple[int, ...]] = field(default_factory=dict)  # nodes that must be down as a znode is deleted
 
     def write_config(self, node: NodeId, path: str, content: bytes, expect_sha256: str | None) -> None:
         """Remember the file."""
@@ -241,6 +242,7 @@ class Remembered:
     def delete_znode(self, path: str, version: int, down: Sequence[NodeId] = ()) -> None:
         """Remember it."""
         self.done.append(f"delete {path} at {version}")
+        self.held[path] = tuple(int(node) for node in down)
 
     def note_measures(self) -> None:
         """Remember it."""

@@ -235,6 +235,56 @@ def test_a_dead_controller_does_not_close_the_gate_of_the_quorum() -> None:
     assert gates.quorum_leads(controller_answer(3002, Unknown("connection refused"))(hybrid())) == Ready()
 
 
+def of_four(world: World) -> World:
+    """The same with a fourth controller that is a voter, keeps up and answers."""
+    fourth = replace(world.inventory.controllers[0], id=NodeId(3003))
+    quorum = live(world).quorum
+    assert not isinstance(quorum, Unknown)
+    assert not isinstance(world.services, Unknown)
+    voter = replace(quorum.voters[0], id=NodeId(3003))
+    return replace(
+        with_live(
+            world,
+            quorum=replace(quorum, voters=(*quorum.voters, voter)),
+            controllers={**live(world).controllers, NodeId(3003): live(world).controllers[NodeId(3000)]},
+        ),
+        inventory=replace(world.inventory, controllers=(*world.inventory.controllers, fourth)),
+        services={**world.services, NodeId(3003): world.services[NodeId(3000)]},
+    )
+
+
+def test_half_of_the_controllers_is_no_majority() -> None:
+    """Two of four elect nobody: the next broker would be stopped without a controller."""
+    gone = Unknown("connection refused")
+    three = controller_answer(3003, gone)(of_four(hybrid()))
+    assert gates.quorum_leads(three) == Ready()
+    two = controller_answer(3002, gone)(three)
+    assert answer(gates.quorum_leads(two)).startswith("notyet: a majority of the controllers")
+
+
+def test_a_voter_keeps_up_within_the_allowed_lag_and_an_empty_log_never_does() -> None:
+    """Of voters that answer; at an offset of 0 nothing was fetched, however short the log is."""
+    world = hybrid()
+    quorum = live(world).quorum
+    assert not isinstance(quorum, Unknown)
+    for high, offset, open_ in ((500, 490, True), (500, 489, False), (5, 0, False), (5, 1, True)):
+        voters = tuple(replace(voter, log_end_offset=offset) for voter in quorum.voters)
+        seen = with_live(world, quorum=replace(quorum, voters=voters, high_watermark=high))
+        assert (gates.quorum_leads(seen) == Ready()) is open_, (high, offset)
+    empty = with_live(world, quorum=replace(quorum, high_watermark=0))
+    assert answer(gates.quorum_leads(empty)).startswith("notyet: a majority")
+    assert gates.quorum_leads(with_live(world, quorum=replace(quorum, high_watermark=1))) == Ready()
+
+
+def test_dual_write_is_asked_for_as_long_as_a_majority_runs() -> None:
+    """Of three one may be down; of four, with two down nobody leads."""
+    behind = with_zk(of_four(hybrid()), migration=MigrationZnode(499, 1, 3000, 1, 1))
+    one = service(3002, Stopped())(behind)
+    assert answer(gates.zookeeper_equal(one, ())).startswith("notyet: dual write")
+    two = service(3003, Stopped())(one)
+    assert gates.zookeeper_equal(two, ()) == Ready()
+
+
 def test_without_a_majority_dual_write_is_not_waited_for() -> None:
     """Nothing is written any more, and nothing will be."""
     world = without("kraft")(service(3001, Stopped())(service(3002, Stopped())(hybrid())))
@@ -397,14 +447,29 @@ def test_a_broker_that_is_down_is_not_asked_who_its_controller_is() -> None:
         (PartitionHealth("single-0", 0, -1, (), (2,)), True),
         (PartitionHealth("orders", 0, 1, (1,), (0, 1)), False),
         (PartitionHealth("orders", 0, -1, (1,), (1, 2)), False),
+        (PartitionHealth("orders", -1, -1, (), ()), False),
     ],
-    ids=["lacks it alone", "has it alone", "lacks another", "has no leader"],
+    ids=["lacks it alone", "has it alone", "lacks another", "has no leader", "a topic's error"],
 )
 def test_before_a_broker_that_is_down_comes_back_only_it_may_be_missing(entry: PartitionHealth, open_: bool) -> None:
     """Another one's absence, or a partition without leader that has a living replica, stops everything."""
     world = service(2, Stopped())(sick(entry)(handed_back()))
     assert (gates.whole_before(world, 2) == Ready()) is open_
     assert gates.whole_before(world, 1) != Ready(), "a broker that runs is not stopped beside one that is down"
+
+
+def test_a_replica_on_no_broker_of_the_inventory_does_not_hold_a_rollback() -> None:
+    """A dead id in an assignment never comes back."""
+    assert gates.whole_before(sick(PartitionHealth("orders", 0, 0, (0, 1), (0, 1, 9)))(handed_back()), 1) == Ready()
+
+
+def test_after_its_roll_the_broker_itself_must_be_whole_again() -> None:
+    """It is no longer one that may be missing; others that were down before still are."""
+    lacks = sick(PartitionHealth("orders", 0, 1, (1,), (1, 2)))(handed_back())
+    down = service(2, Stopped())(lacks)
+    assert answer(gates.whole_after(down, 2)).startswith("notyet: 1 partition")
+    assert gates.whole_after(down, 1) == Ready()
+    assert answer(gates.whole_after(without("services")(lacks), 1)) == "unknown: services hidden"
 
 
 def test_a_broker_that_is_in_kraft_mode_stops_the_stop_of_the_controllers() -> None:

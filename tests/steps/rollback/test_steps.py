@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
@@ -30,7 +31,7 @@ from tests.checks.bends import refused_on_host, unit_of
 from tests.run.test_engine import run
 from tests.run.test_rollback import at, go_back, is_back, way_back
 from tests.steps.looks import Remembered, answer, service, without
-from tests.steps.rollback.test_gates import ALL, handed_back, hybrid, taken
+from tests.steps.rollback.test_gates import ALL, handed_back, hybrid, named, taken
 from tests.testing import worlds
 from tests.testing.worlds import live, with_kraft, with_live, with_zk, zk
 
@@ -181,6 +182,124 @@ def test_znodes_that_are_not_understood_are_not_touched(changes: dict[str, Any],
 def test_control_is_not_handed_back_under_a_running_controller() -> None:
     """It would claim it again."""
     assert answer(HandBackControl().check(hybrid())).startswith("refused: controllers [3000, 3001, 3002] run")
+
+
+def test_control_is_not_handed_back_before_zookeeper_has_all_that_the_logs_hold() -> None:
+    """What was committed and never written would be gone for good."""
+    cluster = deepcopy(taken("hybrid"))
+    cluster.unwritten_at_stop = 2
+    for node in (3001, 3002, 3000):
+        cluster.stop(NodeId(node), 1.0)
+    said = answer(HandBackControl().check(cluster.observe(ALL, {})))
+    assert said.startswith("refused: ZooKeeper and the metadata differ in 1 place")
+
+
+def test_control_is_not_handed_back_while_a_broker_is_in_kraft_mode() -> None:
+    """It would go on without a controller."""
+    cluster = deepcopy(taken("half of the second roll"))
+    for node in (3001, 3002, 3000):
+        cluster.stop(NodeId(node), 1.0)
+    said = answer(HandBackControl().check(cluster.observe(ALL, {})))
+    assert said.startswith("refused: brokers [0, 1] are in KRaft mode")
+
+
+def test_controllers_are_held_down_at_both_deletions() -> None:
+    """One that starts meanwhile would act on the same ZooKeeper as the broker that takes over."""
+    effects = Remembered()
+    HandBackControl().do(stopped_in_hybrid(), effects)
+    assert effects.held == {"/controller": (3000, 3001, 3002), "/migration": (3000, 3001, 3002)}
+
+
+def logs_at(epoch: int, state: ZkMigrationState = ZkMigrationState.MIGRATION) -> World:
+    """Controllers stopped, nothing mended; their logs know that epoch, ZooKeeper knows of 9."""
+    world = with_zk(
+        stopped_in_hybrid(),
+        controller=ControllerZnode(3000, 9, False, 4),
+        controller_epoch=9,
+        controller_epoch_version=8,
+        state_epoch=9,
+    )
+    assert not isinstance(world.metadata_logs, Unknown)
+    return replace(world, metadata_logs=replace(world.metadata_logs, epoch=epoch, state=state))
+
+
+@pytest.mark.parametrize(
+    ("made", "raised"),
+    [
+        (lambda: logs_at(12), "12 over 8"),
+        (lambda: logs_at(10), "10 over 8"),
+        (lambda: logs_at(9), None),
+        (lambda: logs_at(12, ZkMigrationState.PRE_MIGRATION), None),
+        (lambda: replace(logs_at(12), metadata_logs=Unknown("no route")), None),
+        (lambda: with_zk(logs_at(9), state_epoch=11), "11 over 8"),
+        (lambda: with_zk(logs_at(9), controller=ControllerZnode(3000, 10, False, 4)), "10 over 8"),
+    ],
+    ids=["logs", "logs by one", "high enough", "never claimed", "no logs", "states", "controller"],
+)
+def test_the_epoch_is_raised_to_the_highest_that_anything_of_kraft_knows(
+    made: Callable[[], World], raised: str | None
+) -> None:
+    """Brokers refuse a controller with a lower epoch than one that they heard of; what never claimed is no claim."""
+    effects = Remembered()
+    HandBackControl().do(made(), effects)
+    found = [entry.removeprefix("set /controller_epoch ") for entry in effects.done if entry.startswith("set ")]
+    assert found == ([] if raised is None else [raised])
+
+
+def test_a_broker_that_claimed_with_too_low_an_epoch_is_sent_to_claim_again() -> None:
+    """/controller was deleted by hand before its epoch was raised: a raise alone does not reach who owns it."""
+    world = with_zk(logs_at(12), controller=ControllerZnode(0, -1, True, 5), migration=NoZnode())
+    effects = Remembered()
+    assert isinstance(HandBackControl().progress(world), HalfDone)
+    shown = [(action.symbol, action.where) for action in HandBackControl().actions(world, Predicted())]
+    assert shown == [("~", "/controller_epoch"), ("-", "/controller")]
+    HandBackControl().do(world, effects)
+    assert effects.done == [
+        "note rollback:kraft-epoch=12",
+        "set /controller_epoch 12 over 8",
+        "delete /controller at 5",
+    ]
+
+
+def test_the_hand_back_shows_each_znode_that_it_changes() -> None:
+    """The epoch also where it is high enough; nothing of what is gone."""
+    step = HandBackControl()
+    shown = [(it.symbol, it.where, it.what) for it in step.actions(logs_at(12), Predicted())]
+    assert shown[:2] == [
+        ("~", "/controller_epoch", "raise from 9 to 12"),
+        ("-", "/controller", "delete: it is controller 3000's"),
+    ]
+    assert [(symbol, where) for symbol, where, _ in shown[2:]] == [("-", "/migration")]
+    assert "it remembers a copy up to metadata offset" in shown[2][2]
+    enough = [(it.symbol, it.where, it.what) for it in step.actions(logs_at(9), Predicted())]
+    assert enough[0] == ("=", "/controller_epoch", "at least 9 already")
+    waiting = with_zk(logs_at(9), migration=MigrationZnode(0, -1, -1, -1, 0))
+    assert step.actions(waiting, Predicted())[-1].what == "delete: it waits for a copy"
+    null = with_zk(logs_at(9), migration=NullZnode(3))
+    assert step.actions(null, Predicted())[-1].what == "delete: it has no data"
+    assert step.actions(handed_back(), Predicted()) == ()
+    assert [it.symbol for it in step.actions(without("zookeeper")(logs_at(9)), Predicted())] == ["?"]
+
+
+@pytest.mark.parametrize(
+    ("bend", "says"),
+    [
+        (lambda world: replace(world, services=hybrid().services), "refused: controllers [3000, 3001, 3002] run"),
+        (lambda world: with_zk(world, migration=NullZnode(3)), "refused: /migration is still there"),
+        (named(2, (1,) * 20), "notyet: broker 2 to name broker 0"),
+    ],
+)
+def test_the_hand_back_is_proven_by_controllers_znodes_and_every_brokers_word(bend: Any, says: str) -> None:
+    """None of the three alone."""
+    assert answer(HandBackControl().verify(bend(handed_back()))).startswith(says)
+
+
+def test_the_proof_of_the_hand_back_names_the_owner_and_its_epoch() -> None:
+    """As the journal keeps it."""
+    proof = HandBackControl().verify(handed_back())
+    assert isinstance(proof, Verified)
+    assert proof.evidence[0].startswith("/controller belongs to broker 0, /controller_epoch is ")
+    assert proof.evidence[1].startswith("every broker that runs names broker 0 in 20 answers of 20")
 
 
 def test_how_far_the_hand_back_got_is_told_by_the_znodes() -> None:
