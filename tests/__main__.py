@@ -2,8 +2,9 @@
 
 `python -m tests fast` runs what needs no process, with the same checks first; any other words are handed to pytest
 (`python -m tests tests/cli -k plan`, `python -m tests -m kafka`).  The first thing that fails ends it, with its exit
-code.  The whole takes about half an hour on two cores; its tiers are markers: `zookeeper`, `spark`, `kafka`,
-`explorer`, `hosts` (part of it) and `long` (not part of it).
+code.  `python -m tests mutants` puts small mistakes into the modules that decide and names those that no test notices
+(`python -m tests mutants --help`).  The whole takes about half an hour on two cores; its tiers are markers:
+`zookeeper`, `spark`, `kafka`, `explorer`, `hosts` (part of it) and `long` (not part of it).
 """
 
 import os
@@ -29,6 +30,8 @@ def main(words: list[str]) -> int:
         print("\npytest's own help: python -m pytest --help")
         return 0
     os.chdir(ROOT)
+    if words[:1] == ["mutants"]:
+        return subprocess.run([sys.executable, "-m", "tests.mutants", *words[1:]], check=False).returncode
     if not words or words == ["fast"]:
         for name, command in CHECKS:
             print(f"== {name}", flush=True)

@@ -1,0 +1,1 @@
+"""Small mistakes put into the modules that decide; a test has to notice each."""
