@@ -110,6 +110,13 @@ class HostDenied(HostCommandUnknown):
     hint = "see to the key, the agent or the account; `ssh HOST true` must work without a question"
 
 
+class HostPrintsText(HostCommandUnknown):
+    """A host prints text of its own into what commands answer: its login files write to stdout."""
+
+    id = "E-HOST-29"
+    hint = "let .bashrc, .cshrc and the like print for interactive shells only; `ssh HOST true` must print nothing"
+
+
 class SshMissing(WorldError):
     """There is no OpenSSH client on this host."""
 

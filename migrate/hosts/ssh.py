@@ -22,6 +22,7 @@ from migrate.errors import (
     HostCommandUnknown,
     HostDenied,
     HostKeyNotTrusted,
+    HostPrintsText,
     HostUnreachable,
     MigrateError,
     SshMissing,
@@ -122,7 +123,7 @@ class SshRunner:
         """Run to its end.
 
         Raises:
-            HostUnreachable, HostKeyNotTrusted, HostDenied: it never began.
+            HostUnreachable, HostKeyNotTrusted, HostDenied, HostPrintsText: it never began.
             HostCommandUnknown: the connection broke, or there was no end in time.
             SshMissing: no OpenSSH client here.
             WordRefused: a word that no command of ours has.
@@ -152,7 +153,7 @@ class SshRunner:
             if self._opened:
                 return
             done = self._session("true", b"", CONNECT_SECONDS * 3, "true")
-            if done.code:
+            if done.code or done.output:
                 raise why_not(self.host, done)
             self._opened = True
 
@@ -186,6 +187,9 @@ def why_not(host: str, done: Completed) -> MigrateError:
         return HostDenied(f"ssh was refused: {done.says}", where=host)
     if done.code == CONNECTION_BROKE:
         return HostUnreachable(f"no connection: {done.says}", where=host)
+    if not done.code:
+        text = " ".join(done.output.decode(errors="replace").split())
+        return HostPrintsText(f"a command that prints nothing printed: {text[:200]!r}", where=host)
     return HostDenied(f"a command that does nothing ended with {done.code}: {done.says}", where=host)
 
 

@@ -199,8 +199,6 @@ def prepare(shape: Shape, n: int) -> str:
         f"install -m 600 -o {login} -g {login} /bed/key.pub /home/{login}/.ssh/authorized_keys",
         "install -m 600 /bed/key.pub /root/.ssh/authorized_keys",
         f"printf '{defaults}{rights}' > /etc/sudoers.d/{login}; chmod 440 /etc/sudoers.d/{login}; visudo -cq",
-        *((f"printf 'echo Welcome to $(hostname)\\n' | tee /home/{login}/.bashrc > /home/{login}/.cshrc",)
-          if shape.chatty else ()),
         *((f"ln -s {configuration} /etc/kafka",) if shape.linked_configuration else ()),
         f"chown -R {shape.owner} {configuration}; chgrp {groups} {configuration}",
         f"find {configuration} -type f -exec chmod {shape.file_mode:o} {{}} +",

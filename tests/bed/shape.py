@@ -35,7 +35,6 @@ class Shape:
     python: Literal["full", "minimal", "local", "none"] = "full"
     login_shell: str = "/bin/bash"
     banner: bool = False
-    chatty: bool = False
     requiretty: bool = False
     use_pty: bool = False
     jump: bool = False
@@ -84,7 +83,7 @@ SHAPES: Final = {
     "plain": Shape(),
     "apart": Shape(controllers_apart=True, metadata="mount", login="deploy"),
     "template": Shape(unit="kafka@1.service", start="shell", use_pty=True, banner=True),
-    "links": Shape(linked_configuration=True, linked_disks=True, chatty=True, jump=True),
+    "links": Shape(linked_configuration=True, linked_disks=True, jump=True),
     "minimal": Shape(python="minimal", login_shell="/bin/dash", requiretty=True, metadata="root"),
     "local-python": Shape(python="local", login_shell="/bin/tcsh", start="override", owner="kafka:kafka"),
 }

@@ -11,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import HostCommandUnknown, HostDenied, HostKeyNotTrusted, HostUnreachable
-from migrate.hosts.ssh import SshConnections
+from migrate.errors import HostCommandUnknown, HostDenied, HostKeyNotTrusted, HostPrintsText, HostUnreachable
+from migrate.hosts.runner import Completed
+from migrate.hosts.ssh import SshConnections, why_not
 from migrate.lab import ssh_hosts
 from tests.testing.ssh_server import SshServer, ssh_server
 
@@ -119,6 +120,11 @@ def test_a_key_that_the_host_does_not_know_is_denied(up: tuple[SshServer, SshCon
             connections.runner("kafka-1").run(["true"])
     finally:
         connections.close()
+
+
+def test_text_of_a_login_file_is_no_commands_answer() -> None:
+    """A .bashrc that greets everybody would stand before each answer."""
+    assert isinstance(why_not("kafka-1", Completed(0, b"Welcome to kafka-1\n", "")), HostPrintsText)
 
 
 def test_a_host_that_is_down_is_unreachable_and_found_again(tmp_path: Path) -> None:
