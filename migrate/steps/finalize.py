@@ -206,7 +206,7 @@ def choose(world: World) -> int | None:
         return None
     leader = int(world.live.quorum.leader)
     left = sorted(int(node.id) for node in world.inventory.controllers if int(node.id) not in done)
-    return next((node for node in left if node != leader), left[0] if left else None)
+    return next((node for node in left if node != leader), leader if left else None)
 
 
 def _finalized(world: World) -> set[int] | Unknown:
@@ -217,19 +217,18 @@ def _finalized(world: World) -> set[int] | Unknown:
     found = _flagless(world)
     if isinstance(found, Unknown):
         return found
-    files = {node: facts.config(world, node) for node in found}
-    return {node for node, file in files.items() if isinstance(file, ConfigFile) and _is_clean(file)}
+    return {node for node, file in found.items() if _is_clean(file)}
 
 
 def _is_clean(file: ConfigFile) -> bool:
     return configuration.finalized_controller(file.raw) == file.raw
 
 
-def _flagless(world: World) -> set[int] | Unknown:
+def _flagless(world: World) -> dict[int, ConfigFile] | Unknown:
     """Controllers whose process was started with the file that lies there, and that file has no flag."""
     if isinstance(world.services, Unknown):
         return world.services
-    found = set()
+    found = {}
     for node in world.inventory.controllers:
         file = facts.config(world, node.id)
         if not isinstance(file, ConfigFile):
@@ -242,7 +241,7 @@ def _flagless(world: World) -> set[int] | Unknown:
             and isinstance(state, Running)
             and (state.config_sha256 == file.sha256 or (state.config_sha256 is None and _says_so(world, node.id)))
         ):
-            found.add(int(node.id))
+            found[int(node.id)] = file
     return found
 
 

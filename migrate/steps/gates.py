@@ -122,11 +122,16 @@ def replicas_full(world: World) -> Readiness:
     if isinstance(partitions, Unknown):
         return partitions
     told = {node: world.live.metadata.get(NodeId(node), Unknown("it was not asked")) for node in expected}
-    silent = {node: answer.reason for node, answer in told.items() if isinstance(answer, Unknown)}
+    silent: dict[int, str] = {}
+    heard: dict[int, MetadataAnswer] = {}
+    for node, answer in told.items():
+        if isinstance(answer, Unknown):
+            silent[node] = answer.reason
+        else:
+            heard[node] = answer
     if silent:  # before all else: whoever does not see a broker that ended is not what the wait is for
         return _silent_brokers(world, silent)
-    heard = ((node, answer) for node, answer in told.items() if not isinstance(answer, Unknown))
-    found = first(*(_whole(node, answer, expected, partitions) for node, answer in heard))
+    found = first(*(_whole(node, answer, expected, partitions) for node, answer in heard.items()))
     return _with_offline(found, world.live) if isinstance(found, NotYet) else found
 
 

@@ -17,7 +17,7 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import HalfDone, NotBegun, Predicted
 from migrate.model.views import ConfigFile, MigrationZnode, NoFile, NoZnode, NullZnode, Running, Stopped
 from migrate.model.world import Need, World
-from migrate.steps import configuration, facts, gates
+from migrate.steps import configuration, facts, finalize, gates
 from migrate.steps.finalize import FinalizeController, choose
 from tests.steps.looks import (
     Bend,
@@ -159,6 +159,70 @@ def test_later_controllers_wait_for_a_whole_quorum(step: FinalizeController) -> 
     assert isinstance(step.check(without("kraft")(BEFORE)), Unknown)
 
 
+def test_controllers_that_an_earlier_run_finalized_count() -> None:
+    """For positions that they fill, and only in a cluster that is as it must be."""
+    one, two = finalized(started(BEFORE), 3001), finalized(started(BEFORE), 3001, 3002)
+    assert SECOND.check(one) == Ready()
+    assert isinstance(SECOND.check(two), AlreadyDone)
+    assert LAST.check(two) == Ready()
+    assert isinstance(SECOND.check(no_leader(two)), NotYet)
+    assert isinstance(SECOND.check(without("services")(two)), Unknown)
+    assert isinstance(SECOND.check(without("services")(no_leader(two))), NotYet)
+
+
+@pytest.mark.parametrize("step", [FIRST, SECOND, LAST], ids=lambda step: step.id)
+def test_every_controller_waits_for_brokers_that_still_need_zookeeper(step: FinalizeController) -> None:
+    """The interlock is the first one's alone; a broker may have been put back into migration mode since."""
+    assert isinstance(step.check(registration(1, migrating=True)(BEFORE)), Refused)
+    assert answer(finalize._no_broker_needs_zookeeper(without("kraft")(BEFORE))) == "unknown: kraft hidden"
+
+
+def test_dual_write_that_cannot_be_seen_does_not_keep_up() -> None:
+    """Of itself, whatever else the interlock asks."""
+    assert answer(finalize._dual_write_keeps_up(without("diff")(BEFORE))) == "unknown: diff hidden"
+    assert answer(finalize._dual_write_keeps_up(without("zookeeper")(BEFORE))) == "unknown: zookeeper hidden"
+
+
+# -- a start file that nobody knows ----------------------------------------------------------------
+def started_unknown(world: World, *, flag: bool | None) -> World:
+    """3001 has its last file, nobody knows which one it was started with, and it says so of itself (None: silent)."""
+    file = configuration.finalized_controller(file_of(world, 3001).raw)
+    bent = service(3001, Running(1, 1.0, None))(with_file(started(world), 3001, file))
+    found = live(bent).controllers[NodeId(3001)]
+    assert not isinstance(found, Unknown)
+    told = Unknown("connection refused") if flag is None else replace(found, migration_flag=flag)
+    return worlds.with_live(bent, controllers={**live(bent).controllers, NodeId(3001): told})
+
+
+def test_a_start_file_that_nobody_knows_counts_by_what_the_controller_says_of_itself() -> None:
+    """Silent or unseen, it has the flag for all that is known: it is restarted, and nothing irreversible is behind."""
+    assert isinstance(FIRST.progress(started_unknown(BEFORE, flag=False)), AlreadyDone)
+    assert choose(started_unknown(BEFORE, flag=False)) == 3002
+    for world in (
+        started_unknown(BEFORE, flag=True),
+        started_unknown(BEFORE, flag=None),
+        without("live")(started_unknown(BEFORE, flag=False)),
+    ):
+        assert FIRST.progress(world) == HalfDone("controller 3001 is half way")
+        assert not finalize._crossed(world)
+    assert choose(started_unknown(BEFORE, flag=True)) == 3001
+
+
+def test_a_file_that_another_hand_took_only_the_flag_out_of_is_not_done() -> None:
+    """It still names ZooKeeper: that controller is restarted once more."""
+    raw = file_of(BEFORE, 3001).raw.replace(b"zookeeper.metadata.migration.enable=true", b"")
+    world = started(with_file(BEFORE, 3001, raw), [3001])
+    assert facts.mode_of(file_of(world, 3001).values) == "finalized"
+    assert not isinstance(FIRST.progress(world), AlreadyDone)
+
+
+def test_the_point_of_no_return_is_not_taken_for_passed_unseen() -> None:
+    """Else the interlock would be asked no more."""
+    assert finalize._crossed(finalized(started(BEFORE), 3001))
+    for part in ("services", "kraft", "configs"):
+        assert not finalize._crossed(without(part)(started(BEFORE))), part
+
+
 # -- which one next --------------------------------------------------------------------------------
 def stopped(node: int) -> Bend:
     """That controller's process is gone."""
@@ -294,6 +358,7 @@ POST = started(worlds.with_kraft(whole(Stage.FINALIZE), source="after"))
         (LAST, without("kraft")(POST), "notyet: the metadata to be readable"),
         (LAST, POST, "verified"),
         (LAST, stopped(3000)(POST), "refused: only 2 of 3"),
+        (LAST, voter_behind(POST), "notyet: every voter to catch up"),
         (LAST, without("services")(POST), "unknown"),
     ],
 )

@@ -9,6 +9,7 @@ from dataclasses import replace
 import pytest
 
 from migrate.model.difference import DiffReport
+from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.metadata_logs import MetadataLogs
@@ -333,6 +334,70 @@ def test_what_is_found_because_a_step_stopped_a_node_counts_for_everybody_else()
     assert isinstance(found, Refused)
     assert found.codes == ("B-NET-01",)
     assert gates.no_blockers(world, Stage.MIGRATION_MODE, down=2) == Ready()
+
+
+@pytest.mark.parametrize(
+    ("code", "about"),
+    [
+        ("B-ZKN-05", "broker 2"),
+        ("B-CFG-08", "broker 2"),
+        ("B-CFG-08", "the playbook"),
+        ("B-MIG-05", "broker 2"),
+        ("B-MIG-06", "broker 2"),
+        ("B-QRM-03", "controller 2: /conf/c2.properties"),
+    ],
+)
+def test_a_node_that_a_step_stopped_excuses_what_is_said_of_it_alone(code: str, about: str) -> None:
+    """The same of another one, or anything else of it, counts: a second broker that is down stays a blocker."""
+    found = Finding(code, Severity.BLOCKER, about, "")
+    assert gates._because_down(found, 2)
+    assert not gates._because_down(found, None)
+    assert not gates._because_down(replace(found, code="B-DIR-01"), 2)
+    if about != "the playbook":
+        assert not gates._because_down(replace(found, about=about.replace("2", "1", 1)), 2)
+        assert not gates._because_down(replace(found, about=about.replace("2", "21", 1)), 2)
+
+
+def test_a_node_that_a_step_stopped_is_no_blind_spot_and_others_are() -> None:
+    """It cannot answer while it is stopped."""
+    for about in (
+        "the Metadata answer of broker 2",
+        "the DescribeLogDirs answer of broker 2",
+        "what controller 2 says of itself",
+        "what broker 2 says of itself",
+    ):
+        found = Finding("X-LIVE-01", Severity.BLIND_SPOT, about, "")
+        assert gates._because_down(found, 2)
+        assert not gates._because_down(replace(found, about=about.replace("2", "1")), 2)
+        assert not gates._because_down(found, None)
+
+
+def test_a_disk_that_nobody_tried_is_not_healthy() -> None:
+    """Neither for the step's gate nor for the checks: nothing known is not nothing wrong."""
+    world = worlds.with_directory(whole(Stage.SOAK), 1, 0, lambda entry: replace(entry, unproven="from a listing"))
+    assert answer(gates.disks_healthy(world, 1)).startswith("unknown: broker 1: /data/b1/d0: from a listing")
+    assert gates.disks_healthy(world, 2) == Ready()
+    found = gates.no_blockers(world, Stage.MIGRATION_MODE)
+    assert isinstance(found, Unknown)
+    assert "/data/b1/d0" in found.reason
+
+
+def test_a_voter_that_has_fetched_one_record_of_one_is_at_the_end() -> None:
+    """The smallest quorum that has committed anything."""
+    world = whole(Stage.SOAK)
+    quorum = live(world).quorum
+    assert not isinstance(quorum, Unknown)
+    voters = tuple(replace(voter, log_end_offset=1) for voter in quorum.voters)
+    assert gates.quorum_healthy(worlds.with_live(world, quorum=replace(quorum, voters=voters, high_watermark=1))) == (
+        Ready()
+    )
+
+
+def test_logs_of_a_half_done_rollback_bar_a_start_also_where_no_process_is_seen() -> None:
+    """Whether controllers run is not known: they are taken for stopped."""
+    logs = MetadataLogs((3000,), 9, state=DUAL)
+    found = gates.logs_belong(without("services")(left_behind(logs)(whole(Stage.SOAK))))
+    assert answer(found).startswith("refused: the metadata of controllers [3000] says MIGRATION")
 
 
 def test_many_blockers_are_shown_as_five_and_a_number() -> None:

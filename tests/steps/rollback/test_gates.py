@@ -253,6 +253,29 @@ def of_four(world: World) -> World:
     )
 
 
+@pytest.mark.parametrize(
+    ("gate", "part"),
+    [
+        (lambda world: gates.zookeeper_equal(world, ()), "services"),
+        (gates.controller_named, "zookeeper"),
+        (gates.none_runs_kraft, "services"),
+        (lambda world: gates.whole_before(world, 1), "services"),
+        (lambda world: gates.whole_before(world, 1), "live"),
+    ],
+)
+def test_what_cannot_be_seen_opens_no_gate(gate: Callable[[World], Readiness], part: str) -> None:
+    """Neither before control went back nor after."""
+    for world in (hybrid(), handed_back()):
+        assert answer(gate(without(part)(world))) == f"unknown: {part} hidden"
+
+
+def test_a_broker_that_does_not_answer_does_not_name_its_controller() -> None:
+    """It is waited for."""
+    world = handed_back()
+    silent = with_live(world, metadata={**live(world).metadata, NodeId(2): Unknown("connection refused")})
+    assert answer(gates.controller_named(silent)).startswith("notyet: broker 2 to answer (connection refused)")
+
+
 def test_half_of_the_controllers_is_no_majority() -> None:
     """Two of four elect nobody: the next broker would be stopped without a controller."""
     gone = Unknown("connection refused")
