@@ -5,14 +5,13 @@ A part that cannot exist yet (the metadata before there is a quorum) is neither:
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from migrate.checks import processes
 from migrate.checks.phase import no_quorum_yet
 from migrate.checks.remembered import remembered
-from migrate.hosts.commands import unit_start
 from migrate.model.difference import DiffReport
 from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
@@ -115,8 +114,9 @@ def _or_not_running(world: World, answers: Mapping[NodeId, NodeAnswer | Unknown]
     states = {} if isinstance(world.services, Unknown) else world.services
     for node in world.inventory.controllers:
         if isinstance(found.get(node.id), Unknown) and isinstance(states.get(node.id), Stopped):
-            start = f"`{shlex.join(unit_start(node.unit))}` there" if node.unit else "start its process"
-            found[node.id] = Unknown(f"controller {int(node.id)} does not run on {node.host}: {start}")
+            nodes = [int(node.id)]
+            said = processes.do_not_run(world.inventory, nodes)
+            found[node.id] = Unknown(f"{said}; {processes.start(world.inventory, nodes)}")
     return found
 
 

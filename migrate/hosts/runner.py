@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from migrate.errors import HostCommandUnknown
+from migrate.errors import HostCommandUnknown, HostUnreachable, MigrateError
+from migrate.model.outcome import Awaited, Unknown
 
 ANSWER_LIMIT: Final = 256 * 2**20  # bytes of one answer: half a million replica folders as the collector tells them
 COMMAND_SECONDS: Final = 30.0
@@ -58,3 +59,12 @@ class LocalRunner:
         except OSError as error:
             return Completed(126, b"", f"{words[0]}: {error.strerror or error}")
         return Completed(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
+
+
+def unseen(error: MigrateError) -> Unknown:
+    """What an error leaves unseen: a host that is off or cut off comes back, or somebody brings it back."""
+    reason = f"{error.id} {error}"
+    if not isinstance(error, HostUnreachable):
+        return Unknown(reason)
+    after = f"start the host, its sshd or its link; to try it: `ssh {error.where} true`; the run goes on by itself"
+    return Awaited(reason, f"whoever runs {error.where}", after)

@@ -133,7 +133,8 @@ class SshRunner:
         if done.code == CONNECTION_BROKE:
             self._opened = False
             raise HostCommandUnknown(
-                f"the connection broke while `{words[0]}` ran, and nobody knows what became of it: {done.says}",
+                f"the connection broke while `{words[0]}` ran, and nobody knows what became of it: "
+                f"{done.says or 'ssh itself said nothing'}",
                 where=self.host,
             )
         return done

@@ -22,9 +22,9 @@ from migrate.errors import (
 from migrate.hosts import commands
 from migrate.hosts.commands import Privilege
 from migrate.hosts.remote_files import HostFiles
-from migrate.hosts.runner import Completed, Runner
+from migrate.hosts.runner import Completed, Runner, unseen
 from migrate.model.ids import NodeId
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Awaited, Unknown
 from migrate.model.units import STOP_ADVICE, Unit
 from migrate.model.views import Running, ServiceState, Stopped
 
@@ -134,6 +134,16 @@ def starts_at_boot(name: str, word: str, unit: UnitState, pulled_in: Sequence[st
     return Unknown(f"it is {word}, and default.target does not pull it in: what starts it at boot is not known")
 
 
+def _starts_again(service: Service, unit: UnitState) -> Awaited:
+    """The process ended, and systemd will start it again: what ends it must be repaired, and then it runs."""
+    host = service.runner.host
+    return Awaited(
+        f"{service.unit} on {host} is {unit.active} ({unit.sub}): its process ended, and systemd starts it again",
+        f"whoever runs {host}",
+        f"on {host}: `journalctl -u {service.unit} -n 50` says why it ends; repair that; the run goes on by itself",
+    )
+
+
 class SystemdServices:
     """`model.ports.ServiceControl` for units; every answer that is none is Unknown."""
 
@@ -149,9 +159,11 @@ class SystemdServices:
         try:
             unit = self._unit(service)
         except (HostCommandUnknown, HostCommandRefused, UnitNotUsable) as error:
-            return Unknown(f"{error.id} {error}")
+            return unseen(error)
         if unit.active == "active" and unit.pid:
             return self._running(service, unit)
+        if unit.sub == "auto-restart":
+            return _starts_again(service, unit)
         if unit.active in LIVING:
             return Unknown(f"{service.unit} on {service.runner.host} is {unit.active} ({unit.sub})")
         return Stopped(unit.exit_code)

@@ -21,6 +21,7 @@ from migrate.hosts.host_needs import rights_of
 from migrate.hosts.launches import launches
 from migrate.hosts.ports import listening
 from migrate.hosts.remote_disks import RemoteDisks
+from migrate.hosts.runner import unseen
 from migrate.hosts.systemd import SystemdServices
 from migrate.hosts.unit_faults import faults_of, reload_due, user_of
 from migrate.kafka import live
@@ -306,7 +307,7 @@ class Sources:
         try:
             found = read_config(self.files, node, path)
         except MigrateError as error:
-            return Unknown(f"{error.id} {error}")
+            return unseen(error)
         if isinstance(found, NoFile):
             return found
         is_broker = any(broker.id == node for broker in self.inventory.brokers)
@@ -321,7 +322,7 @@ class Sources:
         try:
             return self.services.state(node)
         except MigrateError as error:
-            return Unknown(f"{error.id} {error}")
+            return unseen(error)
 
     def launches(self, states: Mapping[NodeId, ServiceState]) -> Mapping[NodeId, Launch | Unknown]:
         """How each node's process was started, or will be; controllers' with their login for ZooKeeper."""
@@ -358,7 +359,8 @@ class Sources:
             return self._disks.look(node.id, [node.metadata_directory], None)
         file = configs.get(node.id)
         if not isinstance(file, ConfigFile):
-            return Unknown(f"the file of broker {int(node.id)} cannot be read, so its directories are unknown")
+            unread = file if isinstance(file, Unknown) else Unknown("there is none")
+            return replace(unread, reason=f"the file of broker {int(node.id)} names its directories: {unread.reason}")
         return self._disks.look(node.id, log_dirs(file.values), metadata_log_dir(file.values))
 
     def _each(self, look: Callable[[BrokerNode | ControllerNode], Seen]) -> dict[NodeId, Seen]:

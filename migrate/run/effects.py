@@ -14,7 +14,14 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Final
 
-from migrate.errors import DirectoryInUse, DirectoryLost, NotSetAside, PlanIsStale, ProcessNotStopped
+from migrate.errors import (
+    DirectoryInUse,
+    DirectoryLost,
+    HostCommandUnknown,
+    NotSetAside,
+    PlanIsStale,
+    ProcessNotStopped,
+)
 from migrate.hosts import aside, meta_properties
 from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX, backup_path
 from migrate.hosts.files import replace_file
@@ -96,7 +103,11 @@ class JournaledEffects:
         self._hands.tell(self._journal.append(self._clock.now(), "effect", data))
         self._crash.reach(f"before:{label}")
         self._ours_at_the_last_moment()
-        yield
+        try:
+            yield
+        except HostCommandUnknown as error:
+            error.why = error.why or f"{self.step} was at `{name}` of node {node}: it may have happened, or not"
+            raise
         self._crash.reach(f"after:{label}")
         self._hands.tell(self._journal.append(self._clock.now(), "effected", data))
 

@@ -47,7 +47,7 @@ from migrate.steps.canary import CLOCK
 JUMP: Final = 60.0  # seconds by which the clock may differ from the time that passed
 PAUSE: Final = 1.0  # seconds between two looks at the control file while paused
 ROLLBACK: Final = "rollback"
-HEALTH: Final = frozenset({Need.LIVE, Need.ZOOKEEPER, Need.KRAFT})
+HEALTH: Final = frozenset({Need.LIVE, Need.ZOOKEEPER, Need.KRAFT, Need.SERVICES})
 
 
 class Gatekeeper(Protocol):

@@ -8,11 +8,13 @@ Each stands in `GUARDS` under its name, and has a test in which the cluster come
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
+from migrate.checks import processes
 from migrate.checks.phase import FLAG, truth
 from migrate.errors import PlanIsStale
+from migrate.model.ids import NodeId
 from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage, ZkMigrationState
@@ -64,11 +66,20 @@ def processes_seen(now: Situation, world: World) -> Readiness:
         return Ready()
     if isinstance(world.services, Unknown):
         return world.services
-    for node in world.inventory.nodes:
-        state = world.services.get(node.id, Unknown("it was not looked at"))
-        if isinstance(state, Unknown):
-            return Unknown(f"whether the process of node {int(node.id)} runs cannot be seen: {state.reason}")
-    return Ready()
+    nodes = [int(node.id) for node in world.inventory.nodes]
+    states = {node: world.services.get(NodeId(node), Unknown("it was not looked at")) for node in nodes}
+    return _first_unseen(world, "the process of {}", states)
+
+
+def _first_unseen(world: World, what: str, found: Mapping[int, object]) -> Readiness:
+    """The first reason for which something cannot be seen, with every node that it hides; an awaited one stays so."""
+    unseen = {node: entry for node, entry in found.items() if isinstance(entry, Unknown)}
+    if not unseen:
+        return Ready()
+    first = next(iter(unseen.values()))
+    hidden = [processes.called(world.inventory, node) for node, entry in unseen.items() if entry == first]
+    text = f"{what.format(' and '.join(hidden))} cannot be seen: {first.reason}"
+    return replace(first, reason=text)
 
 
 def same_cluster(now: Situation, world: World) -> Readiness:
@@ -185,18 +196,32 @@ def files_as_left(now: Situation, world: World) -> Readiness:
     """Every node's file is the one that this plan has seen or written last: no other hand is at work on them."""
     wanted = left_by(now)
     seen = facts.observed(world, wanted)
-    wrong = [f"{key} is {seen[key][:12]}, not {want[:12]}" for key, want in wanted.items() if seen[key] != want]
-    unseen = [key for key in wanted if seen[key] == facts.UNKNOWN]
+    unseen = {_node(key): facts.config(world, _node(key)) for key in wanted if seen[key] == facts.UNKNOWN}
     if unseen:
-        return Unknown(f"files cannot be read: {', '.join(unseen)}")
+        return _first_unseen(world, "the file of {}", unseen)
+    wrong = [
+        f"{_file(world, key)} (sha256 {seen[key][:12]}, not {want[:12]})"
+        for key, want in wanted.items()
+        if seen[key] != want
+    ]
     if not wrong:
         return Ready()
     raise PlanIsStale(
         f"configuration files are not as this plan left them: {'; '.join(wrong)}",
         where=now.planned.id,
         why="another hand writes them (configuration management?), and a process may start with what it wrote",
-        next_step="stop that hand, put back what this plan's steps wrote (diff-file in the journal), or plan anew",
+        next_step="stop that hand, put the file back as this plan left it (backup/ in the run's folder has each first "
+        "one, diff-file in the journal each change) and run the same command again, or plan anew",
     )
+
+
+def _node(key: str) -> int:
+    return int(key.partition(":")[2])
+
+
+def _file(world: World, key: str) -> str:
+    node = world.inventory.node(_node(key))
+    return f"{node.config} of {processes.called(world.inventory, int(node.id))} on {node.host}"
 
 
 def left_by(now: Situation) -> Mapping[str, str]:

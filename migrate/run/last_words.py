@@ -20,8 +20,13 @@ from migrate.run.journal import Journal
 
 SHOWN: Final = 8
 WIDE: Final = 300  # characters of a line
-BEGIN: Final = re.compile(r"Registered kafka:type=kafka\.Log4jController MBean|Registered signal handlers for")
-TELLING: Final = re.compile(r"\b(ERROR|FATAL|Error|Exception)\b|(Exception|Error):|Address already in use")
+BEGIN: Final = re.compile(
+    r"Registered kafka:type=kafka\.Log4jController MBean|Registered signal handlers for|: Scheduled restart job,"
+)
+TELLING: Final = re.compile(
+    r"\b(ERROR|FATAL|Error|Exception)\b|(Exception|Error):|Address already in use"
+    r"|: (Control|Main) process exited,|: Failed (with result|at step|to)"  # what systemd says of a unit
+)
 STACK: Final = re.compile(r"\s+at |\s*\.\.\. \d+ more")
 
 

@@ -39,6 +39,7 @@ class Wait:
         self._walks_disks = walks_disks
         self._step, self._clock, self._patience, self._write = step, clock, patience, write
         self._last: tuple[str, str] | None = None
+        self._been: set[tuple[str, str]] = set()  # a unit that flaps comes back to what was seen: that is no progress
         self._since = self._looked = clock.monotonic()  # the look at hand began then
         self._unseen: float | None = None  # since when
 
@@ -62,8 +63,11 @@ class Wait:
         now = self._clock.monotonic()
         seen = (reason.what, reason.progress)
         if seen != self._last:
-            self._last, self._since = seen, now
+            self._last = seen
             self._say(reason)
+        if seen not in self._been:
+            self._been.add(seen)
+            self._since = now
         elif now - self._since > self._patience:
             raise self._gave_up(reason, now - self._since)
         look = now - self._looked  # it may have taken seconds of the pace
@@ -81,7 +85,7 @@ class Wait:
             self._say(
                 NotYet(
                     f"what cannot be seen: {reason}",
-                    "whoever did not answer",
+                    "whoever runs what does not answer",
                     f"if it lasts {UNSEEN_SECONDS:.0f} s the step is refused: nothing unseen is taken for fine",
                 )
             )

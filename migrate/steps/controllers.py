@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from migrate.checks import stuck
+from migrate.checks import processes, stuck
 from migrate.checks.phase import FLAG
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readiness, Ready, Refused, Unknown
@@ -172,11 +172,11 @@ class StartControllers(BaseStep):
 
     def verify(self, world: World) -> Outcome:
         """The quorum waits for brokers; a controller whose process has ended is not waited for."""
-        ended = facts.ended(world, world.inventory.controllers)
+        ended = processes.ended(world, world.inventory.controllers)
         if ended:
             return Failed(
-                f"{facts.their_processes(ended, 'controller')} ended after the start",
-                "its last lines say why: mend that, then give the same command again; it starts what does not run",
+                f"{processes.do_not_run(world.inventory, ended)}: it ended after the start",
+                "its last lines say why; repair that, then run the same command again: it starts what does not run",
             )
         found = gates.first(gates.quorum_healthy(world), _waiting(world))
         return gates.as_outcome(found, "quorum healthy; every controller registered with the flag; state PRE_MIGRATION")

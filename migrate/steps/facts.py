@@ -13,10 +13,9 @@ from typing import Final
 from migrate.checks.phase import FLAG, roles_of, truth
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
-from migrate.model.inventory import BrokerNode, ControllerNode
 from migrate.model.outcome import Unknown
 from migrate.model.step import Predicted
-from migrate.model.views import ConfigFile, ControllerZnode, LiveView, NoFile, NoZnode, NullZnode, Stopped
+from migrate.model.views import ConfigFile, ControllerZnode, LiveView, NoFile, NoZnode, NullZnode
 from migrate.model.world import World
 
 ABSENT: Final = "absent"
@@ -47,23 +46,10 @@ def config(world: World, node: int) -> ConfigFile | NoFile | Unknown:
     return world.configs.get(NodeId(node), Unknown(f"the file of node {node} was not read"))
 
 
-def ended(world: World, nodes: Iterable[BrokerNode | ControllerNode]) -> list[int]:
-    """Those of which it is seen that no process of theirs lives; what cannot be seen is not among them."""
-    if isinstance(world.services, Unknown):
-        return []
-    states = ((node.id, world.services.get(node.id)) for node in nodes)
-    return [int(node) for node, state in states if isinstance(state, Stopped)]
-
-
 def offline_directories(live: LiveView) -> list[tuple[int, str]]:
     """(broker, path) of every log directory that its broker calls offline."""
     told = ((node, found) for node, found in sorted(live.log_dirs.items()) if not isinstance(found, Unknown))
     return [(int(node), entry.path) for node, found in told for entry in found if entry.error]
-
-
-def their_processes(nodes: list[int], what: str) -> str:
-    """`the process of controller 3002 has`, for a sentence."""
-    return f"the process of {what} {nodes[0]} has" if len(nodes) == 1 else f"the processes of {what}s {nodes} have"
 
 
 def predicted_config(world: World, before: Predicted, node: int) -> bytes | None:

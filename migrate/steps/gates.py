@@ -5,10 +5,12 @@ A gate that waiting can open answers NotYet, one that it cannot answers Refused,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from migrate import checks
+from migrate.checks import processes
+from migrate.checks.phase import no_quorum_yet
 from migrate.model import availability
 from migrate.model.findings import Finding, Severity, blocks
 from migrate.model.ids import NodeId
@@ -58,6 +60,7 @@ def no_blockers(
     A finding that a topic in creation or deletion looks like is waited for: it is a fault only where it lasts.
     `down` is a node that the interrupted step itself has stopped: what is found only because of that is no blocker.
     `besides` are codes that say of the world what the step itself is there to bring about.
+    What is found only because processes of other nodes do not run is waited for: whoever owns them starts them.
     """
     found = [
         finding
@@ -66,6 +69,10 @@ def no_blockers(
     ]
     if not found:
         return Ready()
+    others = _ended_besides(world, down)
+    missed = [node for node in others if any(_because_down(finding, node) for finding in found)]
+    if missed and all(any(_because_down(finding, node) for node in missed) for finding in found):
+        return processes.awaited(world.inventory, missed)
     blockers = [finding for finding in found if finding.severity is Severity.BLOCKER]
     definite = [finding for finding in blockers if not churn.may_end(finding)]
     if blockers and not definite:
@@ -75,12 +82,33 @@ def no_blockers(
         found = [finding for finding in found if finding not in blockers]
         if not found:
             return Ready()
-    shown = definite or found  # checks.run has the blockers first: what is seen to be wrong is not waited for
-    text = "; ".join(f"{finding.code} {finding.about}: {finding.message}" for finding in shown[:5])
-    more = f" (and {len(found) - 5} more)" if len(found) > 5 else ""
     if not definite:
-        return Unknown(f"{text}{more}: {shown[0].evidence}")
+        return Unknown(_unseen(found))
+    text = "; ".join(f"{finding.code} {finding.about}: {finding.message}" for finding in definite[:5])
+    more = f" (and {len(found) - 5} more)" if len(found) > 5 else ""
     return Refused(text + more, tuple(dict.fromkeys(finding.code for finding in found)))
+
+
+def _ended_besides(world: World, down: int | None) -> list[int]:
+    """Nodes without a process that should have one by now, but for the one that the step itself has stopped."""
+    nodes = world.inventory.brokers if no_quorum_yet(world) else world.inventory.nodes
+    return [node for node in processes.ended(world, nodes) if node != down]
+
+
+def _unseen(found: Sequence[Finding]) -> str:
+    """Each reason once, with what cannot be seen because of it and the checks that it keeps from being made."""
+    reasons: dict[str, list[Finding]] = {}
+    for finding in found:
+        reasons.setdefault(finding.evidence or finding.message, []).append(finding)
+    return "; ".join(
+        f"{_few([entry.about for entry in entries])}: {reason} (not checked: {_few([entry.code for entry in entries])})"
+        for reason, entries in reasons.items()
+    )
+
+
+def _few(words: Iterable[str]) -> str:
+    each = list(dict.fromkeys(words))
+    return ", ".join(each[:3]) + (f" and {len(each) - 3} more" if len(each) > 3 else "")
 
 
 def _because_down(finding: Finding, node: int | None) -> bool:
@@ -151,15 +179,9 @@ def _with_offline(found: NotYet, live: LiveView) -> NotYet:
 
 
 def _silent_brokers(world: World, silent: Mapping[int, str]) -> NotYet:
-    ended = [node for node in facts.ended(world, world.inventory.brokers) if node in silent]
+    ended = [node for node in processes.ended(world, world.inventory.brokers) if node in silent]
     if ended:
-        return NotYet(
-            f"brokers {sorted(silent)} to answer ({facts.their_processes(ended, 'broker')} ended)",
-            "whoever owns their services",
-            "look into its log (in migration mode one log directory that dies ends a broker), mend what it names, and"
-            " start it with the file that lies there; the run goes on by itself",
-            progress=str(sorted(silent)),
-        )
+        return processes.awaited(world.inventory, ended)
     node, reason = next(iter(silent.items()))
     after = "nothing: it comes by itself; look at that broker's log if it lasts"
     return NotYet(f"broker {node} to answer ({reason})", f"broker {node}", after)
@@ -231,13 +253,11 @@ def quorum_healthy(world: World) -> Readiness:
 
 def _silent(world: World, silent: list[int]) -> NotYet:
     """A process that has ended answers by nobody's waiting: whoever owns it must start it."""
-    ended = [node for node in facts.ended(world, world.inventory.controllers) if node in silent]
-    what, owner = f"controllers {silent} to answer", "those controllers"
-    after = "nothing: it comes by itself; look at the controllers' logs if it lasts"
+    ended = [node for node in processes.ended(world, world.inventory.controllers) if node in silent]
     if ended:
-        what, owner = f"{what} ({facts.their_processes(ended, 'controller')} ended)", "whoever owns their services"
-        after = "look into its log, and start it with the file that lies there; the run goes on by itself"
-    return NotYet(what, owner, after, progress=str(silent))
+        return processes.awaited(world.inventory, ended)
+    after = "nothing: it comes by itself; look at the controllers' logs if it lasts"
+    return NotYet(f"controllers {silent} to answer", "those controllers", after, progress=str(silent))
 
 
 def _voters_behind(quorum: Quorum) -> list[int]:
@@ -319,13 +339,16 @@ def runs_with(world: World, node: int, sha256: str) -> Readiness:
         case Unknown():
             return state
         case Running(config_sha256=None):
-            return Unknown(f"which configuration file node {node} was started with is not known")
+            return Unknown(processes.unknown_file(world.inventory, node))
         case Running(config_sha256=started) if started == sha256:
             return Ready()
         case Running():
             return Refused(f"node {node} runs, but was started with another configuration file than the planned one")
         case _:
-            return Refused(f"node {node} is not running: its process ended")
+            return Refused(
+                f"{processes.do_not_run(world.inventory, [node])}: its process ended after the start. Repair what its "
+                "last lines name; the same command starts it"
+            )
 
 
 def state_is(world: World, *states: ZkMigrationState) -> Readiness:

@@ -28,7 +28,7 @@ from migrate.hosts.runner import Completed, LocalRunner, Runner
 from migrate.hosts.systemd import Service, SystemdServices, parse_unit, seconds
 from migrate.lab import units
 from migrate.model.ids import NodeId
-from migrate.model.outcome import Unknown
+from migrate.model.outcome import Awaited, Unknown
 from migrate.model.views import Running, Stopped
 from tests.hosts.test_supervisor import OBEDIENT, STUBBORN, Stage
 from tests.testing.ssh_server import ssh_server
@@ -254,8 +254,9 @@ def test_a_unit_between_states_is_unknown(active: str) -> None:
     """`activating (auto-restart)`: a crash loop is neither running nor stopped."""
     services, _ = told(ActiveState=active, SubState="auto-restart", MainPID="0")
     found = services.state(NODE)
-    assert isinstance(found, Unknown)
+    assert isinstance(found, Awaited)
     assert "auto-restart" in found.reason
+    assert "journalctl -u node-7.service" in found.next_step
 
 
 def test_an_answer_that_is_none_is_no_state() -> None:

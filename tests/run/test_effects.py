@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from migrate.errors import DirectoryLost, LockLost, NotSetAside, PlanIsStale, ProcessNotStopped
+from migrate.errors import DirectoryLost, HostCommandUnknown, LockLost, NotSetAside, PlanIsStale, ProcessNotStopped
 from migrate.hosts import meta_properties
 from migrate.hosts.backups import ASIDE_SUFFIX
 from migrate.model.history import Event
@@ -252,6 +252,18 @@ def test_an_effect_that_fails_is_never_written_down_as_done(name: str, act: Act,
     with pytest.raises((OSError, NotSetAside), match=does.split(maxsplit=1)[0]):
         act(rig.effects)
     assert [event for event, _ in rig.events()] == ["effect"]
+
+
+def test_a_connection_that_breaks_says_what_was_under_way(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The host alone does not tell which process is in doubt."""
+
+    def broken(*_: object) -> None:
+        raise HostCommandUnknown("the connection broke", where="h1")
+
+    monkeypatch.setattr(rig.log, "stop", broken)
+    with pytest.raises(HostCommandUnknown) as caught:
+        rig.effects.stop(NODE)
+    assert caught.value.why == "migration-mode/1 was at `stop` of node 1: it may have happened, or not"
 
 
 @each

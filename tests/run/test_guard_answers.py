@@ -9,7 +9,7 @@ import pytest
 
 from migrate.errors import PlanIsStale
 from migrate.model.ids import NodeId
-from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown
+from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import ControllerZnode, NodeAnswer, NoFile, NoZnode
@@ -187,15 +187,25 @@ def test_files_as_they_were_left_let_pass() -> None:
 
 def test_a_file_of_another_hand_makes_the_plan_stale() -> None:
     """Whichever node's it is."""
-    with pytest.raises(PlanIsStale, match="config:2"):
+    node = HYBRID.inventory.node(2)
+    with pytest.raises(PlanIsStale, match=rf"{node.config} of broker 2 on {node.host} \(sha256 "):
         files(HYBRID, as_planned(HYBRID, "config:2"))
 
 
 def test_a_file_that_cannot_be_read_is_neither_left_nor_changed() -> None:
     """Unknown: looked at again, not stale for ever."""
     found = files(without_file(2, BLIND)(HYBRID), as_planned(HYBRID))
-    assert isinstance(found, Unknown)
-    assert "config:2" in found.reason
+    assert found == Unknown("the file of broker 2 cannot be seen: lights out")
+
+
+def test_a_host_that_is_off_is_waited_for_and_hides_all_its_nodes_at_once() -> None:
+    """One reason, both nodes, and whose turn it is: not a refusal after half a minute."""
+    off = Awaited("E-HOST-22 h2: no connection", "whoever runs h2", "start the host")
+    found = ask("processes-seen", with_services(HYBRID, n2=off, n3001=off))
+    assert found == replace(off, reason=f"the process of broker 2 and controller 3001 cannot be seen: {off.reason}")
+    assert files(without_file(2, off)(HYBRID), as_planned(HYBRID)) == replace(
+        off, reason=f"the file of broker 2 cannot be seen: {off.reason}"
+    )
 
 
 def test_what_a_concluded_step_wrote_counts_and_not_what_it_was_planned_on() -> None:
@@ -205,7 +215,7 @@ def test_what_a_concluded_step_wrote_counts_and_not_what_it_was_planned_on() -> 
     wrote = replace(writer, binds={**writer.binds, "config:2": "0" * 64})
     plan = replace(now, steps=tuple(wrote if step is writer else step for step in now.steps))
     assert files(HYBRID, plan, frozenset({writer.id})) == Ready()
-    with pytest.raises(PlanIsStale, match="config:2"):
+    with pytest.raises(PlanIsStale, match="of broker 2 on"):
         files(HYBRID, plan)
 
 

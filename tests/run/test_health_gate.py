@@ -8,10 +8,11 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import MigrateError, NoProgress
+from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.policies import ErrorBudget, HealthPolicy
 from migrate.model.stage import Stage
-from migrate.model.views import PartitionHealth
+from migrate.model.views import PartitionHealth, Stopped
 from migrate.model.world import World
 from tests.run.gated import EVENING, Gated, gated, probe_line
 from tests.testing.worlds import live
@@ -113,3 +114,21 @@ def test_a_silent_probe_is_no_good_probe(tmp_path: Path, content: str) -> None:
     with pytest.raises(MigrateError, match="probe"):
         run.session()
     assert run.stopped() == []
+
+
+def test_a_broker_that_another_hand_stopped_is_named_before_the_next_one_restarts(tmp_path: Path) -> None:
+    """Not as one that may answer by itself: its process, its host, and what to type."""
+
+    def ended(world: World) -> World:
+        if isinstance(world.services, Unknown):
+            return world
+        silent = {**live(world).metadata, NodeId(2): Unknown("Connection refused")}
+        services = {**world.services, NodeId(2): Stopped()}
+        return replace(world, live=replace(live(world), metadata=silent), services=services)
+
+    run = gated(tmp_path, health=HealthPolicy(3, 5.0), no_progress_seconds=60.0)
+    run.cluster.bend = ended
+    with pytest.raises(NoProgress) as caught:
+        run.session()
+    assert "broker 2 (its process on b2) to run again" in caught.value.what
+    assert "start broker 2" in caught.value.next_step

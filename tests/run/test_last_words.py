@@ -86,6 +86,15 @@ def test_without_an_error_the_end_is_told() -> None:
     assert told([]) == ()
 
 
+def test_what_systemd_says_of_a_start_that_failed_is_told_and_not_the_life_before() -> None:
+    """A unit whose ExecStartPre fails never gets as far as Kafka: its last life has errors of its own."""
+    control = "kafka.service: Control process exited, code=exited, status=1/FAILURE"
+    result = "kafka.service: Failed with result 'exit-code'."
+    again = "kafka.service: Scheduled restart job, restart counter is at 3."
+    lines = [OLD, START, FATAL, "Stopped kafka.service", again, "Starting kafka.service", control, result]
+    assert told(lines) == (control, result)
+
+
 def test_no_line_is_longer_than_a_message_has_room_for_nor_moves_a_terminal() -> None:
     """Logs are others' text."""
     (line,) = told(["ERROR \x1b[2J" + "x" * 1000])

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 
-from migrate.model.outcome import NotYet
+from migrate.errors import NoProgress
+from migrate.model.outcome import Awaited, NotYet
 from migrate.run.waits import LONGEST_PAUSE, POLL, Wait
 from tests.testing.simulated import FakeClock
 
@@ -37,3 +40,23 @@ def test_long_looks_at_every_file_are_further_apart(look: float, walks: bool, pa
         clock.sleep(look)
         assert not wait.is_over(NotYet("replicas", "broker 1", "nothing", progress=str(number)))
         assert clock.monotonic() - began == pytest.approx(look + pause)
+
+
+def test_a_unit_that_flaps_is_no_progress() -> None:
+    """Up and down again and again: each turn is told, and the wait ends as one in which nothing moved."""
+    clock, told = FakeClock(), list[str]()
+    wait = Wait("migration-mode/1", clock, 60.0, lambda *_, **data: told.append(data.get("what", "")))
+    up, down = NotYet("broker 1 to register", "broker 1", "nothing"), Awaited("kafka.service ends", "h1", "repair it")
+    began = clock.monotonic()
+
+    def flap() -> None:
+        turns: tuple[NotYet | Awaited, ...] = (up, down)
+        for found in itertools.cycle(turns):
+            assert not wait.is_over(found)
+            clock.sleep(5.0)
+
+    with pytest.raises(NoProgress, match="no progress for 6"):
+        flap()
+    assert clock.monotonic() - began < 90.0
+    assert set(told) >= {up.what, down.reason}
+    assert len(told) > 4

@@ -239,8 +239,11 @@ def test_each_part_of_a_waiting_quorum_is_waited_for(bend: Bend, says: str) -> N
 @pytest.mark.parametrize(
     ("down", "said"),
     [
-        ((3001,), "the process of controller 3001 has ended after the start"),
-        ((3000, 3002), "the processes of controllers [3000, 3002] have ended after the start"),
+        ((3001,), "controller 3001 does not run (its process on c3001)"),
+        (
+            (3000, 3002),
+            "controller 3000 does not run (its process on c3000); controller 3002 does not run (its process on c3002)",
+        ),
     ],
 )
 def test_a_controller_whose_process_has_ended_is_not_waited_for(down: tuple[int, ...], said: str) -> None:
@@ -248,7 +251,7 @@ def test_a_controller_whose_process_has_ended_is_not_waited_for(down: tuple[int,
     for bend in (worlds.with_live, worlds.with_kraft):
         found = START.verify(stopped(*down)(bend(RUNNING)))
         assert isinstance(found, Failed)
-        assert found.reason == said
+        assert found.reason == f"{said}: it ended after the start"
         assert "the same command again" in found.next_step
     assert isinstance(START.verify(without("services")(RUNNING)), Verified), "it answers: nothing else is needed"
 

@@ -133,7 +133,7 @@ def test_the_copy_says_why_it_waits_and_what_to_do() -> None:
     world = pre(whole(Stage.COPY), brokers=brokers)
     down = WatchCopy().verify(service(2, Stopped())(world))
     assert isinstance(down, NotYet)
-    assert down.what.endswith("to register with KRaft; S-STUCK-31: 2: its process is stopped")
+    assert down.what.endswith("to register with KRaft; S-STUCK-31: 2: broker 2 does not run (its process on b2)")
     assert down.next_step == f"Start it; where it died, its log says why.{LEFT_ALONE}"
     blind = WatchCopy().verify(without("services")(world))
     assert isinstance(blind, NotYet)

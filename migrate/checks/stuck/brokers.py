@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from migrate.checks import processes
 from migrate.checks.config import inter_broker_listener, protocols
 from migrate.checks.phase import FLAG, Mode, mode_of
 from migrate.checks.quorum import VOTERS, voters_of
@@ -113,7 +114,7 @@ def _of_process(world: World, node: int, file: ConfigFile | NoFile | Unknown) ->
     state = state_of(world, node)
     if isinstance(state, Stopped):
         exit_code = "" if state.exit_code is None else f"it ended with code {state.exit_code}"
-        yield "S-STUCK-31", "its process is stopped", exit_code
+        yield "S-STUCK-31", processes.do_not_run(world.inventory, [node]), exit_code
     if not isinstance(state, Running) or not isinstance(file, ConfigFile) or mode_of(file.values) is Mode.ZOOKEEPER:
         return
     if state.config_sha256 not in (None, file.sha256):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
+from migrate.checks import processes
 from migrate.checks.phase import FLAG, truth
 from migrate.checks.quorum import VOTERS, voters_of
 from migrate.checks.stuck.seen import (
@@ -170,7 +171,8 @@ def _one(world: World, clues: Clues, node: int, *, registered: bool) -> Iterator
         yield told("S-STUCK-20", f"whoever keeps {file.path}", f"{FLAG} is {value or 'missing'} in its file", file.path)
     if isinstance(state, Stopped):
         found = True
-        yield told("S-STUCK-22", f"whoever runs controller {node}", "its process is stopped", _exit(state))
+        cause = processes.do_not_run(world.inventory, [node])
+        yield told("S-STUCK-22", f"whoever runs controller {node}", cause, _exit(state))
     elif isinstance(file, ConfigFile) and truth(file.values, FLAG) and isinstance(state, Running):
         if state.config_sha256 not in (None, file.sha256):
             found = True

@@ -64,7 +64,7 @@ def cloned(world: World) -> World:
 
 MISSING = unregistered(1)
 FAULTS: list[tuple[str, World, str]] = [
-    ("S-STUCK-31", state(MISSING, 1, Stopped(1)), "its process is stopped"),
+    ("S-STUCK-31", state(MISSING, 1, Stopped(1)), "does not run (its process on "),
     ("S-STUCK-32", started_with(MISSING, 1, "f" * 64), "started with another file"),
     ("S-STUCK-32", without_ids(started_with(MISSING, 1, None), 1), "was not started with the flag"),
     (

@@ -61,7 +61,7 @@ OLD = not_ready(3001, registered=True)
         ("S-STUCK-20", unflagged(with_values(OLD, 3001, **{FLAG: None}), 3001), "is missing in its file"),
         ("S-STUCK-21", started_with(OLD, 3001, "f" * 64), "its process was started with another file"),
         ("S-STUCK-21", unflagged(OLD, 3001), "its process says that it was started without"),
-        ("S-STUCK-22", state(silent(MISSING, 3001), 3001, Stopped(1)), "its process is stopped"),
+        ("S-STUCK-22", state(silent(MISSING, 3001), 3001, Stopped(1)), "does not run (its process on "),
         ("S-STUCK-23", silent(MISSING, 3001), "it runs and does not answer"),
     ],
 )

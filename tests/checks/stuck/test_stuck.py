@@ -118,7 +118,7 @@ def test_each_fault_that_is_mended_leaves_the_others() -> None:
 def test_the_line_of_a_wait_names_known_causes_of_the_nodes_it_is_about() -> None:
     """What cannot be told is not said in it, and other nodes' faults are not this wait's."""
     world = bent()
-    assert because(world, frozenset({0})) == "; S-STUCK-31: 0: its process is stopped"
+    assert because(world, frozenset({0})) == "; S-STUCK-31: 0: broker 0 does not run (its process on b0)"
     assert because(world, frozenset({1})).startswith("; S-STUCK-33: 1: its file gives the active controller 3000")
     assert because(world, frozenset({2, 3001})) == ""
     assert because(world).startswith("; S-STUCK-01: /migration remembers a copy")

@@ -1,0 +1,79 @@
+"""Processes that do not run, in words that name node, unit and host, and what to type there (pure)."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Collection, Iterable
+from typing import Final
+
+from migrate.model.ids import NodeId
+from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
+from migrate.model.outcome import NotYet, Unknown
+from migrate.model.views import Stopped
+from migrate.model.world import World
+
+GOES_ON: Final = "the run goes on by itself"
+DISK_ENDS_IT: Final = "in migration mode one log directory that dies ends a broker"
+
+
+def ended(world: World, nodes: Iterable[BrokerNode | ControllerNode]) -> list[int]:
+    """Those that are known to have no process; a process that cannot be seen is not among them."""
+    if isinstance(world.services, Unknown):
+        return []
+    states = ((node.id, world.services.get(node.id)) for node in nodes)
+    return [int(node) for node, state in states if isinstance(state, Stopped)]
+
+
+def called(inventory: Inventory, node: int) -> str:
+    """`broker 3` or `controller 3002`."""
+    return f"{'broker' if any(entry.id == node for entry in inventory.brokers) else 'controller'} {int(node)}"
+
+
+def do_not_run(inventory: Inventory, nodes: Collection[int]) -> str:
+    """`controller 3002 does not run (kafka-controller.service on h3)`, for each of them."""
+    return "; ".join(f"{called(inventory, node)} does not run ({_place(inventory, node)})" for node in nodes)
+
+
+def start(inventory: Inventory, nodes: Collection[int]) -> str:
+    """What to type, and where: `on h3: systemctl start kafka-controller.service`."""
+    return "; ".join(_start(inventory, node) for node in nodes)
+
+
+def owner(inventory: Inventory, nodes: Collection[int]) -> str:
+    """Whose turn it is: `whoever runs h3`."""
+    hosts = dict.fromkeys(inventory.node(NodeId(node)).host for node in nodes)
+    return f"whoever runs {', '.join(hosts)}"
+
+
+def unknown_file(inventory: Inventory, node: int) -> str:
+    """A file that another hand touched after the start proves nothing of the process, even with the same content."""
+    found = inventory.node(NodeId(node))
+    restart = f"systemctl restart {shlex.quote(found.unit)}" if found.unit else f"restart {called(inventory, node)}"
+    return (
+        f"which configuration file {called(inventory, node)} was started with is not known: {found.config} on "
+        f"{found.host} was written, or its owner or mode was set, after the start. See that the file is right, then "
+        f"restart it, on {found.host}: {restart}"
+    )
+
+
+def awaited(inventory: Inventory, nodes: Collection[int]) -> NotYet:
+    """A wait until these run again."""
+    brokers = any(entry.id in nodes for entry in inventory.brokers)
+    why = f"its log says why it ended ({DISK_ENDS_IT})" if brokers else "its log says why it ended"
+    return NotYet(
+        f"{' and '.join(f'{called(inventory, node)} ({_place(inventory, node)})' for node in nodes)} to run again",
+        owner(inventory, nodes),
+        f"{start(inventory, nodes)}; {why}; {GOES_ON}",
+        progress=str(sorted(nodes)),
+    )
+
+
+def _place(inventory: Inventory, node: int) -> str:
+    found = inventory.node(NodeId(node))
+    return f"{found.unit} on {found.host}" if found.unit else f"its process on {found.host}"
+
+
+def _start(inventory: Inventory, node: int) -> str:
+    found = inventory.node(NodeId(node))
+    what = f"systemctl start {shlex.quote(found.unit)}" if found.unit else f"start {called(inventory, node)}"
+    return f"on {found.host}: {what}"
