@@ -127,8 +127,10 @@ if [ -n "$sudoers" ]; then
         rm -f "$sudoers"
         fail "with $sudoers visudo does not accept the whole of /etc/sudoers; it was removed again"
     fi
-    sudo -n -l -U "$account" "$programs/host" about >/dev/null 2>&1 || printf '%s\\n' \\
-        "WARNING: sudo does not let $account run it: does /etc/sudoers have the line @includedir ${{sudoers%/*}} ?"
+    said=$(su -s /bin/sh "$account" -c "sudo -n -- $programs/host about" 2>&1 >/dev/null </dev/null) ||
+        printf '%s\\n' \\
+        "WARNING: sudo does not let $account run it: $said" \\
+        "         Does /etc/sudoers have the line @includedir ${{sudoers%/*}} ?"
 fi
 """
 _TOLD: Final = """\
