@@ -29,6 +29,7 @@ from migrate.model.views import (
     Running,
     Stopped,
     ZookeeperView,
+    majority,
 )
 from migrate.model.way_back import Reason, WayBackFacts, Weight
 from migrate.model.words import plural
@@ -276,7 +277,7 @@ def _majority(world: World, found: Quorum) -> Iterator[Reason]:
         node for node in voters if not isinstance(world.live.controllers.get(node, Unknown("not asked")), Unknown)
     ]
     silent = sorted(int(node) for node in voters if node not in answering)
-    if 2 * len(answering) <= len(voters):
+    if len(answering) < majority(len(voters)):
         yield bar("no-majority", f"controllers {silent}", "they do not answer", "bring them up first")
     elif silent:
         yield work("controller-down", f"controllers {silent}", "they do not answer", "start them before the first roll")

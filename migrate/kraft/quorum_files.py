@@ -16,7 +16,7 @@ from migrate.kraft.files import load
 from migrate.kraft.lineage import MetadataDirectory, common_end
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
-from migrate.model.views import KraftView
+from migrate.model.views import KraftView, majority
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,12 +44,12 @@ def judge(directories: Sequence[MetadataDirectory], high_watermark: int | None =
     if isinstance(voters, Unknown):
         return _unproven(directories, voters, ())
     holders, notes = _holders(directories, voters)
-    majority = len(voters) // 2 + 1
-    if len(holders) < majority:
-        reason = f"{len(holders)} of {len(voters)} voters at hand, {majority} make a majority"
+    needed = majority(len(voters))
+    if len(holders) < needed:
+        reason = f"{len(holders)} of {len(voters)} voters at hand, {needed} make a majority"
         return _unproven(directories, Unknown(f"tail unproven: {reason}"), notes)
     reference, end = max(
-        ((entry, _held(entry, holders, majority)) for entry in holders), key=lambda found: (found[1], found[0].name)
+        ((entry, _held(entry, holders, needed)) for entry in holders), key=lambda found: (found[1], found[0].name)
     )
     end = _uncontested(reference, end, holders)
     doubt = _doubt(reference, end, holders) if len(holders) < len(voters) else None
@@ -90,10 +90,10 @@ def _holders(
     return list(held.values()), tuple(notes)
 
 
-def _held(reference: MetadataDirectory, holders: Sequence[MetadataDirectory], majority: int) -> int:
+def _held(reference: MetadataDirectory, holders: Sequence[MetadataDirectory], needed: int) -> int:
     """How far a majority holds what the reference holds."""
     ends = sorted((common_end(reference.lineage, entry.lineage) for entry in holders), reverse=True)
-    return ends[majority - 1]
+    return ends[needed - 1]
 
 
 def _uncontested(reference: MetadataDirectory, end: int, holders: Sequence[MetadataDirectory]) -> int:

@@ -276,6 +276,11 @@ class BrokerDisks:
 
 
 # -- Live --------------------------------------------------------------------------------------------------------
+def majority(voters: int) -> int:
+    """How many of so many voters elect a leader and commit a record: more than half of them."""
+    return voters // 2 + 1
+
+
 @dataclass(frozen=True, slots=True)
 class Voter:
     """A voter of the quorum as the leader sees it; offsets are log end offsets (exclusive).

@@ -346,6 +346,24 @@ def test_a_broker_that_is_down_need_not_answer() -> None:
     assert (found.word, names(found, Weight.WORK), names(found, Weight.BAR)) == (WORK, {"broker-down"}, set())
 
 
+def with_fourth_voter(world: World) -> World:
+    """A fourth controller votes, and answers."""
+    quorum = live(world).quorum
+    assert not isinstance(quorum, Unknown)
+    voters = (*quorum.voters, replace(quorum.voters[0], id=NodeId(3003)))
+    answers = {**live(world).controllers, NodeId(3003): live(world).controllers[NodeId(3000)]}
+    return worlds.with_live(world, quorum=replace(quorum, voters=voters), controllers=answers)
+
+
+def test_half_of_the_voters_is_no_majority() -> None:
+    """Three of four lead on, two of four elect nobody; a voter that nobody asked does not answer."""
+    four = with_fourth_voter(whole(Stage.SOAK))
+    assert names(asked(controllers_silent(3001)(four)), Weight.WORK) == {"controller-down"}
+    assert names(asked(controllers_silent(3001, 3002)(four)), Weight.BAR) == {"no-majority"}
+    unasked = worlds.with_live(four, controllers={NodeId(3000): live(four).controllers[NodeId(3000)]})
+    assert names(asked(unasked), Weight.BAR) == {"no-majority"}
+
+
 def test_controllers_need_no_majority_where_they_are_only_stopped() -> None:
     """From hybrid the first act is to stop them all."""
     found = asked(controllers_silent(*map(int, CONTROLLERS[1:]))(whole(Stage.COPY)))

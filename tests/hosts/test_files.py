@@ -40,6 +40,18 @@ def test_a_new_file_is_readable_by_its_owner_alone(here: LocalFiles, tmp_path: P
     assert here.read(NODE, str(tmp_path / "new")) == b"a=1\n"
 
 
+def test_a_write_that_takes_only_a_part_is_gone_on_with(
+    here: LocalFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A nearly full disk takes what fits: the rest is not left out in silence."""
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda to, content: write(to, content[:3]))
+    here.write(NODE, str(tmp_path / "file"), b"0123456789")
+    assert (tmp_path / "file").read_bytes() == b"0123456789"
+    here.write(NODE, str(tmp_path / "file"), b"")
+    assert (tmp_path / "file").read_bytes() == b""
+
+
 @pytest.mark.parametrize("mode", [0o640, 0o644, 0o400])
 def test_a_replaced_file_keeps_its_mode_and_owner(here: LocalFiles, tmp_path: Path, mode: int) -> None:
     """Kafka's own user must be able to read the file afterwards."""

@@ -54,9 +54,10 @@ def log(*entries: Entry, base: int = 0, epoch: int = 1) -> bytes:
     return b"".join(batch(entry, base=base + index, epoch=epoch) for index, entry in enumerate(entries))
 
 
-def leader_change(base: int, epoch: int, leader: int = 3000) -> bytes:
+def leader_change(base: int, epoch: int, leader: int = 3000, voters: tuple[int, ...] = ()) -> bytes:
     """The control batch with which each epoch begins."""
-    values = {"version": 0, "leaderId": leader, "voters": [{"voterId": leader}], "grantingVoters": []}
+    named = [{"voterId": voter} for voter in voters or (leader,)]
+    values = {"version": 0, "leaderId": leader, "voters": named, "grantingVoters": []}
     return build(base, epoch, [encode_control("LEADER_CHANGE", values)], control=True)
 
 

@@ -84,6 +84,10 @@ class TestMajority:
         first, second = directory(tmp_path, 3000, BASE), directory(tmp_path, 3001, BASE, epoch=None)
         found = tail(first, second)
         assert isinstance(found.high_watermark, Unknown)
+        known = leader_change(0, 1, voters=VOTERS) + BASE[len(leader_change(0, 1)) :]
+        told = tail(*(directory(tmp_path / "told", node, known, epoch=None) for node in VOTERS[:2]))
+        assert isinstance(told.high_watermark, Unknown)
+        assert "3000 has no quorum-state, and not all voters are at hand" in told.high_watermark.reason
         third = directory(tmp_path, 3002, BASE)
         (second[0] / PARTITION_DIRECTORY / SEGMENT).write_bytes(b"")
         assert tail(first, second, third).high_watermark == 4
@@ -113,6 +117,50 @@ class TestMajority:
             (False, True),
             (False, True),
         ]
+
+    def test_of_two_copies_of_one_controllers_log_the_shorter_counts(self, tmp_path: Path) -> None:
+        """The longer one may have been written after the other was believed, or by nobody's election."""
+        longer = BASE + log(topic("b", T2), base=4)
+        copies = directory(tmp_path, 3000, BASE), directory(tmp_path / "copy", 3000, longer)
+        other = directory(tmp_path, 3001, longer)
+        for made in ((*copies, other), (*copies[::-1], other)):
+            assert tail(*made).high_watermark == 4
+
+    def test_without_the_names_of_voters_nothing_is_proven(self, tmp_path: Path) -> None:
+        """Neither a quorum-state nor a leader change at hand: it is read to the longest log's end, for looking only."""
+        name = "00000000000000000009-0000000001"
+        made = [directory(tmp_path, node, b"", None, **{name: snapshot(epoch=1)}) for node in VOTERS]
+        found = tail(*made)
+        assert found.high_watermark == Unknown("tail unproven: no directory names the quorum's voters")
+
+    def test_unproven_logs_are_read_to_the_end_of_the_longest(self, tmp_path: Path) -> None:
+        """What is shown is all that there is."""
+        longer = BASE + log(topic("b", T2), base=4)
+        made = directory(tmp_path, 7, BASE), directory(tmp_path, 8, longer)
+        assert (tail(*made).end, tail(*made[::-1]).end) == (5, 5)
+
+    def test_two_empty_logs_prove_nothing_while_the_third_is_not_at_hand(self, tmp_path: Path) -> None:
+        """Which epoch their end is of is not known."""
+        made = [directory(tmp_path, node, BASE) for node in VOTERS[:2]]
+        for path, _ in made:
+            (path / PARTITION_DIRECTORY / SEGMENT).write_bytes(b"")
+        found = tail(*made)
+        assert found.high_watermark == Unknown("tail unproven: the epoch of offset -1 is not known")
+
+    def test_of_five_voters_three_make_a_majority(self, tmp_path: Path) -> None:
+        """Two of five hold what the others never heard of."""
+        five = (3000, 3001, 3002, 3003, 3004)
+        start = leader_change(0, 1, voters=five) + BASE[len(leader_change(0, 1)) :]
+        longer = start + log(topic("b", T2), base=4)
+        raws = (longer, longer, start, start, start)
+        made = [directory(tmp_path, node, raw, epoch=None) for node, raw in zip(five, raws, strict=True)]
+        assert tail(*made).high_watermark == 4
+        assert isinstance(tail(*made[:2]).high_watermark, Unknown)
+
+    def test_a_snapshot_at_the_majoritys_end_contradicts_nothing(self, tmp_path: Path) -> None:
+        """It ends where they end."""
+        late = directory(tmp_path, 7, b"", 1, **{"00000000000000000004-0000000001": snapshot(epoch=1)})
+        assert tail(directory(tmp_path, 3000, BASE), directory(tmp_path, 3001, BASE), late).high_watermark == 4
 
     def test_directories_with_different_voters_prove_nothing(self, tmp_path: Path) -> None:
         """Two quorums, or a change of voters under way."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 import pytest
 
 from migrate.model.columns import EntityColumns
@@ -93,3 +95,28 @@ def test_what_dual_write_writes_is_none_of_them(kind: str, key: str) -> None:
     """Names of quotas and users are sanitized on their way to ZooKeeper; those of ACLs are not."""
     assert not is_kraft_only(kind, key)
     assert kraft_only(entities((kind, key))) == ()
+
+
+@pytest.mark.parametrize(
+    ("code", "named"),
+    [
+        *((code, False) for code in (0x01, 0x1F, 0x2F, 0x7F, 0x9F, 0xE000, 0xF8FF, 0xFFF0, 0xFFFF, 0x10000)),
+        *((code, True) for code in (0x20, 0x2E, 0x30, 0x7E, 0xA0, 0xD7FF, 0xF900, 0xFFEF)),
+    ],
+)
+def test_a_name_is_a_znodes_as_zookeeper_decides(code: int, named: bool) -> None:
+    """`PathUtils.validatePath` to the letter, at both ends of each range."""
+    key = f"GROUP|LITERAL|{quote(f'a{chr(code)}b', safe='')}|User:g|*|READ|ALLOW"
+    assert is_kraft_only("acl", key) is not named
+
+
+def test_a_kind_of_configuration_that_nobody_knows_is_one_of_them() -> None:
+    """Resource types come with releases: `config-64` is how an unknown one is spelled."""
+    assert is_kraft_only("config-64", "x")
+    assert [found.about for found in kraft_only(entities(("config-64", "x")))] == ["config-64 x"]
+
+
+def test_exactly_as_many_as_are_listed_leave_no_rest() -> None:
+    """Three are three."""
+    keys = [f"GROUP|LITERAL|{name}%2F|User:g|*|READ|ALLOW" for name in "abc"]
+    assert "more" not in summary(kraft_only(entities(*(("acl", key) for key in keys))))

@@ -200,6 +200,54 @@ def test_a_replica_without_exactly_one_copy_stops_everything(
     assert [row.state for row in verdict.rows] == [state]
 
 
+@pytest.mark.parametrize("state", ["UNKNOWN", "TWO_COPIES", "NOT_ON_DISK", "NOT_REGISTERED"])
+def test_the_ledgers_word_on_a_replica_stops_everything(state: str) -> None:
+    """Whatever else of the broker is as it should be: a ledger may have been made elsewhere."""
+    cluster = healthy_cluster()
+    ledger = build(cluster.zookeeper, cluster.kraft, cluster.disks, after_copy=True, finalized=False)
+    entry = next(entry for entry in ledger.rows if entry.broker == BROKER)
+    wrong = replace(entry, state=ReplicaState[state])
+    bent = replace(ledger, rows=tuple(wrong if row is entry else row for row in ledger.rows))
+    for policy in (OBSERVE, DRIVE):
+        verdict = may_restart(BROKER, policy, bent, cluster.disks, cluster.kraft)
+        assert "replicas without one current copy" in reasons(verdict)
+        assert isinstance(verdict, No)
+        assert verdict.rows == (wrong,)
+    assert "not VERIFIED" in reasons(can_unfence(BROKER, bent, cluster.disks, cluster.kraft))
+
+
+def test_a_replica_that_the_metadata_gives_to_nobody_is_told_once() -> None:
+    """As what it is; one without a copy is told as that alone."""
+    cluster = healthy_cluster()
+    ledger = build(cluster.zookeeper, cluster.kraft, cluster.disks, after_copy=True, finalized=False)
+    entry = next(entry for entry in ledger.rows if entry.broker == BROKER)
+    nowhere = replace(entry, state=ReplicaState.NOT_ON_DISK, in_metadata="")
+    rows = tuple(nowhere if row is entry else row for row in ledger.rows)
+    verdict = may_restart(BROKER, OBSERVE, replace(ledger, rows=rows), cluster.disks, cluster.kraft)
+    assert "does not give" not in reasons(verdict)
+    assert isinstance(verdict, No)
+    assert verdict.rows == (nowhere,)
+
+
+def test_a_policy_names_the_replicas_that_it_waits_for() -> None:
+    """A move holds `drive` and not `observe`: only there its row is named."""
+    cluster = healthy_cluster()
+    cluster.folders[0, 1].append(("t0", 0, topic_id(0), "future"))
+    verdict = judge(cluster)["drive"]
+    assert isinstance(verdict, No)
+    assert [row.state for row in verdict.rows] == [ReplicaState.MOVING]
+
+
+def test_two_directories_without_an_id_are_no_clone_of_each_other() -> None:
+    """Each lacks one; none stands twice."""
+    cluster = healthy_cluster(topics=0, directories=2)
+    own = cluster.disks[BROKER]
+    assert not isinstance(own, Unknown)
+    bare = tuple(replace(entry, meta=MetaMissing()) for entry in own.directories)
+    verdicts = judge(cluster, disks={**cluster.disks, BROKER: replace(own, directories=bare)})
+    assert "stands in" not in reasons(verdicts["unfence"])
+
+
 def test_a_replica_not_on_disk_stops_everything() -> None:
     """Its folder is gone."""
     cluster = healthy_cluster()

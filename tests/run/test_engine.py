@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Iterator
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from migrate.errors import NoProgress, PlanIsStale, PlanStopped, PredictionFailed
+from migrate.errors import LockLost, NoProgress, PlanIsStale, PlanStopped, PredictionFailed
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.history import Event
 from migrate.model.outcome import Unknown
@@ -293,6 +295,37 @@ def test_a_file_changed_by_another_hand_makes_the_plan_stale(tmp_path: Path) -> 
     with pytest.raises(PlanIsStale, match="config:1"):
         run(cluster, plan, tmp_path)
     assert "stop 1" not in cluster.done
+
+
+def test_an_input_that_is_not_the_planned_one_makes_the_plan_stale(tmp_path: Path) -> None:
+    """Each step's own inputs are asked before it acts, whatever its files are."""
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    plan = plan_for(cluster)
+    for step in [step for step in plan.steps if step.binds and step.actions][:3]:
+        for key in step.binds:
+            bent = replace(step, binds={**step.binds, key: "another"})
+            changed = replace(plan, steps=tuple(bent if entry is step else entry for entry in plan.steps))
+            folder = tmp_path / f"{step.id}-{key}".replace("/", "-")
+            folder.mkdir()
+            with pytest.raises(PlanIsStale, match=re.escape(key)):
+                run(deepcopy(cluster), changed, folder)
+            assert step.id not in journals.begun(journals.read(folder / "journal.jsonl").events)
+
+
+def test_without_the_lock_no_step_is_so_much_as_intended(tmp_path: Path) -> None:
+    """Another run acts: what this one would note as begun it would have to finish."""
+
+    class Gone(NoLock):
+        def still_ours(self) -> None:
+            raise LockLost("the lock is lost", where="/lock", why="another run")
+
+    cluster = SimulatedCluster.in_zookeeper_mode()
+    with pytest.raises(LockLost):
+        run(cluster, plan_for(cluster), tmp_path, lock=Gone())
+    events = journals.read(tmp_path / "journal.jsonl").events
+    assert "intend" not in {event.name for event in events}
+    assert (events[-1].name, events[-1].data["code"]) == ("stop", LockLost.id)
+    assert cluster.done == []
 
 
 def test_leaders_and_isr_order_do_not_make_a_plan_stale(tmp_path: Path) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
+from kazoo.handlers.threading import KazooTimeoutError
 from kazoo.security import make_digest_acl
 
 from migrate.errors import (
@@ -57,6 +59,53 @@ def test_nobody_there_is_said_soon() -> None:
         connect(f"127.0.0.1:{free_port()}", timeout=0.5)
     assert isinstance(caught.value, Retryable)
     assert caught.value.where.startswith("127.0.0.1:")
+
+
+class Unanswered:
+    """A kazoo client, and a transaction of it that nobody answers."""
+
+    connected = True
+
+    def __init__(self) -> None:
+        self.calls: list[str] = []
+
+    def add_listener(self, _: object) -> None:
+        """Nobody is told of anything."""
+
+    def commit_async(self) -> Unanswered:
+        """It is on its way."""
+        self.calls.append("commit")
+        return self
+
+    def get(self, timeout: float) -> None:
+        """No answer comes in that time."""
+        self.calls.append(f"wait {timeout:g}")
+        raise KazooTimeoutError
+
+    def stop(self) -> None:
+        """The session ends."""
+        self.calls.append("stop")
+
+    def close(self) -> None:
+        """And what belongs to it."""
+        self.calls.append("close")
+
+
+def test_a_transaction_without_an_answer_ends_the_session() -> None:
+    """It may be sent on the next connection else, when another run holds the lock."""
+    kazoo: Any = Unanswered()
+    with pytest.raises(ZookeeperSessionLost, match="TimeoutError"):
+        ZookeeperClient(kazoo, "h:2181", 10.0).commit(kazoo, "/x")
+    assert kazoo.calls == ["commit", "wait 20", "stop", "close"]
+
+
+def test_a_transaction_without_a_connection_is_not_sent() -> None:
+    """Nothing is kept for later."""
+    kazoo: Any = Unanswered()
+    kazoo.connected = False
+    with pytest.raises(ZookeeperSessionLost, match="nothing was sent"):
+        ZookeeperClient(kazoo, "h:2181", 0.01).commit(kazoo, "/x")
+    assert kazoo.calls == []
 
 
 def test_passwords_of_an_access_are_not_shown() -> None:

@@ -22,7 +22,7 @@ from migrate.checks.stuck.seen import (
 from migrate.checks.zookeeper import sample
 from migrate.model.inventory import ControllerNode
 from migrate.model.outcome import Unknown
-from migrate.model.views import ConfigFile, KraftView, NodeAnswer, Quorum, Running, Stopped
+from migrate.model.views import ConfigFile, KraftView, NodeAnswer, Quorum, Running, Stopped, majority
 from migrate.model.waiting import Clues, Explanation
 from migrate.model.world import World
 
@@ -36,15 +36,15 @@ def no_leader(world: World, clues: Clues) -> Iterator[Explanation]:
     nodes = world.inventory.controllers
     quorum = quorum_of(world)
     stopped = [int(node.id) for node in nodes if isinstance(state_of(world, node.id), Stopped)]
-    majority = len(nodes) // 2 + 1
+    needed = majority(len(nodes))
     known = 0
-    if nodes and len(nodes) - len(stopped) < majority:
+    if nodes and len(nodes) - len(stopped) < needed:
         known += 1
         yield explained(
             "S-STUCK-10",
             LEADER,
             f"whoever runs controllers {listed(stopped)}",
-            f"{len(stopped)} of {len(nodes)} controllers are stopped ({listed(stopped)}), and {majority} must run",
+            f"{len(stopped)} of {len(nodes)} controllers are stopped ({listed(stopped)}), and {needed} must run",
             evidence=tuple(line for node in stopped for line in said(clues, node)),
             nodes=tuple(stopped),
         )

@@ -24,6 +24,7 @@ from migrate.model.views import (
     PartitionHealth,
     Quorum,
     Stopped,
+    majority,
 )
 from migrate.model.words import plural
 from migrate.model.world import World
@@ -99,7 +100,7 @@ def quorum_leads(world: World) -> Readiness:
         return NotYet(f"a leader of the quorum ({quorum.reason})", "the controllers", AFTER)
     answering = [node for node, answer in world.live.controllers.items() if isinstance(answer, NodeAnswer)]
     near = [voter for voter in quorum.voters if voter.id in answering and _keeps_up(quorum, voter.log_end_offset)]
-    if quorum.high_watermark <= 0 or 2 * len(near) <= len(world.inventory.controllers):
+    if quorum.high_watermark <= 0 or len(near) < majority(len(world.inventory.controllers)):
         return NotYet(
             f"a majority of the controllers to keep up with high watermark {quorum.high_watermark}",
             f"leader {int(quorum.leader)}",
@@ -139,7 +140,7 @@ def zookeeper_equal(world: World, discarded: Collection[DifferenceName]) -> Read
     down = stopped(world, controllers(world))
     if isinstance(down, Unknown):
         return down
-    if 2 * len(down) >= len(controllers(world)):
+    if len(controllers(world)) - len(down) < majority(len(controllers(world))):
         return Ready()
     if isinstance(world.kraft, Unknown):
         return NotYet(f"the metadata to be readable ({world.kraft.reason})", "the controllers", AFTER)
