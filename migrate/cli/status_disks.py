@@ -8,6 +8,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 SHOWN: Final = 5  # partitions by name
+CONTROLLER: Final = "controller"  # `BrokerMode.CONTROLLER`
 
 
 def as_values(world: Any) -> list[dict[str, Any]]:
@@ -20,14 +21,17 @@ def as_values(world: Any) -> list[dict[str, Any]]:
 def as_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
     """The same for a person."""
     for row in rows:
-        yield f"disk     broker {row['broker']} ({row['mode']}) {row['path']}: {row['what']}"
+        node = (
+            f"broker {row['broker']} ({row['mode']})" if row["mode"] != CONTROLLER else f"{CONTROLLER} {row['broker']}"
+        )
+        yield f"disk     {node} {row['path']}: {row['what']}"
         yield f"disk       {row['effect']}"
         for words in row["do"]:
             yield f"disk       do: {words}"
 
 
 def unseen(world: Any) -> dict[str, str]:
-    """Broker -> why nothing is known of its disks: that is not the same as nothing to tell."""
+    """Node -> why nothing is known of its disks: that is not the same as nothing to tell."""
     from migrate.model.outcome import Unknown
 
     if isinstance(world.disks, Unknown):
@@ -37,8 +41,8 @@ def unseen(world: Any) -> dict[str, str]:
 
 def unseen_lines(reasons: Mapping[str, str]) -> Iterator[str]:
     """The same for a person."""
-    for broker, reason in reasons.items():
-        yield f"disk     broker {broker}: its disks were not seen: {reason}"
+    for node, reason in reasons.items():
+        yield f"disk     node {node}: its disks were not seen: {reason}"
 
 
 def leaderless(world: Any) -> list[str]:

@@ -25,7 +25,8 @@ from migrate.model.disk_trouble import (
     effect_of,
     sick_directories,
 )
-from migrate.model.inventory import BrokerNode
+from migrate.model.inventory import BrokerNode, ControllerNode
+from migrate.model.new_directories import RELEASES
 from migrate.model.outcome import Unknown
 from migrate.model.views import KraftView, MetaBroken, MetaProperties, Running, Stopped
 from migrate.model.world import World
@@ -41,7 +42,7 @@ KEPT: Final = (
 NO_FORMAT: Final = (
     "do not run kafka-storage format: a version 1 file bars ZooKeeper mode (KAFKA-20762), where a rollback ends"
 )
-OWNED: Final = "owned by the broker's user"
+OWNED: Final = "owned by the user that runs it"
 NOT_REGULAR: Final = "not a regular file"  # as both looks at a disk say it
 NO_LOST_FOUND: Final = "without ext4's lost+found, on which Kafka does not start"
 
@@ -64,11 +65,12 @@ class DiskTrouble:
 
 
 def disk_troubles(world: World) -> Iterator[DiskTrouble]:
-    """Every directory of a broker that is not as it should be, in the inventory's order."""
-    nodes = {int(node.id): node for node in world.inventory.brokers}
+    """Every directory of a broker or a controller that is not as it should be, in the inventory's order."""
+    nodes = {int(node.id): node for node in world.inventory.nodes}
     home = world.inventory.executor_options.get("kafka_home", "")
+    level = world.kraft.features.get("metadata.version", 0) if isinstance(world.kraft, KraftView) else 0
     for sick in sick_directories(world):
-        do, command = _mend(sick, _Host(nodes[sick.broker], home), cluster_of(world))
+        do, command = _mend(sick, _Host(nodes[sick.broker], home, RELEASES.get(level, "")), cluster_of(world))
         yield DiskTrouble(sick.broker, sick.directory.path, sick.mode, sick.said, effect_of(sick), do, command)
 
 
@@ -83,16 +85,18 @@ def cluster_of(world: World) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Host:
-    """Where a broker runs, and how a person works it there: by its unit, if the inventory names one."""
+    """Where a node runs, and how a person works it there: by its unit, if the inventory names one."""
 
-    node: BrokerNode
+    node: BrokerNode | ControllerNode
     kafka_home: str
+    release: str  # the metadata.version of the quorum, as kafka-storage takes it; "" where not known
 
     def process(self, verb: str) -> str:
         """`verb` (start, stop, restart) and the broker, with the command where there is one."""
         unit = shlex.quote(self.node.unit)
         typed = f" (on {self.node.host}: `sudo systemctl {verb} {unit}`)" if self.node.unit else ""
-        return f"{verb} broker {self.node.id}{typed}"
+        kind = "controller" if isinstance(self.node, ControllerNode) else "broker"
+        return f"{verb} {kind} {self.node.id}{typed}"
 
     @property
     def stop_first(self) -> str:
@@ -111,13 +115,18 @@ class _Host:
         """The command in a sentence: on which host."""
         return f"on {self.node.host}: `{command}`" if self.node.unit else f"`{command}`"
 
+    def without_lost_found(self, path: str) -> str:
+        """ext4's folder, made by mkfs and by fsck: Kafka does not start on a folder that it cannot name."""
+        return f"`{self.as_root('rm -df ' + shlex.quote(path + '/lost+found'))}`"
+
     def empty(self, path: str) -> str:
-        """What a new disk must be."""
+        """What a new disk must be; a metadata directory may hold lost+found."""
         if not self.node.unit:
             return f"empty and {OWNED} ({NO_LOST_FOUND})"
-        chown = self.as_root(f"chown {self._user}: {shlex.quote(path)}")
-        found = self.as_root(f"rmdir {shlex.quote(path + '/lost+found')}")
-        return f"empty ({NO_LOST_FOUND}: `{found}`) and {OWNED} (`{chown}`)"
+        owned = f"{OWNED} (`{self.as_root(f'chown {self._user}: {shlex.quote(path)}')}`)"
+        if isinstance(self.node, ControllerNode):
+            return f"empty and {owned}"
+        return f"empty ({NO_LOST_FOUND}: {self.without_lost_found(path)}) and {owned}"
 
     @property
     def storage_tool(self) -> str:
@@ -132,6 +141,11 @@ class _Host:
 def _mend(sick: Sick, host: _Host, cluster: str) -> tuple[tuple[str, ...], str]:
     """The sentences, and the command in them."""
     start = _start(sick, host)
+    if sick.mode is BrokerMode.CONTROLLER:
+        sentence, command = _new_metadata(sick, host, cluster)
+        missing = sick.wrong is Wrong.NO_IDENTITY
+        old = f"is it the old disk that is missing? {_back_in_place(sick, host)}" if missing else _old_disk(sick, host)
+        return (old, sentence), command
     match sick.wrong:
         case Wrong.BROKEN:
             sentence, command = _new_disk(sick, host, cluster)
@@ -204,10 +218,13 @@ def _old_disk(sick: Sick, host: _Host) -> str:
         return f"{_room(sick)}, then {start}"
     if os.strerror(errno.EROFS) in problem:
         again = host.as_root(f"mount -o remount,rw {shlex.quote(sick.directory.mount or sick.directory.path)}")
+        busy = isinstance(sick.state, Running) and not sick.offline  # its files there are open: no unmount
+        first = f"{host.process('stop')}, then " if busy else ""
         return (
-            f"the host's log says why it became read-only (`journalctl -k`): after an I/O error unmount it, check it "
-            f"(fsck, xfs_repair) and mount it again, for Linux refuses `{again}` then; writable again, {start}: it "
-            "goes on where it was"
+            f"the host's log says why it became read-only (`journalctl -k`): after an I/O error {first}unmount it, "
+            f"check it (fsck, xfs_repair) and mount it again, for Linux refuses `{again}` then; where fsck made a "
+            f"lost+found, Kafka does not start on it: {host.without_lost_found(sick.directory.path)}; writable again, "
+            f"{host.process('start') if busy else start}: it goes on where it was"
         )
     if os.strerror(errno.EACCES) in problem:
         return f"is it mounted? The broker's user has no right to that folder: with the old disk mounted there, {start}"
@@ -243,6 +260,18 @@ def _new_disk(sick: Sick, host: _Host, cluster: str) -> tuple[str, str]:
     file = shlex.quote(sick.file.path)
     command = host.as_broker(f"{host.storage_tool} format --cluster-id={cluster} --ignore-formatted -c {file}")
     said = f"with a new disk, {host.empty(path)}: {host.shell(command)}, then {start}: {FETCHED}; {ELECT}"
+    return said, command
+
+
+def _new_metadata(sick: Sick, host: _Host, cluster: str) -> tuple[str, str]:
+    """A controller's empty directory is formatted, at the version of the others; the leader gives it its log."""
+    at = f" --release-version {host.release}" if host.release else ""
+    words = f"{host.storage_tool} format --cluster-id={cluster} -c {shlex.quote(sick.file.path)}{at}"
+    command = host.as_broker(words)
+    said = (
+        f"with a new disk, {host.empty(sick.directory.path)}, and only while most of the other controllers run and one "
+        f"of them leads: {host.shell(command)}, then {_start(sick, host)}: it fetches the metadata log from the leader"
+    )
     return said, command
 
 

@@ -28,6 +28,7 @@ from migrate.model.views import (
     LogDirAnswer,
     MetaBroken,
     MetaMissing,
+    NoFile,
     Running,
     ServiceState,
     Stopped,
@@ -39,16 +40,19 @@ NOT_MOUNTED: Final = "is not mounted: nothing is at"
 TIMEOUT: Final = "log.dir.failure.timeout.ms"
 TIMEOUT_DEFAULT: Final = "30000"  # ServerConfigs, since 3.8
 CURRENT: Final = "current"
+Disks = Mapping[NodeId, BrokerDisks | Unknown]
+Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown]
 RESERVED: Final = frozenset({"", str(MIGRATING), str(UNASSIGNED), str(LOST)})
 
 
 class BrokerMode(StrEnum):
-    """A broker's mode; FINAL is KRaft mode behind the point of no return."""
+    """A broker's mode, FINAL is KRaft mode behind the point of no return; or no broker's: a controller's directory."""
 
     ZOOKEEPER = "ZooKeeper mode"
     MIGRATION = "migration mode"
     KRAFT = "KRaft mode"
     FINAL = "KRaft mode, finalized"
+    CONTROLLER = "controller"
 
 
 ZOOKEEPER_STORED: Final = (BrokerMode.ZOOKEEPER, BrokerMode.MIGRATION)  # its meta.properties is its own to write
@@ -83,11 +87,17 @@ class Sick:
     offline: bool = False  # the broker itself calls it that
     twice: tuple[str, ...] = ()  # the broker's other directories that hold copies of its replicas, or had to be theirs
 
+    @property
+    def node(self) -> str:
+        """Whose it is."""
+        return f"{'controller' if self.mode is BrokerMode.CONTROLLER else 'broker'} {self.broker}"
+
 
 def sick_directories(world: World) -> Iterator[Sick]:
-    """Every directory of a broker that is not as it should be, in the inventory's order."""
+    """Every directory of a broker or a controller that is not as it should be, in the inventory's order."""
     if isinstance(world.disks, Unknown) or isinstance(world.configs, Unknown):
         return
+    yield from _of_controllers(world, world.disks, world.configs)
     for node in world.inventory.brokers:
         disks, file = world.disks.get(node.id), world.configs.get(node.id)
         if disks is None or isinstance(disks, Unknown) or not isinstance(file, ConfigFile):
@@ -111,6 +121,21 @@ def sick_directories(world: World) -> Iterator[Sick]:
                 lost = _lost_id(world, node.id, disks, directory, registered) if torn else ""
                 state = _state(world, node.id)
                 yield Sick(int(node.id), mode, file, directory, *found, state, holds, lost, offline, twice)
+
+
+def _of_controllers(world: World, disks: Disks, configs: Configs) -> Iterator[Sick]:
+    """Metadata directories; an empty one is a trouble where its controller is a voter, else it is not formatted yet."""
+    quorum = world.live if isinstance(world.live, Unknown) else world.live.quorum
+    voters = set() if isinstance(quorum, Unknown) else {voter.id for voter in quorum.voters}
+    for node in world.inventory.controllers:
+        seen, file = disks.get(node.id), configs.get(node.id)
+        if not isinstance(seen, BrokerDisks) or not isinstance(file, ConfigFile):
+            continue
+        (directory,) = seen.directories
+        found = _wrong(directory, BrokerMode.CONTROLLER, frozenset(), offline=False, instead=False)
+        if found is not None and (found[0] is not Wrong.NO_IDENTITY or node.id in voters):
+            state = _state(world, node.id)
+            yield Sick(int(node.id), BrokerMode.CONTROLLER, file, directory, *found, state, holds_metadata=True)
 
 
 def _used(disks: BrokerDisks, mode: BrokerMode) -> tuple[Directory, ...]:
@@ -271,6 +296,10 @@ GOES_ON: Final[Mapping[BrokerMode, str]] = {
     "their directory; for the others see `directories rescue`",
 }
 HALTS: Final = "the broker's copy of the metadata log is there: the broker halts with it, and does not start without it"
+CONTROLLER_HALTS: Final = (
+    "its metadata log is there: the controller halts with it, and does not start without it; the others go on as "
+    "long as most of the quorum runs"
+)
 RUNS_WITHOUT: Final = (
     "it was dead when the broker started: the broker runs without it, did not register it, and has made the replicas "
     "that lay there anew on its other disks where a KRaft controller leads, those without another replica empty; the "
@@ -313,6 +342,8 @@ OTHER_DISK: Final = (
 
 def effect_of(sick: Sick) -> str:
     """What becomes of the broker; log.dir.failure.timeout.ms is read from its file."""
+    if sick.mode is BrokerMode.CONTROLLER:
+        return CONTROLLER_HALTS
     match sick.wrong:
         case Wrong.BROKEN | Wrong.OFFLINE:
             return _of_a_dead_one(sick)

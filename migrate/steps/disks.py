@@ -23,7 +23,7 @@ def with_sick_disks(world: World, broker: int | None, found: Readiness) -> Readi
     if not isinstance(found, Refused | NotYet):
         return found
     sick = [
-        f"broker {one.broker} {one.directory.path}: {one.said}"
+        f"{one.node} {one.directory.path}: {one.said}"
         for one in sick_directories(world)
         if broker in (None, one.broker) or isinstance(found, NotYet)
     ]

@@ -40,7 +40,7 @@ def test_disks_that_were_not_seen_are_told_with_the_reason() -> None:
     blind = replace(world, disks={**world.disks, NodeId(1): Unknown("the host does not answer")})
     found = describe(blind)
     assert (found["disks"], found["disks_unseen"]) == ([], {"1": "the host does not answer"})
-    assert "disk     broker 1: its disks were not seen: the host does not answer" in as_text(found).splitlines()
+    assert "disk     node 1: its disks were not seen: the host does not answer" in as_text(found).splitlines()
 
 
 @pytest.mark.parametrize("stage", MODES)

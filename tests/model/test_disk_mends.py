@@ -21,7 +21,7 @@ from migrate.model.disk_mends import DiskTrouble, cluster_of, disk_troubles
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import BrokerDisks, Directory, LogDirAnswer, MetaBroken, MetaProperties, Stopped
+from migrate.model.views import BrokerDisks, Directory, LogDirAnswer, MetaBroken, MetaMissing, MetaProperties, Stopped
 from migrate.model.world import World
 from tests.steps.looks import registration
 from tests.testing import worlds
@@ -190,7 +190,7 @@ def test_a_version_1_file_is_written_again_as_version_0(stage: Stage, tmp_path: 
     [
         (errno.ENOSPC, "make room on it"),
         (errno.EROFS, "why it became read-only"),
-        (errno.EROFS, "after an I/O error unmount it, check it (fsck, xfs_repair) and mount it again"),
+        (errno.EROFS, "stop broker 1, then unmount it, check it (fsck, xfs_repair) and mount it again"),
         (errno.EACCES, "is it mounted?"),
     ],
 )
@@ -203,6 +203,20 @@ def test_a_disk_that_is_full_or_read_only_is_not_to_be_pulled(code: int, words: 
     one = told(worlds.world_at(Stage.SOAK), bent)
     assert words in one.do[0]
     assert "with a new disk" in one.do[1]
+
+
+def test_a_file_system_that_the_broker_has_given_up_is_unmounted_under_it() -> None:
+    """It has closed its files there; where it has not, an unmount is refused as busy."""
+
+    def bent(entry: Directory) -> Directory:
+        return replace(entry, problem=f"cannot be written: {os.strerror(errno.EROFS)}")
+
+    world = worlds.world_at(Stage.SOAK)
+    said = (LogDirAnswer(PATH, 56, 0, ()),)
+    offline = worlds.with_live(world, log_dirs={**worlds.live(world).log_dirs, NodeId(1): said})
+    assert "after an I/O error unmount it" in told(offline, bent).do[0]
+    assert "restart broker 1" in told(offline, bent).do[0]
+    assert "after an I/O error unmount it" in told(with_process(world, 1, Stopped(1)), bent).do[0]
 
 
 def test_a_process_is_started_or_restarted_by_what_it_does() -> None:
@@ -407,3 +421,32 @@ def test_a_broker_s_retention_frees_nothing_in_a_directory_that_it_gave_up() -> 
     said = (LogDirAnswer(PATH, 56, 0, ()),)
     offline = worlds.with_live(world, log_dirs={**worlds.live(world).log_dirs, NodeId(1): said})
     assert "retention deletes nothing there before its start" in told(offline, bent).do[0]
+
+
+# -- controllers ---------------------------------------------------------------------------------------------------
+def with_metadata(world: World, bend: Bend) -> World:
+    """Controller 3000's metadata directory, bent; it is a voter."""
+    assert not isinstance(world.disks, Unknown)
+    path = world.inventory.controllers[0].metadata_directory
+    well = Directory(path, "", MetaProperties(1, CLUSTER_ID, 3000, None), ReplicaColumns(), holds_metadata_log=True)
+    return replace(world, disks={**world.disks, NodeId(3000): BrokerDisks(NodeId(3000), (bend(well),))})
+
+
+def test_a_controller_whose_metadata_disk_died_is_told_with_both_ways() -> None:
+    """It halts, and what runs again and again in vain is no process that is only not seen."""
+    (one,) = disk_troubles(with_metadata(worlds.world_at(Stage.SOAK), gone))
+    assert (one.broker, one.mode) == (3000, "controller")
+    assert "the controller halts with it" in one.effect
+    assert "start controller 3000" in one.do[0]
+    assert "kafka-storage format --cluster-id=" in one.command
+    assert one.command.endswith(" --release-version 3.9-IV0")
+    assert "only while most of the other controllers run" in one.do[1]
+
+
+def test_a_controller_that_is_no_voter_yet_may_be_empty() -> None:
+    """Its file is written before it is formatted; a voter's disk was emptied, or is not mounted."""
+    world = with_metadata(worlds.world_at(Stage.SOAK), lambda entry: replace(entry, meta=MetaMissing()))
+    (one,) = disk_troubles(world)
+    assert "is it the old disk that is missing?" in one.do[0]
+    assert list(disk_troubles(worlds.with_live(world, quorum=Unknown("nobody leads")))) == []
+    assert list(disk_troubles(with_metadata(worlds.world_at(Stage.SOAK), lambda entry: entry))) == []
