@@ -8,6 +8,7 @@ from typing import Final
 
 from migrate.checks.registry import AFTER_COPY, ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import both, broker_configs, broker_disks, every_disk, kraft, ledger, log_dir_answers
+from migrate.model.disk_trouble import NO_REPLICA, strange_folders
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
@@ -344,12 +345,33 @@ def registered_directories(seen: tuple[KraftView, Disks], world: World) -> Resul
 
 @check(
     CodeDoc(
+        "B-DIR-26",
+        "a log directory holds a folder on which Kafka does not start",
+        "A running broker does not look, and its restart ends: the roll would stop with that broker down.",
+        "lost+found: mkfs makes it, and fsck makes it anew; a folder that a person or another tool put there.",
+        "Remove an empty lost+found (`rm -df DIR/lost+found`); move anything else out of the log directory.",
+        "LogManager.loadLogs: 'Found directory ... is not in the form of topic-partition'; seen on 3.9.2 after fsck",
+    ),
+    sees=broker_disks,
+    blocks_from=Stage.MIGRATION_MODE,
+    when=ALWAYS,
+)
+def strange(disks: Disks, world: World) -> Result:
+    """In log.dirs alone: a metadata.log.dir that lies apart may hold it."""
+    for node, found in disks.items():
+        for directory in found.directories:
+            if folders := strange_folders(directory):
+                yield Hit(place(node, directory), ", ".join(folders))
+
+
+@check(
+    CodeDoc(
         "W-DIR-18",
         "something odd lies in a log directory",
-        "Kafka may refuse a folder that it cannot read the name of, and does not follow what we do not follow.",
-        "Links, lost+found, leftovers of other tools.",
+        "Kafka does not follow what we do not follow, and fails on files that it may not write.",
+        "Links, files of another owner, leftovers of other tools.",
         "Look at it; move away what is not Kafka's while the broker is stopped.",
-        "LogManager.loadLogs: 'Found directory ... is not in the form of topic-partition'",
+        "LogManager.loadLogs",
     ),
     sees=broker_disks,
     when=ALWAYS,
@@ -357,5 +379,5 @@ def registered_directories(seen: tuple[KraftView, Disks], world: World) -> Resul
 def oddities(disks: Disks, world: World) -> Result:
     """As the host's reader told them."""
     for node, directory in every_directory(disks):
-        if directory.oddities:
-            yield Hit(place(node, directory), "; ".join(directory.oddities))
+        if odd := [one for one in directory.oddities if not one.startswith(NO_REPLICA)]:
+            yield Hit(place(node, directory), "; ".join(odd))

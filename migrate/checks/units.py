@@ -9,6 +9,7 @@ from typing import Final
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import inventory, units
 from migrate.hosts.commands import unit_enable
+from migrate.model.broker_modes import Mode, position_of
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
@@ -123,6 +124,34 @@ def one_user_on_a_host(seen: Units, world: World) -> Result:
         users = {unit.name: unit.user for unit in seen.values() if unit.host == host and unit.user}
         if len({*users.values()}) > 1:
             yield Hit(host, ", ".join(f"{name} runs as {user}" for name, user in users.items()))
+
+
+@check(
+    CodeDoc(
+        "W-OPS-11",
+        "systemd starts a broker again over a disk that died",
+        "In migration mode a broker halts with the first disk that dies under it. Started again without that disk, "
+        "under a KRaft controller, it makes the replicas that lay there anew on its other disks, those without another "
+        "replica empty; when the disk is back it does not start on both copies.",
+        "Restart=on-failure or always in the unit, without RestartPreventExitStatus=1: a broker halts with code 1.",
+        "On each host named, until the brokers are in KRaft mode: `systemctl edit UNIT`, `[Service]` and "
+        "`RestartPreventExitStatus=1`, then `systemctl daemon-reload`. RequiresMountsFor= with the log directories "
+        "keeps a boot from doing the same over a disk that is not mounted.",
+        "systemd.service(5); ReplicaManager.handleLogDirFailure; seen on systemd 252 with Kafka 3.9.2",
+    ),
+    sees=units,
+    when=ALWAYS,
+)
+def stays_down_over_a_dead_disk(seen: Units, world: World) -> Result:
+    """Brokers that have not been in KRaft mode yet."""
+    for broker in world.inventory.brokers:
+        unit = seen.get(broker.id)
+        if unit is not None and unit.restarts_halted and position_of(world, broker.id).now is not Mode.KRAFT:
+            path = f"/etc/systemd/system/{unit.name}.d"
+            text = "[Service]\\nRestartPreventExitStatus=1\\n"
+            words = f'mkdir -p {path} && printf "{text}" > {path}/disk.conf && systemctl daemon-reload'
+            fix = f"on {unit.host}: sudo sh -c {shlex.quote(words)}"
+            yield Hit(f"broker {broker.id} on {unit.host}", f"{unit.name} is started again after exit code 1", fix=fix)
 
 
 @check(

@@ -22,6 +22,7 @@ from migrate.hosts.config import as_told
 from migrate.hosts.directories import METADATA_FOLDER, capped, no_room, not_mounted, oddities_of_place
 from migrate.hosts.files import read_no_follow
 from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns
+from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, ConfigFile, Directory, MetaBroken, MetaMissing, MetaProperties
@@ -246,7 +247,7 @@ def _scan(entries: list[Any], into: tuple[ReplicaColumns, list[str]], own: bool,
             oddities.append(f"link, not followed: {name}")
             continue
         if replica is None:
-            oddities.append(f"folder of no replica, Kafka refuses to start on it: {name}")
+            oddities.append(f"{NO_REPLICA}{name}")
             continue
         if "error" in entry:
             raise _UnreadableError(_why(entry["error"], own, path))

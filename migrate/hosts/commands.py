@@ -24,6 +24,7 @@ UNIT_PROPERTIES: Final = (
     "ExecMainStartTimestampMonotonic",
     "ExecMainStatus",
     "Restart",
+    "RestartPreventExitStatus",
     "TimeoutStopUSec",
     "SendSIGKILL",
     "User",

@@ -24,7 +24,7 @@ from migrate.hosts.collect_disks import unmounted
 from migrate.hosts.files import open_folder, read_no_follow
 from migrate.hosts.mounts import Mounts
 from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns
-from migrate.model.disk_trouble import FULL, NOT_MOUNTED
+from migrate.model.disk_trouble import FULL, NO_REPLICA, NOT_MOUNTED
 from migrate.model.ids import METADATA_TOPIC, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaMissing, MetaProperties
@@ -273,7 +273,7 @@ def _scan(folder: int, path: str, scan: _Scan) -> None:
 def _scan_replica(parent: int, name: str, path: str, owner: int, scan: _Scan) -> None:
     replica = folders.decode_folder(name)
     if replica is None:
-        scan.oddities.append(f"folder of no replica, Kafka refuses to start on it: {name}")
+        scan.oddities.append(f"{NO_REPLICA}{name}")
         return
     try:
         folder = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=parent)

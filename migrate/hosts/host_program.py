@@ -55,7 +55,7 @@ ASSIGNMENT = re.compile(r"""(?:export\s+)?["']?(JAVA_HOME|PATH)=("[^"]*"|'[^']*'
 SHA256 = re.compile(r"[0-9a-f]{64}")
 UNIT_PROPERTIES = (
     "LoadState,ActiveState,SubState,MainPID,ExecMainStartTimestampMonotonic,ExecMainStatus,Restart,TimeoutStopUSec,"
-    "SendSIGKILL,User,FragmentPath,DropInPaths,EnvironmentFiles,WantedBy,RequiredBy,NeedDaemonReload"
+    "RestartPreventExitStatus,SendSIGKILL,User,FragmentPath,DropInPaths,EnvironmentFiles,WantedBy,RequiredBy,NeedDaemonReload"
 )
 USER_PROPERTIES = "LoadState,User,Group,SupplementaryGroups,DynamicUser,Environment,EnvironmentFiles"
 KEPT_ATTRIBUTES = ("security.selinux", "system.posix_acl_access")

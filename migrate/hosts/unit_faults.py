@@ -1,6 +1,7 @@
 """What of a unit keeps a run from stopping and starting its node, by what `systemctl show` says of it (pure).
 
-`Restart=always` is none of it: systemd starts nothing again that `systemctl stop` has stopped.
+`Restart=always` is none of it: systemd starts nothing again that `systemctl stop` has stopped.  What it does with a
+broker that halts is `restarts_halted`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from migrate.model.units import STOP_SECONDS
 
 ARGV: Final = re.compile(r"argv\[\]=(.*?) ; ignore_errors=")
 FILE: Final = re.compile(r"(?<![\w.$}/-])(/[^\s\"';:,=]+\.properties)\b")
+HALTED: Final = "1"  # Exit.halt(1) of a broker whose disk died
 KILLED: Final = ("9", "SIGKILL")
 
 
@@ -64,6 +66,12 @@ def _stops_others(properties: Mapping[str, str], neighbours: Sequence[int]) -> I
         if "kafka-server-stop" in words and "--node-id" not in words and "--process-role" not in words and neighbours:
             others = ", ".join(map(str, neighbours))
             yield f"its ExecStop is kafka-server-stop.sh, which ends node {others} of this host, too"
+
+
+def restarts_halted(properties: Mapping[str, str]) -> bool:
+    """Does systemd start it again after exit code 1, with which Kafka halts?"""
+    again = properties.get("Restart") in ("always", "on-failure")
+    return again and HALTED not in properties.get("RestartPreventExitStatus", "").split()
 
 
 def reload_due(properties: Mapping[str, str]) -> bool | Unknown:

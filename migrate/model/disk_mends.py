@@ -24,6 +24,7 @@ from migrate.model.disk_trouble import (
     Wrong,
     effect_of,
     sick_directories,
+    strange_folders,
 )
 from migrate.model.inventory import BrokerNode, ControllerNode
 from migrate.model.new_directories import RELEASES
@@ -177,6 +178,12 @@ def _mend(sick: Sick, host: _Host, cluster: str) -> tuple[tuple[str, ...], str]:
                 _back_in_place(sick, host),
                 f"with the new one, {start}: it registers it, and {FETCHED}; {ELECT}",
             ), ""
+        case Wrong.STRANGE:
+            out = "move them out of the log directory"
+            if strange_folders(sick.directory) == ("lost+found",):
+                out = host.without_lost_found(sick.directory.path)
+            before = isinstance(sick.state, Running) and not sick.offline
+            return (f"{out}, {f'before the next start of broker {sick.broker}' if before else f'then {start}'}",), ""
         case Wrong.OFFLINE:
             return (start,), ""
 

@@ -36,6 +36,7 @@ from migrate.model.views import (
 from migrate.model.world import World
 
 FULL: Final = f"is full ({os.strerror(errno.ENOSPC)})"  # how the two kinds of trouble begin that a look finds by itself
+NO_REPLICA: Final = "folder of no replica, Kafka refuses to start on it: "  # an oddity of a directory
 NOT_MOUNTED: Final = "is not mounted: nothing is at"
 TIMEOUT: Final = "log.dir.failure.timeout.ms"
 TIMEOUT_DEFAULT: Final = "30000"  # ServerConfigs, since 3.8
@@ -68,6 +69,7 @@ class Wrong(StrEnum):
     VERSION_1 = "version 1"  # as kafka-storage format writes it, where version 0 is needed
     OTHER_DISK = "other disk"  # another directory.id than the broker registered
     TWICE = "twice"  # the old disk is back, and its replicas were made anew on others meanwhile
+    STRANGE = "strange folder"  # a folder that Kafka cannot name: it does not start
     OFFLINE = "offline"  # whole on the disk; the broker gave it up before
 
 
@@ -272,6 +274,8 @@ def _wrong(
         return Wrong.NO_IDENTITY, said + also
     if mode in ZOOKEEPER_STORED and directory.meta.version:
         return Wrong.VERSION_1, f"its meta.properties has version 1, as kafka-storage format writes it{also}"
+    if mode is not BrokerMode.CONTROLLER and (strange := strange_folders(directory)):
+        return Wrong.STRANGE, f"it holds what is no replica: {', '.join(strange)}{also}"
     unregistered = bool(registered) and directory.id is not None and directory.id not in registered
     if offline and not (unregistered and instead):
         return Wrong.OFFLINE, "it is whole on the disk, and offline to the broker, which takes it back at a start only"
@@ -282,6 +286,11 @@ def _wrong(
         )
         return Wrong.OTHER_DISK, said
     return None
+
+
+def strange_folders(directory: Directory) -> tuple[str, ...]:
+    """Folders in a log directory whose names Kafka cannot read, lost+found as a rule: fsck and mkfs make it."""
+    return tuple(one.removeprefix(NO_REPLICA) for one in directory.oddities if one.startswith(NO_REPLICA))
 
 
 # -- what that does ----------------------------------------------------------------------------------------------
@@ -334,6 +343,9 @@ VERSION_1_BARS: Final[Mapping[BrokerMode, str]] = {
     BrokerMode.MIGRATION: "a broker in migration mode runs on it; back in ZooKeeper mode it does not start "
     "(KAFKA-20762), so the next stages wait (B-RBK-03)",
 }
+REFUSES_FOLDERS: Final = (
+    "a start stops there: 'Found directory ..., is not in the form of topic-partition'; a running broker does not look"
+)
 DUPLICATES: Final = "the broker does not start on two copies of a replica: 'Duplicate log directories'"
 OTHER_DISK: Final = (
     "its replicas there are in a directory that no metadata names; the broker registers the disk when it starts"
@@ -357,6 +369,8 @@ def effect_of(sick: Sick) -> str:
             return VERSION_1_BARS[sick.mode]
         case Wrong.TWICE:
             return DUPLICATES
+        case Wrong.STRANGE:
+            return REFUSES_FOLDERS
         case Wrong.OTHER_DISK:
             return OTHER_DISK
 

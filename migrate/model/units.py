@@ -28,6 +28,7 @@ class Unit:
     reload_due: bool | Unknown = False  # changed on disk since systemd read it
     faults: tuple[str, ...] = ()
     user: str = ""
+    restarts_halted: bool = False  # systemd starts it again when it has halted with exit code 1
 
     @property
     def may_be_enabled(self) -> bool:

@@ -23,7 +23,7 @@ from migrate.hosts.ports import listening
 from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.runner import unseen
 from migrate.hosts.systemd import SystemdServices
-from migrate.hosts.unit_faults import faults_of, reload_due, user_of
+from migrate.hosts.unit_faults import faults_of, reload_due, restarts_halted, user_of
 from migrate.kafka import live
 from migrate.kafka.kept import KeptConnections
 from migrate.kafka.secret_files import read_secret
@@ -469,7 +469,10 @@ def _unit_of(services: SystemdServices, inventory: Inventory, node: BrokerNode |
         shown, unit = services.properties(node.id), services.unit(node.id)
         neighbours = [int(other.id) for other in inventory.nodes if other.host == node.host and other.id != node.id]
         found = faults_of(shown, node.config, neighbours)
-        return replace(unit, reload_due=reload_due(shown), faults=tuple(found), user=user_of(shown))
+        again = restarts_halted(shown)
+        return replace(
+            unit, reload_due=reload_due(shown), faults=tuple(found), user=user_of(shown), restarts_halted=again
+        )
     except UnitNotUsable as error:  # not there, or masked: what it says of itself
         return Unit(node.host, node.unit, None, "", Unknown(error.what), faults=(error.what,))
     except MigrateError as error:

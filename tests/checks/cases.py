@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DiffReport
+from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access
 from migrate.model.launch import NoZookeeperClient, UnitNotes, ZookeeperClient
@@ -208,6 +209,7 @@ OPERATIONS = (
     Case("B-OPS-09", ZK, "node 3001", unit_of(3001, faults=("KillMode=none: its process lives on",))),
     Case("B-OPS-09", ZK, "node 0", unit_of(0, faults=("systemd says that this unit is masked",)), "masked"),
     Case("W-OPS-10", ZK, "host-1", users_of_a_host),
+    Case("W-OPS-11", ZK, "broker 1", unit_of(1, restarts_halted=True)),
     Case("W-OPS-07", ZK, "node 2", unit_of(2, word="masked", starts_at_boot=False), "masked"),
     Case("B-OPS-01", ZK, "broker 1", endpoints(1, "TLS://kafka-1.kafka-brokers.prod.svc:9093")),
     Case("B-OPS-01", ZK, "broker 1", endpoints(1, "TLS://kafka-1.kafka.svc.cluster.local:9093"), "long name"),
@@ -323,6 +325,7 @@ DIRECTORIES = (
         "too many",
     ),
     Case("W-DIR-14", ZK, "/t0-0", lambda w: with_folder(w, 0, 2, ("t0", 0, topic_id(0), "stray"))),
+    Case("B-DIR-26", ZK, "/data/b0/d0", directory(0, 0, oddities=(f"{NO_REPLICA}lost+found",))),
     Case("W-DIR-18", ZK, "/data/b0/d0", directory(0, 0, oddities=("link, not followed: x",))),
     Case("W-DIR-25", ZK, "broker 1", then(directory(1, 0, mount="/d"), directory(1, 2, mount="/d"))),
     Case("W-DIR-25", KRAFT, "broker 1", then(directory(1, 0, mount="/d"), new_directory(1, mount="/d")), "new"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrate.hosts.unit_faults import faults_of, reload_due, user_of
+from migrate.hosts.unit_faults import faults_of, reload_due, restarts_halted, user_of
 from migrate.model.outcome import Unknown
 
 CONFIG = "/etc/kafka/controller.properties"
@@ -90,3 +90,27 @@ def test_what_systemd_was_not_asked_is_no_fault_and_an_unsaid_reload_is_unknown(
     assert isinstance(reload_due({}), Unknown)
     assert (reload_due({"NeedDaemonReload": "yes"}), reload_due({"NeedDaemonReload": "no"})) == (True, False)
     assert (user_of({}), user_of({"User": "kafka"})) == ("root", "kafka")
+
+
+@pytest.mark.parametrize(
+    ("restart", "prevented", "again"),
+    [
+        ("on-failure", "", True),
+        ("always", "", True),
+        ("on-failure", "1", False),
+        ("always", "143 1 SIGKILL", False),
+        ("always", "143", True),
+        ("no", "", False),
+        ("on-abnormal", "", False),
+    ],
+)
+def test_a_broker_that_halts_is_started_again_by_what_systemd_is_told(
+    restart: str, prevented: str, again: bool
+) -> None:
+    """Kafka halts with exit code 1; systemd 252 prints codes and signals with blanks between them."""
+    assert restarts_halted({"Restart": restart, "RestartPreventExitStatus": prevented}) is again
+
+
+def test_a_unit_that_says_nothing_of_restarts_makes_none() -> None:
+    """As systemd's default."""
+    assert restarts_halted({}) is False

@@ -18,6 +18,7 @@ from migrate.hosts.folders import decode_folder
 from migrate.hosts.meta_properties import decode
 from migrate.model.columns import ReplicaColumns
 from migrate.model.disk_mends import DiskTrouble, cluster_of, disk_troubles
+from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -421,6 +422,21 @@ def test_a_broker_s_retention_frees_nothing_in_a_directory_that_it_gave_up() -> 
     said = (LogDirAnswer(PATH, 56, 0, ()),)
     offline = worlds.with_live(world, log_dirs={**worlds.live(world).log_dirs, NodeId(1): said})
     assert "retention deletes nothing there before its start" in told(offline, bent).do[0]
+
+
+def test_lost_found_is_removed_before_the_next_start() -> None:
+    """A running broker does not look; fsck makes it anew, and the next start ends there."""
+
+    def strange(*names: str) -> Bend:
+        return lambda entry: replace(entry, oddities=tuple(f"{NO_REPLICA}{name}" for name in names))
+
+    world = on_a_host(worlds.world_at(Stage.SOAK))
+    one = told(world, strange("lost+found"))
+    assert one.what == "it holds what is no replica: lost+found"
+    assert one.do == ("`sudo rm -df /data/b1/d1/lost+found`, before the next start of broker 1",)
+    down = told(with_process(world, 1, Stopped(1)), strange("lost+found"))
+    assert down.do[0].endswith("then start broker 1 (on h1: `sudo systemctl start kafka@1.service`)")
+    assert "move them out" in told(world, strange("lost+found", "mine")).do[0]
 
 
 # -- controllers ---------------------------------------------------------------------------------------------------
