@@ -58,16 +58,19 @@ account={account}
 modules={modules}
 
 usable() {{
-    [ -x "$1" ] && "$1" -IS -c "import sys; sys.exit(sys.version_info < (3, 6))" 2>/dev/null &&
+    [ -x "$1" ] && "$1" -IS -c "import os, sys
+s = os.stat(sys.executable)
+sys.exit(sys.version_info < (3, 6) or s.st_uid not in (0, os.geteuid()) or s.st_mode & 0o022)" 2>/dev/null &&
         "$1" -IS -c "import $modules" 2>/dev/null
 }}
 python=''
-known='/usr/bin/python3 /usr/libexec/platform-python /usr/local/bin/python3 /usr/bin/python3.[0-9]*'
+known='/usr/bin/python3 /usr/libexec/platform-python /usr/local/bin/python3'
+known="$known /usr/bin/python3.[0-9]* /usr/local/bin/python3.[0-9]*"
 for each in ${{PYTHON:-$known}}; do
     if usable "$each"; then python=$each; break; fi
 done
-[ -n "$python" ] || fail "no Python 3.6 or later was found. Nothing was changed. Install one (Debian, Ubuntu:" \\
-    "apt-get install python3-minimal; RHEL, Rocky: dnf install python3; SUSE: zypper install python3)," \\
+[ -n "$python" ] || fail "no Python 3.6 or later of root's was found. Nothing was changed. Install one (Debian," \\
+    "Ubuntu: apt-get install python3-minimal; RHEL, Rocky: dnf install python3; SUSE: zypper install python3)," \\
     "or name another one: PYTHON=/path/to/python3 sh FILE"
 case $python in
 /*[!A-Za-z0-9/._+-]*) fail "the path of this Python cannot be used: $python" ;;

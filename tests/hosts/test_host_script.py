@@ -165,12 +165,26 @@ def test_root_installs_one_right_and_takes_it_away(real: Room) -> None:
 @needs_room
 def test_nobody_but_root_installs_and_an_unknown_account_is_refused(real: Room) -> None:
     """Nothing is written."""
+    real.must("rm -f /etc/sudoers.d/*")
     done = real.run(("sh", "-s"), stdin=host_script.set_up(inventory(), HOST, "ops").encode())
     assert (done.code, done.says) == (1, "kraft-migrate: run this as root")
     done = real.run_as(0, ("sh", "-s"), host_script.set_up(inventory(), HOST, "stranger").encode())
     assert done.code == 1
     assert "there is no account stranger" in done.says
     assert real.must("ls -A /etc/sudoers.d") == ""
+
+
+@needs_room
+def test_a_python_that_another_user_can_exchange_is_refused(real: Room) -> None:
+    """It would run as root."""
+    real.must("mkdir -p /usr/local/py; cp /usr/bin/python3 /usr/local/py/python3; chown kafka /usr/local/py/python3")
+    script = "PYTHON=/usr/local/py/python3\n" + host_script.set_up(inventory(), HOST, "ops")
+    done = real.run_as(0, ("sh", "-s"), script.encode())
+    assert done.code == 1
+    assert "no Python 3.6 or later of root's was found" in done.says
+    real.must("chown root /usr/local/py/python3")
+    assert real.run_as(0, ("sh", "-s"), script.encode()).code == 0
+    real.must("rm -r /usr/local/py /etc/sudoers.d/*")
 
 
 @needs_room
