@@ -18,7 +18,7 @@ from migrate.model.kraft_only import kraft_only, summary
 from migrate.model.ledger import ReplicaState
 from migrate.model.metadata_logs import old_log
 from migrate.model.new_directories import alone
-from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
+from migrate.model.outcome import Awaited, NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.units import Unit, unfit
 from migrate.model.views import (
@@ -183,6 +183,9 @@ def _silent_brokers(world: World, silent: Mapping[int, str]) -> NotYet:
     if ended:
         return processes.awaited(world.inventory, ended)
     node, reason = next(iter(silent.items()))
+    state = world.services.get(NodeId(node)) if not isinstance(world.services, Unknown) else None
+    if isinstance(state, Awaited):  # its host is off or cut off, or its unit does not stay up
+        return NotYet(f"broker {node} to answer ({reason}; {state.reason})", state.owner, state.next_step)
     after = "nothing: it comes by itself; look at that broker's log if it lasts"
     return NotYet(f"broker {node} to answer ({reason})", f"broker {node}", after)
 

@@ -13,7 +13,7 @@ from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.metadata_logs import MetadataLogs
-from migrate.model.outcome import AlreadyDone, NotYet, Readiness, Ready, Refused, Unknown, Verified
+from migrate.model.outcome import AlreadyDone, Awaited, NotYet, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import LogDirAnswer, NoZnode, Stopped
 from migrate.model.world import World
@@ -111,6 +111,11 @@ def ended_controller(world: World) -> World:
     return service(3001, Stopped(None))(silent_controller(world))
 
 
+def broker_of_a_host_that_is_off(world: World) -> World:
+    """Broker 1 does not answer, and its host is not reached."""
+    return service(1, Awaited("E-HOST-22 b1: no connection", "whoever runs b1", "start it"))(silent_broker(world))
+
+
 def ended_broker(world: World) -> World:
     """Broker 1's process has ended, and broker 0 has heard of it."""
     found = live(world).metadata[NodeId(0)]
@@ -178,6 +183,11 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("no_blockers", lambda world: worlds.with_values(world, 3001, zookeeper__metadata__migration__enable=None), "B-"),
     ("replicas_full", unhealthy, "notyet: 1 partition to have its full ISR, orders-3 among them (leader 1, ISR [1]"),
     ("replicas_full", silent_broker, "notyet: broker 1 to answer (connection refused)"),
+    (
+        "replicas_full",
+        broker_of_a_host_that_is_off,
+        "notyet: broker 1 to answer (connection refused; E-HOST-22 b1: no connection)",
+    ),
     ("replicas_full", ended_broker, "notyet: broker 1 (its process on b1) to run again"),
     ("replicas_full", offline_disk, "; broker 2 has log directory /data/b2/d1 offline"),
     ("replicas_full", fewer_seen, "notyet: broker 1 to see brokers [0, 1, 2]; it sees [0, 1]"),
