@@ -35,6 +35,7 @@ def main(words: list[str]) -> int:
     parser.add_argument("--minutes", type=float, default=0.0, help="begin no mistake after that time")
     parser.add_argument("--tests", nargs="+", help="these tests instead of those that belong to the module")
     parser.add_argument("--resume", action="store_true", help="leave out what a test noticed in an earlier run")
+    parser.add_argument("--survivors", action="store_true", help="only what no test noticed in an earlier run")
     parser.add_argument("--match", default="", help="only mistakes whose name has this text")
     parser.add_argument("--page", action="store_true", help="only write the page again")
     asked = parser.parse_args(words)
@@ -53,10 +54,14 @@ def main(words: list[str]) -> int:
 
 def _run(asked: argparse.Namespace, modules: list[str], tests: Sequence[str], until: float) -> None:
     """Try the mistakes of a group in a process of its own."""
-    noticed = {key for key, (end, _) in results(KEPT).items() if end.startswith("killed")} if asked.resume else set()
+    known = results(KEPT)
+    noticed = {key for key, (end, _) in known.items() if end.startswith("killed")}
+    skipped = noticed if asked.resume or asked.survivors else set()
 
     def wanted(found: list[Mutant]) -> list[Mutant]:
-        left = [mutant for mutant in found if mutant.key not in noticed and asked.match in mutant.key]
+        left = [mutant for mutant in found if mutant.key not in skipped and asked.match in mutant.key]
+        if asked.survivors:
+            return [mutant for mutant in left if mutant.key in known]
         if asked.sample is None:
             return left
         drawn = sorted(left, key=lambda mutant: hashlib.sha256(f"{asked.seed} {mutant.key}".encode()).digest())

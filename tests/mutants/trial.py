@@ -64,6 +64,7 @@ class Trials:
         """Run every test once to see which lines it runs, then try the mistakes."""
         session.config._tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]  # once, not in every fork
         files = {name: importlib.import_module(name).__file__ or "" for name in self.modules}
+        trees = {file: ast.parse(Path(file).read_text(encoding="utf-8")) for file in files.values()}
         seen = forked(lambda: traced(session.items, set(files.values())), 3600.0)
         assert seen is not None, "the tests did not end by themselves"
         self.seconds = seen[0]
@@ -74,7 +75,7 @@ class Trials:
         gc.collect()
         gc.freeze()  # a fork that walks every object copies every page; nothing frozen is listed any more
         for name, file in files.items():
-            tree = ast.parse(Path(file).read_text(encoding="utf-8"))
+            tree = trees[file]
             killers: Counter[int] = Counter()
             for mutant in self.wanted(list(mutants(name, tree))):
                 if time.monotonic() > self.until:

@@ -1,0 +1,83 @@
+"""The error budget: what a probe wrote lately, and nothing that it wrote is never fine."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from migrate.model.outcome import NotYet, Readiness, Ready, Unknown
+from migrate.model.policies import ErrorBudget
+from migrate.run import budget as budgets
+from migrate.run.budget import clients_served, within_budget
+from tests.run.gated import probe_line
+from tests.testing import worlds
+
+NOW = 1_000_000.0
+
+
+def asked(folder: Path, *lines: str, share: float = 0.1) -> Readiness:
+    """The answer at NOW, of a budget over a minute."""
+    path = folder / "probe.jsonl"
+    path.write_text("".join(lines))
+    return within_budget(ErrorBudget(str(path), share, 60.0), NOW)
+
+
+def test_the_share_itself_is_within_the_budget_and_one_more_is_not(tmp_path: Path) -> None:
+    """Of everything that the probe wrote in that time together."""
+    assert asked(tmp_path, probe_line(NOW, 90, 10)) == Ready()
+    found = asked(tmp_path, probe_line(NOW - 1, 40, 1), probe_line(NOW, 49, 10))
+    assert isinstance(found, NotYet)
+    assert found.progress == "11"
+    assert asked(tmp_path, probe_line(NOW, 100, 0), share=0.0) == Ready()
+
+
+@pytest.mark.parametrize(("time", "counts"), [(-60.0, True), (-60.5, False), (1.0, True), (1.5, False), (0.0, True)])
+def test_a_line_counts_for_as_long_as_the_budget_looks_back(tmp_path: Path, time: float, counts: bool) -> None:
+    """A second into the future: the probe's clock may be ahead by that."""
+    assert (asked(tmp_path, probe_line(NOW + time, 100, 0)) == Ready()) is counts
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [],
+        ["no json\n"],
+        [probe_line(NOW, 0, 0)],
+        [probe_line(NOW, -1, 0)],
+        [probe_line(NOW, 0, -1)],
+        [probe_line(NOW, 100, 0).strip()],
+        [probe_line(NOW, 100, 0), "{}\n"],
+    ],
+    ids=["nothing", "no json", "no request", "negative", "negative failures", "half a line", "a line beside"],
+)
+def test_a_probe_that_says_nothing_is_unknown(tmp_path: Path, lines: list[str]) -> None:
+    """Never fine."""
+    assert isinstance(asked(tmp_path, *lines), Unknown)
+
+
+def test_a_file_that_is_not_there_is_unknown(tmp_path: Path) -> None:
+    """The probe may never have begun."""
+    spent = ErrorBudget(str(tmp_path / "none"), 0.1, 60.0)
+    assert isinstance(within_budget(spent, NOW), Unknown)
+    assert isinstance(clients_served(replace(worlds.playbook(), budget=spent), NOW), Unknown)
+
+
+def test_without_a_budget_nobody_is_asked() -> None:
+    """Nor where the playbook is unknown: other gates say that."""
+    assert clients_served(replace(worlds.playbook(), budget=None), NOW) == Ready()
+    assert clients_served(Unknown("no playbook"), NOW) == Ready()
+
+
+def test_of_a_long_file_the_end_is_read_from_its_first_whole_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A line that is cut by the look back is no damage; a file of just that length is read whole."""
+    lines = [probe_line(NOW, 10, 0), probe_line(NOW, 20, 1)]
+    monkeypatch.setattr(budgets, "TAIL", len(lines[1]) + 5)
+    assert asked(tmp_path, *lines) == Ready()
+    monkeypatch.setattr(budgets, "TAIL", len(lines[0]) + len(lines[1]))
+    found = asked(tmp_path, *lines, share=0.0)
+    assert isinstance(found, NotYet)
+    assert "1 of 31 failed" in found.next_step

@@ -1,0 +1,98 @@
+"""The control file: one wish, whole or refused, and an abort that counts once."""
+
+from __future__ import annotations
+
+import json
+import stat
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from migrate.errors import ControlUnreadable
+from migrate.model.stage import MIGRATION
+from migrate.run import control
+from migrate.run.control import Control, Wish
+
+FULL = Control(Wish.PAUSE, "copy", "alice", "desk", 5.5, "lunch")
+
+
+def written(folder: Path, **changes: Any) -> Path:
+    """A control file of ours with these fields changed; None takes a field out."""
+    path = control.write(folder, FULL)
+    body = {**json.loads(path.read_text("utf-8")), **changes}
+    path.write_text(json.dumps({name: value for name, value in body.items() if value is not None}), "utf-8")
+    return path
+
+
+def test_a_wish_is_read_as_it_was_written_and_no_file_is_none(tmp_path: Path) -> None:
+    """For its owner alone, and nothing else lies beside it."""
+    assert control.read(tmp_path) == Control()
+    path = control.write(tmp_path, FULL)
+    assert control.read(tmp_path) == FULL
+    assert [entry.name for entry in tmp_path.iterdir()] == [path.name]
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"format": "kraft-migrate/control/v2"},
+        {"format": None},
+        {"wish": "stop"},
+        {"wish": None},
+        {"hold_after": "nowhere"},
+        {"hold_after": 3},
+        {"by": None},
+        {"reason": ["a"]},
+        {"time": "soon"},
+        {"time": None},
+        {"more": ""},
+    ],
+)
+def test_a_field_that_is_none_of_ours_is_no_wish_at_all(tmp_path: Path, changes: dict[str, Any]) -> None:
+    """Nobody knows what was meant: it may have been a pause."""
+    written(tmp_path, **changes) if "format" not in changes or changes["format"] else written(tmp_path, format=None)
+    with pytest.raises(ControlUnreadable, match="it is no control file"):
+        control.read(tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"null", b"{", b"\xff", b" " * control.LARGEST + b"{}"])
+def test_what_is_no_object_of_ours_is_refused(tmp_path: Path, content: bytes) -> None:
+    """Never taken as no wish."""
+    (tmp_path / control.NAME).write_bytes(content)
+    with pytest.raises(ControlUnreadable):
+        control.read(tmp_path)
+
+
+def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:
+    """Here a folder in its place."""
+    (tmp_path / control.NAME).mkdir()
+    with pytest.raises(ControlUnreadable, match="it cannot be read"):
+        control.read(tmp_path)
+
+
+def test_an_abort_counts_once_and_a_newer_wish_stays(tmp_path: Path) -> None:
+    """A person may have changed their mind in between."""
+    abort = replace(FULL, wish=Wish.ABORT)
+    control.write(tmp_path, abort)
+    control.obeyed(tmp_path, abort)
+    assert control.read(tmp_path) == replace(abort, wish=Wish.RUN)
+    control.write(tmp_path, FULL)
+    control.obeyed(tmp_path, abort)
+    assert control.read(tmp_path) == FULL
+
+
+def test_a_hold_is_behind_its_stage_and_not_before(tmp_path: Path) -> None:
+    """The stage itself is carried out; without a hold nothing is held."""
+    held = [stage.label for stage in MIGRATION if FULL.holds_before(stage)]
+    labels = [stage.label for stage in MIGRATION]
+    assert held == labels[labels.index("copy") + 1 :]
+    assert not any(Control().holds_before(stage) for stage in MIGRATION)
+
+
+def test_who_wished_it_is_said_as_far_as_it_is_known() -> None:
+    """Nobody is left unnamed in silence."""
+    assert FULL.said == "by alice on desk: lunch"
+    assert Control().said == "by somebody on an unnamed host"
