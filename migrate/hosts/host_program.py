@@ -42,11 +42,12 @@ FAILED, REFUSED_BY, CHANGED, NOT_UNDERSTOOD, NOT_CONFIGURED, HELD, NOT_SOUND = 1
 
 BACKUP = re.compile(r"\.kraft-migrate-backup(-[0-9a-f]{8})?")
 ASIDE = re.compile(r"\.kraft-migrate-set-aside-[0-9]{8}T[0-9]{6}(-[0-9]{1,4})?")
-INNER_ASIDE = re.compile(r"kraft-migrate-(set-)?aside-[0-9]{8}T[0-9]{6}(-[0-9]{1,4})?")
+INNER_ASIDE = re.compile(r"kraft-migrate-aside-[0-9]{8}T[0-9]{6}(-[0-9]{1,4})?")
 LOCK = ".kraft-migrate-lock"
 NEW = ".kraft-migrate-new"
 META = "meta.properties"
 LOG = "__cluster_metadata-0"
+ENTRIES = ("bootstrap.checkpoint", ".lock", LOG, META)  # what Kafka writes into a metadata directory
 CLUSTER_ID = re.compile(r"[A-Za-z0-9_-]{22}")
 RELEASE = re.compile(r"[0-9]{1,2}\.[0-9]{1,3}(-IV[0-9]{1,3})?")
 NUMBER = re.compile(r"[0-9]{1,9}")
@@ -488,7 +489,7 @@ def say(content: bytes) -> int:
 
 
 def family(node: Node, path: str) -> str:
-    """What a path is to a node: `config`, `backup`, `aside`, `lock`, `metadata`, `metadata-aside`, or `other`."""
+    """What a path is to a node: `config`, `backup`, `aside`, `lock`, `metadata`, or `other`."""
     if path.startswith(node.config):
         rest = path[len(node.config) :]
         if not rest:
@@ -499,12 +500,8 @@ def family(node: Node, path: str) -> str:
             return "lock"
         if ASIDE.fullmatch(rest):
             return "aside"
-    if node.metadata and path.startswith(node.metadata):
-        rest = path[len(node.metadata) :]
-        if not rest:
-            return "metadata"
-        if ASIDE.fullmatch(rest):
-            return "metadata-aside"
+    if node.metadata and path == node.metadata:
+        return "metadata"
     return "other"
 
 
@@ -665,9 +662,7 @@ def rename(host: Host, node: Node, old: str, new: str) -> int:
     (old_where, old_name), (new_where, new_name) = split(old), split(new)
     source, root = opened(host, node, old, old_where)
     target = source if old_where == new_where else plain_folder(new_where) if not root else open_folder(new_where)
-    here = look(source, old_name)
-    if family(node, old) == "metadata" and os.geteuid() == 0 and here.st_uid != user_of(host, node).uid:
-        raise refused(old, "it does not belong to the user of %s, and is not set aside" % node.unit)
+    look(source, old_name)
     if found(target, new_name) is not None:
         raise told(errno.EEXIST, new)
     os.rename(raw(old_name), raw(new_name), src_dir_fd=source, dst_dir_fd=target)
@@ -1024,15 +1019,13 @@ def may_remove(node: Node, path: str) -> str:
 
 
 def may_rename(node: Node, old: str, new: str) -> None:
-    """Setting aside: a node's file or metadata directory, what is in it, or a directory's meta.properties."""
+    """Setting aside: a node's file, what Kafka wrote into its metadata directory, or a directory's meta.properties."""
     (old_where, old_name), (new_where, new_name) = split(absolute(old)), split(absolute(new))
     kinds = (family(node, old), family(node, new))
-    inner = (
-        node.metadata and old_where == node.metadata and old_name == new_name and not INNER_ASIDE.fullmatch(old_name)
-    )
     metas = kinds == ("other", "other") and is_meta(old_name) and is_meta(new_name) and old_where == new_where
-    in_aside = split(new_where)[0] == node.metadata and INNER_ASIDE.fullmatch(split(new_where)[1])
-    if kinds in (("config", "aside"), ("metadata", "metadata-aside")) or metas or (inner and in_aside):
+    above, folder = split(new_where)
+    inner = old_where == above == node.metadata and INNER_ASIDE.fullmatch(folder) and old_name == new_name
+    if kinds == ("config", "aside") or metas or (inner and old_name in ENTRIES):
         return
     raise refused(shown(old), "it is not renamed to %s" % shown(new))
 

@@ -138,6 +138,19 @@ def test_the_environment_of_the_caller_does_not_reach_the_program(fields: Room) 
     fields.must("test ! -e /srv/roots/was-here")
 
 
+def test_a_unit_of_roots_is_not_worked_through_sudo(fields: Room) -> None:
+    """Who writes the configuration of a process of root's is root; the environment does not say who calls."""
+    place = f"{fields.folder}/units/kafka.service"
+    fields.must(f"sed -i s/User=.*/User=/ {place}")
+    try:
+        for verb, more in (("read", ["/etc/canary"]), ("names", ["/etc/canaries"]), ("write", [CONFIG, SHA])):
+            words = ("env", "SUDO_UID=0", "sudo", "-n", "--", host_setup.PROGRAM, verb, "1", *more)
+            done = fields.run(words, stdin=b"x")
+            assert done.code == host_program.NOT_CONFIGURED, done
+    finally:
+        fields.must(f"sed -i s/User=.*/User=kafka/ {place}")
+
+
 # -- words ----------------------------------------------------------------------------------------------------------
 PATHS = [
     "/etc/shadow",

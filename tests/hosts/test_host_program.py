@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts import host_program, host_script, host_setup
+from migrate.hosts import aside, host_program, host_script, host_setup
 from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.host_locks import LOCK_SUFFIX
 from tests.testing.host_installation import PYTHON, Installation, broker, controller, install
@@ -252,12 +252,17 @@ def test_a_metadata_directory_is_the_units_and_its_content_is_set_aside_as_its_u
     log = field.metadata / "__cluster_metadata-0"
     log.mkdir()
     os.chown(log, KAFKA, KAFKA)
-    aside = f"{field.metadata}/kraft-migrate-aside-{STAMP}"
-    field.installed.must("make-directory", "3000", aside)
-    field.installed.must("rename", "3000", str(log), f"{aside}/__cluster_metadata-0")
-    assert owner(Path(aside)) == (KAFKA, KAFKA, 0o750)
+    folder = f"{field.metadata}/kraft-migrate-aside-{STAMP}"
+    field.installed.must("make-directory", "3000", folder)
+    field.installed.must("rename", "3000", str(log), f"{folder}/__cluster_metadata-0")
+    assert owner(Path(folder)) == (KAFKA, KAFKA, 0o750)
     assert field.installed.must("names", "3000", str(field.metadata)) == b"kraft-migrate-aside-20260102T030405\0"
-    assert field.installed.run("rename", "3000", aside, f"{aside}/x").code == host_program.NOT_CONFIGURED
+    for old, new in (
+        (folder, f"{folder}/x"),
+        (f"{field.metadata}/x", f"{folder}/x"),
+        (str(field.metadata), f"{folder}-1"),
+    ):
+        assert field.installed.run("rename", "3000", old, new).code == host_program.NOT_CONFIGURED
 
 
 def test_in_a_folder_of_kafkas_user_the_directory_is_made_by_that_user(field: Field) -> None:
@@ -478,3 +483,5 @@ def test_suffixes_are_those_of_the_tool() -> None:
     assert host_program.ASIDE.fullmatch(f"{ASIDE_SUFFIX}-{STAMP}")
     assert host_program.ASIDE.fullmatch(f"{ASIDE_SUFFIX}-{STAMP}-1")
     assert host_program.LOCK == LOCK_SUFFIX
+    assert host_program.INNER_ASIDE.fullmatch(f"{aside.FOLDER}-{STAMP}")
+    assert set(host_program.ENTRIES) == set(aside.ENTRIES)
