@@ -14,12 +14,13 @@ from migrate.model.world import World
     CodeDoc(
         "W-OPS-05",
         "a command that a run needs is not allowed on its host",
-        "A run is refused before its first effect (E-HOST-27) where sudo does not allow a command that its steps need; "
-        "taken away later, it stops at that step, perhaps with some brokers rolled and the others not.",
-        "sudo does not know the command for this account, a unit or a file is not there, or the host does not answer.",
-        "`kraft-migrate doctor --hosts --inventory FILE` tries every command, `--sudoers` prints what sudo needs; then "
-        "plan again.",
-        "migrate.hosts.host_needs: the table of commands that the executor uses",
+        "A run is refused before its first effect (E-HOST-27) where a host refuses a command that a run gives; taken "
+        "away later, it stops at that step, perhaps with some brokers rolled and the others not.",
+        "The host program is not installed there, is of another release or another inventory, or sudo does not allow "
+        "it; or a unit is not there.",
+        "`kraft-migrate doctor --hosts --inventory FILE` asks every host, `--host-setup HOST` prints the script that "
+        "installs the host program on one; then plan again.",
+        "migrate.hosts.host_needs: every command that a run gives to the host program",
     ),
     sees=host_rights,
     when=ALWAYS,

@@ -33,17 +33,17 @@ KAFKA: Final = (
     "there, too. A missing right is E-KAFKA-05, which names the request and the right.",
 )
 HOSTS: Final = (
-    "`doctor --sudoers --inventory FILE` prints the exact lines for sudo, `doctor --hosts` tries them:",
-    "[executors](executors.md). It asks sudo, too, for commands that no run gives (any shell, unit or file): what is",
-    "allowed of those is too much. The lab's supervisor and whoever works by hand need none.",
+    "sudo allows the login account one program on each host, which has a fixed list of verbs and a configuration",
+    "that root wrote: [executors](executors.md). `doctor --host-setup HOST --inventory FILE` prints the script that",
+    "installs it, `doctor --hosts` asks it. sudo is asked, too, for commands that no run gives (any shell, unit or",
+    "file): what is allowed of those is too much. The lab's supervisor and whoever works by hand need none.",
     "",
-    "`apply` and `rollback apply` ask sudo for every command that the plan's steps will give, before the first effect:",
-    "one that is refused ends the run in E-HOST-27, which names all of them, and nothing was done.",
+    "`apply` and `rollback apply` ask each host program for every command of every stage, forward and back, before the",
+    "first effect: one that is refused ends the run in E-HOST-27, which names all of them, and nothing was done.",
     "",
-    "A rollback asks again before its first controller stops (`hybrid/stop-controllers`): sudo for these commands,",
-    "ZooKeeper for the changes of the rollback, and each controller's metadata log is really read, by what reads it",
-    "once no controller leads. Two commands are not listed as a run gives them: the look at a broker's log directories",
-    "(they are named in its file) and `kafka-storage.sh format` (it has the cluster's id).",
+    "A rollback asks again before its first controller stops (`hybrid/stop-controllers`): the host programs for these",
+    "commands, ZooKeeper for the changes of the rollback, and each controller's metadata log is really read, by what",
+    "reads it once no controller leads.",
 )
 
 

@@ -51,8 +51,7 @@ class Item:
 @click.command()
 @kafka_home_option
 @click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="An inventory to check as well.")
-@click.option("--hosts", is_flag=True, help="Try every command that a run needs on the hosts of --inventory.")
-@click.option("--sudoers", is_flag=True, help="Print the lines that sudo needs on the hosts of --inventory, and end.")
+@click.option("--hosts", is_flag=True, help="Ask the hosts of --inventory whether they take every command of a run.")
 @click.option(
     "--host-setup", metavar="HOST", help="Print the script that root runs on that host of --inventory, and end."
 )
@@ -65,7 +64,6 @@ def doctor(
     kafka_home: str | None,
     inventory: pathlib.Path | None,
     hosts: bool,
-    sudoers: bool,
     host_setup: str | None,
     undo: bool,
     rights: bool,
@@ -73,8 +71,6 @@ def doctor(
     output: str,
 ) -> int:
     """What is here, what is missing, what to do.  Nothing is changed; exits with 1 if something is missing."""
-    if sudoers:
-        return _print_rights(inventory)
     if undo and host_setup is None:
         raise UsageWrong("--undo is for --host-setup HOST")
     if host_setup is not None:
@@ -102,15 +98,8 @@ def doctor(
 
 def _target(path: pathlib.Path | None) -> Inventory:
     if path is None:
-        raise UsageWrong("--hosts, --host-setup, --sudoers and --rights need --inventory FILE")
+        raise UsageWrong("--hosts, --host-setup and --rights need --inventory FILE")
     return load_target(None, path)[0]
-
-
-def _print_rights(path: pathlib.Path | None) -> int:
-    from migrate.cli.doctor_hosts import rights
-
-    click.echo("\n".join(rights(_target(path))) or "no command needs sudo: the inventory names no other user")
-    return EXIT_OK
 
 
 def _print_host_setup(path: pathlib.Path | None, host: str, *, undo: bool) -> int:
@@ -132,7 +121,9 @@ def _host_items(path: pathlib.Path | None) -> Iterator[Item]:
         for refused in bad:
             yield Item(f"node {node}", Health.MISSING, f"{host}: {refused.what}", refused.advice)
     for node, told in too_much(_target(path)):
-        yield Item(f"node {node}", Health.TOO_MUCH, told, "`doctor --sudoers` prints all that is needed")
+        yield Item(
+            f"node {node}", Health.TOO_MUCH, told, "`doctor --host-setup HOST` prints the one line that is needed"
+        )
 
 
 def _allowed(count: int) -> str:

@@ -1,14 +1,14 @@
-"""`doctor --hosts`: is every command that a run needs on the nodes' hosts allowed there, and what would allow it."""
+"""`doctor --hosts`: would the host programs take every command that a run gives, and what is missing."""
 
 from __future__ import annotations
 
 import getpass
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from migrate.errors import UsageWrong
 from migrate.hosts import host_needs, host_script
-from migrate.hosts.executors import LOCAL, SSH, Executor, executor_of
-from migrate.hosts.host_needs import HostNeed, Tried
+from migrate.hosts.executors import LOCAL, SSH, executor_of
+from migrate.hosts.host_needs import Tried
 from migrate.hosts.host_setup import nodes_of
 from migrate.hosts.ssh import SshConnections
 from migrate.hosts.sudo_beyond import beyond
@@ -31,31 +31,6 @@ def too_much(inventory: Inventory) -> list[tuple[int, str]]:
         return [(int(node), text) for node, text in beyond(inventory, executor.runners)]
     finally:
         executor.close()
-
-
-def rights(inventory: Inventory) -> list[str]:
-    """The lines for sudoers, with the programs' places as the first host has them."""
-    executor = executor_of(inventory)
-    try:
-        needs = host_needs.needs_of(inventory)
-        return host_needs.sudoers(needs, _places(executor, needs), _account(executor))
-    finally:
-        executor.close()
-
-
-def _places(executor: Executor, needs: Sequence[HostNeed]) -> dict[str, str]:
-    if not needs:
-        return {}
-    runner = executor.runners[needs[0].node]
-    names = sorted({need.command[0] for need in needs if not need.command[0].startswith("/")})
-    done = runner.run(("sh", "-c", 'for name; do command -v "$name" || echo "$name"; done', "sh", *names))
-    return dict(zip(names, done.output.decode(errors="replace").splitlines(), strict=False))
-
-
-def _account(executor: Executor) -> str:
-    runner = next(iter(executor.runners.values()), None)
-    done = None if runner is None else runner.run(("id", "-un"))
-    return getpass.getuser() if done is None or done.code else done.output.decode(errors="replace").strip()
 
 
 def by_node(inventory: Inventory) -> Iterator[tuple[int, str, list[Tried]]]:

@@ -228,9 +228,8 @@ MANUALS: Final[Mapping[str, Manual]] = {
     "doctor": Manual(
         (
             ("doctor", "Java, Kafka's jars, memory, disk"),
-            ("doctor --inventory inventory.yaml --hosts", "each command that a run needs, tried on each host"),
+            ("doctor --inventory inventory.yaml --hosts", "does each host take every command of a run?"),
             ("doctor --inventory inventory.yaml --rights", "what our identities lack, and what they may beyond need"),
-            ("doctor --inventory inventory.yaml --sudoers", "the lines that sudo needs there"),
             ("doctor --inventory inventory.yaml --host-setup kafka-1 > setup.sh", "the script that root runs there"),
         ),
         (("~/.cache/kraft-migrate/", "Kafka's jars, fetched once and checked"),),

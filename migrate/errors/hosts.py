@@ -132,10 +132,17 @@ class HostCommandRefused(WorldError):
 
 
 class HostRightMissing(WorldError):
-    """sudo on a host refuses a command that the plan's steps will need."""
+    """The host program of a host refuses a command that the plan's steps need, or does not run there."""
 
     id = "E-HOST-27"
-    hint = "`kraft-migrate doctor --sudoers` prints what sudo needs; then the same command again"
+    hint = "run on that host what `kraft-migrate doctor --host-setup HOST` prints; then the same command again"
+
+
+class HostProgramMissing(HostCommandRefused):
+    """The host program is not installed on a host, sudo does not allow it, or its installation is not safe."""
+
+    id = "E-HOST-28"
+    hint = "run on that host what `kraft-migrate doctor --host-setup HOST` prints; then the same command again"
 
 
 class UnitNotUsable(WorldError):

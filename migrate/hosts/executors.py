@@ -13,17 +13,17 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
-from migrate.hosts.commands import Privilege
+from migrate.hosts.commands import HostAccess
 from migrate.hosts.directories import LocalDisks
 from migrate.hosts.files import LocalFiles
-from migrate.hosts.held_command import Holder, LocalHolder
+from migrate.hosts.held_command import Holder, LocalHolder, ProgramHolder
 from migrate.hosts.host_locks import HostLock, is_held, owner_of
 from migrate.hosts.manual import ManualDisks, ManualFiles, ManualServices, Proofs
 from migrate.hosts.manual_desk import Desk
 from migrate.hosts.manual_metadata import ManualMetadata
 from migrate.hosts.manual_witness import NetworkWitness
 from migrate.hosts.remote_disks import RemoteDisks
-from migrate.hosts.remote_files import HostFiles, RemoteFiles
+from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.remote_metadata import LocalMetadata, MetadataCopies, RemoteMetadata
 from migrate.hosts.runner import Runner
 from migrate.hosts.ssh import SshConnections
@@ -54,17 +54,16 @@ class LocksOnHosts:
     """Lock files of nodes, on the nodes' hosts."""
 
     holders: Mapping[NodeId, Holder]
-    privilege: Privilege
 
     def take(self, node: NodeId, path: str, owner: str) -> HostLock:
         """Lock it; raises what `HostLock` raises."""
-        return HostLock(self.holders[node], self.privilege, path, owner)
+        return HostLock(self.holders[node], node, path, owner)
 
     def owner(self, node: NodeId, path: str) -> tuple[str, bool]:
         """What the file says of its owner, and whether it is held; OSError where that cannot be seen."""
         holder = self.holders[node]
-        text = owner_of(holder, self.privilege, path)
-        return text, bool(text) and is_held(holder, self.privilege, path)
+        text = owner_of(holder, node, path)
+        return text, bool(text) and is_held(holder, node, path)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,16 +99,17 @@ def executor_of(inventory: Inventory) -> Executor:
     if inventory.executor == SUPERVISOR:
         services = Supervisor(inventory.executor_options.get("state", ""))
         return Executor(LocalFiles(), LocalDisks(), services, LocalMetadata())
+    access = HostAccess.of(inventory.executor_options)
     if inventory.executor == LOCAL:
-        here = LocalHolder()
+        here = ProgramHolder(LocalHolder(), access)
         return _units(inventory, lambda _host: here, _nothing)
     if inventory.executor == MANUAL:
         return _by_hand(inventory)
     connections = SshConnections(inventory.executor_options.get("ssh_config"))
-    runners: dict[str, Holder] = {}
+    runners: dict[str, ProgramHolder] = {}
 
-    def runner(host: str) -> Holder:
-        return runners.setdefault(host, connections.runner(host))
+    def runner(host: str) -> ProgramHolder:
+        return runners.setdefault(host, ProgramHolder(connections.runner(host), access))
 
     return _units(inventory, runner, connections.close)
 
@@ -128,31 +128,20 @@ def _by_hand(inventory: Inventory) -> Executor:
     )
 
 
-def _units(inventory: Inventory, runner: Callable[[str], Holder], close: Callable[[], None]) -> Executor:
-    options = inventory.executor_options
-    files_as, looks_as = Privilege(options.get("files_as", "")), Privilege(options.get("disks_as", ""))
+def _units(inventory: Inventory, runner: Callable[[str], ProgramHolder], close: Callable[[], None]) -> Executor:
     runners = {node.id: runner(node.host) for node in inventory.nodes}
-    files = {node: HostFiles(found, files_as) for node, found in runners.items()}
+    files = RemoteFiles(runners)
     services = {
-        node.id: Service(
-            node=node.id,
-            unit=node.unit,
-            config=node.config,
-            runner=runners[node.id],
-            files=files[node.id],
-            control=Privilege(options.get("services_as", "")),
-            format_as=Privilege(options.get("format_as", "")),
-            kafka_home=options.get("kafka_home", ""),
-        )
+        node.id: Service(node=node.id, unit=node.unit, config=node.config, runner=runners[node.id], files=files)
         for node in inventory.nodes
     }
     return Executor(
-        files=RemoteFiles(files),
-        disks=RemoteDisks(runners, looks_as),
+        files=files,
+        disks=RemoteDisks(runners),
         services=SystemdServices(services, _Waits()),
-        metadata=RemoteMetadata(runners, looks_as),
+        metadata=RemoteMetadata(runners),
         close=close,
         runners=runners,
         parallel=True,
-        locks=LocksOnHosts(runners, files_as),
+        locks=LocksOnHosts(runners),
     )

@@ -8,17 +8,21 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
 from typing import Final, Protocol
 
-from migrate.errors import HostCommandRefused, HostCommandUnknown
-from migrate.hosts.runner import Completed, LocalRunner, Runner
+from migrate.errors import HostCommandRefused, HostCommandUnknown, HostProgramMissing
+from migrate.hosts.commands import NOT_RIGHT, HostAccess
+from migrate.hosts.runner import COMMAND_SECONDS, Completed, LocalRunner, Runner
 
 END_SECONDS: Final = 10.0
 PART: Final = 4096
+NOT_THERE: Final = (126, 127)  # a shell that finds no program, or may not run it
+SUDO_SAYS: Final = re.compile(r"(^|\s)sudo: |may not run sudo|not allowed to execute")
 
 
 class Holder(Runner, Protocol):
@@ -98,3 +102,36 @@ class LocalHolder(LocalRunner):
             return HeldCommand(words, self.host)
         except OSError as error:
             raise HostCommandRefused(f"{words[0]} did not start: {error.strerror or error}", where=self.host) from error
+
+
+class ProgramHolder:
+    """The host program of one host: each command is a verb of `migrate.hosts.commands`."""
+
+    def __init__(self, holder: Holder, access: HostAccess) -> None:
+        self.holder, self.access = holder, access
+        self.host = holder.host
+
+    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = COMMAND_SECONDS) -> Completed:
+        """Run to its end; also raises HostProgramMissing where the program does not run there."""
+        return self.proven(self.holder.run(self.access.words(tuple(words)), stdin=stdin, seconds=seconds))
+
+    def hold(self, words: Sequence[str]) -> HeldCommand:
+        """Begin one."""
+        return self.holder.hold(self.access.words(tuple(words)))
+
+    def proven(self, done: Completed) -> Completed:
+        """The same answer; HostProgramMissing where it is not the program's."""
+        by_sudo = self.access.sudo and done.code == 1 and SUDO_SAYS.search(done.says) is not None
+        if by_sudo or done.code in (*NOT_THERE, NOT_RIGHT):
+            raise HostProgramMissing(
+                f"the host program does not run: {done.says or done.code}",
+                where=f"{self.host}:{self.access.program}",
+                why="everything that a run does on a host goes through it",
+                next_step=set_up(self.host),
+            )
+        return done
+
+
+def set_up(host: str) -> str:
+    """What installs the host program on that host (pure)."""
+    return f"`kraft-migrate doctor --inventory FILE --host-setup {host}` prints what root runs on that host"

@@ -1,8 +1,8 @@
-"""A lock file on a node's host, held by that host's kernel for as long as our command there lives.
+"""A lock file on a node's host, held by that host's kernel for as long as the host program lives there.
 
-`flock` holds it and `tee` keeps it: what we send is written into the file and comes back.  The first line says who
-holds it.  With our end, or that of the connection, the command's input ends and the lock is free: nothing is left over
-that somebody would have to judge and remove.  It is the same lock as `flock` of a process on that host itself.
+What we send is written into the file and comes back; the first line says who holds the lock.  With our end, or that of
+the connection, the program's input ends and the lock is free: nothing is left that somebody would have to judge and
+remove.  It is the same lock as `flock` of a process on that host itself.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import Final
 
 from migrate.errors import HostCommandRefused, RunLocked
 from migrate.hosts import commands
-from migrate.hosts.commands import Privilege
 from migrate.hosts.held_command import Holder
 from migrate.hosts.remote_files import error_of
-from migrate.hosts.runner import COMMAND_SECONDS
+from migrate.hosts.runner import COMMAND_SECONDS, Runner
+from migrate.model.ids import NodeId
 
 LOCK_SUFFIX: Final = ".kraft-migrate-lock"  # behind the name of a broker's configuration file
 ASKED: Final = b"\n"
@@ -23,26 +23,26 @@ ASKED: Final = b"\n"
 class HostLock:
     """One file, locked."""
 
-    def __init__(self, holder: Holder, privilege: Privilege, path: str, owner: str) -> None:
+    def __init__(self, holder: Holder, node: NodeId, path: str, owner: str) -> None:
         """Lock it, and write the owner's line into it; the folder must be there.
 
         Raises:
             RunLocked: another process holds it.
-            HostCommandRefused: the file cannot be opened there, or there is no `flock`.
+            HostCommandRefused: the file cannot be opened there, or the program does not run.
             HostCommandUnknown, or a class below it: the host does not answer.
         """
-        self._holder, self._privilege, self._path = holder, privilege, path
+        self._holder, self._node, self._path = holder, node, path
         self._owner = owner.encode() + b"\n"
-        self._held = holder.hold(privilege.words(commands.hold_lock(path)))
+        self._held = holder.hold(commands.hold_lock(node, path))
         try:
-            if self._answers(self._owner) and self._answers(ASKED) and self._ours():  # tee answers before it writes
+            if self._answers(self._owner) and self._answers(ASKED) and self._ours():
                 return
         except BaseException:
             self._held.end()
             raise
         done = self._held.end()
         if done.code in (commands.HELD_BY_ANOTHER, 0):  # 0: it was deleted or replaced before it was ours
-            by = owner_of(holder, privilege, path) or "unknown"
+            by = owner_of(holder, node, path) or "unknown"
             raise RunLocked(f"another process holds this run: {by}", where=self.where)
         raise HostCommandRefused(f"the lock file cannot be held: {done.says or done.code}", where=self.where)
 
@@ -59,7 +59,7 @@ class HostLock:
         return self._held.answers(line, COMMAND_SECONDS)
 
     def _ours(self) -> bool:
-        done = self._holder.run(self._privilege.words(commands.read(self._path)))
+        done = self._holder.run(commands.read(self._node, self._path))
         return not done.code and done.output.startswith(self._owner)
 
     def release(self) -> None:
@@ -67,9 +67,9 @@ class HostLock:
         self._held.end()
 
 
-def owner_of(holder: Holder, privilege: Privilege, path: str) -> str:
+def owner_of(holder: Runner, node: NodeId, path: str) -> str:
     """What the file says of who held it last; "" where there is no file, or nothing in it; OSError otherwise."""
-    done = holder.run(privilege.words(commands.read(path)))
+    done = holder.run(commands.read(node, path))
     if done.code:
         error = error_of(done, path)
         if isinstance(error, FileNotFoundError):
@@ -78,9 +78,9 @@ def owner_of(holder: Holder, privilege: Privilege, path: str) -> str:
     return done.output.decode(errors="replace").partition("\n")[0].strip()
 
 
-def is_held(holder: Holder, privilege: Privilege, path: str) -> bool:
+def is_held(holder: Runner, node: NodeId, path: str) -> bool:
     """Does somebody hold it?  It is tried, and given back at once; OSError where that cannot be tried."""
-    done = holder.run(privilege.words(commands.try_lock(path)))
+    done = holder.run(commands.try_lock(node, path))
     if done.code not in (0, commands.HELD_BY_ANOTHER):
         raise error_of(done, path)
     return done.code == commands.HELD_BY_ANOTHER

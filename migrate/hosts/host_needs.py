@@ -1,22 +1,29 @@
-"""What a run needs on each host, from the same table of commands that it uses: told, tried, and as rights for sudo.
+"""What a run gives to the host program of each host, asked beforehand: would it take every one of these commands?
 
-Nothing is changed by trying: commands that act are asked of sudo (`sudo -n -l`), commands that look are run.
+Nothing is changed by asking.  The commands are made by the same functions that a run uses.
 """
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
-from migrate.errors import MigrateError
-from migrate.hosts import commands
+from migrate.errors import HostCommandRefused, HostProgramMissing, MigrateError
+from migrate.hosts import aside, commands
 from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
-from migrate.hosts.commands import Privilege, Words
+from migrate.hosts.commands import Words
+from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
+from migrate.hosts.held_command import set_up
 from migrate.hosts.host_locks import LOCK_SUFFIX
-from migrate.hosts.remote_metadata import reading
+from migrate.hosts.host_setup import configuration
+from migrate.hosts.meta_properties import META_PROPERTIES
+from migrate.hosts.ports import TABLES
+from migrate.hosts.remote_files import RemoteFiles
+from migrate.hosts.remote_metadata import LOG
 from migrate.hosts.runner import Runner
 from migrate.hosts.systemd import parse_unit, patience
 from migrate.model.host_rights import HostRights, Refused
@@ -25,141 +32,201 @@ from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP
 from migrate.model.units import STOP_ADVICE, too_soon
+from migrate.model.views import NoFile
 
 HOSTS_AT_ONCE: Final = 20
-SAMPLE: Final = "20260101T000000"  # in the place of what a name takes from its time or content
+SAMPLE_TIME: Final = "20260101T000000"  # in the place of what a name takes from its time or content
+SAMPLE_HASH: Final = "0" * 8
+SAMPLE_CLUSTER: Final = "A" * 22
+SAMPLE_RELEASE: Final = "3.9"
+Node = BrokerNode | ControllerNode
 
 
 @dataclass(frozen=True, slots=True)
 class HostNeed:
-    """One command that a run may need on a host; `acts`: it changes something, and is only asked for."""
+    """One command that a run may give to the host program of a node's host."""
 
     node: NodeId
     host: str
-    purpose: str
-    privilege: Privilege
     command: Words
-    acts: bool
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of it: `problem` is "" where the need is met."""
+    """What came of it: `problem` is "" where the need is met; `denied`: the program or sudo refuses it."""
 
     need: HostNeed
-    problem: str
-    found: str = ""
+    problem: str = ""
+    advice: str = ""
+    denied: bool = False
 
 
-def needs_of(inventory: Inventory) -> tuple[HostNeed, ...]:
-    """Every need of every node (pure); none where the executor works no hosts."""
+def needs_of(inventory: Inventory, node: Node, directories: Sequence[str] = ()) -> tuple[HostNeed, ...]:
+    """Every command for a node, in any stage, forward and back (pure); `directories` are its log directories.
+
+    None where the executor uses no host program.
+    """
     if inventory.executor not in ("local", "ssh"):
         return ()
-    return tuple(
-        need
-        for node in inventory.nodes
-        for need in _of_node(inventory.executor_options, node, zookeeper=bool(inventory.zookeeper))
-    )
+    given = dict.fromkeys(_words(node, tuple(directories), zookeeper=bool(inventory.zookeeper)))
+    return tuple(HostNeed(node.id, node.host, command) for command in given)
 
 
-def _of_node(options: Mapping[str, str], node: BrokerNode | ControllerNode, *, zookeeper: bool) -> Iterator[HostNeed]:
-    services, files = Privilege(options.get("services_as", "")), Privilege(options.get("files_as", ""))
-    disks, formats = Privilege(options.get("disks_as", "")), Privilege(options.get("format_as", ""))
-
-    def need(purpose: str, privilege: Privilege, command: Words, *, acts: bool = True) -> HostNeed:
-        return HostNeed(node.id, node.host, purpose, privilege, command, acts)
-
-    yield need("see the unit", services, commands.unit_state(node.unit), acts=False)
-    yield need("stop the unit", services, commands.unit_stop(node.unit))
-    yield need("start the unit", services, commands.unit_start(node.unit))
-    yield need("see whether the unit starts at boot", services, commands.unit_is_enabled(node.unit))
-    yield need("see what starts at boot", services, commands.pulled_in_at_boot(), acts=False)
-    yield need("enable the unit", services, commands.unit_enable(node.unit))
-    yield need("disable the unit", services, commands.unit_disable(node.unit))
-    yield need("read the unit's log", services, commands.unit_log(node.unit, LOG_LINES), acts=False)
-    yield need("read far back in it", services, commands.unit_log(node.unit, LOG_LINES_DEEP))
-    folder = os.path.dirname(node.config)  # noqa: PTH120 - a path of another host
-    yield need("list the configuration's copies", files, commands.names(folder), acts=False)
-    yield need("make a new name durable", files, commands.sync(folder))
-    for path in (node.config, f"{node.config}{BACKUP_SUFFIX}", f"{node.config}{BACKUP_SUFFIX}-{SAMPLE}"):
-        for purpose, command in _writing(path):
-            yield need(purpose, files, command)
-    yield need("look at the configuration", files, commands.status(node.config), acts=isinstance(node, ControllerNode))
-    yield from (need("set its file aside", files, command) for command in _aside(node.config))
-    if isinstance(node, BrokerNode) and not zookeeper:  # without ZooKeeper only a DirectoryPlaybook acts
-        lock = f"{node.config}{LOCK_SUFFIX}"
-        for purpose, command in (
-            ("hold the lock", commands.hold_lock(lock)),
-            ("see who holds it", commands.read(lock)),
-            ("see whether it is held", commands.try_lock(lock)),
-        ):
-            yield need(purpose, files, command)
-        yield need("format its new directories", formats, _format(options, node.config, ignore_formatted=True))
+def _words(node: Node, directories: tuple[str, ...], *, zookeeper: bool) -> Iterator[Words]:
+    yield from _of_unit(node.unit)
+    yield from (commands.clock(), *map(commands.sockets, TABLES))
+    yield commands.names(node.id, os.path.dirname(node.config))  # noqa: PTH120 - a path of another host
+    yield from _of_file(node.id, node.config)
     if isinstance(node, ControllerNode):
-        yield need("make the metadata directory", files, commands.make_folder(node.metadata_directory))
-        yield from (need("set its metadata aside", files, command) for command in _aside(node.metadata_directory))
-        for command in reading(node.metadata_directory):
-            yield need("read its metadata log", disks, command)
-        looked_at = commands.collector(None, (node.metadata_directory,), node.id)
-        yield need("look at its metadata directory", disks, looked_at)
-        yield need("format its storage", formats, _format(options, node.config, ignore_formatted=False))
-    yield need("run the collector", disks, ("python3", "-c", "print(1)"), acts=False)
+        home = node.metadata_directory
+        yield commands.make_directory(node.id, home)
+        yield from (
+            commands.status(node.id, home),
+            commands.status(node.id, f"{home}/{LOG}"),
+            commands.archive(node.id),
+        )
+        yield from _metadata_aside(node.id, home)
+        directories = (home,)
+    elif not zookeeper:  # without ZooKeeper only a DirectoryPlaybook acts
+        lock = f"{node.config}{LOCK_SUFFIX}"
+        yield from (commands.hold_lock(node.id, lock), commands.try_lock(node.id, lock), commands.read(node.id, lock))
+    for path in directories:
+        yield commands.names(node.id, path)
+        yield from _of_file(node.id, f"{path}/{META_PROPERTIES}")
+    if directories:
+        yield from (commands.collector(node.id, directories), commands.tell_places(node.id, directories))
+    for ignored in (False, True):
+        yield commands.storage_format(node.id, SAMPLE_CLUSTER, SAMPLE_RELEASE, ignore_formatted=ignored)
 
 
-def _format(options: Mapping[str, str], config: str, *, ignore_formatted: bool) -> Words:
-    home = options.get("kafka_home", "/")
-    return commands.storage_format(home, config, "A" * 22, "3.9", ignore_formatted=ignore_formatted)
+def _of_unit(name: str) -> Iterator[Words]:
+    yield from (commands.unit_state(name), commands.unit_stop(name), commands.unit_start(name))
+    yield from (commands.unit_is_enabled(name), commands.pulled_in_at_boot())
+    yield from (commands.unit_enable(name), commands.unit_disable(name))
+    yield from (commands.unit_log(name, LOG_LINES), commands.unit_log(name, LOG_LINES_DEEP))
+    yield commands.process_words(name, 1)
 
 
-def _writing(path: str) -> Iterator[tuple[str, Words]]:
-    """Reading and replacing one file."""
-    new, folder = commands.new_name(path), os.path.dirname(path)  # noqa: PTH120
-    yield "look at a file", commands.status(path)
-    yield "read it", commands.read(path)
-    yield "write its new content", commands.put_new(path)
-    for command in (*commands.like_old(path), commands.own_like(new, folder)):
-        yield "keep its owner and mode", command
-    yield "keep its context", commands.context(path)
-    yield "keep its context", commands.context_like_old(path)
-    yield "make it durable", commands.sync(new)
-    yield "put it in place", commands.move(new, path)
-    yield "take back what was not put in place", commands.remove(path)
+def _of_file(node: NodeId, path: str) -> Iterator[Words]:
+    """Reading and replacing one file, its copies, and setting it aside."""
+    for file in (path, f"{path}{BACKUP_SUFFIX}", f"{path}{BACKUP_SUFFIX}-{SAMPLE_HASH}"):
+        yield from (commands.status(node, file), commands.read(node, file), commands.write(node, file, b""))
+    yield from _aside(node, path)
 
 
-def _aside(path: str) -> Iterator[Words]:
-    new = f"{path}{ASIDE_SUFFIX}-{SAMPLE}"
-    yield commands.status(new)
-    yield commands.move_where_nothing_is(path, new)
+def _aside(node: NodeId, path: str) -> Iterator[Words]:
+    new = f"{path}{ASIDE_SUFFIX}-{SAMPLE_TIME}"
+    yield from (commands.status(node, path), commands.status(node, new), commands.rename(node, path, new))
+
+
+def _metadata_aside(node: NodeId, home: str) -> Iterator[Words]:
+    folder = f"{home}/{aside.FOLDER}-{SAMPLE_TIME}"
+    yield commands.make_directory(node, folder)
+    for entry in aside.ENTRIES:
+        new = f"{folder}/{entry}"
+        yield from (commands.status(node, new), commands.rename(node, f"{home}/{entry}", new))
 
 
 def examine(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> list[Tried]:
-    """Try every need; one host after the other's node, hosts at once."""
-    by_node: dict[NodeId, list[HostNeed]] = {}
-    for need in needs_of(inventory):
-        by_node.setdefault(need.node, []).append(need)
+    """Ask every host, all of them at once; a host with several nodes is asked once."""
+    by_host: dict[int, list[Node]] = {}
+    for node in inventory.nodes:
+        if node.id in runners:
+            by_host.setdefault(id(runners[node.id]), []).append(node)
     with ThreadPoolExecutor(HOSTS_AT_ONCE, thread_name_prefix="host") as pool:
-        answers = pool.map(lambda entry: _examine(runners[entry[0]], entry[1]), by_node.items())
+        answers = pool.map(lambda nodes: _host(inventory, runners, nodes), by_host.values())
         return [tried for found in answers for tried in found]
 
 
+def _host(inventory: Inventory, runners: Mapping[NodeId, Runner], nodes: Sequence[Node]) -> list[Tried]:
+    runner = runners[nodes[0].id]
+    installed = [HostNeed(node.id, node.host, commands.about()) for node in nodes]
+    try:
+        problem = _another(inventory, nodes, _answer(runner, commands.about()))
+        if problem:
+            return [Tried(need, problem, set_up(need.host), denied=True) for need in installed]
+        files = RemoteFiles(runners)
+        needs = [need for node in nodes for need in needs_of(inventory, node, _directories(files, node))]
+        told = _answer(runner, commands.allowed(), json.dumps([need.command for need in needs]).encode())
+        if not isinstance(told, list) or len(told) != len(needs):
+            raise HostCommandRefused("the host program did not answer for each command", where=runner.host)
+        found = [
+            Tried(need, f"the host program refuses it: {said}", set_up(need.host), denied=True) if said else Tried(need)
+            for need, said in zip(needs, told, strict=True)
+        ]
+        return [*found, *(_unit(runner, node) for node in nodes)]
+    except HostProgramMissing as error:
+        return [Tried(need, f"{error.id} {error}", error.next_step, denied=True) for need in installed]
+    except MigrateError as error:  # the host does not answer: nothing more is asked of it
+        advice = f"explain {error.id}: nothing else was asked of this host"
+        return [Tried(need, f"{error.id} {error}", advice) for need in installed]
+
+
+def _answer(runner: Runner, command: Words, stdin: bytes = b"") -> object:
+    done = runner.run(command, stdin=stdin)
+    if done.code:
+        raise HostProgramMissing(
+            f"`{command[0]}` was refused: {done.says or done.code}", where=runner.host, next_step=set_up(runner.host)
+        )
+    try:
+        return json.loads(done.output)
+    except ValueError as error:
+        raise HostCommandRefused(f"`{command[0]}` gave no answer that can be read", where=runner.host) from error
+
+
+def _another(inventory: Inventory, nodes: Sequence[Node], told: object) -> str:
+    """Why the program that answers is not the one of this release and inventory; "" where it is (pure)."""
+    wanted = configuration(inventory, nodes[0].host)
+    if not isinstance(told, dict):
+        return "the host program says nothing of itself"
+    if told.get("programs") != wanted["programs"]:
+        return "the host program is of another release"
+    for key in ("nodes", "kafka_home"):
+        if told.get(key) != wanted[key]:
+            return f"the host's configuration is of another inventory: its {key} are not those of this one"
+    return ""
+
+
+def _directories(files: RemoteFiles, node: Node) -> tuple[str, ...]:
+    """A broker's log directories by its file; none where that cannot be read: the look at the files tells of it."""
+    if isinstance(node, ControllerNode):
+        return ()
+    try:
+        file = read_config(files, node.id, node.config)
+    except MigrateError:
+        return ()
+    if isinstance(file, NoFile):
+        return ()
+    apart = metadata_log_dir(file.values)
+    return (*log_dirs(file.values), *([apart] if apart else []))
+
+
+def _unit(runner: Runner, node: Node) -> Tried:
+    need = HostNeed(node.id, node.host, commands.unit_state(node.unit))
+    done = runner.run(need.command)
+    if done.code:
+        return Tried(need, done.says or f"ended with {done.code}")
+    try:
+        unit = parse_unit(done.output)
+    except ValueError as error:
+        return Tried(need, f"its answer is not understood: {error}")
+    if unit.load != "loaded":
+        return Tried(need, f"systemd says that this unit is {unit.load}", "correct the unit in the inventory")
+    problem = too_soon(patience(unit))
+    return Tried(need, problem, STOP_ADVICE) if problem else Tried(need)
+
+
 def folded(tried: Sequence[Tried]) -> list[Refused]:
-    """What is wrong and what to do, one entry a reason: sudo refuses forty commands with one word (pure)."""
-    by_problem: dict[str, list[HostNeed]] = {}
+    """What is wrong and what to do, one entry a reason: a program that is missing holds up every command (pure)."""
+    by_problem: dict[tuple[str, str, bool], list[HostNeed]] = {}
     for entry in tried:
         if entry.problem:
-            by_problem.setdefault(entry.problem, []).append(entry.need)
+            by_problem.setdefault((entry.problem, entry.advice, entry.denied), []).append(entry.need)
     found = []
-    for problem, needs in by_problem.items():
-        if problem.startswith("E-HOST"):
-            advice = f"explain {problem.split()[0]}: nothing else was asked of this host"
-            found.append(Refused(problem, advice))
-            continue
+    for (problem, advice, denied), needs in by_problem.items():
         more = f" (and {len(needs) - 1} more commands)" if len(needs) > 1 else ""
-        command = " ".join(needs[0].privilege.words(needs[0].command))
-        advice = f"{command}{'; `doctor --sudoers` prints what sudo needs' if needs[0].privilege.user else ''}"
-        purposes = tuple(dict.fromkeys(need.purpose for need in needs))
-        what = f"{needs[0].purpose}{more}: {problem}"
-        found.append(Refused(what, advice, purposes, problem.startswith("sudo:")))
+        whole = needs[0].command == commands.about()
+        found.append(Refused(problem if whole else f"{' '.join(needs[0].command)}{more}: {problem}", advice, denied))
     return found
 
 
@@ -172,63 +239,8 @@ def rights_of(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> dict[No
 
 
 def _rights(found: Sequence[Tried]) -> HostRights | Unknown:
-    silent = [entry.problem for entry in found if entry.problem.startswith("E-HOST")]
+    silent = [entry.problem for entry in found if entry.problem.startswith("E-HOST") and not entry.denied]
     if silent:
         return Unknown(silent[0])
-    rights = [entry for entry in found if STOP_ADVICE not in entry.problem]  # B-OPS-06 says that of the unit itself
+    rights = [entry for entry in found if entry.advice != STOP_ADVICE]  # B-OPS-06 says that of the unit itself
     return HostRights(found[0].need.host, len(found), tuple(folded(rights)))
-
-
-def _examine(runner: Runner, needs: Sequence[HostNeed]) -> list[Tried]:
-    found: list[Tried] = []
-    for need in needs:
-        try:
-            found.append(_try(runner, need))
-        except MigrateError as error:
-            return [*found, Tried(need, f"{error.id} {error}")]  # the host does not answer: nothing more is asked of it
-    return found
-
-
-def _try(runner: Runner, need: HostNeed) -> Tried:
-    if need.acts:
-        if not need.privilege.user:
-            return Tried(need, "", "as the login user; not tried, for it changes something")
-        done = runner.run(need.privilege.question(need.command))
-        return Tried(need, f"sudo: {done.says or 'not allowed'}" if done.code else "")
-    done = runner.run(need.privilege.words(need.command))
-    if done.code:
-        return Tried(need, done.says or f"ended with {done.code}")
-    return Tried(need, _unit_problem(done.output) if need.command[:2] == ("systemctl", "show") else "")
-
-
-def _unit_problem(output: bytes) -> str:
-    try:
-        unit = parse_unit(output)
-    except ValueError as error:
-        return f"its answer is not understood: {error}"
-    if unit.load != "loaded":
-        return f"systemd says that this unit is {unit.load}"
-    problem = too_soon(patience(unit))
-    return f"{problem}: {STOP_ADVICE}" if problem else ""
-
-
-def sudoers(needs: Sequence[HostNeed], programs: Mapping[str, str], account: str) -> list[str]:
-    """What sudo must be told, a line a command, each as narrow as the command is (pure).
-
-    `programs` gives each program's absolute path on the hosts; characters that sudoers reads specially are escaped.
-    Names with a time or a hash in them end in a star there.
-    """
-    lines: dict[str, None] = {}
-    for need in needs:
-        if need.privilege.user:
-            words = " ".join((programs.get(need.command[0], need.command[0]), *map(_pattern, need.command[1:])))
-            lines[f"{account} ALL=({need.privilege.user}) NOPASSWD: {words}"] = None
-    return list(lines)
-
-
-def _pattern(word: str) -> str:
-    return _escaped(word).replace(SAMPLE, "*")
-
-
-def _escaped(word: str) -> str:
-    return "".join("\\" + character if character in ",:=\\ *?[]!" else character for character in word)

@@ -56,7 +56,9 @@ ASSIGNMENT = re.compile(r"""(?:export\s+)?["']?(JAVA_HOME|PATH)=("[^"]*"|'[^']*'
 SHA256 = re.compile(r"[0-9a-f]{64}")
 UNIT_PROPERTIES = (
     "LoadState,ActiveState,SubState,MainPID,ExecMainStartTimestampMonotonic,ExecMainStatus,Restart,TimeoutStopUSec,"
-    "RestartPreventExitStatus,SendSIGKILL,User,FragmentPath,DropInPaths,EnvironmentFiles,WantedBy,RequiredBy,NeedDaemonReload"
+    "RestartPreventExitStatus,SendSIGKILL,User,FragmentPath,DropInPaths,EnvironmentFiles,WantedBy,RequiredBy,"
+    "NeedDaemonReload,Type,RemainAfterExit,KillMode,KillSignal,Group,ExecStart,ExecStop,RefuseManualStart,"
+    "RefuseManualStop"
 )
 USER_PROPERTIES = "LoadState,User,Group,SupplementaryGroups,DynamicUser,Environment,EnvironmentFiles"
 KEPT_ATTRIBUTES = ("security.selinux", "system.posix_acl_access")

@@ -7,7 +7,6 @@ from dataclasses import replace
 from typing import Final
 
 from migrate.errors import MigrateError
-from migrate.hosts import commands
 from migrate.hosts.executors import Executor
 from migrate.hosts.files import read_no_follow
 from migrate.hosts.launch_words import generating, of_command_line, of_unit
@@ -54,13 +53,10 @@ def _planned(executor: Executor, node: NodeId) -> Launch | Unknown:
 
 
 def _words(executor: Executor, node: NodeId, pid: int) -> bytes:
-    runner = executor.runners.get(node)
-    if runner is None:
-        return read_no_follow(f"/proc/{int(pid)}/cmdline")
-    done = runner.run(commands.process_words(pid))
-    if done.code:
-        raise OSError(f"{runner.host}: {done.says}")
-    return done.output
+    services = executor.services
+    if isinstance(services, SystemdServices):
+        return services.command_line(node, pid)
+    return read_no_follow(f"/proc/{int(pid)}/cmdline")
 
 
 def _environment(pid: int) -> tuple[str, ...] | Unknown:

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from migrate.errors import CannotBeInstructed, HostCommandRefused, NotTold, ProcessNotStarted
-from migrate.hosts import commands, manual_orders
+from migrate.hosts import commands_by_hand, manual_orders
 from migrate.hosts.manual_desk import OBSERVED, Desk, Instruction
 from migrate.hosts.manual_orders import CONTENT, Order, Proof
 from migrate.hosts.manual_reports import Answer, Watched, missing, untold
@@ -325,7 +325,7 @@ class ManualServices:
         entry = self._desk.inventory.node(node)
         lines, by_hand = tuple[str, ...](), tuple[str, ...]()
         if entry.unit:
-            words = commands.unit_start(entry.unit) if effect == "start" else commands.unit_stop_to_the_end(entry.unit)
+            words = (commands_by_hand.unit_start if effect == "start" else commands_by_hand.unit_stop)(entry.unit)
             aged = (quoted(("sleep", "1")),) if effect == "start" else ()  # so that times prove which file it read
             lines = (*aged, quoted(words))
         else:
@@ -347,10 +347,11 @@ class ManualServices:
         """Have its storage formatted; over when every directory shows the cluster's id."""
         entry = self._desk.inventory.node(node)
         home = self._desk.inventory.executor_options.get("kafka_home", "")
-        words = commands.storage_format(
-            home or "/", entry.config, cluster_id, release_version, ignore_formatted=ignore_formatted
-        )
-        line = quoted(words if home else (TOOL, *words[1:]))
+        words = commands_by_hand.storage_format(
+            f"{home.rstrip('/')}/bin/{TOOL}" if home else TOOL, entry.config, cluster_id, release_version,
+            ignore_formatted=ignore_formatted,
+        )  # fmt: skip
+        line = quoted(words)
         places = self._places(entry.id)
         order = Order(
             node, entry.host, "format", f"format the storage of node {int(node)}", (line,),

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import MetadataAwaited, NotTold
-from migrate.hosts import commands
+from migrate.hosts import commands_by_hand
 from migrate.hosts.manual_desk import Desk
 from migrate.hosts.manual_reports import Answer
 from migrate.hosts.remote_metadata import LOG, PARTS
@@ -44,7 +44,7 @@ class Wanted:
     def commands(self) -> tuple[str, ...]:
         """What is run on the host, in the request's folder."""
         return (
-            f"{quoted(commands.archive(self.path, PARTS))} > {self.name}.tar",
+            f"{quoted(commands_by_hand.archive(self.path, PARTS))} > {self.name}.tar",
             f"{quoted(('sha256sum', f'{self.name}.tar'))} > {self.name}.tar{SUM}",
         )
 

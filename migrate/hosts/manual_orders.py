@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from migrate.errors import CannotBeInstructed
-from migrate.hosts import collect_disks, commands
+from migrate.hosts import collect_disks
+from migrate.hosts import commands_by_hand as commands
 from migrate.hosts.collect_disks import Digest, redact
 from migrate.hosts.manual_reports import Watched
 from migrate.hosts.remote_words import path as host_path

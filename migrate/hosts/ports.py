@@ -15,7 +15,7 @@ from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.ports_seen import Listening
 
-TABLES: Final = ("/proc/net/tcp", "/proc/net/tcp6")
+TABLES: Final = ("tcp", "tcp6")  # below /proc/net
 LISTEN: Final = "0A"
 
 
@@ -65,7 +65,8 @@ def listening(executor: Executor, nodes: Iterable[NodeId]) -> dict[NodeId, tuple
 
 def _here() -> tuple[Listening, ...] | Unknown:
     try:
-        texts = [Path(table).read_text(encoding="ascii") for table in TABLES if Path(table).exists()]
+        tables = [Path("/proc/net", table) for table in TABLES]
+        texts = [table.read_text(encoding="ascii") for table in tables if table.exists()]
     except OSError as error:
         return Unknown(f"the sockets of this host cannot be read: {error.strerror or error}")
     return _decoded(texts, "this host")

@@ -1,11 +1,10 @@
-"""Log directories of brokers on other hosts: the collector's own text runs on the host's Python, from stdin.
+"""Log directories of brokers on other hosts: the host program runs the collector as the unit's user.
 
-Nothing is left on the host.  Its answer is decoded by the rules for the collector's files, and its hash is checked.
+Its answer is decoded by the rules for the collector's files, and its hash is checked.
 """
 
 from __future__ import annotations
 
-import importlib.resources
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -14,7 +13,6 @@ from typing import Final
 from migrate.errors import MigrateError
 from migrate.hosts import commands
 from migrate.hosts.collected import decode_collected
-from migrate.hosts.commands import Privilege
 from migrate.hosts.new_directories import Told
 from migrate.hosts.runner import Runner
 from migrate.model.ids import NodeId
@@ -23,21 +21,14 @@ from migrate.model.views import BrokerDisks, Directory
 
 LOOK_SECONDS: Final = 120.0  # 10 s for a disk to store a block, and time to list some 100,000 folders
 TELL_SECONDS: Final = 30.0
-NO_PYTHON: Final = (126, 127)
-
-
-def _script(name: str) -> bytes:
-    return importlib.resources.files("migrate.hosts").joinpath(name).read_bytes()
 
 
 class RemoteDisks:
-    """`model.ports.Disks` over hosts; `looks_as` is the user that may list what the broker wrote."""
+    """`model.ports.Disks` over hosts."""
 
-    def __init__(self, runners: Mapping[NodeId, Runner], looks_as: Privilege) -> None:
+    def __init__(self, runners: Mapping[NodeId, Runner]) -> None:
         self._runners = runners
-        self._looks_as = looks_as
-        self._text = _script("collect_disks.py")
-        self.places = RemotePlaces(runners, looks_as)
+        self.places = RemotePlaces(runners)
 
     def look(self, broker: NodeId, log_dirs: Sequence[str], metadata_dir: str | None) -> BrokerDisks | Unknown:
         """Every directory, healthy or not; Unknown where the host or our rights there do not answer."""
@@ -46,10 +37,7 @@ class RemoteDisks:
         paths = tuple(dict.fromkeys((*log_dirs, *([apart] if apart else []))))
         runner = self._runners[broker]
         try:
-            command = self._looks_as.words(commands.collector(None, paths, broker))
-            done = runner.run(command, stdin=self._text, seconds=LOOK_SECONDS)
-            if done.code in NO_PYTHON:
-                return Unknown(f"{runner.host} has no python3 for the look at its disks: {done.says}")
+            done = runner.run(commands.collector(broker, paths), seconds=LOOK_SECONDS)
             if done.code:
                 return Unknown(f"the look at the disks of {runner.host} ended with {done.code}: {done.says}")
             disks = decode_collected(done.output, f"{runner.host}: the collector's answer").disks
@@ -64,19 +52,16 @@ class RemoteDisks:
 
 
 class RemotePlaces:
-    """`new_directories.Places` over hosts, asked as the user that looks at the disks there."""
+    """`new_directories.Places` over hosts, asked as the unit's user."""
 
-    def __init__(self, runners: Mapping[NodeId, Runner], looks_as: Privilege) -> None:
+    def __init__(self, runners: Mapping[NodeId, Runner]) -> None:
         self._runners = runners
-        self._looks_as = looks_as
-        self._text = _script("tell_places.py")
 
     def told(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, Told] | Unknown:
-        """Each path's; Unknown where the host or its Python does not answer."""
+        """Each path's; Unknown where the host does not answer."""
         runner = self._runners[node]
         try:
-            command = self._looks_as.words(commands.tell_places(tuple(paths)))
-            done = runner.run(command, stdin=self._text, seconds=TELL_SECONDS)
+            done = runner.run(commands.tell_places(node, tuple(paths)), seconds=TELL_SECONDS)
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")
         if done.code:

@@ -13,11 +13,10 @@ from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final, NamedTuple, Protocol
+from typing import Final, Protocol
 
 from migrate.errors import HostCommandRefused
 from migrate.hosts import commands
-from migrate.hosts.commands import Privilege, Words
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.hosts.runner import Runner
 from migrate.model.ids import METADATA_TOPIC, NodeId
@@ -25,22 +24,7 @@ from migrate.model.ids import METADATA_TOPIC, NodeId
 COPY_SECONDS: Final = 600.0
 LOG: Final = f"{METADATA_TOPIC}-0"
 PARTS: Final = (META_PROPERTIES, LOG)
-CHANGED: Final = 1  # GNU tar: some files changed while they were read; what it may not read ends in 2
-
-
-class Reading(NamedTuple):
-    """The commands that read the log of one metadata directory: these, and no others."""
-
-    log: Words
-    names: Words
-    folder: Words
-    tree: Words
-
-
-def reading(path: str) -> Reading:
-    """Those of that directory; `doctor` and sudo are told of the same."""
-    log, tree = commands.status(f"{path}/{LOG}"), commands.archive(path, PARTS)
-    return Reading(log, commands.names(path), commands.status(path), tree)
+ABSENT: Final = "No such file or directory"
 
 
 class MetadataCopies(Protocol):
@@ -82,11 +66,10 @@ class LocalMetadata:
 
 
 class RemoteMetadata:
-    """They are on the nodes' hosts; `reads_as` may read what the controllers wrote."""
+    """They are on the nodes' hosts."""
 
-    def __init__(self, runners: Mapping[NodeId, Runner], reads_as: Privilege) -> None:
+    def __init__(self, runners: Mapping[NodeId, Runner]) -> None:
         self._runners = runners
-        self._reads_as = reads_as
 
     @contextlib.contextmanager
     def folders(self, directories: Mapping[NodeId, str], *, growing: bool = False) -> Iterator[Mapping[NodeId, Path]]:
@@ -102,7 +85,7 @@ class RemoteMetadata:
                 target.mkdir()
             with ThreadPoolExecutor(len(found) or 1, thread_name_prefix="metadata") as pool:
                 for done in [
-                    pool.submit(self._copy, self._runners[node], path, found[node], growing=growing)
+                    pool.submit(self._copy, node, path, found[node], growing=growing)
                     for node, path in directories.items()
                 ]:
                     done.result()
@@ -114,21 +97,23 @@ class RemoteMetadata:
             return list(pool.map(lambda node: self._status(node, directories[node]), directories))
 
     def _status(self, node: NodeId, path: str) -> tuple[int, bytes]:
-        done = self._runners[node].run(self._reads_as.words(reading(path).log))
+        done = self._runners[node].run(commands.status(node, f"{path}/{LOG}"))
         return done.code, done.output
 
-    def _copy(self, runner: Runner, path: str, target: Path, *, growing: bool) -> None:
-        asked = reading(path)
-        if runner.run(self._reads_as.words(asked.log)).code:
-            if not runner.run(self._reads_as.words(asked.names)).code:
-                return  # the directory can be listed, and holds no log
-            if runner.run(self._reads_as.words(asked.folder)).says.endswith("No such file or directory"):
-                return
-            raise HostCommandRefused("the directory cannot be looked into", where=f"{runner.host}:{path}")
+    def _copy(self, node: NodeId, path: str, target: Path, *, growing: bool) -> None:
+        runner = self._runners[node]
+        where = f"{runner.host}:{path}"
+        if not self._is_there(node, f"{path}/{LOG}", where):
+            return
         # whose log it is stands beside it alone: without that no log counts for a majority
-        done = runner.run(self._reads_as.words(asked.tree), seconds=COPY_SECONDS)
-        # sudo ends with 1 too, and sends nothing
-        if done.code and not (growing and done.code == CHANGED and done.output):
-            raise HostCommandRefused(f"tar: {done.says}", where=f"{runner.host}:{path}")
+        done = runner.run(commands.archive(node), seconds=COPY_SECONDS)
+        if done.code and not (growing and done.code == commands.CHANGED):
+            raise HostCommandRefused(f"archive: {done.says}", where=where)
         with tarfile.open(fileobj=io.BytesIO(done.output), mode="r:") as archive:
             archive.extractall(target, filter="data")
+
+    def _is_there(self, node: NodeId, path: str, where: str) -> bool:
+        done = self._runners[node].run(commands.status(node, path))
+        if done.code and not done.says.endswith(ABSENT):
+            raise HostCommandRefused(f"the directory cannot be looked into: {done.says}", where=where)
+        return not done.code

@@ -10,8 +10,8 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.errors import MigrateError
-from migrate.hosts.commands import Privilege, Words
-from migrate.hosts.host_needs import needs_of
+from migrate.hosts.commands import Words
+from migrate.hosts.held_command import ProgramHolder
 from migrate.hosts.runner import Runner
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
@@ -27,23 +27,21 @@ NEVER_OURS: Final[Mapping[str, Words]] = {
 
 def beyond(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> Iterator[tuple[NodeId, str]]:
     """(node, what sudo allows there beyond need), each host once; one that does not answer says nothing here."""
-    users = dict.fromkeys(need.privilege.user for need in needs_of(inventory) if need.privilege.user)
     seen: set[str] = set()
     for node in inventory.nodes:
         runner = runners.get(node.id)
-        if runner is None or runner.host in seen:
+        if not isinstance(runner, ProgramHolder) or not runner.access.sudo or runner.host in seen:
             continue
         seen.add(runner.host)
-        for user in users:
-            if found := _allowed(runner, Privilege(user)):
-                yield node.id, f"sudo as {user} allows {found}"
+        if found := _allowed(runner.holder):
+            yield node.id, f"sudo allows {found}"
 
 
-def _allowed(runner: Runner, privilege: Privilege) -> str:
+def _allowed(runner: Runner) -> str:
     found = []
     for what, command in NEVER_OURS.items():
         try:
-            if runner.run(privilege.question(command)).code == 0:
+            if runner.run(("sudo", "-n", "-l", "--", *command)).code == 0:
                 found.append(what)
         except MigrateError:
             return ""

@@ -20,8 +20,7 @@ from migrate.errors import (
     UnitNotUsable,
 )
 from migrate.hosts import commands
-from migrate.hosts.commands import Privilege
-from migrate.hosts.remote_files import HostFiles
+from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import Completed, Runner, unseen
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, Unknown
@@ -60,16 +59,13 @@ class UnitState:
 
 @dataclass(frozen=True, slots=True)
 class Service:
-    """One node's unit on its host; `kafka_home` and `user` are for kafka-storage format."""
+    """One node's unit on its host."""
 
     node: NodeId
     unit: str
     config: str
     runner: Runner
-    files: HostFiles
-    control: Privilege
-    format_as: Privilege
-    kafka_home: str
+    files: RemoteFiles
 
 
 def parse_unit(output: bytes) -> UnitState:
@@ -169,7 +165,7 @@ class SystemdServices:
         return Stopped(unit.exit_code)
 
     def _unit(self, service: Service) -> UnitState:
-        done = service.runner.run(service.control.words(commands.unit_state(service.unit)))
+        done = service.runner.run(commands.unit_state(service.unit))
         where = f"{service.runner.host}:{service.unit}"
         if done.code:
             raise HostCommandRefused(f"systemctl show: {done.says}", where=where)
@@ -185,7 +181,7 @@ class SystemdServices:
         """With the file it was started with, where the times prove it; proven once, it stays so."""
         known = (service.node, unit.pid, unit.started)
         try:
-            now, up = self._now(service), self._uptime(service)  # in this order the start seems earlier, never later
+            now, up = self._clock_of(service)
             began = now - (up - unit.started)
             proven = self._started_with.get(known) or self._file_before(service, began)
             if proven is not None:
@@ -196,24 +192,20 @@ class SystemdServices:
 
     def _file_before(self, service: Service, began: float) -> str | None:
         """The file's hash where it did not change since before the start, else None."""
-        found = service.files.status(service.config)
+        found = service.files.status(service.node, service.config)
         if found.changed + OLD_ENOUGH / 2 >= began:
             return None
-        content = service.files.read(service.config)
-        again = service.files.status(service.config)
+        content = service.files.read(service.node, service.config)
+        again = service.files.status(service.node, service.config)
         return hashlib.sha256(content).hexdigest() if again == found else None
 
-    def _now(self, service: Service) -> float:
-        return float(self._told(service, commands.now()))
-
-    def _uptime(self, service: Service) -> float:
-        return float(self._told(service, commands.uptime()).split()[0])
-
-    def _told(self, service: Service, command: commands.Words) -> str:
-        done = service.runner.run(command)
+    def _clock_of(self, service: Service) -> tuple[float, float]:
+        """Now and the uptime, asked in this order: a start seems earlier, never later."""
+        done = service.runner.run(commands.clock())
         if done.code:
-            raise OSError(f"{command[0]}: {done.says}")
-        return done.output.decode(errors="replace")
+            raise OSError(f"clock: {done.says}")
+        now, up = map(float, done.output.split())
+        return now, up
 
     def properties(self, node: NodeId) -> Mapping[str, str]:
         """What systemd says of the unit; raises HostCommandUnknown, HostCommandRefused or UnitNotUsable."""
@@ -223,20 +215,28 @@ class SystemdServices:
         """How long it may take to stop, and whether it starts at boot; raises what `properties` raises."""
         service = self._services[node]
         shown = self._unit(service)
-        asked = service.runner.run(service.control.words(commands.unit_is_enabled(service.unit)))
+        asked = service.runner.run(commands.unit_is_enabled(service.unit))
         word = next(iter(asked.output.decode(errors="replace").split()), "")
         boots: bool | Unknown = Unknown(f"systemctl is-enabled: {asked.says or asked.code}")
         if word:
-            listed = service.runner.run(service.control.words(commands.pulled_in_at_boot()))
+            listed = service.runner.run(commands.pulled_in_at_boot())
             boots = Unknown(f"systemctl list-dependencies: {listed.says or listed.code}")
             if not listed.code:
                 boots = starts_at_boot(service.unit, word, shown, listed.output.decode(errors="replace").split())
         return Unit(service.runner.host, service.unit, patience(shown), word, boots)
 
+    def command_line(self, node: NodeId, pid: int) -> bytes:
+        """The words of the unit's main process, each ended by a zero byte; OSError, or what `properties` raises."""
+        service = self._services[node]
+        done = service.runner.run(commands.process_words(service.unit, pid))
+        if done.code:
+            raise OSError(f"{service.runner.host}: {done.says}")
+        return done.output
+
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
         """The end of the unit's journal."""
         service = self._services[node]
-        done = service.runner.run(service.control.words(commands.unit_log(service.unit, lines)))
+        done = service.runner.run(commands.unit_log(service.unit, lines))
         return done.output.decode(errors="replace").splitlines()[-lines:] if not done.code else [done.says]
 
     # -- acting ------------------------------------------------------------------------------------------------------
@@ -248,14 +248,14 @@ class SystemdServices:
             reason = f"it runs already (pid {state.pid})" if isinstance(state, Running) else state.reason
             raise ProcessNotStarted(f"{service.unit} was not started: {reason}", where=service.runner.host)
         self._let_the_file_grow_old(service)
-        done = service.runner.run(service.control.words(commands.unit_start(service.unit)))
+        done = service.runner.run(commands.unit_start(service.unit))
         if done.code:
             raise ProcessNotStarted(f"systemctl start: {done.says}", where=f"{service.runner.host}:{service.unit}")
 
     def _let_the_file_grow_old(self, service: Service) -> None:
         """So that the times can prove which file the process was started with."""
         try:
-            age = self._now(service) - service.files.status(service.config).changed
+            age = self._clock_of(service)[0] - service.files.status(service.node, service.config).changed
         except (OSError, ValueError) as error:
             raise ProcessNotStarted(
                 f"its file cannot be looked at: {error}", where=f"{service.runner.host}:{service.config}"
@@ -283,7 +283,7 @@ class SystemdServices:
                 why="a killed broker leaves its log to be recovered, and its partitions without a leader for longer",
                 next_step=STOP_ADVICE,
             )
-        done = service.runner.run(service.control.words(commands.unit_stop(service.unit)))
+        done = service.runner.run(commands.unit_stop(service.unit))
         if done.code:
             raise ProcessNotStopped(f"systemctl stop: {done.says}", where=where)
         self._await_end(service, timeout, where)
@@ -292,10 +292,10 @@ class SystemdServices:
         """`systemctl enable` or `disable`; raises HostCommandRefused, or HostCommandUnknown."""
         service = self._services[node]
         command = commands.unit_enable(service.unit) if wanted else commands.unit_disable(service.unit)
-        done = service.runner.run(service.control.words(command))
+        done = service.runner.run(command)
         if done.code:
             where = f"{service.runner.host}:{service.unit}"
-            raise HostCommandRefused(f"systemctl {command[1]}: {done.says}", where=where)
+            raise HostCommandRefused(f"{command[0]}: {done.says}", where=where)
 
     def _await_end(self, service: Service, timeout: float, where: str) -> None:
         until = self._clock.monotonic() + timeout
@@ -314,10 +314,8 @@ class SystemdServices:
             HostCommandUnknown: nobody knows whether it came to its end.
         """
         service = self._services[node]
-        command = commands.storage_format(
-            service.kafka_home, service.config, cluster_id, release_version, ignore_formatted=ignore_formatted
-        )
-        done = service.runner.run(service.format_as.words(command), seconds=FORMAT_SECONDS)
+        command = commands.storage_format(node, cluster_id, release_version, ignore_formatted=ignore_formatted)
+        done = service.runner.run(command, seconds=FORMAT_SECONDS)
         said = _text(done)
         if done.code:
             where = f"{service.runner.host}:{service.config}"

@@ -271,6 +271,8 @@ class Lab:
         if self.topology.ssh_port:
             ssh_access.lay_out(self.topology, self.supervisor.specs())
             write_spec(self.topology.processes, ssh_access.server_spec(self.topology))
+            folder = self.topology.folder(ssh_access.FOLDER)
+            ssh_access.install(folder / ssh_access.PROGRAM, self.inventory, folder / ssh_access.BIN)
 
     def _lay_links(self) -> None:
         """The proxy's description, and what each Java process knows of names."""

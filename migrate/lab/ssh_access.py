@@ -1,7 +1,8 @@
 """A lab whose nodes are reached by SSH and worked as systemd units: its server, its keys, and what its hosts have.
 
-All nodes are on one host, whose name only the lab's own client configuration knows.  What a real host brings and this
-machine may lack (systemd, an unpacked Kafka) is stood in for by small programs that only these SSH sessions see.
+All nodes are on one host, whose name only the lab's own client configuration knows.  The host program is installed
+below the lab's folder, by the script that root runs on real hosts.  What a real host has and this machine may lack
+(systemd, an unpacked Kafka) is stood in for by small programs.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ from typing import Final
 
 import migrate
 from migrate.errors import LabNotReady
+from migrate.hosts import host_setup
 from migrate.hosts.process_spec import ProcessSpec
 from migrate.lab.topology import SSH, Topology
 from migrate.lab.units import SUFFIX, write_programs
+from migrate.model.inventory import Inventory
 
 FOLDER: Final = "ssh"
 HOME: Final = "kafka"
 BIN: Final = "bin"
+PROGRAM: Final = "host"
 HOST_NAME: Final = "kraft-migrate-lab"  # one: an address of the loopback is another one on each host
 STORAGE_TOOL: Final = Path("bin", "kafka-storage.sh")
 
@@ -32,7 +36,11 @@ def unit_of(name: str) -> str:
 def options(topology: Topology) -> dict[str, str]:
     """What the inventory's executor says (pure)."""
     folder = topology.folder(FOLDER)
-    return {"kafka_home": str(folder / HOME), "ssh_config": str(folder / "ssh_config")}
+    program = str(folder / PROGRAM / "host")
+    return {
+        "kafka_home": str(folder / HOME), "host_program": program, "sudo": "no",
+        "ssh_config": str(folder / "ssh_config"),
+    }  # fmt: skip
 
 
 def lay_out(topology: Topology, specs: dict[str, ProcessSpec]) -> None:
@@ -50,6 +58,15 @@ def lay_out(topology: Topology, specs: dict[str, ProcessSpec]) -> None:
     folder = topology.folder(FOLDER)
     ssh_hosts.prepare(folder, [HOST_NAME], topology.ssh_port)
     lay_programs(topology, folder, specs)
+
+
+def install(folder: Path, inventory: Inventory, programs: Path, python: str = sys.executable) -> str:
+    """Install the host program of a host of the inventory below a folder; its path.
+
+    It finds systemctl and journalctl in `programs`: a host.json of root's own place names no such folder.
+    """
+    found = {**host_setup.configuration(inventory, inventory.nodes[0].host), "path": str(programs)}
+    return str(host_setup.install(folder, found, python))
 
 
 def lay_programs(topology: Topology, folder: Path, specs: dict[str, ProcessSpec]) -> None:

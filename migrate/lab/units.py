@@ -1,7 +1,7 @@
 """A stand-in for `systemctl` and `journalctl` on a host without systemd: the lab's processes, told as units.
 
-It knows the words that `migrate/hosts/commands.py` uses and no others, and is no part of a real cluster: the lab puts
-it first in the PATH of its own SSH sessions.  `broker-0.service` is the process `broker-0` of the lab's folder.
+It knows the words that the host program gives and no others, and is no part of a real cluster: the lab's own host.json
+names its folder.  `broker-0.service` is the process `broker-0` of the lab's folder.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from migrate.model.views import Running
 STOP_SECONDS: Final = 100.0
 SUFFIX: Final = ".service"
 ENABLED: Final = "enabled-units"
+USER: Final = "unit-user"
 PROGRAMS: Final = ("systemctl", "journalctl")
 
 
@@ -44,7 +45,7 @@ def answer(state: Path, words: Sequence[str]) -> tuple[int, str]:
         match list(words):
             case ["systemctl", "show", "--no-pager", "-p", _, "--", unit]:
                 wanted = "multi-user.target" if _name(unit) in _enabled(state) else ""
-                return 0, f"{_show(services, unit)}WantedBy={wanted}\n"
+                return 0, f"{_show(services, unit)}User={_user(state)}\nWantedBy={wanted}\n"
             case ["systemctl", "start", "--no-block", "--", unit]:
                 if not isinstance(services.state(_name(unit)), Running):
                     services.start(_name(unit))
@@ -61,7 +62,7 @@ def answer(state: Path, words: Sequence[str]) -> tuple[int, str]:
                 names = _enabled(state) - {_name(unit)} | ({_name(unit)} if act == "enable" else set())
                 (state / ENABLED).write_text("\n".join(sorted(names)))
                 return 0, ""
-            case ["systemctl", "stop", "--", unit]:
+            case ["systemctl", "stop", "--", unit]:  # a person's
                 services.stop(_name(unit), STOP_SECONDS)
                 return 0, ""
             case ["journalctl", "-u", unit, "-n", lines, "-o", "cat", "--no-pager"]:
@@ -79,6 +80,14 @@ def _enabled(state: Path) -> set[str]:
         return {name for name in Supervisor(state).specs() if name.startswith("broker-")}
 
 
+def _user(state: Path) -> str:
+    """Who all units run as: who started the lab, if nobody wrote another."""
+    try:
+        return (state / USER).read_text().strip()
+    except FileNotFoundError:
+        return str(os.geteuid())
+
+
 def _name(unit: str) -> str:
     return unit.removesuffix(SUFFIX)
 
@@ -89,7 +98,7 @@ def _show(services: Supervisor, unit: str) -> str:
     state = services.state(_name(unit))
     if isinstance(state, Unknown):
         return "LoadState=loaded\nActiveState=maintenance\nSubState=unknown\nMainPID=0\n"
-    common = f"LoadState=loaded\nRestart=no\nTimeoutStopUSec=infinity\nSendSIGKILL=no\nUser={os.geteuid()}\n"
+    common = "LoadState=loaded\nRestart=no\nTimeoutStopUSec=infinity\nSendSIGKILL=no\n"
     if isinstance(state, Running):
         started = _started(state.pid)
         times = f"ExecMainStartTimestampMonotonic={started}\n"

@@ -11,7 +11,7 @@ from migrate.model.states_behind import StateBehind
 from migrate.model.views import BrokerDisks, MetaProperties, ServiceState
 from migrate.model.world import Need, World
 
-LOG_LINES: Final = 2_000  # of a log's end; two numbers alone are asked for: rules of sudo name commands word by word
+LOG_LINES: Final = 2_000  # of a log's end
 LOG_LINES_DEEP: Final = 50_000  # twenty minutes of a broker that says forty times a second whom it cannot reach
 
 

@@ -12,7 +12,7 @@ from typing import Annotated, Any, ClassVar, Final, Self
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
-from migrate.model.host_names import UNIT, USER
+from migrate.model.host_names import UNIT
 from migrate.model.ids import KafkaUuid
 from migrate.playbook.document import Quoted
 
@@ -30,11 +30,13 @@ LISTENER: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 class Section(BaseModel):
     """A mapping of a document: unknown keys are errors, values are frozen.
 
-    `later` names keys that the format reserves and this release does not act on, each with what to do instead.
+    `later` names keys that the format reserves and this release does not act on, each with what to do instead; `gone`
+    those that earlier releases had.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=False)
     later: ClassVar[Mapping[str, str]] = {}
+    gone: ClassVar[Mapping[str, str]] = {}
 
 
 def _whole(value: Any) -> int:
@@ -146,7 +148,6 @@ Name = Annotated[
     ),
 ]
 UnitName = Annotated[Text, _like(UNIT, "a systemd service is expected as systemctl shows it, such as kafka.service")]
-UserName = Annotated[Text, _like(USER, "a user's name is expected, such as root or kafka")]
 VariableName = Annotated[
     Text, _like(re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,99}"), "the name of an environment variable is expected")
 ]

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 import yaml
 from pydantic import Field
@@ -42,7 +42,6 @@ from migrate.playbook.fields import (
     Section,
     Text,
     UnitName,
-    UserName,
     ZookeeperConnect,
 )
 from migrate.playbook.gaps import refuse_gaps
@@ -94,26 +93,30 @@ class ControllersSection(Section):
 class ExecutorSection(Section):
     """Who reads files, starts and stops processes.
 
-    `supervisor` is the lab's; `local` and `ssh` work systemd units; `manual` instructs people.  `..._as` names the user
-    that `sudo -n` runs a kind of command as; without it nobody else.
+    `supervisor` is the lab's; `local` and `ssh` work systemd units, by the host program, which `sudo -n` runs unless
+    `sudo` is false; `manual` instructs people.
     """
+
+    gone: ClassVar[Mapping[str, str]] = dict.fromkeys(
+        ("services_as", "files_as", "disks_as", "format_as"),
+        "take it out: one program on each host does all of it, and `kraft-migrate doctor --inventory FILE --host-setup "
+        "HOST` prints the script that installs it there",
+    )
 
     kind: Literal["supervisor", "local", "ssh", "manual"]
     state: FilePath | None = None
     inbox: FilePath | None = None  # manual: where the collector's answers are put
     kafka_home: FilePath | None = None
     ssh_config: FilePath | None = None
-    services_as: UserName | None = None
-    files_as: UserName | None = None
-    disks_as: UserName | None = None
-    format_as: UserName | None = None
+    host_program: FilePath | None = None  # where it is installed, if not at its own place
+    sudo: bool | None = None
 
 
-USERS: Final = ("services_as", "files_as", "disks_as", "format_as")
+PROGRAM: Final = ("host_program", "sudo")
 KEYS: Final[Mapping[str, tuple[str, tuple[str, ...]]]] = {  # kind -> the key it must have, and those it may have
     "supervisor": ("state", ()),
-    "local": ("kafka_home", USERS),
-    "ssh": ("kafka_home", (*USERS, "ssh_config")),
+    "local": ("kafka_home", PROGRAM),
+    "ssh": ("kafka_home", (*PROGRAM, "ssh_config")),
     "manual": ("inbox", ("kafka_home",)),
 }
 
@@ -200,8 +203,9 @@ def _executor_faults(executor: ExecutorSection) -> Iterator[Fault]:
         yield Fault(
             (*at, name), f"{name} is not for executor {executor.kind}", f"it takes {', '.join((needed, *allowed))}"
         )
-    if executor.kafka_home is not None and not executor.kafka_home.startswith("/"):
-        yield Fault((*at, "kafka_home"), "kafka_home is no absolute path", "it is a path on the nodes' hosts")
+    for name in ("kafka_home", "host_program"):
+        if not (getattr(executor, name) or "/").startswith("/"):
+            yield Fault((*at, name), f"{name} is no absolute path", "it is a path on the nodes' hosts")
 
 
 def _host_faults(kind: str, node: BrokerSection | ControllerSection, at: tuple[str | int, ...]) -> Iterator[Fault]:
@@ -271,8 +275,9 @@ def _options(section: ExecutorSection, beside: Callable[[str], str]) -> Mapping[
     """What is set; paths of this host are beside the inventory, those of other hosts are absolute."""
     here = ("state", "ssh_config", "inbox")
     needed, allowed = KEYS[section.kind]
-    values = {name: getattr(section, name) for name in (needed, *allowed)}
-    return {name: beside(value) if name in here else value for name, value in values.items() if value is not None}
+    values = {name: getattr(section, name) for name in (needed, *allowed) if name != "sudo"}
+    found = {name: beside(value) if name in here else value for name, value in values.items() if value is not None}
+    return found if section.sudo is None else {**found, "sudo": "yes" if section.sudo else "no"}
 
 
 def dump_inventory(inventory: Inventory) -> str:
@@ -294,7 +299,10 @@ def dump_inventory(inventory: Inventory) -> str:
         "controller_listener": inventory.controller_listener,
         "executor": {
             "kind": inventory.executor,
-            **{name: of_node(value) for name, value in inventory.executor_options.items()},
+            **{
+                name: value == "yes" if name == "sudo" else of_node(value)
+                for name, value in inventory.executor_options.items()
+            },
         },
     }
     if inventory.zookeeper_rate is not None:

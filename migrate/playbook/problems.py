@@ -104,6 +104,8 @@ def _unknown_key(schema: type[Section], location: Location, where: str) -> Docum
         return NotSupportedYet(
             f"{dotted(location)} is not supported yet", where=where, next_step=f"take it out: {owner.later[key]}"
         )
+    if owner is not None and key in owner.gone:
+        return DocumentInvalid(f"{dotted(location)} is no key any more", where=where, next_step=owner.gone[key])
     near = difflib.get_close_matches(key, known, n=1)
     meant = f"did you mean `{near[0]}`?" if near else f"known here: {', '.join(known)}"
     return DocumentInvalid(f"unknown key {dotted(location)}", where=where, why=meant)

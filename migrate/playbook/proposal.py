@@ -109,7 +109,8 @@ def _executor(kind: str) -> Iterator[str]:
         yield "    # kafka_home: /opt/kafka   # on the nodes' hosts"
     else:
         yield f"    kafka_home: {_gap('where Kafka lies on the hosts, with bin/kafka-storage.sh in it')}"
-        yield "    # services_as, files_as, disks_as, format_as: the users that sudo -n is to run commands as"
+        yield "    # sudo: false   # where root logs in: the host program runs without sudo"
+        yield "    # each host needs the host program: doctor --inventory FILE --host-setup HOST prints its set-up"
 
 
 def _unit(executor: str) -> Iterator[str]:

@@ -108,7 +108,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
 
     Raises NotConfirmed for a plan with the point of no return and another confirmation than its fingerprint,
     RunLocked or LockHeld where somebody else acts, ZookeeperDenied where our identity there may not do what the plan
-    will need, HostRightMissing where sudo on a host does not allow it, UnitNotUsable where systemd would kill a node,
+    will need, HostRightMissing where a host refuses a command of it, UnitNotUsable where systemd would kill a node,
     and what the engine raises.
     """
     steps = [own_step(planned) for planned in plan.steps]

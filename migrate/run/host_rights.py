@@ -1,4 +1,4 @@
-"""Before a run's first effect: sudo allows every command that its steps will give on the nodes' hosts.
+"""Before a run's first effect: the host programs take every command that a plan gives, forward and back.
 
 A right that is found missing between the stops of two brokers leaves a cluster half rolled in the middle of the night.
 """
@@ -16,11 +16,11 @@ from migrate.model.units import Unit, unfit
 
 
 def require_host_rights(plan: Plan, rights: Mapping[NodeId, HostRights | Unknown]) -> None:
-    """Return if nothing that the plan needs is refused; HostRightMissing names every refusal, and nothing was done.
+    """Return if no host refuses a command; HostRightMissing names every refusal, and nothing was done.
 
     A host that does not answer is no refusal: each step looks at it again before it acts there.
     """
-    refused = list(denied(rights, {step.kind for step in plan.steps}))
+    refused = list(denied(rights))
     if refused:
         raise HostRightMissing(
             "; ".join(what for what, _ in refused),

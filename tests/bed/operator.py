@@ -79,9 +79,7 @@ class Operator:
         told = yaml.safe_load(path.read_text())
         spec, shape = told["spec"], self.bed.shape
         spec["controller_listener"] = "CONTROLLER"
-        as_root = {"services_as": "root", "files_as": "root", "disks_as": "kafka", "format_as": "kafka"}
-        config = {"kafka_home": "/opt/kafka", "ssh_config": str(self.bed.folder / "ssh_config")}
-        spec["executor"] |= config | as_root
+        spec["executor"] |= {"kafka_home": "/opt/kafka", "ssh_config": str(self.bed.folder / "ssh_config")}
         for kind in ("brokers", "controllers"):
             spec[kind]["access"] = {"protocol": "PLAINTEXT"}
         for node in spec["brokers"]["nodes"]:
@@ -96,6 +94,12 @@ class Operator:
         assert "<fill in" not in text
         path.write_text(text)
         (self.folder / "playbook.yaml").write_text(PLAYBOOK)
+
+    def rights(self) -> None:
+        """What `doctor --host-setup` prints is run by root on each host."""
+        for host in self.bed.hosts:
+            script = self.tool("doctor", "--inventory", "inventory.yaml", "--host-setup", host).stdout
+            self.bed.must(host, script)
 
     def plan(self, *words: str, command: tuple[str, ...] = ("plan",)) -> tuple[Path, str]:
         """The saved plan and its fingerprint; changes must be planned."""

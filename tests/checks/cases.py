@@ -167,7 +167,12 @@ CONFIG = (
     Case("B-CFG-21", ZK, "node 0", values(0, log__dirs="${file:/etc/kafka/dirs:log.dirs}")),
     Case("B-CFG-23", ZK, "broker 1", launched(1, overrides={"log.dirs": "/x"})),
     Case("W-CFG-24", ZK, "broker 1", launched(1, overrides={"num.io.threads": "9"})),
-    Case("W-OPS-05", ZK, "node 3000", refused_on_host(3000, "stop the unit: sudo: a password is required")),
+    Case(
+        "W-OPS-05",
+        ZK,
+        "node 3000",
+        refused_on_host(3000, "E-HOST-28 c0: the host program does not run: sudo: a password is required"),
+    ),
     Case("W-CFG-25", ZK, "broker 2", launched(2, zookeeper_properties=("zookeeper.client.secure",))),
     Case("W-CFG-25", ZK, "broker 2", launched(2, jaas_file="/etc/kafka/jaas.conf"), "JAAS"),
     Case("B-CFG-26", ZK, "broker 0", launched(0, environment=("KAFKA_CFG_LOG_DIRS",))),

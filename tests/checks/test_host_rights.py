@@ -27,11 +27,15 @@ def found(world: World) -> list[Finding]:
 def test_each_reason_of_each_node_is_a_warning_with_what_to_do() -> None:
     """Two reasons on one node, none on the others; nothing is blocked by it."""
     first, second = found(
-        refused_on_host(1, "stop the unit (and 3 more commands): sudo: no", "see the unit: no")(world())
+        refused_on_host(
+            1,
+            "unit-stop kafka.service (and 3 more commands): the host program refuses it: no",
+            "unit-show kafka.service: no",
+        )(world())
     )
     assert {first.message, second.message} == {
-        "stop the unit (and 3 more commands): sudo: no",
-        "see the unit: no",
+        "unit-stop kafka.service (and 3 more commands): the host program refuses it: no",
+        "unit-show kafka.service: no",
     }
     host = world().inventory.brokers[1].host
     assert {entry.about for entry in (first, second)} == {f"node 1 on {host}"}
@@ -67,7 +71,7 @@ def test_what_was_not_tried_is_a_blind_spot(executor: str) -> None:
 
 @pytest.mark.parametrize("executor", ["supervisor", "manual"])
 def test_where_no_hosts_are_worked_there_is_nothing_to_see(executor: str) -> None:
-    """People, and the lab's supervisor, need no sudo."""
+    """People, and the lab's supervisor, need no host program."""
     assert found(replace(world(), inventory=replace(world().inventory, executor=executor))) == []
 
 

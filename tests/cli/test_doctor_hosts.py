@@ -12,10 +12,8 @@ import pytest
 
 from migrate import checks
 from migrate.cli.planning import PLANNED_ON
-from migrate.hosts.commands import Privilege
 from migrate.hosts.host_needs import HostNeed, Tried, folded
 from migrate.hosts.process_spec import ProcessSpec, write_spec
-from migrate.lab.units import write_programs
 from migrate.model.findings import Finding, Severity
 from migrate.model.host_rights import Refused
 from migrate.model.ids import NodeId
@@ -28,36 +26,30 @@ from migrate.playbook.inventory import dump_inventory
 from migrate.playbook.load import load_inventory
 from tests.cli.commands import kraft_migrate as run
 from tests.testing import worlds
+from tests.testing.host_program import installed
 from tests.testing.ssh_server import SshServer, ssh_server
 
 needs_ssh = pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on this machine")
 HOST = "kafka-1"
 
 
-def need(purpose: str, user: str = "") -> HostNeed:
-    """A command of node 1."""
-    return HostNeed(NodeId(1), HOST, purpose, Privilege(user), ("cat", "/x"), acts=False)
+def need(verb: str) -> HostNeed:
+    """A command for node 1."""
+    return HostNeed(NodeId(1), HOST, (verb,))
 
 
 def test_one_reason_is_told_once_with_how_many_commands_it_holds_up() -> None:
-    """Sudo refuses forty commands with one word."""
-    tried = [Tried(need(f"p{n}", "root"), "sudo: a password is required") for n in range(40)]
-    assert folded([*tried, Tried(need("fine"), "")]) == [
-        Refused(
-            "p0 (and 39 more commands): sudo: a password is required",
-            "sudo -n -- cat /x; `doctor --sudoers` prints what sudo needs",
-            tuple(f"p{n}" for n in range(40)),
-            denied=True,
-        )
+    """A configuration of another unit refuses several commands with one word."""
+    tried = [Tried(need(f"unit-{n}"), "it is no unit of this host", "install it", denied=True) for n in range(9)]
+    assert folded([*tried, Tried(need("clock"))]) == [
+        Refused("unit-0 (and 8 more commands): it is no unit of this host", "install it", denied=True)
     ]
 
 
 def test_a_host_that_does_not_answer_is_told_by_its_error() -> None:
     """No command is blamed for it."""
-    (found,) = folded([Tried(need("see the unit"), "E-HOST-22 kafka-1: no connection")])
-    assert found.what == "E-HOST-22 kafka-1: no connection"
-    assert found.advice.startswith("explain E-HOST-22")
-    assert not found.denied
+    (found,) = folded([Tried(need("about"), "E-HOST-22 kafka-1: no connection", "explain E-HOST-22")])
+    assert found == Refused("E-HOST-22 kafka-1: no connection", "explain E-HOST-22")
 
 
 @pytest.fixture
@@ -65,7 +57,6 @@ def server(tmp_path: Path) -> Iterator[SshServer]:
     """A host with the units of the plain inventory."""
     with ssh_server(tmp_path / "ssh") as (found, _connections):
         (tmp_path / "state").mkdir()
-        write_programs(found.folder / "bin", tmp_path / "state")
         yield found
 
 
@@ -82,7 +73,12 @@ def inventory(folder: Path, server: SshServer) -> Path:
         plain,
         path=str(folder / "inventory.yaml"),
         executor="ssh",
-        executor_options={"kafka_home": str(folder), "ssh_config": str(server.config)},
+        executor_options={
+            "kafka_home": str(folder),
+            "ssh_config": str(server.config),
+            "sudo": "no",
+            "host_program": f"{folder}/program/host",
+        },
         brokers=tuple(
             replace(node, host=HOST, unit=f"{names[node.id]}.service", config=f"{folder}/{names[node.id]}.properties")
             for node in plain.brokers
@@ -98,6 +94,7 @@ def inventory(folder: Path, server: SshServer) -> Path:
             for node in plain.controllers
         ),
     )
+    installed(folder / "program", here.brokers, here.controllers, state=folder / "state", kafka_home=folder)
     path = folder / "inventory.yaml"
     path.write_text(dump_inventory(here))
     return path
@@ -119,16 +116,34 @@ def test_a_host_that_has_all_is_good_and_one_that_is_down_is_named(tmp_path: Pat
 
 
 @needs_ssh
+def test_a_host_without_the_program_is_told_with_what_installs_it(tmp_path: Path, server: SshServer) -> None:
+    """By `doctor --hosts` and by a plan's findings: once a node, and no file is blamed."""
+    path = inventory(tmp_path, server)
+    (tmp_path / "program" / "host").unlink()
+    text = run("doctor", "--inventory", str(path), "--hosts")
+    assert text.code == 1
+    assert text.out.count("E-HOST-28") == len(worlds.inventory().nodes)
+    assert f"kraft-migrate doctor --inventory FILE --host-setup {HOST}" in text.out
+    told = rights_told(path)
+    assert len(told) == len(worlds.inventory().nodes)
+    assert all("E-HOST-28" in entry.message for entry in told)
+
+
+@needs_ssh
 def test_what_assess_and_plan_look_at_says_what_is_refused_and_what_was_not_tried(
     tmp_path: Path, server: SshServer
 ) -> None:
-    """Through the same client: a unit that is not there, then a host that is down."""
+    """Through the same client: a unit that is not there, a program of another inventory, then a host that is down."""
     path = inventory(tmp_path, server)
-    path.write_text(path.read_text().replace("unit: node-1.service", "unit: another.service"))
+    (tmp_path / "state" / "node-1.process.json").unlink()
     assert Need.HOST_RIGHTS in PLANNED_ON
     told = rights_told(path)
     assert {(entry.severity, entry.about) for entry in told} == {(Severity.WARNING, f"node 1 on {HOST}")}
-    assert any("see the unit" in entry.message for entry in told)
+    assert any("systemd says that this unit is not-found" in entry.message for entry in told)
+    path.write_text(path.read_text().replace("unit: node-1.service", "unit: another.service"))
+    other = rights_told(path)
+    assert {"its nodes are not those of this one" in entry.message for entry in other} == {True}
+    assert all("doctor --inventory FILE --host-setup kafka-1" in entry.fix for entry in other)
     server.stop()
     unseen = rights_told(path)
     assert {entry.severity for entry in unseen} == {Severity.BLIND_SPOT}

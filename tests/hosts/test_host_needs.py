@@ -1,39 +1,38 @@
-"""What `doctor --hosts` asks for is what a run does: no command is run that the table does not tell."""
+"""What `doctor --hosts` asks for is what a run gives to the host program, and the program answers for itself."""
 
 from __future__ import annotations
 
-import subprocess
+import json
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from migrate.errors import HostUnreachable
-from migrate.hosts import commands, host_needs
-from migrate.hosts.commands import Privilege
+from migrate.errors import HostProgramMissing, HostUnreachable
+from migrate.hosts import aside, host_needs
+from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
+from migrate.hosts.commands import Words
 from migrate.hosts.executors import executor_of
-from migrate.hosts.host_needs import SAMPLE, HostNeed, sudoers
+from migrate.hosts.held_command import Holder
+from migrate.hosts.host_locks import LOCK_SUFFIX, HostLock
+from migrate.hosts.host_needs import SAMPLE_CLUSTER, SAMPLE_HASH, SAMPLE_RELEASE, SAMPLE_TIME, needs_of
+from migrate.hosts.host_setup import configuration
 from migrate.hosts.remote_disks import RemoteDisks
-from migrate.hosts.remote_files import HostFiles, RemoteFiles
+from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.remote_metadata import RemoteMetadata
-from migrate.hosts.runner import Completed, LocalRunner
+from migrate.hosts.runner import Completed
+from migrate.hosts.systemd import Service, SystemdServices
 from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP
-from tests.kraft.logs import captured_log
-from tests.observe.test_metadata_files import controller
+from migrate.model.units import STOP_ADVICE
 from tests.testing import worlds
+from tests.testing.host_program import here, installed
 
-OPTIONS = {
-    "kafka_home": "/opt/kafka",
-    "services_as": "root",
-    "files_as": "root",
-    "disks_as": "kafka",
-    "format_as": "kafka",
-}
+GOOD_UNIT = b"LoadState=loaded\nActiveState=active\nTimeoutStopUSec=10min\n"
 
 
 def on_hosts(folder: str = "/etc/kafka") -> Inventory:
@@ -42,105 +41,227 @@ def on_hosts(folder: str = "/etc/kafka") -> Inventory:
     return replace(
         found,
         executor="ssh",
-        executor_options=OPTIONS,
+        executor_options={"kafka_home": "/opt/kafka"},
         brokers=tuple(
-            replace(node, unit=f"kafka-{node.id}.service", config=f"{folder}/{node.id}.properties")
+            replace(node, unit=f"node-{node.id}.service", config=f"{folder}/{node.id}.properties")
             for node in found.brokers
         ),
         controllers=tuple(
-            replace(node, unit=f"kraft-{node.id}.service", config=f"{folder}/{node.id}.properties")
+            replace(
+                node,
+                unit=f"node-{node.id}.service",
+                config=f"{folder}/{node.id}.properties",
+                metadata_directory=f"{folder}/{node.id}-metadata",
+            )
             for node in found.controllers
         ),
     )
 
 
-class Recording(LocalRunner):
-    """Runs what is asked on this host, and remembers it without sudo's words."""
+def on_one_host(folder: Path) -> tuple[Inventory, Holder]:
+    """All nodes on this host, and its program."""
+    spread = on_hosts(str(folder))
+    inventory = replace(
+        spread,
+        brokers=tuple(replace(node, host="kafka-1") for node in spread.brokers),
+        controllers=tuple(replace(node, host="kafka-1") for node in spread.controllers),
+    )
+    access = installed(folder / "program", inventory.brokers, inventory.controllers)
+    return inventory, here(access)
 
-    def __init__(self) -> None:
-        self.ran: list[tuple[str, ...]] = []
+
+def of(inventory: Inventory, *directories: str) -> set[Words]:
+    """Every command of every node."""
+    return {need.command for node in inventory.nodes for need in needs_of(inventory, node, directories)}
+
+
+class Recording:
+    """Remembers what is given to the program, as a need would name it: no run writes the same content."""
+
+    host = "kafka-1"
+
+    def __init__(self, program: Holder) -> None:
+        self.program = program
+        self.ran: list[Words] = []
 
     def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
         """Remembered, then run."""
-        self.ran.append(tuple(words))
-        return super().run(words, stdin=stdin, seconds=seconds)
+        self.ran.append(nameless(tuple(words)))
+        return self.program.run(words, stdin=stdin, seconds=seconds)
 
 
-def test_every_command_of_a_files_life_is_in_the_table(tmp_path: Path) -> None:
-    """Reading, writing anew and over, copies beside, setting aside: all of it could be allowed by name."""
-    inventory = on_hosts(str(tmp_path))
-    node = inventory.brokers[0]
-    told = {need.command for need in host_needs.needs_of(inventory) if need.node == node.id}
-    runner = Recording()
-    files = RemoteFiles({node.id: HostFiles(runner)})
-    for path in (node.config, f"{node.config}.kraft-migrate-backup", f"{node.config}.kraft-migrate-backup-{SAMPLE}"):
-        files.write(node.id, path, b"a=1\n")
-        files.write(node.id, path, b"a=2\n")
-        assert files.exists(node.id, path)
-        assert files.read(node.id, path) == b"a=2\n"
+def nameless(words: Words) -> Words:
+    """Without the sum of a content."""
+    return words[:3] if words[0] == "write" else words
+
+
+def test_every_command_of_a_files_life_is_asked_for(tmp_path: Path) -> None:
+    """Reading, writing anew and over, copies beside, setting aside, of a configuration and of a disk's identity."""
+    inventory, program = on_one_host(tmp_path)
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    node, recording = inventory.brokers[0], Recording(program)
+    files = RemoteFiles({node.id: recording})
+    for path in (node.config, f"{disk}/meta.properties"):
+        for file in (path, f"{path}{BACKUP_SUFFIX}", f"{path}{BACKUP_SUFFIX}-{SAMPLE_HASH}"):
+            files.write(node.id, file, b"a=1\n")
+            files.write(node.id, file, b"a=2\n")
+            assert files.exists(node.id, file)
+            assert files.read(node.id, file) == b"a=2\n"
+        files.rename(node.id, path, f"{path}{ASIDE_SUFFIX}-{SAMPLE_TIME}")
     files.names(node.id, str(tmp_path))
-    files.rename(node.id, node.config, f"{node.config}.kraft-migrate-set-aside-{SAMPLE}")
-    context = {words for words in runner.ran if words[0] == "chcon" or "%C" in words}
-    assert set(runner.ran) - context <= told
-    assert context <= told
+    files.names(node.id, str(disk))
+    disks = RemoteDisks({node.id: recording})
+    disks.look(node.id, [str(disk)], None)
+    disks.places.told(node.id, [str(disk)])
+    assert len(set(recording.ran)) > 15
+    assert set(recording.ran) <= {nameless(words) for words in of(inventory, str(disk))}
 
 
-def test_every_command_that_reads_a_controllers_log_is_in_the_table(tmp_path: Path) -> None:
-    """It is needed first when no controller leads: what sudo is told of is what is run, word by word."""
-    inventory = on_hosts()
-    node = replace(inventory.controllers[0], metadata_directory=str(tmp_path / "metadata"))
-    inventory = replace(inventory, controllers=(node, *inventory.controllers[1:]))
-    told = {need.command for need in host_needs.needs_of(inventory) if need.node == node.id}
-    runner = Recording()
-    reads = RemoteMetadata({node.id: runner}, Privilege())
-    with reads.folders({node.id: node.metadata_directory}) as nothing:  # no folder, then a log
-        assert not list(nothing[node.id].iterdir())
-    controller(tmp_path, int(node.id), captured_log()).rename(node.metadata_directory)
-    with reads.folders({node.id: node.metadata_directory}) as found:
+def test_every_command_of_a_unit_and_of_a_controllers_metadata_is_asked_for(tmp_path: Path) -> None:
+    """Each is first given when a node is down or no controller leads."""
+    inventory, program = on_one_host(tmp_path)
+    node, recording = inventory.controllers[0], Recording(program)
+    Path(node.config).write_text("node.id=3000\n")
+    files = RemoteFiles({node.id: recording})
+    services = SystemdServices(
+        {node.id: Service(node.id, node.unit, node.config, recording, files)},
+        None,  # type: ignore[arg-type]
+    )
+    services.unit(node.id)
+    services.at_boot(node.id, wanted=True)
+    services.at_boot(node.id, wanted=False)
+    for lines in (LOG_LINES, LOG_LINES_DEEP):
+        services.last_words(node.id, lines)
+    files.make_directory(node.id, node.metadata_directory)
+    metadata = RemoteMetadata({node.id: recording})
+    places = {node.id: node.metadata_directory}
+    metadata.state(places)
+    (Path(node.metadata_directory) / "__cluster_metadata-0").mkdir()
+    (Path(node.metadata_directory) / "meta.properties").touch()
+    with metadata.folders(places) as found:
         assert list(found[node.id].iterdir())
-    RemoteDisks({node.id: runner}, Privilege()).look(node.id, [node.metadata_directory], None)
-    assert {words[0] for words in runner.ran} == {"stat", "find", "tar", "python3"}
-    assert set(runner.ran) <= told
+    new = aside.target(files, node.id, node.metadata_directory, SAMPLE_TIME)
+    aside.move(files, node.id, node.metadata_directory, new, lambda _entry: None)
+    aside.move(files, node.id, node.metadata_directory, new, lambda _entry: None)  # as after a kill
+    assert not aside.holds(files, node.id, node.metadata_directory)
+    assert set(recording.ran) <= {nameless(words) for words in of(inventory)}
+    told = {words[0] for words in of(inventory)}
+    assert told >= {"unit-start", "unit-stop", "clock", "process", "sockets", "format"}
+
+
+def test_only_a_cluster_without_zookeeper_has_locks_on_its_hosts(tmp_path: Path) -> None:
+    """With ZooKeeper the lock is a znode."""
+    inventory, program = on_one_host(tmp_path)
+    node, recording = inventory.brokers[0], Recording(program)
+    HostLock(program, node.id, f"{node.config}{LOCK_SUFFIX}", "us").release()
+    without = of(replace(inventory, zookeeper=""))
+    assert {words[0] for words in without - of(inventory)} == {"lock", "try-lock", "read"}
+    assert not recording.ran
+
+
+def test_the_real_program_takes_every_command_of_every_stage(tmp_path: Path) -> None:
+    """It is asked in two calls a host, and nothing is changed."""
+    inventory, program = on_one_host(tmp_path)
+    for node in inventory.brokers:
+        Path(node.config).write_text(f"broker.id={node.id}\nlog.dirs=/data/a,/data/b\n")
+    before = sorted(tmp_path.rglob("*"))
+    found = host_needs.examine(inventory, {node.id: program for node in inventory.nodes})
+    assert [tried for tried in found if tried.problem] == []
+    asked = {tried.need.command for tried in found}
+    assert ("read", "0", "/data/b/meta.properties") in asked
+    assert ("format", "3000", SAMPLE_CLUSTER, SAMPLE_RELEASE) in asked
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"programs": {}}, "the host program is of another release"),
+        ({"nodes": []}, "its nodes are not those of this one"),
+        ({"kafka_home": "/opt/other"}, "its kafka_home are not those of this one"),
+    ],
+)
+def test_a_program_of_another_release_or_inventory_is_refused(change: dict[str, object], says: str) -> None:
+    """Told once a node, with what installs it again; nothing else is asked."""
+    inventory = on_hosts()
+
+    class Other(Good):
+        def about(self) -> dict[str, object]:
+            return {**super().about(), **change}
+
+    found = host_needs.examine(inventory, {node.id: Other(inventory, node.id) for node in inventory.nodes})
+    assert len(found) == len(inventory.nodes)
+    assert all(says in tried.problem and tried.denied for tried in found)
+    assert f"--host-setup {inventory.nodes[0].host}" in found[0].advice
+
+
+class Good:
+    """A host whose program takes everything; one host for each node."""
+
+    unit = GOOD_UNIT
+
+    def __init__(self, inventory: Inventory, node: NodeId) -> None:
+        self.inventory, self.host = inventory, inventory.node(node).host
+        self.asked: list[str] = []
+
+    def about(self) -> dict[str, object]:
+        """As it is installed."""
+        return configuration(self.inventory, self.host)
+
+    def said(self, words: Sequence[str]) -> str:
+        """Why it would refuse these words."""
+        del words
+        return ""
+
+    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
+        """The program's answer."""
+        self.asked.append(words[0])
+        match words[0]:
+            case "about":
+                return Completed(0, json.dumps(self.about()).encode(), "")
+            case "allowed":
+                return Completed(0, json.dumps([self.said(given) for given in json.loads(stdin)]).encode(), "")
+            case "unit-show":
+                return Completed(0, self.unit, "")
+        return Completed(1, b"", "kraft-migrate-host: /etc/x: No such file or directory")
+
+
+class Silent(Good):
+    """A host that does not answer."""
+
+    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
+        """Never."""
+        raise HostUnreachable("no route", where=self.host)
+
+
+class Absent(Good):
+    """A host without the program."""
+
+    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
+        """Sudo does not find it."""
+        raise HostProgramMissing("the host program does not run", where=self.host, next_step="install it")
 
 
 def test_a_host_that_does_not_answer_is_told_once_and_hides_no_other() -> None:
     """The others are asked all the same."""
-
-    class Dead(LocalRunner):
-        def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
-            raise HostUnreachable("no route", where="b1")
-
-    class Fine(LocalRunner):
-        def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
-            return Completed(0, b"LoadState=loaded\nActiveState=active\nTimeoutStopUSec=10min\n", "")
-
     inventory = on_hosts()
     first = inventory.brokers[0].id
-    found = host_needs.examine(inventory, {node.id: Dead() if node.id == first else Fine() for node in inventory.nodes})
+    runners = {node.id: (Silent if node.id == first else Good)(inventory, node.id) for node in inventory.nodes}
+    found = host_needs.examine(inventory, runners)
     bad = [tried for tried in found if tried.problem]
     assert [tried.need.node for tried in bad] == [first]
     assert "E-HOST-22" in bad[0].problem
+    assert not bad[0].denied
     assert {tried.need.node for tried in found} == {node.id for node in inventory.nodes}
 
 
-def test_what_acts_is_asked_of_sudo_and_never_run() -> None:
+def test_nothing_that_acts_is_run_by_asking() -> None:
     """`doctor` may be run on a cluster that works."""
-    asked: list[tuple[str, ...]] = []
-
-    class Sudo(LocalRunner):
-        def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
-            asked.append(tuple(words))
-            return Completed(1, b"", "sudo: a password is required")
-
     inventory = on_hosts()
-    found = host_needs.examine(inventory, {node.id: Sudo() for node in inventory.nodes})
-    acting = [tried for tried in found if tried.need.acts]
-    assert acting
-    assert all("a password is required" in tried.problem for tried in acting)
-    run = [words for words in asked if "-l" not in words]
-    programs = {words[words.index("--") + 1] for words in run}
-    assert programs == {"systemctl", "journalctl", "find", "stat", "python3"}
-    assert all({"show", "list-dependencies"} & {*words} for words in run if "systemctl" in words)
+    runners = {node.id: Good(inventory, node.id) for node in inventory.nodes}
+    host_needs.examine(inventory, runners)
+    assert {verb for runner in runners.values() for verb in runner.asked} == {"about", "allowed", "read", "unit-show"}
 
 
 @pytest.mark.parametrize(
@@ -148,7 +269,7 @@ def test_what_acts_is_asked_of_sudo_and_never_run() -> None:
     [
         ("LoadState=not-found\nActiveState=inactive\n", "not-found"),
         ("LoadState=loaded\nActiveState=active\nTimeoutStopUSec=1min 30s\nSendSIGKILL=yes\n", "kills it 90 s after"),
-        ("LoadState=loaded\nActiveState=active\nTimeoutStopUSec=5min\n", "TimeoutStopSec=330"),
+        ("LoadState=loaded\nActiveState=active\nTimeoutStopUSec=5min\n", "kills it 300 s after"),
         ("LoadState=loaded\nActiveState=active\n", "not known"),
         ("what", "not understood"),
     ],
@@ -156,88 +277,50 @@ def test_what_acts_is_asked_of_sudo_and_never_run() -> None:
 def test_a_unit_that_cannot_be_used_is_told_beforehand(answer: str, says: str) -> None:
     """Not in the night."""
 
-    class Show(LocalRunner):
-        def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
-            return Completed(0, answer.encode(), "")
+    class Show(Good):
+        unit = answer.encode()
 
     inventory = on_hosts()
-    found = host_needs.examine(inventory, {node.id: Show() for node in inventory.nodes})
-    units = [tried for tried in found if tried.need.purpose == "see the unit"]
-    assert all(says in tried.problem for tried in units)
-    assert len(units) == len(inventory.nodes)
-
-
-def test_the_lines_for_sudo_are_understood_by_its_own_checker(tmp_path: Path) -> None:
-    """By visudo where it is; the lines name programs by their places, and stars stand only for times and hashes."""
-    needs = host_needs.needs_of(on_hosts())
-    programs = {need.command[0]: f"/usr/bin/{need.command[0]}" for need in needs if "/" not in need.command[0]}
-    lines = sudoers(needs, programs, "ops")
-    assert lines
-    assert all(line.startswith(("ops ALL=(root) NOPASSWD: /", "ops ALL=(kafka) NOPASSWD: /")) for line in lines)
-    assert not [line for line in lines if SAMPLE in line]
-    assert all(line.count("*") - line.count("\\*") <= 2 for line in lines)
-    (tmp_path / "sudoers").write_text("\n".join(lines) + "\n")
-    try:
-        done = subprocess.run(["visudo", "-cf", str(tmp_path / "sudoers")], capture_output=True, text=True, check=False)
-    except FileNotFoundError:
-        pytest.skip("no visudo on this machine")
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def test_odd_characters_of_a_word_are_escaped_for_sudo() -> None:
-    """A comma would end the command there."""
-    need = HostNeed(NodeId(1), "h", "x", Privilege("root"), ("cat", "/a b,c:d=e*[f]"), True)
-    assert sudoers([need], {"cat": "/bin/cat"}, "ops") == [
-        "ops ALL=(root) NOPASSWD: /bin/cat /a\\ b\\,c\\:d\\=e\\*\\[f\\]"
-    ]
+    found = host_needs.examine(inventory, {node.id: Show(inventory, node.id) for node in inventory.nodes})
+    bad = [tried for tried in found if tried.problem]
+    assert all(says in tried.problem and not tried.denied for tried in bad)
+    assert len(bad) == len(inventory.nodes)
+    rights = host_needs.rights_of(inventory, {node.id: Show(inventory, node.id) for node in inventory.nodes})
+    told = [entry.advice for found in rights.values() if isinstance(found, HostRights) for entry in found.refused]
+    assert STOP_ADVICE not in told  # B-OPS-06 says that
 
 
 def test_an_executor_without_hosts_needs_nothing() -> None:
     """The lab's own."""
-    assert host_needs.needs_of(worlds.inventory()) == ()
-    assert not executor_of(worlds.inventory()).runners
-
-
-class Sudo(LocalRunner):
-    """A host on which sudo allows nothing, and every look is answered."""
-
-    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
-        """No."""
-        return Completed(1, b"", "sudo: a password is required\n") if words[0] == "sudo" else Completed(0, b"", "")
-
-
-class Silent(LocalRunner):
-    """A host that does not answer."""
-
-    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
-        """Never."""
-        raise HostUnreachable("no route", where="host")
+    plain = worlds.inventory()
+    assert needs_of(plain, plain.brokers[0]) == ()
+    assert not executor_of(plain).runners
+    assert host_needs.rights_of(plain, {}) == {}
 
 
 def test_a_plan_is_told_what_is_refused_by_node_and_a_silent_host_is_unknown() -> None:
-    """In one reason where forty commands have the same; a silent host says nothing of its rights."""
+    """One reason for any number of commands; a host without the program says so in one."""
+
+    class Narrow(Good):
+        def said(self, words: Sequence[str]) -> str:
+            return "it is no unit of this host" if words[0].startswith("unit-") else ""
+
     inventory = on_hosts()
-    silent = inventory.controllers[0].id
-    runners = {node.id: Silent() if node.id == silent else Sudo() for node in inventory.nodes}
+    narrow, absent, silent = (node.id for node in inventory.nodes[:3])
+    kinds = {narrow: Narrow, absent: Absent, silent: Silent}
+    runners = {node.id: kinds.get(node.id, Good)(inventory, node.id) for node in inventory.nodes}
     found = host_needs.rights_of(inventory, runners)
     assert set(found) == {node.id for node in inventory.nodes}
-    told = found.pop(silent)
+    told, refusing, without = found.pop(silent), found.pop(narrow), found.pop(absent)
     assert isinstance(told, Unknown)
     assert told.reason.startswith(HostUnreachable.id)
-    for rights in found.values():
-        assert isinstance(rights, HostRights)
-        assert rights.tried > 20
-        assert len(rights.refused) == 2  # to be asked of, and to be run
-        for refused in rights.refused:
-            assert "sudo: a password is required" in refused.what
-            assert "more commands" in refused.what
-            assert "doctor --sudoers" in refused.advice
-    assert host_needs.rights_of(worlds.inventory(), {}) == {}
-
-
-@pytest.mark.parametrize("lines", [3, LOG_LINES, LOG_LINES_DEEP])
-def test_the_log_is_read_by_a_command_that_sudo_was_told_of(lines: int) -> None:
-    """Word by word: a rule for another number of lines would not let it pass."""
-    inventory = on_hosts()
-    needed = {need.command for need in host_needs.needs_of(inventory)}
-    assert all(commands.unit_log(node.unit, lines) in needed for node in inventory.nodes)
+    assert isinstance(refusing, HostRights)
+    (entry,) = refusing.refused
+    assert entry.denied
+    assert "more commands): the host program refuses it: it is no unit of this host" in entry.what
+    assert isinstance(without, HostRights)
+    (entry,) = without.refused
+    assert (entry.what, entry.advice, entry.denied) == (
+        f"{HostProgramMissing.id} {inventory.node(absent).host}: the host program does not run", "install it", True,
+    )  # fmt: skip
+    assert all(isinstance(rights, HostRights) and not rights.refused for rights in found.values())

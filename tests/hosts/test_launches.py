@@ -14,7 +14,9 @@ import pytest
 from migrate.errors import HostCommandUnknown
 from migrate.hosts.executors import Executor, executor_of
 from migrate.hosts.launches import launches
-from migrate.hosts.runner import Completed, LocalRunner
+from migrate.hosts.remote_files import RemoteFiles
+from migrate.hosts.runner import Completed
+from migrate.hosts.systemd import Service, SystemdServices
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch
 from migrate.model.outcome import Unknown
@@ -77,26 +79,47 @@ def test_what_does_not_run_or_cannot_be_seen_is_unknown(tmp_path: Path, state: S
     assert says in found.reason
 
 
-class Broken:
-    """A runner whose host is out of reach."""
+class Host:
+    """A host program that knows one process; without one its host is out of reach."""
 
     host = "b0"
 
+    def __init__(self, pid: int | None = None) -> None:
+        self.pid = pid
+
     def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 1.0) -> Completed:
-        """Nobody knows."""
-        del words, stdin, seconds
-        raise HostCommandUnknown("no answer", where="b0")
+        """As the host program answers."""
+        del stdin, seconds
+        match tuple(words), self.pid:
+            case (_, None):
+                raise HostCommandUnknown("no answer", where="b0")
+            case (("process", "kafka.service", pid), mine):
+                known = int(pid) == mine
+                refused = Completed(65, b"", f"kraft-migrate-host: process {pid}: it is not the main process")
+                return Completed(0, Path(f"/proc/{pid}/cmdline").read_bytes(), "") if known else refused
+            case (("unit-show", "kafka.service"), _):
+                return Completed(0, b"LoadState=loaded\nActiveState=active\nNeedDaemonReload=yes\n", "")
+        raise AssertionError(words)
 
 
-def test_a_process_on_a_host_is_read_by_the_table_of_commands_alone(tmp_path: Path) -> None:
+def there(tmp_path: Path, host: Host) -> Executor:
+    """The same process as a unit of that host."""
+    service = Service(NODE, "kafka.service", "/etc/b0.properties", host, RemoteFiles({NODE: host}))
+    services = SystemdServices({NODE: service}, None)  # type: ignore[arg-type]
+    return replace(here(tmp_path), runners={NODE: host}, services=services)
+
+
+def test_a_process_on_a_host_is_read_by_the_host_program_alone(tmp_path: Path) -> None:
     """Its environment is not fetched; an unreachable host is Unknown, not an error."""
     with process("kafka.Kafka", "/etc/b0.properties", KAFKA_CFG_A="x") as pid:
-        found = launches(replace(here(tmp_path), runners={NODE: LocalRunner()}), running(pid))[NODE]
+        found = launches(there(tmp_path, Host(pid)), running(pid))[NODE]
     assert isinstance(found, Launch)
     assert found.config == "/etc/b0.properties"
     assert isinstance(found.environment, Unknown)
-    gone = launches(replace(here(tmp_path), runners={NODE: LocalRunner()}), running(2**22 + 7))[NODE]
-    far = launches(replace(here(tmp_path), runners={NODE: Broken()}), running(1))[NODE]
+    assert found.unit is not None
+    gone = launches(there(tmp_path, Host(pid)), running(2**22 + 7))[NODE]
+    far = launches(there(tmp_path, Host()), running(1))[NODE]
     assert isinstance(gone, Unknown)
+    assert "not the main process" in gone.reason
     assert isinstance(far, Unknown)
     assert "no answer" in far.reason

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 
 from migrate.hosts import tell_places
-from migrate.hosts.commands import Privilege
 from migrate.hosts.directories import LocalDisks
+from migrate.hosts.held_command import Holder
 from migrate.hosts.new_directories import look
 from migrate.hosts.properties import parse
 from migrate.hosts.remote_disks import RemoteDisks
-from migrate.hosts.runner import Completed, LocalRunner
+from migrate.hosts.runner import Completed
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.new_directories import NewDirectory, against_format, unproven
@@ -24,9 +24,9 @@ from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile, MetaMissing, MetaProperties, NoFile
 from tests.testing import worlds
 from tests.testing.clusters import CLUSTER_ID
+from tests.testing.host_program import broker, controller, here, installed
 
 ONE, TWO = NodeId(0), NodeId(1)
-NOBODY = Privilege()
 Wanted = dict[NodeId, tuple[str, ...]]
 
 
@@ -171,33 +171,44 @@ def test_where_a_brokers_file_is_unknown_nothing_is_known_to_be_free(host: Path)
 
 
 # -- directories of other hosts ----------------------------------------------------------------------------------
-class Hosts(LocalRunner):
+class Hosts:
     """A host that is this one, and its commands' words; `broken` is what it answers instead."""
 
-    def __init__(self, broken: Completed | None = None) -> None:
+    host = "kafka-1"
+
+    def __init__(self, program: Holder, broken: Completed | None = None) -> None:
         self.asked: list[tuple[str, ...]] = []
+        self._program = program
         self._broken = broken
 
     def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
         """As the host runs it."""
         self.asked.append(tuple(words))
-        if self._broken is not None and b"real" in stdin:
+        if self._broken is not None and words[0] == "places":
             return self._broken
-        return super().run(words, stdin=stdin, seconds=seconds)
+        return self._program.run(words, stdin=stdin, seconds=seconds)
+
+
+def hosts(folder: Path, broken: Completed | None = None) -> Hosts:
+    """The host of every node."""
+    known = worlds.inventory()
+    nodes = [broker(int(node.id), folder / f"{node.id}.properties") for node in known.brokers]
+    others = [controller(int(node.id), folder / f"{node.id}.properties", folder / "c") for node in known.controllers]
+    return Hosts(here(installed(folder / "program", nodes, others)), broken)
 
 
 def remote(runner: Hosts) -> RemoteDisks:
     """Every node on that host."""
-    return RemoteDisks(dict.fromkeys((ONE, TWO, *(node.id for node in worlds.inventory().controllers)), runner), NOBODY)
+    return RemoteDisks(dict.fromkeys((ONE, TWO, *(node.id for node in worlds.inventory().controllers)), runner))
 
 
 def test_a_host_of_its_own_says_the_same_as_this_one(host: Path) -> None:
-    """Healthy, where it leads to, what lies in it, whose it is: by the collector's text and a script, on its Python."""
+    """Healthy, where it leads to, what lies in it, whose it is: by two scripts of its host program."""
     (host / "new" / "photos").mkdir()
     (host / "link").symlink_to(host / "b")
     paths = ("new", "link", "gone", "a/below")
     wanted: Wanted = {ONE: tuple(str(host / path) for path in paths)}
-    runner = Hosts()
+    runner = hosts(host)
     disks = remote(runner)
     entries = look(disks, inventory(host), configs(host), wanted, disks.places)[ONE]
     assert not isinstance(entries, Unknown)
@@ -206,20 +217,20 @@ def test_a_host_of_its_own_says_the_same_as_this_one(host: Path) -> None:
     assert entries[0].names == ("photos",)
     assert entries[0].directory.mount
     assert unproven(entries[0]) == "", "a block was stored there"
-    assert {words[0] for words in runner.asked} == {"python3"}
+    assert {words[0] for words in runner.asked} == {"collect", "places"}
 
 
 @pytest.mark.parametrize(
     ("answer", "says"),
     [
-        (Completed(1, b"", "sudo: a password is required"), "a password is required"),
+        (Completed(1, b"", "kraft-migrate-host: -: Permission denied"), "Permission denied"),
         (Completed(0, b"what", ""), "no answer that can be read"),
         (Completed(0, b'{"/x": {"real": 7, "names": []}}', ""), "no answer that can be read"),
     ],
 )
 def test_a_host_that_does_not_say_where_paths_lead_proves_nothing(host: Path, answer: Completed, says: str) -> None:
     """Unknown for every broker: a directory of another one could be the same."""
-    disks = remote(Hosts(answer))
+    disks = remote(hosts(host, answer))
     found = look(disks, inventory(host), configs(host), {ONE: (str(host / "new"),)}, disks.places)[ONE]
     assert isinstance(found, Unknown)
     assert says in found.reason

@@ -1,6 +1,6 @@
-"""A host as in the field: root logs in, Kafka's own user runs the broker and owns its disks; files keep owner and mode.
+"""A host as in the field: root owns the host program, Kafka's own user runs the broker and owns its disks.
 
-sudo and systemctl are stood in for by programs of a few lines that only these sessions see.
+Files keep owner and mode.  systemctl is stood in for by a program of a few lines.
 """
 
 from __future__ import annotations
@@ -16,20 +16,20 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.commands import Privilege
+from migrate.errors import FileNotReplaced
+from migrate.hosts.held_command import Holder, ProgramHolder
 from migrate.hosts.remote_disks import RemoteDisks
-from migrate.hosts.remote_files import HostFiles, RemoteFiles
-from migrate.hosts.runner import Runner
+from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.systemd import Service, SystemdServices
-from migrate.lab import ssh_hosts, units
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, Running, Stopped
 from tests.hosts.test_supervisor import Stage
 from tests.hosts.test_systemd import FastWaits
+from tests.testing.host_program import broker, controller, installed
 from tests.testing.ssh_server import ssh_server
 
-NODE = NodeId(7)
+NODE, CONTROLLER = NodeId(7), NodeId(3000)
 KAFKA = "nobody"
 UID = 65534
 PYTHON = Path("/usr/bin/python3")  # one that every user may run
@@ -39,24 +39,6 @@ told = pathlib.Path(sys.argv[2])
 told.write_bytes(pathlib.Path(sys.argv[1]).read_bytes())
 signal.sigwait({signal.SIGTERM})
 """
-SUDO = """\
-#!/bin/sh
-# sudo -n [-u USER] [-l] -- WORDS; commands that stand in the file `denied` beside it, a line each, are refused
-denied=$(dirname "$0")/denied
-shift
-user=root
-if [ "$1" = -u ]; then user=$2; shift 2; PATH=/usr/bin:/bin; fi
-asked=
-if [ "$1" = -l ]; then asked=yes; shift; fi
-shift
-if [ -f "$denied" ] && printf '%s' "$*" | grep -qxFf "$denied"; then
-  echo "sudo: a password is required" >&2
-  exit 1
-fi
-if [ "$asked" ]; then echo "$@"; exit 0; fi
-exec setpriv --reuid="$user" --regid="$(id -g "$user")" --clear-groups "$@"
-"""
-
 pytestmark = [
     pytest.mark.skipif(os.geteuid() != 0, reason="other users need root"),
     pytest.mark.skipif(
@@ -72,20 +54,21 @@ class Host:
 
     folder: Path
     stage: Stage
-    runner: Runner
+    runner: Holder
 
     @property
     def config(self) -> Path:
         """The broker's file: root's, readable by Kafka's group."""
         return self.folder / "node-7.properties"
 
+    @property
+    def files(self) -> RemoteFiles:
+        """The files of broker and controller."""
+        return RemoteFiles({NODE: self.runner, CONTROLLER: self.runner})
+
     def services(self) -> SystemdServices:
         """Its unit, and the storage tool as Kafka's user."""
-        files = HostFiles(self.runner, Privilege("root"))
-        service = Service(
-            NODE, "node-7.service", str(self.config), self.runner, files, Privilege("root"), Privilege(KAFKA),
-            str(self.folder / "kafka"),
-        )  # fmt: skip
+        service = Service(NODE, "node-7.service", str(self.config), self.runner, self.files)
         return SystemdServices({NODE: service}, FastWaits())
 
     def place(self, name: str, owner: int, mode: int = 0o750) -> Path:
@@ -104,16 +87,22 @@ def host(tmp_path: Path) -> Iterator[Host]:
     folder.chmod(0o755)
     stage = Stage(folder)
     try:
-        with ssh_server(tmp_path / "ssh") as (server, connections):
-            programs = server.folder / ssh_hosts.BIN
-            units.write_programs(programs, folder)
-            (programs / "sudo").write_text(SUDO)
-            (programs / "sudo").chmod(0o755)
-            found = Host(folder, stage, connections.runner("kafka-1"))
+        with ssh_server(tmp_path / "ssh") as (_server, connections):
+            access = installed(
+                tmp_path / "program",
+                [broker(7, folder / "node-7.properties")],
+                [controller(3000, folder / "controller.properties", folder / "metadata")],
+                state=folder,
+                user=UID,
+                kafka_home=folder / "kafka",
+                python=str(PYTHON),
+            )
+            found = Host(folder, stage, ProgramHolder(connections.runner("kafka-1"), access))
             told = found.place("told", UID)
             as_kafka = ("setpriv", f"--reuid={UID}", f"--regid={UID}", "--clear-groups", str(PYTHON), "-S", "-c")
             words = (*as_kafka, BROKER, str(found.config), str(told / "config"))
             stage.add("node-7", node=7, argv=words)
+            stage.add("node-3000", node=3000)
             found.config.chmod(0o640)
             os.chown(found.config, 0, UID)
             yield found
@@ -125,7 +114,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
 def test_a_broker_of_another_user_is_given_its_file_started_and_stopped(host: Host) -> None:
     """It reads what was written for it; owner, group and mode are as they were; which file it runs with is proven."""
     content = b"node.id=7\nprocess.roles=broker\n"
-    RemoteFiles({NODE: HostFiles(host.runner, Privilege("root"))}).write(NODE, str(host.config), content)
+    host.files.write(NODE, str(host.config), content)
     now = host.config.stat()
     assert (now.st_uid, now.st_gid, stat.S_IMODE(now.st_mode)) == (0, UID, 0o640)
     services = host.services()
@@ -141,10 +130,22 @@ def test_a_broker_of_another_user_is_given_its_file_started_and_stopped(host: Ho
     assert isinstance(services.state(NODE), Stopped)
 
 
+def test_a_controllers_new_file_can_be_read_by_its_unit(host: Host) -> None:
+    """Owner, group and mode of the brokers' file of that host; without one it is root's, for the unit's group."""
+    path = host.folder / "controller.properties"
+    for model in (True, False):
+        if not model:
+            path.unlink()
+            host.config.unlink()
+        host.files.write(CONTROLLER, str(path), b"node.id=3000\n")
+        now = path.stat()
+        assert (now.st_uid, now.st_gid, stat.S_IMODE(now.st_mode)) == (0, UID, 0o640), model
+
+
 def test_disks_are_proven_as_the_user_who_writes_on_them(host: Host) -> None:
     """Root could write everywhere: what Kafka's user, who owns the others, may not write is broken."""
     good, bad = host.place("d0", UID), host.place("d1", 0, 0o755)
-    kafka = RemoteDisks({NODE: host.runner}, Privilege(KAFKA))
+    kafka = RemoteDisks({NODE: host.runner})
     disks = kafka.look(NODE, [str(good)], None)
     assert isinstance(disks, BrokerDisks)
     assert disks.directories[0].healthy
@@ -156,6 +157,16 @@ def test_disks_are_proven_as_the_user_who_writes_on_them(host: Host) -> None:
     assert f"{bad}: the collector's user may not look into it" in alone.reason
 
 
+def test_a_disks_identity_is_written_as_kafkas_user_alone(host: Host) -> None:
+    """Root writes nothing there; where Kafka's user may not write, nobody does."""
+    good, bad = host.place("d0", UID), host.place("d1", 0, 0o755)
+    host.files.write(NODE, f"{good}/meta.properties", b"version=0\n")
+    assert (good / "meta.properties").stat().st_uid == UID
+    with pytest.raises(FileNotReplaced, match="Permission denied"):
+        host.files.write(NODE, f"{bad}/meta.properties", b"version=0\n")
+    assert list(bad.iterdir()) == []
+
+
 def test_storage_is_formatted_as_kafkas_user(host: Host) -> None:
     """Root's files in a controller's directory would keep it from starting."""
     tool = host.folder / "kafka" / "bin" / "kafka-storage.sh"
@@ -163,6 +174,6 @@ def test_storage_is_formatted_as_kafkas_user(host: Host) -> None:
     metadata = host.place("metadata", UID)
     tool.write_text(f'#!/bin/sh\nid -un > "{metadata}/meta.properties"\n')
     tool.chmod(0o755)
-    host.services().format_storage(NODE, "x", "3.9")
+    host.services().format_storage(NODE, "A" * 22, "3.9")
     assert (metadata / "meta.properties").read_text() == f"{KAFKA}\n"
     assert (metadata / "meta.properties").stat().st_uid == UID

@@ -15,11 +15,13 @@ from hypothesis import strategies as st
 from migrate.errors import HostCommandUnknown
 from migrate.hosts.executors import Executor, executor_of
 from migrate.hosts.ports import listening, parse_listening
-from migrate.hosts.runner import Completed, LocalRunner
+from migrate.hosts.runner import Completed
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.ports_seen import Listening
 from tests.testing import worlds
+from tests.testing.host_program import broker, installed
+from tests.testing.host_program import here as host_program
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"
 ROW = "   0: {local} 00000000:0000 {state} 00000000:00000000 00:00000000 00000000  0  0 1 1 0 100 0 0 10 0\n"
@@ -46,7 +48,12 @@ def test_a_row_of_the_kernels_table(local: str, state: str, found: Listening | N
 
 @pytest.mark.parametrize(
     "text",
-    ["", "cat: /proc/net/tcp: Permission denied\n", HEAD + "rubbish\n", HEAD + ROW.format(local="0100:1", state="0A")],
+    [
+        "",
+        "kraft-migrate-host: /proc/net/tcp: Permission denied\n",
+        HEAD + "rubbish\n",
+        HEAD + ROW.format(local="0100:1", state="0A"),
+    ],
 )
 def test_what_is_no_table_is_an_error(text: str) -> None:
     """Never an empty host."""
@@ -79,7 +86,7 @@ def executor(tmp_path: Path) -> Executor:
 def test_a_real_socket_is_seen_here_and_through_commands(tmp_path: Path) -> None:
     """The same answer both ways; and gone once it is closed."""
     here = executor(tmp_path)
-    by_command = replace(here, runners={TWO: LocalRunner()})
+    by_command = replace(here, runners={TWO: host_program(installed(tmp_path / "program", [broker(0, "/etc/x")]))})
     with listener(socket.AF_INET, "127.0.0.1") as port:
         found = listening(by_command, [ONE, TWO])
         for node in (ONE, TWO):
@@ -106,12 +113,12 @@ class Told:
         self.asked += 1
         if self.tables is None:
             raise HostCommandUnknown("no answer", where="c0")
-        return self.tables[words[-1].rpartition("/")[2]]
+        return self.tables[words[-1]]
 
 
 GOOD = Completed(0, (HEAD + ROW.format(local="00000000:2383", state="0A")).encode(), "")
-NONE = Completed(1, b"", "cat: /proc/net/tcp6: No such file or directory")
-DENIED = Completed(1, b"", "cat: /proc/net/tcp: Permission denied")
+NONE = Completed(1, b"", "kraft-migrate-host: /proc/net/tcp6: No such file or directory")
+DENIED = Completed(1, b"", "kraft-migrate-host: /proc/net/tcp: Permission denied")
 
 
 @pytest.mark.parametrize(

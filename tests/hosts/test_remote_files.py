@@ -1,4 +1,4 @@
-"""Files of a host by commands keep the promises of this host's files: tried through SSH and without."""
+"""Files of a host by the host program keep the promises of this host's files: tried through SSH and without."""
 
 from __future__ import annotations
 
@@ -11,22 +11,26 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import FileNotReplaced
-from migrate.hosts import commands
-from migrate.hosts.remote_files import FileStatus, HostFiles, RemoteFiles, error_of, parse_status
-from migrate.hosts.runner import Completed, LocalRunner, Runner
+from migrate.errors import FileNotReplaced, HostProgramMissing
+from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
+from migrate.hosts.commands import HostAccess
+from migrate.hosts.held_command import Holder, LocalHolder, ProgramHolder
+from migrate.hosts.remote_files import FileStatus, RemoteFiles, error_of, parse_status
+from migrate.hosts.runner import Completed
 from migrate.model.ids import NodeId
+from tests.testing.host_program import broker, controller, installed
 from tests.testing.ssh_server import ssh_server
 
-NODE = NodeId(1)
+NODE, CONTROLLER = NodeId(1), NodeId(3000)
 ODD = "a b'\"$(id);*?é"
+TIME = "20260102T030405"
 
 
 @pytest.fixture(scope="module", params=["local", "ssh"])
-def runner(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Runner]:
-    """Commands of this host, directly and through the real SSH client."""
+def holder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Holder]:
+    """This host, directly and through the real SSH client."""
     if request.param == "local":
-        yield LocalRunner()
+        yield LocalHolder()
         return
     if shutil.which("ssh") is None:
         pytest.skip("no OpenSSH client on this machine")
@@ -35,85 +39,81 @@ def runner(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
-def files(runner: Runner) -> RemoteFiles:
-    """The files of node 1."""
-    return RemoteFiles({NODE: HostFiles(runner)})
+def folder(tmp_path: Path) -> Path:
+    """The folder of the configurations."""
+    found = tmp_path / "conf"
+    found.mkdir()
+    return found
+
+
+def files_of(holder: Holder, folder: Path, name: str = "server.properties") -> RemoteFiles:
+    """The files of a broker with that configuration, and of a controller beside it."""
+    access = installed(
+        folder.parent / "program",
+        [broker(1, folder / name)],
+        [controller(3000, folder / "controller.properties", folder.parent / "a" / ODD / "metadata")],
+    )
+    program = ProgramHolder(holder, access)
+    return RemoteFiles({NODE: program, CONTROLLER: program})
 
 
 @pytest.mark.parametrize("name", ["server.properties", ODD])
-def test_a_file_is_replaced_whole_and_keeps_its_mode(files: RemoteFiles, tmp_path: Path, name: str) -> None:
+def test_a_file_is_replaced_whole_and_keeps_its_mode(holder: Holder, folder: Path, name: str) -> None:
     """Bytes as they are, no temporary left, the mode of the old file."""
-    path = tmp_path / name
+    files, path = files_of(holder, folder, name), folder / name
     path.write_bytes(b"old")
     path.chmod(0o640)
     content = bytes(range(256)) * 100
     files.write(NODE, str(path), content)
     assert path.read_bytes() == content == files.read(NODE, str(path))
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
-    assert files.names(NODE, str(tmp_path)) == [name]
+    assert files.names(NODE, str(folder)) == [name]
 
 
-def test_a_new_file_is_for_its_owner_alone(files: RemoteFiles, tmp_path: Path) -> None:
-    """It may hold a password from its first byte on."""
-    files.write(NODE, str(tmp_path / "new"), b"x=1\n")
-    assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o600
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="changing owners needs root")
-def test_owner_stays_and_a_new_file_belongs_to_its_folders(files: RemoteFiles, tmp_path: Path) -> None:
+def test_owner_stays_and_a_copy_has_that_of_its_original(holder: Holder, folder: Path) -> None:
     """Kafka must be able to read what was written for it."""
-    old = tmp_path / "old"
-    old.write_bytes(b"1")
-    os.chown(old, 4242, 4343)
-    os.chown(tmp_path, 5151, 5252)
-    files.write(NODE, str(old), b"2")
-    files.write(NODE, str(tmp_path / "new"), b"3")
-    assert (old.stat().st_uid, old.stat().st_gid) == (4242, 4343)
-    assert ((tmp_path / "new").stat().st_uid, (tmp_path / "new").stat().st_gid) == (5151, 5252)
+    files, path = files_of(holder, folder), folder / "server.properties"
+    path.write_bytes(b"1")
+    path.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(path, 4242, 4343)
+    before = path.stat()
+    files.write(NODE, str(path), b"2")
+    files.write(NODE, f"{path}{BACKUP_SUFFIX}", b"1")
+    for place in (path, Path(f"{path}{BACKUP_SUFFIX}")):
+        now = place.stat()
+        assert (now.st_uid, now.st_gid, now.st_mode) == (before.st_uid, before.st_gid, before.st_mode), place
 
 
-def test_a_link_is_neither_read_nor_replaced(files: RemoteFiles, tmp_path: Path) -> None:
+def test_a_controllers_new_file_is_as_the_brokers_file_of_that_host(holder: Holder, folder: Path) -> None:
+    """Else its process could not read it, and that would be seen in the middle of a run."""
+    files, path = files_of(holder, folder), folder / "server.properties"
+    path.write_bytes(b"node.id=1\n")
+    path.chmod(0o640)
+    if os.geteuid() == 0:
+        os.chown(path, 0, 4343)
+    files.write(CONTROLLER, str(folder / "controller.properties"), b"node.id=3000\n")
+    new, model = (folder / "controller.properties").stat(), path.stat()
+    assert (new.st_uid, new.st_gid, new.st_mode) == (model.st_uid, model.st_gid, model.st_mode)
+
+
+def test_a_link_is_neither_read_nor_replaced(holder: Holder, folder: Path) -> None:
     """What it points to may be anybody's."""
-    (tmp_path / "secret").write_bytes(b"s")
-    (tmp_path / "link").symlink_to(tmp_path / "secret")
+    files, path = files_of(holder, folder), folder / "server.properties"
+    (folder / "secret").write_bytes(b"s")
+    path.symlink_to(folder / "secret")
     with pytest.raises(OSError, match="ymbolic link") as caught:
-        files.read(NODE, str(tmp_path / "link"))
+        files.read(NODE, str(path))
     assert caught.value.errno == errno.ELOOP
     with pytest.raises(FileNotReplaced):
-        files.write(NODE, str(tmp_path / "link"), b"x")
-    assert (tmp_path / "secret").read_bytes() == b"s"
-
-
-def test_a_planted_link_at_the_temporary_name_is_not_followed(files: RemoteFiles, tmp_path: Path) -> None:
-    """The name is known beforehand, so somebody may wait there."""
-    path = tmp_path / "server.properties"
-    path.write_bytes(b"old")
-    (tmp_path / "victim").write_bytes(b"v")
-    Path(commands.new_name(str(path))).symlink_to(tmp_path / "victim")
-    files.write(NODE, str(path), b"new")
-    assert (tmp_path / "victim").read_bytes() == b"v"
-    assert path.read_bytes() == b"new"
-
-
-def test_a_write_that_fails_leaves_the_old_whole_and_no_other_file(files: RemoteFiles, tmp_path: Path) -> None:
-    """Failing between the content and the rename, where a full disk would."""
-    path = tmp_path / "f"
-    path.write_bytes(b"old")
-
-    def full(_label: str) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    files.between = full
-    with pytest.raises(FileNotReplaced, match="No space left"):
-        files.write(NODE, str(path), b"new")
-    assert path.read_bytes() == b"old"
-    assert os.listdir(tmp_path) == ["f"]  # noqa: PTH208
+        files.write(NODE, str(path), b"x")
+    assert (folder / "secret").read_bytes() == b"s"
 
 
 @pytest.mark.parametrize("kind", ["folder", "fifo"])
-def test_what_is_no_file_is_told_and_never_waited_for(files: RemoteFiles, tmp_path: Path, kind: str) -> None:
+def test_what_is_no_file_is_told_and_never_waited_for(holder: Holder, folder: Path, kind: str) -> None:
     """A FIFO would hang whoever opens it."""
-    path = tmp_path / "x"
+    files, path = files_of(holder, folder), folder / "server.properties"
     path.mkdir() if kind == "folder" else os.mkfifo(path)
     with pytest.raises(OSError) as caught:  # noqa: PT011 - the number is asked for
         files.read(NODE, str(path))
@@ -122,51 +122,76 @@ def test_what_is_no_file_is_told_and_never_waited_for(files: RemoteFiles, tmp_pa
         files.write(NODE, str(path), b"")
 
 
-def test_what_is_not_there_is_not_found_and_does_not_exist(files: RemoteFiles, tmp_path: Path) -> None:
+def test_what_is_not_there_is_not_found_and_does_not_exist(holder: Holder, folder: Path) -> None:
     """Each with the error that this host's files have."""
-    path = str(tmp_path / "none")
+    files, path = files_of(holder, folder), str(folder / "server.properties")
     assert not files.exists(NODE, path)
-    for call in (files.read, files.names):
-        with pytest.raises(FileNotFoundError):
-            call(NODE, path)
+    with pytest.raises(FileNotFoundError):
+        files.read(NODE, path)
+    with pytest.raises(FileNotFoundError):
+        files.names(NODE, str(folder / "none"))
     with pytest.raises(OSError):  # noqa: PT011
-        files.read(NODE, str(tmp_path / "none" / "deeper"))
+        files.read(NODE, str(folder / "none" / "deeper"))
 
 
-def test_a_rename_never_covers_what_is_there(files: RemoteFiles, tmp_path: Path) -> None:
-    """Folders too, which mv would move into."""
-    (tmp_path / "old").mkdir()
-    (tmp_path / "there").mkdir()
+def test_a_rename_never_covers_what_is_there(holder: Holder, folder: Path) -> None:
+    """The old file stays where it is."""
+    files, path = files_of(holder, folder), folder / "server.properties"
+    path.write_bytes(b"1")
+    aside = Path(f"{path}{ASIDE_SUFFIX}-{TIME}")
+    aside.write_bytes(b"2")
     with pytest.raises(FileExistsError):
-        files.rename(NODE, str(tmp_path / "old"), str(tmp_path / "there"))
-    files.rename(NODE, str(tmp_path / "old"), str(tmp_path / "aside"))
-    assert sorted(os.listdir(tmp_path)) == ["aside", "there"]  # noqa: PTH208
-    assert os.listdir(tmp_path / "there") == []  # noqa: PTH208
+        files.rename(NODE, str(path), str(aside))
+    assert (path.read_bytes(), aside.read_bytes()) == (b"1", b"2")
+    files.rename(NODE, str(path), f"{aside}-2")
+    assert files.names(NODE, str(folder)) == [aside.name, f"{aside.name}-2"]
 
 
-def test_a_folder_is_made_with_its_parents_and_made_again_for_nothing(files: RemoteFiles, tmp_path: Path) -> None:
+def test_a_folder_is_made_with_its_parents_and_made_again_for_nothing(holder: Holder, folder: Path) -> None:
     """The metadata directory of a controller."""
-    path = tmp_path / "a" / ODD / "c"
-    files.make_directory(NODE, str(path))
-    files.make_directory(NODE, str(path))
+    files, path = files_of(holder, folder), folder.parent / "a" / ODD / "metadata"
+    files.make_directory(CONTROLLER, str(path))
+    files.make_directory(CONTROLLER, str(path))
     assert stat.S_IMODE(path.stat().st_mode) == 0o750
 
 
-def test_odd_names_of_a_folder_are_told_as_they_are(files: RemoteFiles, tmp_path: Path) -> None:
+def test_odd_names_of_a_folder_are_told_as_they_are(holder: Holder, folder: Path) -> None:
     """Line ends and bytes that are no UTF-8 in names."""
+    files, place = files_of(holder, folder), folder.parent / "disk"
+    place.mkdir()
     for name in (b"a\nb", b"\xff\xfe", ODD.encode()):
-        Path(os.fsdecode(os.fsencode(tmp_path) + b"/" + name)).touch()
-    assert [os.fsencode(name) for name in files.names(NODE, str(tmp_path))] == sorted(
+        Path(os.fsdecode(os.fsencode(place) + b"/" + name)).touch()
+    assert [os.fsencode(name) for name in files.names(NODE, str(place))] == sorted(
         [b"a\nb", b"\xff\xfe", ODD.encode()], key=os.fsdecode
     )
 
 
+def test_a_path_that_is_not_configured_is_refused_by_the_program(holder: Holder, folder: Path) -> None:
+    """With its own words, and nothing is written."""
+    files = files_of(holder, folder)
+    with pytest.raises(FileNotReplaced, match=r"it is no path of node 1"):
+        files.write(NODE, str(folder / "another"), b"x")
+    assert not (folder / "another").exists()
+
+
+@pytest.mark.parametrize("access", [HostAccess("/none/host", sudo=False), HostAccess("/none/host", sudo=True)])
+def test_a_host_without_the_program_says_how_it_is_installed(holder: Holder, access: HostAccess) -> None:
+    """With an id of its own, whether a shell or sudo misses it."""
+    if access.sudo and not shutil.which("sudo"):
+        pytest.skip("no sudo on this machine")
+    with pytest.raises(HostProgramMissing, match="does not run") as caught:
+        RemoteFiles({NODE: ProgramHolder(holder, access)}).exists(NODE, "/etc/x")
+    assert f"--host-setup {holder.host}" in caught.value.next_step
+
+
 def test_complaints_become_the_errors_they_stand_for() -> None:
     """What is none of the known ones is an error of its own, never `not found`."""
-    found = error_of(Completed(1, b"", "stat: cannot statx '/x': Permission denied\n"), "/x")
+    found = error_of(Completed(1, b"", "kraft-migrate-host: /x: Permission denied\n"), "/x")
     assert found.errno == errno.EACCES
-    assert isinstance(error_of(Completed(1, b"", "cat: /x: No such file or directory"), "/x"), FileNotFoundError)
-    strange = error_of(Completed(1, b"", "stat: \x1b[2Jkann /x nicht lesen"), "/x")
+    assert isinstance(
+        error_of(Completed(1, b"", "kraft-migrate-host: /x: No such file or directory"), "/x"), FileNotFoundError
+    )
+    strange = error_of(Completed(1, b"", "x: \x1b[2Jkann /x nicht lesen"), "/x")
     assert strange.errno == errno.EIO
     assert "\x1b" not in str(strange)
 

@@ -14,13 +14,14 @@ import pytest
 
 from migrate.errors import HostCommandUnknown, HostUnreachable
 from migrate.hosts import ssh
-from migrate.hosts.commands import Privilege
+from migrate.hosts.held_command import ProgramHolder
 from migrate.hosts.remote_disks import RemoteDisks
-from migrate.hosts.remote_files import HostFiles, RemoteFiles
+from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.ssh import SshConnections, SshRunner
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks
+from tests.testing.host_program import broker, installed
 from tests.testing.ssh_server import SshServer, ssh_server
 from tests.testing.tcp_link import Link, link_to
 
@@ -73,13 +74,18 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(ssh, "OPTIONS", tuple(shorter.get(option, option) for option in ssh.OPTIONS))
 
 
+def program(runner: SshRunner, folder: Path) -> ProgramHolder:
+    """The host program at its end."""
+    return ProgramHolder(runner, installed(folder / "program", [broker(1, folder / "server.properties")]))
+
+
 # -- slow --------------------------------------------------------------------------------------------------------------
 def test_a_slow_connection_is_waited_for_and_loses_nothing(wire: Link, runner: SshRunner, tmp_path: Path) -> None:
     """A narrow line with a tenth of a second: the look at a broker's disks is whole."""
     (tmp_path / "d0/t-0").mkdir(parents=True)
     (tmp_path / "d0/meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=REh233dFSJKhrlnVHSnalQ\n")
     wire.slow(60_000, 0.05)
-    disks = RemoteDisks({NODE: runner}, Privilege("")).look(NODE, [str(tmp_path / "d0")], None)
+    disks = RemoteDisks({NODE: program(runner, tmp_path)}).look(NODE, [str(tmp_path / "d0")], None)
     assert isinstance(disks, BrokerDisks)
     assert list(disks.directories[0].replicas.topic) == ["t"]
 
@@ -107,7 +113,7 @@ def test_a_file_is_old_or_new_wherever_its_writing_was_cut(
     old, new = b"broker.id=1\n" * 500, b"node.id=1\n" * 3000
     path.write_bytes(old)
     path.chmod(0o640)
-    files = RemoteFiles({NODE: HostFiles(runner)})
+    files = RemoteFiles({NODE: program(runner, tmp_path)})
     assert runner.run(["true"]).code == 0
     wire.cut_after(count)
     with contextlib.suppress(HostCommandUnknown):  # cut before it began, the client connects anew
@@ -116,7 +122,7 @@ def test_a_file_is_old_or_new_wherever_its_writing_was_cut(
     wire.heal()
     files.write(NODE, str(path), new)
     assert (path.read_bytes(), path.stat().st_mode & 0o777) == (new, 0o640)
-    assert [entry.name for entry in tmp_path.iterdir() if entry.name != "ssh_config"] == [path.name]
+    assert [entry.name for entry in tmp_path.iterdir() if "server.properties" in entry.name] == [path.name]
 
 
 # -- half-open ---------------------------------------------------------------------------------------------------------
@@ -160,7 +166,7 @@ def test_a_host_that_takes_connections_and_says_nothing_is_unreachable(wire: Lin
 @pytest.mark.usefixtures("impatient")
 def test_disks_behind_a_half_open_connection_are_unknown(wire: Link, runner: SshRunner, tmp_path: Path) -> None:
     """Neither healthy nor failed, with the error's id."""
-    disks = RemoteDisks({NODE: runner}, Privilege(""))
+    disks = RemoteDisks({NODE: program(runner, tmp_path)})
     assert runner.run(["true"]).code == 0
     wire.hold("back")
     found = disks.look(NODE, [str(tmp_path)], None)

@@ -8,13 +8,16 @@ from fnmatch import fnmatchcase
 import pytest
 
 from migrate.errors import HostUnreachable
-from migrate.hosts.host_needs import needs_of, sudoers
-from migrate.hosts.runner import Completed, LocalRunner
+from migrate.hosts.commands import HostAccess
+from migrate.hosts.held_command import LocalHolder, ProgramHolder
+from migrate.hosts.host_setup import PROGRAM
+from migrate.hosts.runner import Completed
 from migrate.hosts.sudo_beyond import NEVER_OURS, beyond
+from migrate.model.ids import NodeId
 from tests.hosts.test_host_needs import on_hosts
 
 
-class Sudo(LocalRunner):
+class Sudo(LocalHolder):
     """Answers `sudo -l` by patterns of whole commands, as sudoers has them; runs nothing."""
 
     def __init__(self, host: str, *allowed: str) -> None:
@@ -29,12 +32,25 @@ class Sudo(LocalRunner):
         return Completed(0 if good else 1, b"", "")
 
 
-def test_the_lines_that_we_print_allow_nothing_of_it() -> None:
-    """Exactly those, with their stars."""
+class Dead(Sudo):
+    """A host that does not answer."""
+
+    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
+        """Never."""
+        raise HostUnreachable("no route", where=self.host)
+
+
+def found(*runners: Sudo, sudo: bool = True) -> list[tuple[NodeId, str]]:
+    """What is told of nodes on these hosts."""
     inventory = on_hosts()
-    lines = [line.split("NOPASSWD: ", 1)[1].replace("\\", "") for line in sudoers(needs_of(inventory), {}, "tool")]
-    assert lines
-    assert list(beyond(inventory, {node.id: Sudo(node.host, *lines) for node in inventory.nodes})) == []
+    nodes = zip((node.id for node in inventory.nodes), runners, strict=False)
+    access = HostAccess(sudo=sudo)
+    return list(beyond(inventory, {node: ProgramHolder(runner, access) for node, runner in nodes}))
+
+
+def test_the_line_of_the_host_program_allows_nothing_of_it() -> None:
+    """With any of its words."""
+    assert found(Sudo("b0", PROGRAM, f"{PROGRAM} *")) == []
 
 
 @pytest.mark.parametrize(
@@ -47,21 +63,11 @@ def test_the_lines_that_we_print_allow_nothing_of_it() -> None:
     ],
 )
 def test_a_rule_that_is_too_wide_is_told_by_what_it_allows(rule: str, says: str) -> None:
-    """Once a host, for each user that commands are given as."""
-    inventory = on_hosts()
-    one_host = {node.id: Sudo("all", rule) for node in inventory.nodes}
-    users = {need.privilege.user for need in needs_of(inventory)}
-    found = list(beyond(inventory, one_host))
-    assert {text for _, text in found} == {f"sudo as {user} allows {says}" for user in users}
-    assert {node for node, _ in found} == {inventory.nodes[0].id}
+    """Once a host."""
+    assert found(Sudo("b0", rule), Sudo("b0", rule)) == [(on_hosts().nodes[0].id, f"sudo allows {says}")]
 
 
-def test_a_host_that_does_not_answer_says_nothing_here() -> None:
+def test_a_host_that_does_not_answer_or_has_no_sudo_says_nothing_here() -> None:
     """`doctor --hosts` tells of the first already."""
-
-    class Dead(LocalRunner):
-        def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
-            raise HostUnreachable("no route", where="b1")
-
-    inventory = on_hosts()
-    assert list(beyond(inventory, {node.id: Dead() for node in inventory.nodes})) == []
+    assert found(Dead("b0")) == []
+    assert found(Sudo("b0", "*"), sudo=False) == []

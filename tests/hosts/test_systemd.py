@@ -21,20 +21,22 @@ from migrate.errors import (
     UnitNotUsable,
 )
 from migrate.hosts import systemd
-from migrate.hosts.commands import Privilege
+from migrate.hosts.commands import HostAccess
 from migrate.hosts.executors import executor_of
-from migrate.hosts.remote_files import HostFiles
+from migrate.hosts.held_command import LocalHolder, ProgramHolder
+from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import Completed, LocalRunner, Runner
 from migrate.hosts.systemd import Service, SystemdServices, parse_unit, seconds
-from migrate.lab import units
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, Unknown
 from migrate.model.views import Running, Stopped
 from tests.hosts.test_supervisor import OBEDIENT, STUBBORN, Stage
+from tests.testing.host_program import broker, installed
 from tests.testing.ssh_server import ssh_server
 
 NODE = NodeId(7)
 UNIT = "node-7.service"
+CLUSTER = "-d3D4233dFSJKhrlnVHSna"
 
 
 class FastWaits:
@@ -70,11 +72,8 @@ class Bench:
 
     def service(self, **changes: object) -> Service:
         """Node 7's unit."""
-        plain = Privilege()
-        made = Service(
-            NODE, UNIT, str(self.stage.folder / "node-7.properties"), self.runner, HostFiles(self.runner), plain, plain,
-            str(self.stage.folder / "kafka"),
-        )  # fmt: skip
+        config = str(self.stage.folder / "node-7.properties")
+        made = Service(NODE, UNIT, config, self.runner, RemoteFiles({NODE: self.runner}))
         return replace(made, **changes)  # type: ignore[arg-type]
 
     def services(self, **changes: object) -> SystemdServices:
@@ -83,21 +82,20 @@ class Bench:
 
 
 @pytest.fixture(params=["local", "ssh"])
-def bench(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
-    """Commands of this host, directly and through SSH."""
+def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
+    """The program of this host, directly and through SSH."""
     (tmp_path / "state").mkdir()
     stage = Stage(tmp_path / "state")
+    nodes = [broker(7, stage.folder / "node-7.properties"), replace(broker(8, "/x"), unit="other.service")]
+    access = installed(tmp_path / "program", nodes, state=stage.folder, kafka_home=stage.folder / "kafka")
     try:
         if request.param == "local":
-            units.write_programs(tmp_path / "bin", stage.folder)
-            monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}:{os.environ['PATH']}")
-            yield Bench(stage, LocalRunner(), FastWaits())
+            yield Bench(stage, ProgramHolder(LocalHolder(), access), FastWaits())
             return
         if shutil.which("ssh") is None:
             pytest.skip("no OpenSSH client on this machine")
-        with ssh_server(tmp_path / "ssh") as (server, connections):
-            units.write_programs(server.folder / "bin", stage.folder)
-            yield Bench(stage, connections.runner("kafka-1"), FastWaits())
+        with ssh_server(tmp_path / "ssh") as (_server, connections):
+            yield Bench(stage, ProgramHolder(connections.runner("kafka-1"), access), FastWaits())
     finally:
         for name in stage.supervisor.specs():
             stage.supervisor.kill(name)
@@ -193,12 +191,12 @@ def test_format_runs_the_hosts_own_tool_and_tells_what_it_says(bench: Bench) -> 
     tool.write_text('#!/bin/sh\nprintf "%s|" "$@"\n')
     tool.chmod(0o755)
     bench.stage.add("node-7", OBEDIENT, node=7)
-    said = bench.services().format_storage(NODE, "-d3D4", "3.9", ignore_formatted=True)
+    said = bench.services().format_storage(NODE, CLUSTER, "3.9", ignore_formatted=True)
     config = bench.stage.folder / "node-7.properties"
-    assert said == f"format|--cluster-id=-d3D4|-c|{config}|--release-version|3.9|--ignore-formatted|"
+    assert said == f"format|--cluster-id={CLUSTER}|-c|{config}|--release-version|3.9|--ignore-formatted|"
     tool.write_text("#!/bin/sh\necho no >&2\nexit 1\n")
     with pytest.raises(StorageNotFormatted) as caught:
-        bench.services().format_storage(NODE, "x", "3.9")
+        bench.services().format_storage(NODE, CLUSTER, "3.9")
     assert caught.value.why == "no"
 
 
@@ -215,7 +213,7 @@ class Told:
     def run(self, words: tuple[str, ...], *, stdin: bytes = b"", seconds: float = 1) -> Completed:
         """Told, and answered if it was `show`."""
         self.asked.append(" ".join(words))
-        if words[1:2] == ("show",):
+        if words[0] == "unit-show":
             return Completed(0, self._text.encode(), "")
         return Completed(1, b"", "refused")
 
@@ -223,8 +221,7 @@ class Told:
 def told(**properties: str) -> tuple[SystemdServices, Told]:
     """Services over such a runner."""
     runner = Told(**properties)
-    plain = Privilege()
-    service = Service(NODE, UNIT, "/etc/x", runner, HostFiles(runner), plain, plain, "/opt/kafka")  # type: ignore[arg-type]
+    service = Service(NODE, UNIT, "/etc/x", runner, RemoteFiles({NODE: runner}))  # type: ignore[arg-type, dict-item]
     return SystemdServices({NODE: service}, FastWaits()), runner
 
 
@@ -235,7 +232,7 @@ def test_a_unit_that_systemd_would_kill_too_soon_is_not_stopped(patience: str) -
     with pytest.raises(UnitNotUsable, match="would kill it") as caught:
         services.stop(NODE, 300)
     assert "TimeoutStopSec=330" in caught.value.next_step
-    assert not [words for words in runner.asked if " stop " in words]
+    assert not [words for words in runner.asked if words.startswith("unit-stop")]
 
 
 @pytest.mark.parametrize(
@@ -246,7 +243,7 @@ def test_a_patient_unit_is_asked_to_stop(properties: Mapping[str, str]) -> None:
     services, runner = told(**properties)
     with pytest.raises(ProcessNotStopped, match="systemctl stop: refused"):
         services.stop(NODE, 300)
-    assert runner.asked[-1].startswith("systemctl stop --no-block -- node-7.service")
+    assert runner.asked[-1] == "unit-stop node-7.service"
 
 
 @pytest.mark.parametrize("active", ["activating", "deactivating", "reloading", "maintenance"])
@@ -275,13 +272,10 @@ def test_time_spans_are_read_as_systemd_writes_them(text: str, expected: float |
     assert seconds(text) == expected
 
 
-def test_every_command_goes_through_the_user_that_the_inventory_names() -> None:
-    """`sudo -n`: never a password prompt in the night."""
-    root, kafka = Privilege("root"), Privilege("kafka")
-    assert root.words(("systemctl", "x")) == ("sudo", "-n", "--", "systemctl", "x")
-    assert kafka.words(("cat",)) == ("sudo", "-n", "-u", "kafka", "--", "cat")
-    assert kafka.question(("cat",)) == ("sudo", "-n", "-u", "kafka", "-l", "--", "cat")
-    assert Privilege().words(("cat",)) == ("cat",)
+def test_sudo_runs_one_program_and_never_asks_for_a_password() -> None:
+    """`sudo -n`: a prompt in the night would wait for nobody."""
+    assert HostAccess().words(("about",)) == ("sudo", "-n", "--", "/usr/local/libexec/kraft-migrate/host", "about")
+    assert HostAccess("/x/host", sudo=False).words(("about",)) == ("/x/host", "about")
 
 
 def test_refused_by_systemctl_is_unknown(bench: Bench) -> None:

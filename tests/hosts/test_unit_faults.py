@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from migrate.hosts import host_program
 from migrate.hosts.unit_faults import faults_of, reload_due, restarts_halted, user_of
 from migrate.model.outcome import Unknown
 
@@ -114,3 +115,10 @@ def test_a_broker_that_halts_is_started_again_by_what_systemd_is_told(
 def test_a_unit_that_says_nothing_of_restarts_makes_none() -> None:
     """As systemd's default."""
     assert restarts_halted({}) is False
+
+
+def test_the_host_program_asks_systemd_for_every_property_that_is_looked_at() -> None:
+    """One that is not asked for would be no fault."""
+    asked = host_program.UNIT_PROPERTIES.split(",")
+    looked_at = {*PLAIN, "ExecStart", "ExecStop", "NeedDaemonReload", "RestartPreventExitStatus", "User"}
+    assert looked_at - {*asked} == set()

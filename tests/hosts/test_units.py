@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from migrate.hosts import commands
-from migrate.hosts.commands import Privilege
-from migrate.hosts.remote_files import HostFiles
+from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import Completed
 from migrate.hosts.systemd import Service, SystemdServices, parse_unit, patience
 from migrate.model.ids import NodeId
@@ -67,8 +66,7 @@ class Answers:
 
 def seen(runner: Answers) -> Unit:
     """The unit by that host."""
-    plain = Privilege()
-    service = Service(NODE, NAME, "/etc/x", runner, HostFiles(runner), plain, plain, "/opt/kafka")
+    service = Service(NODE, NAME, "/etc/x", runner, RemoteFiles({NODE: runner}))
     return SystemdServices({NODE: service}, None).unit(NODE)  # type: ignore[arg-type]
 
 

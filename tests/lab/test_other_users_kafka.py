@@ -1,7 +1,7 @@
 """Real brokers and controllers of Kafka's own user, on a host that SSH reaches as root: the first roll, and the copy.
 
 As in the field: root's unit manager starts them, root owns the configuration and Kafka's group reads it, Kafka's user
-owns the disks.  sudo and systemctl are programs of a few lines; no process and no file may end with another owner.
+owns the disks.  systemctl is a program of a few lines; no process and no file may end with another owner.
 """
 
 from __future__ import annotations
@@ -17,19 +17,16 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts import host_needs
-from migrate.hosts.files import replace_file
 from migrate.hosts.process_spec import write_spec
 from migrate.java.jars import kafka_jars
 from migrate.lab import ssh_hosts
 from migrate.lab.cluster import Lab
-from migrate.lab.ssh_access import FOLDER
+from migrate.lab.ssh_access import FOLDER, PROGRAM, install
 from migrate.lab.topology import Shape
+from migrate.lab.units import USER
 from migrate.model.views import Running
-from migrate.playbook.inventory import dump_inventory
-from migrate.playbook.load import load_inventory
 from migrate.run import journal as journals
-from tests.hosts.test_other_users import KAFKA, SUDO, UID
+from tests.hosts.test_other_users import PYTHON, UID
 from tests.lab.commands import kraft_migrate
 from tests.lab.one_topic import make_topic
 from tests.testing.rotating import HOSTS, in_turn, rotated
@@ -64,13 +61,9 @@ def given_to_kafka(lab: Lab) -> None:
         folder = Path(node.metadata_directory).parent
         folder.mkdir(parents=True, exist_ok=True)
         os.chown(folder, UID, UID)
-    sudo = lab.topology.folder(FOLDER, ssh_hosts.BIN, "sudo")
-    sudo.write_text(SUDO)
-    sudo.chmod(0o755)
-    users = {"services_as": "root", "files_as": "root", "disks_as": KAFKA, "format_as": KAFKA}
-    inventory = lab.inventory
-    inventory = replace(inventory, executor_options={**inventory.executor_options, **users})
-    replace_file(str(lab.inventory_path), dump_inventory(inventory).encode())
+    (lab.topology.processes / USER).write_text(str(UID))
+    folder = lab.topology.folder(FOLDER)
+    install(folder / PROGRAM, lab.inventory, folder / ssh_hosts.BIN, str(PYTHON))
 
 
 @pytest.fixture
@@ -99,25 +92,23 @@ def owner_of(lab: Lab, name: str) -> int:
     return Path(f"/proc/{state.pid}").stat().st_uid
 
 
-def each_right_taken_away_ends_the_run_before_it_begins(lab: Lab, plan: Path) -> None:
-    """Sudo refuses one command a time: E-HOST-27 names it and its node, no process and no file is touched."""
-    inventory = load_inventory(lab.inventory_path)
-    needs = [need for need in host_needs.needs_of(inventory) if need.privilege.user]
-    one_each = {need.purpose: need for need in needs}
-    unasked = ("aside", "disable")  # a rollback alone does so
-    asked = [need for purpose, need in one_each.items() if not any(word in purpose for word in unasked)]
-    assert len(asked) >= 12
-    denied = lab.topology.folder(FOLDER, ssh_hosts.BIN, "denied")
+def a_host_program_that_refuses_ends_the_run_before_it_begins(lab: Lab, plan: Path) -> None:
+    """Its configuration lacks a node, or it is not there: E-HOST-27 names the node, no process and no file changes."""
     before = lab.supervisor.specs(), {node.name: lab.supervisor.state(node.name) for node in lab.topology.brokers}
-    for need in asked:
-        denied.write_text(" ".join(need.command) + "\n")
+    folder = lab.topology.folder(FOLDER, PROGRAM)
+    for name in ("host.json", "host"):
+        kept = (folder / name).read_bytes()
+        (folder / name).write_bytes(kept.replace(b"broker-1.service", b"another.service"))
+        if name == "host":
+            (folder / name).rename(folder / "kept")
         ended = kraft_migrate("apply", str(plan))
-        assert ended.returncode == 1, (need.purpose, ended.stdout[-500:], ended.stderr[-2000:])
-        assert "E-HOST-27" in ended.stderr, (need.purpose, ended.stderr[-2000:])
-        assert f"node {int(need.node)} on " in ended.stderr, ended.stderr[-2000:]
-        told = {one.purpose for one in needs if one.command == need.command}
-        assert any(purpose in ended.stderr for purpose in told), (need.purpose, ended.stderr[-2000:])
-    denied.unlink()
+        assert ended.returncode == 1, (name, ended.stdout[-500:], ended.stderr[-2000:])
+        assert "E-HOST-27" in ended.stderr, (name, ended.stderr[-2000:])
+        assert "node 1 on " in ended.stderr, ended.stderr[-2000:]
+        assert "--host-setup" in ended.stderr, ended.stderr[-2000:]
+        if name == "host":
+            (folder / "kept").rename(folder / name)
+        (folder / name).write_bytes(kept)
     events = journals.read(plan.parent / "journal.jsonl").events
     assert [event.name for event in events if event.name in ("effect", "intend")] == []
     states = {node.name: lab.supervisor.state(node.name) for node in lab.topology.brokers}
@@ -131,7 +122,7 @@ def test_kafka_of_another_user_is_rolled_over_ssh_and_everything_keeps_its_owner
     ended = kraft_migrate("plan", str(lab.playbook_path), "--to", "copy", "--output", "json")
     assert ended.returncode == 2, ended.stderr[-3000:]
     plan = Path(lab.inventory.runs) / json.loads(ended.stdout)["fingerprint"][:8] / "plan.json"
-    each_right_taken_away_ends_the_run_before_it_begins(lab, plan)
+    a_host_program_that_refuses_ends_the_run_before_it_begins(lab, plan)
     ended = kraft_migrate("apply", str(plan))
     assert ended.returncode == 0, ended.stderr[-4000:]
     controllers = [node.name for node in lab.topology.controllers]

@@ -8,9 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.commands import Privilege
-from migrate.hosts.remote_metadata import LOG, LocalMetadata, MetadataCopies, RemoteMetadata
-from migrate.hosts.runner import LocalRunner
+from migrate.hosts.remote_metadata import LOG, LocalMetadata, MetadataCopies
 from migrate.model.ids import NodeId
 from migrate.model.inventory import SecretFile
 from migrate.model.metadata_logs import MetadataLogs
@@ -19,6 +17,7 @@ from migrate.model.views import ZookeeperView
 from migrate.observe.sources import Sources
 from migrate.protocol.records import settings
 from migrate.zookeeper.password_encoder import encode
+from tests.hosts.test_remote_metadata import remote
 from tests.kraft.logs import batch
 from tests.observe.test_metadata_files import controller
 from tests.observe.test_metadata_logs import VOTERS, hybrid
@@ -71,20 +70,18 @@ def test_both_encoder_secrets_reach_the_reader(tmp_path: Path) -> None:
 
 
 NODES = tuple(map(NodeId, VOTERS))
-COPIES: dict[str, MetadataCopies] = {
-    "here": LocalMetadata(),
-    "elsewhere": RemoteMetadata(dict.fromkeys(NODES, LocalRunner()), Privilege()),
-}
 
 
-@pytest.mark.parametrize("where", COPIES)
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
 def test_stopped_controllers_logs_are_read_once(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often it is looked; anew where a controller may have run since, and as long as nothing was told."""
     raw, end, epoch = hybrid()
     homes = {node: controller(tmp_path, int(node), raw) for node in NODES}
     nodes = [replace(node, metadata_directory=str(homes[node.id])) for node in worlds.inventory().controllers]
     sources = Sources(replace(worlds.inventory(), controllers=tuple(nodes)), Unknown("no playbook"), None)
-    sources._executor = replace(sources._executor, metadata=COPIES[where])
+    places = {node: str(home) for node, home in homes.items()}
+    copies: MetadataCopies = LocalMetadata() if where == "here" else remote(tmp_path, places)
+    sources._executor = replace(sources._executor, metadata=copies)
     first = sources.metadata_logs()
     assert isinstance(first, MetadataLogs)
     assert first.view is not None

@@ -306,17 +306,17 @@ NO_INVENTORY = (
     ),
     Bad(
         "manual with another's key",
-        ON_HOSTS.replace("kind: supervisor, state: state", "kind: manual, inbox: in, services_as: root"),
+        ON_HOSTS.replace("kind: supervisor, state: state", "kind: manual, inbox: in, sudo: true"),
         DocumentInvalid,
         "",
-        "services_as is not for executor manual",
+        "sudo is not for executor manual",
     ),
     Bad(
-        "a user that is an option",
-        INVENTORY.replace("kind: supervisor, state: state", "kind: ssh, kafka_home: /opt/kafka, files_as: -u"),
+        "a user of earlier releases",
+        INVENTORY.replace("kind: supervisor, state: state", "kind: ssh, kafka_home: /opt/kafka, files_as: root"),
         DocumentInvalid,
         "",
-        "a user's name is expected",
+        "spec.executor.files_as is no key any more",
     ),
     Bad(
         "inline secret",

@@ -11,10 +11,12 @@ from click.testing import CliRunner
 
 from migrate.cli.unlock import unlock
 from migrate.errors import LockLost, LockNotDead, RunLocked
-from migrate.hosts.commands import Privilege
+from migrate.hosts.held_command import ProgramHolder
 from migrate.hosts.host_locks import HostLock
+from migrate.model.ids import NodeId
 from migrate.run.locks import HOST_SUFFIX, HostLocks, LockFile, RunLock
 from tests.playbook.test_directories import SPEC, lay
+from tests.testing.host_program import broker, installed
 from tests.testing.ssh_server import ssh_server
 
 ON_HOSTS = """\
@@ -23,7 +25,7 @@ kind: Inventory
 metadata: {{name: lab}}
 spec:
   controller_listener: CTL
-  executor: {{kind: ssh, kafka_home: /opt/kafka, ssh_config: {ssh}}}
+  executor: {{kind: ssh, kafka_home: /opt/kafka, ssh_config: {ssh}, sudo: false, host_program: {program}}}
   brokers:
     nodes:
       - {{id: 0, host: kafka-2, address: 'b0:9092', config: {conf}/b0, unit: kafka.service}}
@@ -103,9 +105,12 @@ def test_unlock_asks_the_hosts_where_the_files_are_theirs(tmp_path: Path) -> Non
     path = lay(tmp_path, SPEC + "  directories: {add: [/disk2]}\n")
     (tmp_path / "conf").mkdir()
     with ssh_server(tmp_path / "ssh") as (server, connections):
-        (tmp_path / "inventory.yaml").write_text(ON_HOSTS.format(conf=tmp_path / "conf", ssh=server.config))
+        access = installed(tmp_path / "program", [broker(node, tmp_path / "conf" / f"b{node}") for node in (0, 1)])
+        (tmp_path / "inventory.yaml").write_text(
+            ON_HOSTS.format(conf=tmp_path / "conf", ssh=server.config, program=access.program)
+        )
         place = str(tmp_path / "conf" / f"b1{HOST_SUFFIX}")
-        held = HostLock(connections.runner("kafka-1"), Privilege(), place, "run 7")
+        held = HostLock(ProgramHolder(connections.runner("kafka-1"), access), NodeId(1), place, "run 7")
         with pytest.raises(LockNotDead) as caught:
             CliRunner().invoke(unlock, [str(path)], standalone_mode=False, catch_exceptions=False)
         assert caught.value.where == f"kafka-1:{tmp_path}/conf/b1{HOST_SUFFIX}"

@@ -1,13 +1,11 @@
-"""What sudo refuses is told before a run's first effect: all of it, and nothing that the plan does not need."""
+"""What a host refuses is told before a run's first effect: all of it."""
 
 from __future__ import annotations
-
-from dataclasses import replace
 
 import pytest
 
 from migrate.errors import HostRightMissing, UnitNotUsable
-from migrate.model.host_rights import ONLY_FOR, HostRights, Refused
+from migrate.model.host_rights import HostRights, Refused
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.units import STOP_SECONDS, Unit
@@ -15,53 +13,30 @@ from migrate.run.host_rights import require_host_rights, require_units
 from tests.run.test_engine import plan_for
 from tests.testing.simulated_back import two_way
 
-SUDO = "doctor --sudoers prints it"
+SET_UP = "doctor --host-setup prints it"
 
 
-def refused(*purposes: str, denied: bool = True) -> HostRights:
+def refused(what: str, *, denied: bool = True) -> HostRights:
     """A host that refuses one thing."""
-    return HostRights("kafka-1", 40, (Refused(f"{purposes[0]}: sudo: no", SUDO, purposes, denied),))
+    return HostRights("kafka-1", 40, (Refused(what, SET_UP, denied),))
 
 
 def test_every_refusal_of_every_host_is_named_at_once() -> None:
-    """One look at sudoers mends them all."""
+    """One look at the hosts fixes them all."""
     plan = plan_for(two_way())
-    rights = {NodeId(1): refused("stop the unit"), NodeId(0): refused("read it"), NodeId(2): HostRights("kafka-2", 40)}
+    rights = {NodeId(1): refused("unit-stop: no"), NodeId(0): refused("read: no"), NodeId(2): HostRights("kafka-2", 40)}
     with pytest.raises(HostRightMissing) as caught:
         require_host_rights(plan, rights)
-    assert caught.value.what.startswith("node 0 on kafka-1: read it: sudo: no; node 1 on kafka-1: stop the unit")
-    assert caught.value.next_step == SUDO
+    assert caught.value.what.startswith("node 0 on kafka-1: read: no; node 1 on kafka-1: unit-stop: no")
+    assert caught.value.next_step == SET_UP
     assert "nothing was done" in caught.value.why
-
-
-@pytest.mark.parametrize("purpose", ONLY_FOR)
-def test_what_the_plan_does_not_need_bars_nothing(purpose: str) -> None:
-    """A rollback formats nothing; a plan forward sets nothing aside."""
-    plan = plan_for(two_way())
-    kinds = {step.kind for step in plan.steps}
-    without = replace(plan, steps=tuple(step for step in plan.steps if step.kind not in ONLY_FOR[purpose]))
-    require_host_rights(without, {NodeId(1): refused(purpose)})
-    if kinds & ONLY_FOR[purpose]:
-        with pytest.raises(HostRightMissing):
-            require_host_rights(plan, {NodeId(1): refused(purpose)})
-    with pytest.raises(HostRightMissing):  # sudo says one word to several commands
-        require_host_rights(without, {NodeId(1): refused(purpose, "stop the unit")})
 
 
 def test_what_is_no_right_is_each_steps_own_to_see() -> None:
     """A unit that is not there yet, a host that does not answer."""
     plan = plan_for(two_way())
-    require_host_rights(plan, {NodeId(1): refused("see the unit", denied=False), NodeId(2): Unknown("no connection")})
+    require_host_rights(plan, {NodeId(1): refused("unit-show: no", denied=False), NodeId(2): Unknown("no connection")})
     require_host_rights(plan, {})
-
-
-def test_each_purpose_that_some_steps_have_is_one_of_the_table() -> None:
-    """A name that changes there is not forgotten here."""
-    from migrate.hosts import host_needs
-
-    source = host_needs.__loader__.get_source(host_needs.__name__)  # type: ignore[union-attr]
-    assert source is not None
-    assert [purpose for purpose in ONLY_FOR if f'"{purpose}"' not in source] == []
 
 
 def test_every_unit_that_systemd_would_kill_is_named_before_the_first_stop() -> None:

@@ -66,7 +66,6 @@ class StopControllers(BaseStep):
     undo: ClassVar[str] = "start them again, with the flag and before /controller is deleted"
     proof: ClassVar[str] = "no controller process lives, and none answers"
     stops_controller: ClassVar[bool] = True
-    next_kinds: ClassVar[tuple[str, ...]] = ("set-controller-aside",)  # steps whose rights are asked for beforehand
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
         """One stop each, and what is given up with them."""
@@ -91,7 +90,7 @@ class StopControllers(BaseStep):
         return gates.first(
             back.not_finalized(world),
             back.none_runs_kraft(world),
-            back.rehearsed(world, self.next_kinds),
+            back.rehearsed(world),
             back.zookeeper_equal(world, names_from_text(self.discarded)),
         )
 

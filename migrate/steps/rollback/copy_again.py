@@ -41,7 +41,6 @@ class StopStuckControllers(StopControllers):
 
     kind: ClassVar[str] = "stop-stuck-controllers"
     title: ClassVar[str] = "stop every controller, if the copy is still not noted in /migration"
-    next_kinds: ClassVar[tuple[str, ...]] = ("set-metadata-aside", "format-controller")
     needs: ClassVar[frozenset[Need]] = StopControllers.needs - {Need.DIFF}  # nothing was ever dual-written
 
     def check(self, world: World) -> Readiness:

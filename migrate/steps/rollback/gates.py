@@ -246,15 +246,15 @@ def stopped_equal(world: World, discarded: Collection[DifferenceName]) -> Readin
     return equal_but(world.diff, discarded, START_AGAIN)
 
 
-def rehearsed(world: World, kinds: Collection[str]) -> Readiness:
-    """What steps of these kinds need while no controller leads was tried while one does, and every unit can be stopped.
+def rehearsed(world: World) -> Readiness:
+    """What steps need while no controller leads was tried while one does, and every unit can be stopped.
 
     Asked first with the quorum lost, a right that is missing would leave the cluster without a controller.
     """
     return gates.first(
         gates.units_obey(world, [node.id for node in world.inventory.controllers]),
         _logs_readable(world),
-        _commands_allowed(world, kinds),
+        _commands_allowed(world),
         _znodes_allowed(world),
     )
 
@@ -267,17 +267,17 @@ def _logs_readable(world: World) -> Readiness:
         return Ready()
     return Unknown(
         f"the controllers' metadata logs cannot be read ({logs.reason}), and they are read once no controller leads: "
-        "make them readable first (`doctor --hosts` tries it, `doctor --sudoers` prints what sudo needs). "
+        "make them readable first (`doctor --hosts` says what is missing). "
         "No controller was stopped"
     )
 
 
-def _commands_allowed(world: World, kinds: Collection[str]) -> Readiness:
+def _commands_allowed(world: World) -> Readiness:
     if world.inventory.executor not in ("local", "ssh"):
         return Ready()
     if isinstance(world.host_rights, Unknown):
         return world.host_rights
-    refused = [f"{what} ({advice})" for what, advice in denied(world.host_rights, kinds)]
+    refused = [f"{what} ({advice})" for what, advice in denied(world.host_rights)]
     if refused:
         return Refused(f"commands that are needed once no controller leads are not allowed: {'; '.join(refused)}")
     for node in world.inventory.controllers:

@@ -80,7 +80,7 @@ def test_no_controller_is_stopped_while_the_unit_of_another_may_not_be() -> None
         (without("metadata_logs"), "unknown: the controllers' metadata logs cannot be read (metadata_logs hidden)"),
         (lambda world: replace(world, metadata_logs=Growing("runs")), "unknown: the controllers' metadata logs cannot"),
         (
-            refused_on_host(3001, "stop the unit: sudo: no"),
+            refused_on_host(3001, "unit-stop kafka.service: the host program refuses it: no"),
             "refused: commands that are needed once no controller leads",
         ),
         (lambda world: without("host_rights")(refused_on_host(3001)(world)), "unknown: host_rights hidden"),

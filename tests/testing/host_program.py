@@ -1,0 +1,69 @@
+"""The real host program, installed in a folder of a test by the real set-up."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from migrate.hosts.commands import HostAccess
+from migrate.hosts.held_command import Holder, LocalHolder, ProgramHolder
+from migrate.hosts.process_spec import ProcessSpec, write_spec
+from migrate.lab import units
+from migrate.lab.ssh_access import install
+from migrate.model.ids import NodeId
+from migrate.model.inventory import BrokerNode, ControllerNode
+from tests.testing import worlds
+
+HOST = "kafka-1"
+
+
+def broker(node: int, config: Path | str) -> BrokerNode:
+    """A broker of that host, with a unit `node-N.service`."""
+    return BrokerNode(NodeId(node), HOST, f"{HOST}:9092", str(config), unit=f"node-{node}.service")
+
+
+def controller(node: int, config: Path | str, metadata: Path | str) -> ControllerNode:
+    """A controller of that host."""
+    return ControllerNode(NodeId(node), HOST, f"{HOST}:9090", str(config), str(metadata), unit=f"node-{node}.service")
+
+
+def installed(
+    folder: Path,
+    brokers: Sequence[BrokerNode] = (),
+    controllers: Sequence[ControllerNode] = (),
+    *,
+    state: Path | None = None,
+    user: int | None = None,
+    kafka_home: Path | str = "/opt/kafka",
+    python: str = sys.executable,
+) -> HostAccess:
+    """How the program in that folder is called.
+
+    systemctl is the lab's stand-in, over the processes described in `state`; without one every node's unit is known,
+    and runs nothing.  Units run as `user`, else as we do.
+    """
+    inventory = replace(
+        worlds.inventory(),
+        executor="ssh",
+        executor_options={"kafka_home": str(kafka_home), "sudo": "no", "host_program": f"{folder}/host"},
+        brokers=tuple(brokers),
+        controllers=tuple(controllers),
+    )
+    if state is None:
+        state = folder.parent / f"{folder.name}-units"
+        state.mkdir()
+        for node in inventory.nodes:
+            place = str(state / f"node-{node.id}")
+            write_spec(state, ProcessSpec(f"node-{node.id}", int(node.id), ("true",), "/", place, place, node.config))
+    if user is not None:
+        (state / units.USER).write_text(str(user))
+    units.write_programs(folder.parent / f"{folder.name}-bin", state)
+    install(folder, inventory, folder.parent / f"{folder.name}-bin", python)
+    return HostAccess.of(inventory.executor_options)
+
+
+def here(access: HostAccess) -> Holder:
+    """The program of this host."""
+    return ProgramHolder(LocalHolder(), access)
