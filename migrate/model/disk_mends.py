@@ -209,7 +209,7 @@ def _back_in_place(sick: Sick, host: _Host) -> str:
 def _old_disk(sick: Sick, host: _Host) -> str:
     """Where the disk itself is well, it needs something else than a hand in the rack."""
     start, problem = _start(sick, host), sick.directory.problem
-    point = problem.removeprefix(NOT_MOUNTED).strip().partition(" (")[0] if problem.startswith(NOT_MOUNTED) else ""
+    point = _mount_point(sick)
     mount = f" (`{host.as_root('mount ' + shlex.quote(point))}`)" if point else ""
     if sick.twice or (sick.mode is BrokerMode.MIGRATION and isinstance(sick.state, Running)):
         stop = host.stop_first
@@ -238,6 +238,12 @@ def _old_disk(sick: Sick, host: _Host) -> str:
     return f"with the old disk back and mounted, {start}: it goes on where it was"
 
 
+def _mount_point(sick: Sick) -> str:
+    """Where a file system is missing; "" for another trouble."""
+    problem = sick.directory.problem
+    return problem.removeprefix(NOT_MOUNTED).strip().partition(" (")[0] if problem.startswith(NOT_MOUNTED) else ""
+
+
 def _room(sick: Sick) -> str:
     """A broker deletes nothing in a directory that it gave up; ext4 keeps a share of its blocks for root."""
     if not sick.offline:
@@ -251,22 +257,23 @@ def _room(sick: Sick) -> str:
 def _new_disk(sick: Sick, host: _Host, cluster: str) -> tuple[str, str]:
     """How a new, empty disk is made known: which file, of which version, written by whom."""
     path, start = sick.directory.path, _start(sick, host)
+    new = f"with a new disk mounted at {point}" if (point := _mount_point(sick)) else "with a new disk"
     if sick.mode in ZOOKEEPER_STORED:
         said = (
-            f"with a new disk: leave {path} {host.empty(path)}, and {start}: it writes meta.properties itself "
+            f"{new}: leave {path} {host.empty(path)}, and {start}: it writes meta.properties itself "
             f"(version 0), and {FETCHED}; {NO_FORMAT}"
         )
         return said, ""
     if sick.mode is BrokerMode.KRAFT:
         command = host.as_broker(_printf(path, version_0(sick.broker, cluster, "")))
         said = (
-            f"with a new disk, {host.empty(path)}: {host.shell(command)}, then {start}: it adds a directory.id, and "
+            f"{new}, {host.empty(path)}: {host.shell(command)}, then {start}: it adds a directory.id, and "
             f"{FETCHED}; {ELECT}; {NO_FORMAT}"
         )
         return said, command
     file = shlex.quote(sick.file.path)
     command = host.as_broker(f"{host.storage_tool} format --cluster-id={cluster} --ignore-formatted -c {file}")
-    said = f"with a new disk, {host.empty(path)}: {host.shell(command)}, then {start}: {FETCHED}; {ELECT}"
+    said = f"{new}, {host.empty(path)}: {host.shell(command)}, then {start}: {FETCHED}; {ELECT}"
     return said, command
 
 

@@ -377,9 +377,9 @@ def effect_of(sick: Sick) -> str:
 
 def _of_a_dead_one(sick: Sick) -> str:
     if sick.directory.problem.startswith(NOT_MOUNTED) and not sick.offline:
-        if isinstance(sick.state, Running):
-            return ON_THE_FOLDER
-        return TAKEN_FOR_NEW if sick.mode in ZOOKEEPER_STORED else STOPS_A_START
+        if sick.mode in ZOOKEEPER_STORED:
+            return ON_THE_FOLDER if isinstance(sick.state, Running) else TAKEN_FOR_NEW
+        return f"{NOTICED_LATE}; {STOPS_A_START}" if isinstance(sick.state, Running) else STOPS_A_START
     if sick.holds_metadata:
         return HALTS
     if sick.mode is BrokerMode.MIGRATION and isinstance(sick.state, Running) and sick.wrong is Wrong.BROKEN:
