@@ -243,6 +243,25 @@ def test_setting_aside_never_replaces(field: Field) -> None:
     assert field.installed.run("remove", "1", str(field.config)).code == host_program.NOT_CONFIGURED
 
 
+def test_a_link_that_came_after_the_look_is_refused_by_the_open_itself(
+    field: Field, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between the look at a name and its opening Kafka's user may exchange it: here the look always comes too early."""
+    before = field.config.stat()
+    link = field.etc / f"server.properties{LOCK_SUFFIX}"
+    link.symlink_to(field.config)
+    monkeypatch.setattr(host_program, "found", lambda _folder, _name: None)
+    monkeypatch.setattr(host_program, "look", lambda _folder, _name: before)
+    folder = host_program.open_folder(str(field.etc))
+    for open_it in (
+        lambda: host_program.lock_file(str(link), make=True),
+        lambda: host_program.open_file(folder, link.name, str(link), strict=True),
+    ):
+        with pytest.raises(OSError, match="Too many levels of symbolic links"):
+            open_it()
+    os.close(folder)
+
+
 # -- metadata directories -------------------------------------------------------------------------------------------
 def test_a_metadata_directory_is_the_units_and_its_content_is_set_aside_as_its_user(field: Field) -> None:
     """Root makes it in a folder of root's; what is in it is the unit's user's."""
