@@ -44,6 +44,10 @@ HOSTS: Final = (
     "A rollback asks again before its first controller stops (`hybrid/stop-controllers`): the host programs for these",
     "commands, ZooKeeper for the changes of the rollback, and each controller's metadata log is really read, by what",
     "reads it once no controller leads.",
+    "",
+    "The account is not root by this, and it is not harmless: whoever writes Kafka's configuration and starts Kafka",
+    "can do on that host what Kafka's own user can. A unit without `User=` runs as root; through sudo it is refused.",
+    "Why one program and no list of commands: [decision 5](adr/0005-one-program-on-each-host.md).",
 )
 
 

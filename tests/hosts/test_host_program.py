@@ -253,12 +253,10 @@ def test_a_link_that_came_after_the_look_is_refused_by_the_open_itself(
     monkeypatch.setattr(host_program, "found", lambda _folder, _name: None)
     monkeypatch.setattr(host_program, "look", lambda _folder, _name: before)
     folder = host_program.open_folder(str(field.etc))
-    for open_it in (
-        lambda: host_program.lock_file(str(link), make=True),
-        lambda: host_program.open_file(folder, link.name, str(link), strict=True),
-    ):
-        with pytest.raises(OSError, match="Too many levels of symbolic links"):
-            open_it()
+    with pytest.raises(OSError, match="Too many levels of symbolic links"):
+        host_program.lock_file(str(link), make=True)
+    with pytest.raises(OSError, match="Too many levels of symbolic links"):
+        host_program.open_file(folder, link.name, str(link), strict=True)
     os.close(folder)
 
 

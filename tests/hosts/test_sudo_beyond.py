@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fnmatch import fnmatchcase
 
 import pytest
 
 from migrate.errors import HostUnreachable
+from migrate.hosts import host_script
 from migrate.hosts.commands import HostAccess
 from migrate.hosts.held_command import LocalHolder, ProgramHolder
 from migrate.hosts.host_setup import PROGRAM
 from migrate.hosts.runner import Completed
-from migrate.hosts.sudo_beyond import NEVER_OURS, beyond
+from migrate.hosts.sudo_beyond import PATTERN, beyond, never_ours
 from migrate.model.ids import NodeId
 from tests.hosts.test_host_needs import on_hosts
+from tests.hosts.test_host_script import HOST, inventory, needs_room
+from tests.testing.sudo_room import Room, room
 
 
 class Sudo(LocalHolder):
@@ -56,7 +59,7 @@ def test_the_line_of_the_host_program_allows_nothing_of_it() -> None:
 @pytest.mark.parametrize(
     ("rule", "says"),
     [
-        ("*", ", ".join(NEVER_OURS)),
+        ("*", ", ".join(never_ours("/x"))),
         ("systemctl *", "every unit"),
         ("cat *", "reading every file"),
         ("tee *", "writing every file"),
@@ -71,3 +74,40 @@ def test_a_host_that_does_not_answer_or_has_no_sudo_says_nothing_here() -> None:
     """`doctor --hosts` tells of the first already."""
     assert found(Dead("b0")) == []
     assert found(Sudo("b0", "*"), sudo=False) == []
+
+
+# -- real sudo ------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def real() -> Iterator[Room]:
+    """A host that was set up by the script."""
+    with room() as made:
+        done = made.run_as(0, ("sh", "-s"), host_script.set_up(inventory(), HOST, "ops").encode())
+        assert done.code == 0, done
+        yield made
+
+
+CONFIG = "/etc/kafka/server.properties"
+NO_TTY = "sudo: sorry, you must have a tty to run sudo"
+STAR = f"/usr/bin/dd if\\={CONFIG}.kraft-migrate-backup-* iflag\\=nofollow\\,nonblock bs\\=1M count\\=9 status\\=none"
+
+
+@needs_room
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("", ""),
+        ("ops ALL=(ALL) NOPASSWD: ALL", f"sudo allows {', '.join(never_ours(CONFIG))}"),
+        (f"ops ALL=(root) NOPASSWD: {STAR}", f"sudo allows {PATTERN}"),
+        ("ops ALL=(root) NOPASSWD: /usr/bin/systemctl", "sudo allows every unit"),
+        ("Defaults requiretty", f"what sudo allows besides is unknown (requiretty): {NO_TTY}"),
+    ],
+)
+def test_real_sudo_is_asked_and_answers_of_the_line_as_installed(real: Room, line: str, says: str) -> None:
+    """The installed line allows nothing of it; a line that is too wide is told, an earlier release's too."""
+    real.must(f"printf '%s\\n' '{line}' >/etc/sudoers.d/more; chmod 440 /etc/sudoers.d/more; visudo -cq")
+    node = inventory().nodes[0].id
+    try:
+        told = list(beyond(inventory(), {node: ProgramHolder(real, HostAccess())}))
+    finally:
+        real.must("rm /etc/sudoers.d/more")
+    assert told == ([(node, says)] if says else [])

@@ -15,6 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from migrate.hosts.held_command import HeldCommand
 from migrate.hosts.runner import COMMAND_SECONDS, Completed
 from tests.testing.host_installation import SYSTEMCTL
 
@@ -43,7 +44,7 @@ def missing() -> str:
     return f"not on this machine: {', '.join(lacking)}" if lacking else ""
 
 
-@dataclass(frozen=True)
+@dataclass
 class Room:
     """One; `folder` is its tmpfs, which only processes in it see."""
 
@@ -67,6 +68,10 @@ class Room:
     def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = COMMAND_SECONDS) -> Completed:
         """As the account that logs in."""
         return self.run_as(OPS, words, stdin, seconds)
+
+    def hold(self, words: Sequence[str]) -> HeldCommand:
+        """Begin a command that stays, as that account."""
+        return HeldCommand(self.argv(words, OPS), self.host)
 
     def must(self, script: str, user: int = 0, stdin: bytes = b"") -> str:
         """A line of shell, as root where no other user is named."""
