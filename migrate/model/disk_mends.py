@@ -258,6 +258,7 @@ def _new_disk(sick: Sick, host: _Host, cluster: str) -> tuple[str, str]:
     """How a new, empty disk is made known: which file, of which version, written by whom."""
     path, start = sick.directory.path, _start(sick, host)
     new = f"with a new disk mounted at {point}" if (point := _mount_point(sick)) else "with a new disk"
+    there = f"mountpoint -q {shlex.quote(point)} && " if point else ""  # else it is written into the folder under it
     if sick.mode in ZOOKEEPER_STORED:
         said = (
             f"{new}: leave {path} {host.empty(path)}, and {start}: it writes meta.properties itself "
@@ -265,14 +266,14 @@ def _new_disk(sick: Sick, host: _Host, cluster: str) -> tuple[str, str]:
         )
         return said, ""
     if sick.mode is BrokerMode.KRAFT:
-        command = host.as_broker(_printf(path, version_0(sick.broker, cluster, "")))
+        command = host.as_broker(there + _printf(path, version_0(sick.broker, cluster, "")))
         said = (
             f"{new}, {host.empty(path)}: {host.shell(command)}, then {start}: it adds a directory.id, and "
             f"{FETCHED}; {ELECT}; {NO_FORMAT}"
         )
         return said, command
     file = shlex.quote(sick.file.path)
-    command = host.as_broker(f"{host.storage_tool} format --cluster-id={cluster} --ignore-formatted -c {file}")
+    command = host.as_broker(f"{there}{host.storage_tool} format --cluster-id={cluster} --ignore-formatted -c {file}")
     said = f"{new}, {host.empty(path)}: {host.shell(command)}, then {start}: {FETCHED}; {ELECT}"
     return said, command
 

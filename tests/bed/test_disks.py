@@ -129,6 +129,7 @@ def person() -> Iterator[Person]:
         operator = Operator(bed, bed.folder / "operator")
         operator.seed()
         operator.inventory()
+        operator.rights()
         yield Person(bed, operator)
 
 

@@ -407,6 +407,7 @@ def test_a_disk_that_is_not_mounted_is_mounted_while_its_broker_is_down(stage: S
     assert taken is (stage is Stage.ASSESS)  # a KRaft broker does not start on it
     assert taken or "No `meta.properties` found" in one.effect
     assert one.do[1].startswith("with a new disk mounted at /data/b1")
+    assert ("mountpoint -q /data/b1 && " in one.command) is (stage is Stage.SOAK)  # never into the folder under it
     assert "Stop broker 1 (on h1: `sudo systemctl stop kafka@1.service`) first" in one.do[0]
     assert "mount it (`sudo mount /data/b1`), and start broker 1" in one.do[0]
     down = told(with_process(world, 1, Stopped(0)), absent)
