@@ -36,6 +36,7 @@ MEANINGS: Final = {
     "probes.topic": "a topic that the run itself writes to and reads back",
     "probes.history": "or the file to which a probe of yours appends its reports",
     "probes.error_budget": "a share of failures in a time, such as `0.1%/5m`",
+    "policy.remove_copies": "remove copies of the nodes' files at the cleanup; else only say where they are",
     "policy.enable_units": "enable the nodes' units, so that a boot starts them (`systemctl enable`); else only say it",
     "policy.hybrid_max_age": "a roll that would have to stand half done, or hybrid, for longer does not begin",
     "no_progress_timeout": "a wait ends when nothing advances for so long",

@@ -156,6 +156,11 @@ class LocalFiles:
         for folder in {Path(old).parent, Path(new).parent}:
             fsync_folder(str(folder))
 
+    def remove(self, node: NodeId, path: str) -> None:  # noqa: ARG002
+        """Remove a file, durably."""
+        Path(path).unlink()
+        fsync_folder(str(Path(path).parent))
+
     def make_directory(self, node: NodeId, path: str) -> None:  # noqa: ARG002
         """Make a folder and its parents, durably; nothing if it is there."""
         missing: list[Path] = []

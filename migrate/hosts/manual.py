@@ -192,6 +192,11 @@ class ManualFiles:
         what = f"rename {old} to {new}"
         self._ask(Order(node, self._host(node), "set-aside", what, lines, proofs, watch=(old, new)))
 
+    def remove(self, node: NodeId, path: str) -> None:
+        """Have it removed."""
+        lines, proofs = manual_orders.remove(path)
+        self._ask(Order(node, self._host(node), "remove", f"remove {path}", lines, proofs, watch=(path,)))
+
     def move_entries(self, node: NodeId, folder: str, new: str, entries: Sequence[str]) -> None:
         """Have those entries of a folder moved into a new one inside it, those that are there."""
         lines, proofs = manual_orders.move_entries(folder, new, entries)

@@ -166,6 +166,11 @@ def rename(old: str, new: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
     return (quoted(commands.move_where_nothing_is(old, new)),), (Proof("nothing", old), Proof("something", new))
 
 
+def remove(path: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
+    """A copy that nobody needs any more."""
+    return (quoted(("rm", "--", host_path(path))),), (Proof("nothing", path),)
+
+
 def move_entries(folder: str, new: str, entries: Sequence[str]) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
     """Set aside what is there of them."""
     named = [word for entry in entries for word in ("-o", "-name", entry)][1:]

@@ -122,6 +122,10 @@ class RemoteFiles:
         """Rename a file or folder, durably; FileExistsError if `new` is there."""
         self._must(node, commands.rename(node, old, new), old)
 
+    def remove(self, node: NodeId, path: str) -> None:
+        """Remove a copy, durably; the host program removes nothing else."""
+        self._must(node, commands.remove(node, path), path)
+
     def make_directory(self, node: NodeId, path: str) -> None:
         """Make a folder and its parents, durably; nothing if it is there."""
         self._must(node, commands.make_directory(node, path), path)

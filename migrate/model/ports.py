@@ -66,6 +66,9 @@ class Files(Protocol):
     def rename(self, node: NodeId, old: str, new: str) -> None:
         """Set a file or folder aside; FileExistsError if `new` is there."""
 
+    def remove(self, node: NodeId, path: str) -> None:
+        """Remove a file, durably."""
+
     def make_directory(self, node: NodeId, path: str) -> None:
         """Make a folder and its parents."""
 
@@ -176,6 +179,9 @@ class Effects(Protocol):
 
     def set_aside(self, node: NodeId, path: str) -> None:
         """Give a file of a stopped node another name beside its old one; nothing is deleted."""
+
+    def remove_copy(self, node: NodeId, path: str) -> None:
+        """Remove a copy of a file on its host; never anything else."""
 
     def set_metadata_aside(self, node: NodeId, directory: str) -> None:
         """Move a stopped controller's metadata into a folder inside its directory; nothing is deleted."""

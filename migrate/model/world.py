@@ -51,6 +51,7 @@ class Need(StrEnum):
     LAUNCHES = "launches"  # command lines and environments of running nodes
     PORTS = "ports"  # what listens on the controllers' hosts
     HOST_RIGHTS = "host-rights"  # every command that a run needs on the nodes' hosts, tried without changing anything
+    LEFTOVERS = "leftovers"  # copies and what was set aside, on the nodes' hosts
     UNITS = "units"  # how long systemd lets each node's unit stop, and whether it starts at boot
     REHEARSAL = "rehearsal"  # what a rollback does while no controller leads, tried while one does; nothing is changed
     COPY = "copy"  # the last look at ZooKeeper before Kafka's copy, held against the metadata at the copy's end
@@ -82,6 +83,7 @@ class World:
     ports: Mapping[NodeId, tuple[Listening, ...] | Unknown] | Unknown = NOT_ASKED  # on controllers' hosts
     host_rights: Mapping[NodeId, HostRights | Unknown] | Unknown = NOT_ASKED  # none where the executor works no hosts
     units: Mapping[NodeId, Unit | Unknown] | Unknown = NOT_ASKED  # Unknown where nodes are no units that we can see
+    leftovers: Mapping[NodeId, tuple[str, ...] | Unknown] | Unknown = NOT_ASKED  # paths: see `hosts.leftovers`
     rehearsal: str | Unknown = NOT_ASKED  # what ZooKeeper refuses of what a rollback changes in it; "" for nothing
     copy: CopyCheck | NoLook | Unknown = NOT_ASKED
     today: str = ""  # ISO date of the observation, by our clock; "" where nobody said: no acceptance holds then

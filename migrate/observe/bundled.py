@@ -120,6 +120,10 @@ class BundledSources(Sources):
         """Nobody is asked for them now."""
         return {node.id: Unknown("a bundle does not say what is allowed on the hosts") for node in self.inventory.nodes}
 
+    def leftovers(self) -> Unknown:
+        """A bundle was made on no host of the nodes."""
+        return Unknown("a bundle does not say what lies on the nodes' hosts")
+
     def units(self) -> Unknown:
         """Nobody asks systemd now."""
         return Unknown("a bundle does not say what systemd knows of the units")

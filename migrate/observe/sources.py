@@ -19,6 +19,7 @@ from migrate.hosts.directories import LocalDisks
 from migrate.hosts.executors import executor_of
 from migrate.hosts.host_needs import rights_of
 from migrate.hosts.launches import launches
+from migrate.hosts.leftovers import leftovers
 from migrate.hosts.ports import listening
 from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.runner import unseen
@@ -343,6 +344,18 @@ class Sources:
         if not isinstance(services, SystemdServices):
             return Unknown(f"executor {self.inventory.executor} sees no systemd units")
         return self._each(lambda node: _unit_of(services, self.inventory, node))
+
+    def leftovers(self) -> Mapping[NodeId, tuple[str, ...] | Unknown] | Unknown:
+        """What runs left on the nodes' hosts."""
+        return self._each(self._leftovers_of)
+
+    def _leftovers_of(self, node: BrokerNode | ControllerNode) -> tuple[str, ...] | Unknown:
+        try:
+            return leftovers(self.files, node)
+        except MigrateError as error:
+            return Unknown(f"{error.id} {error}")
+        except OSError as error:
+            return Unknown(f"the folder of {node.config} cannot be listed: {error.strerror or error}")
 
     def disks(self, configs: Configs) -> Mapping[NodeId, BrokerDisks | Unknown]:
         """Brokers' log directories, and controllers' metadata directories as their only one."""

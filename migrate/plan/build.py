@@ -26,7 +26,7 @@ from migrate.steps import facts
 from migrate.steps.assign import AssignDirectories
 from migrate.steps.at_boot import enabling
 from migrate.steps.canary import CanaryInKraftMode, CanaryInMigrationMode
-from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
+from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper, RemoveCopies
 from migrate.steps.controllers import FormatController, StartControllers
 from migrate.steps.finalize import FinalizeController
 from migrate.steps.leaders import RestoreLeaders
@@ -79,6 +79,8 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
         case Stage.CLEANUP:
             yield ReleaseZookeeper()
             yield from enabling(world, playbook, stage)
+            if playbook.remove_copies:
+                yield RemoveCopies()
             yield ProveFinal()
 
 

@@ -196,6 +196,7 @@ def _playbook(document: Document, parsed: MigrationPlaybook) -> Playbook:
         canary_soak=spec.policy.rollout.canary_soak,
         restore_leaders=spec.policy.rollout.restore_preferred_leaders,
         enable_units=spec.policy.enable_units,
+        remove_copies=spec.policy.remove_copies,
         elections_per_request=spec.policy.rollout.elections_per_request,
         controller_overrides=overrides_by_controller(spec.controllers),
     )

@@ -200,6 +200,7 @@ class Policies(Section):
     health: Health = Health()
     probes: Probes | None = None
     enable_units: bool = True
+    remove_copies: bool = False
     hybrid_max_age: Annotated[Duration, Field(ge=60)] = 86400.0  # half rolled or hybrid; KAFKA-19622
     no_progress_timeout: Annotated[Duration, Field(ge=10)] = 600.0
 

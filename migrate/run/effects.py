@@ -26,6 +26,7 @@ from migrate.hosts import aside, meta_properties
 from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX, backup_path
 from migrate.hosts.files import replace_file
 from migrate.hosts.folders import decode_folder
+from migrate.hosts.leftovers import is_copy
 from migrate.hosts.properties import diff
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
@@ -42,6 +43,7 @@ EFFECTS: Final = (  # all of them, as journal, crash points and docs/guarantees.
     "write-config",
     "backup-file",
     "set-aside",
+    "remove-copy",
     "set-znode",
     "delete-znode",
     "raise-versions",
@@ -165,6 +167,13 @@ class JournaledEffects:
             except OSError as error:
                 raise NotSetAside(f"it was not renamed: {error.strerror or error}", where=path) from error
         self.note(f"aside:{int(node)}:{path}", new)
+
+    def remove_copy(self, node: NodeId, path: str) -> None:
+        """Remove a copy; what is not there needs no removal, and what is no copy of ours by its name stays."""
+        if not is_copy(path) or not self._hands.files.exists(node, path):
+            return
+        with self._effect("remove-copy", str(int(node)), path):
+            self._hands.files.remove(node, path)
 
     def set_metadata_aside(self, node: NodeId, directory: str) -> None:
         """Move a stopped controller's metadata into a folder of its own directory; a killed move goes on."""

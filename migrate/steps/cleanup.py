@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
+from migrate.hosts.leftovers import is_copy
+from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
@@ -49,13 +52,78 @@ class ReleaseZookeeper(BaseStep):
 
 
 @dataclass(frozen=True, slots=True)
+class RemoveCopies(BaseStep):
+    """What runs left beside the nodes' files: after finalize no rollback needs it, and there are secrets in it."""
+
+    kind: ClassVar[str] = "remove-copies"
+    stage_is: ClassVar[Stage] = Stage.CLEANUP
+    title: ClassVar[str] = "remove the copies of files from the nodes' hosts"
+    needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT, Need.CONFIGS, Need.SERVICES, Need.LEFTOVERS})
+    proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.LEFTOVERS})
+    undo: ClassVar[str] = "none: the run's folder has copies of the files as they were before the migration"
+    proof: ClassVar[str] = "no copy is left beside any node's file"
+
+    def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
+        """By name, those that are there now; a run leaves more."""
+        there = tuple(Action("-", f"node {int(node)}", f"remove {path}") for node, path in _copies(world))
+        return (*there, Action("-", "every node", "remove the copies that this run leaves"))
+
+    def check(self, world: World) -> Readiness:
+        """Only once it is finalized, and every process runs with a file that names no ZooKeeper."""
+        return gates.first(
+            gates.state_is(world, ZkMigrationState.POST_MIGRATION),
+            _no_zookeeper_keys(world),
+            _run_with_them(world),
+            _seen(world),
+        )
+
+    def do(self, world: World, effects: Effects) -> None:
+        """Each of them; a folder in a metadata directory stays, and is told."""
+        for node, path in _copies(world):
+            effects.remove_copy(node, path)
+
+    def verify(self, world: World) -> Outcome:
+        """None is left."""
+        left = [path for _, path in _copies(world)]
+        found = Refused(f"still there: {', '.join(left)}") if left else _seen(world)
+        return gates.as_outcome(found, *left_behind(world))
+
+
+def _seen(world: World) -> Readiness:
+    if isinstance(world.leftovers, Unknown):
+        return world.leftovers
+    return gates.first(*(found for found in world.leftovers.values() if isinstance(found, Unknown)))
+
+
+def _copies(world: World) -> Iterator[tuple[NodeId, str]]:
+    for node, found in {} if isinstance(world.leftovers, Unknown) else world.leftovers.items():
+        yield from ((node, path) for path in (() if isinstance(found, Unknown) else found) if is_copy(path))
+
+
+def left_behind(world: World) -> Iterator[str]:
+    """What is left on the nodes' hosts, a line a node; what was not seen is said."""
+    if isinstance(world.leftovers, Unknown):
+        yield f"what is left on the nodes' hosts was not seen: {world.leftovers.reason}"
+        return
+    for node in world.inventory.nodes:
+        found = world.leftovers.get(node.id, Unknown("it was not looked at"))
+        where = f"on {node.host} (node {int(node.id)})"
+        if isinstance(found, Unknown):
+            yield f"what is left {where} was not seen: {found.reason}"
+        elif found:
+            yield f"left {where}, with secrets in it: {', '.join(found)}"
+    if any(world.leftovers.values()):
+        yield "the run's folder holds copies of these files and of ZooKeeper's tree, with secrets in them, too"
+
+
+@dataclass(frozen=True, slots=True)
 class ProveFinal(BaseStep):
     """Every replica VERIFIED by metadata, registration and disk; nothing of ZooKeeper left in any file."""
 
     kind: ClassVar[str] = "prove-final"
     stage_is: ClassVar[Stage] = Stage.CLEANUP
     title: ClassVar[str] = "prove every replica by metadata and disk, and every file free of ZooKeeper"
-    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.SPARK_LEDGER, Need.UNITS}
+    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.SPARK_LEDGER, Need.UNITS, Need.LEFTOVERS}
     proof: ClassVar[str] = "every replica VERIFIED; no zookeeper.* key in any file; no stale registration"
 
     def verify(self, world: World) -> Outcome:
@@ -70,7 +138,7 @@ class ProveFinal(BaseStep):
             gates.replicas_full(world),
         )
         lines = () if isinstance(world.ledger, Unknown) else (f"{len(world.ledger.rows)} replicas VERIFIED",)
-        return gates.as_outcome(found, *lines, "no zookeeper.* key in any file")
+        return gates.as_outcome(found, *lines, "no zookeeper.* key in any file", *left_behind(world))
 
 
 def _only_ours(world: World) -> Readiness:

@@ -42,7 +42,7 @@ class FinalizeController(BaseStep):
     def needs(self) -> frozenset[Need]:  # type: ignore[override] # the interlock looks at everything, later ones do not
         """Everything before the first; the quorum before the others."""
         if self.position == 1:
-            return frozenset(Need) - {Need.LEDGER, Need.COPY, Need.REHEARSAL}
+            return frozenset(Need) - {Need.LEDGER, Need.COPY, Need.REHEARSAL, Need.LEFTOVERS}
         return frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
     @property

@@ -11,7 +11,7 @@ from migrate.model.step import Step
 from migrate.steps.assign import AssignDirectories
 from migrate.steps.at_boot import EnableAtBoot
 from migrate.steps.canary import CanaryInKraftMode, CanaryInMigrationMode
-from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
+from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper, RemoveCopies
 from migrate.steps.controllers import FormatController, StartControllers
 from migrate.steps.directories.add import AddDirectories, KeepDirectoryFiles
 from migrate.steps.directories.look import CheckDirectories, ProveDirectories
@@ -56,6 +56,7 @@ KINDS: Final[Mapping[str, Any]] = {
         Soak,
         FinalizeController,
         ReleaseZookeeper,
+        RemoveCopies,
         ProveFinal,
         RollBackToMigrationMode,
         PutFlagBack,

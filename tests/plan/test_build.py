@@ -40,6 +40,13 @@ CLEANUP = ["cleanup/release-zookeeper", "cleanup/prove-final"]
 WHOLE = [*PREPARE, *START, *FIRST, "copy/copy", "hybrid/hybrid", *SECOND, "soak/soak", *FINAL, *CLEANUP]
 
 
+def test_copies_are_removed_only_where_the_playbook_says_so() -> None:
+    """Behind what proves that ZooKeeper is not needed, before the last proof."""
+    asked = replace(worlds.playbook(), remove_copies=True)
+    made = ids(plan(whole(Stage.FINALIZE), playbook=asked))
+    assert made[-3:] == ["cleanup/release-zookeeper", "cleanup/remove-copies", "cleanup/prove-final"]
+
+
 def plan(world: World, target: Stage = Stage.CLEANUP, *, only: bool = False, playbook: Playbook | None = None) -> Plan:
     """The plan from that world."""
     return build(world, playbook or worlds.playbook(), target=target, only=only, created=1.0)

@@ -77,6 +77,10 @@ class _Log:
         self._say(f"rename {int(node)} {old} {new}")
         self.files[new] = self.files.pop(old)
 
+    def remove(self, node: NodeId, path: str) -> None:
+        self._say(f"remove {int(node)} {path}")
+        del self.files[path]
+
     def set(self, path: str, data: bytes, version: int) -> None:
         self._say(f"set {path} {data!r} {version}")
 
@@ -189,6 +193,7 @@ EFFECTS: dict[str, tuple[Act, str]] = {
     "elect-leaders": (lambda e: e.restore_leaders(5, zookeeper=True), "elect 5 True"),
     "release-lock": (lambda e: e.release_zookeeper_lock(), "release zookeeper"),
     "set-aside": (lambda e: e.set_aside(NODE, PATH), f"rename 1 {PATH} {PATH}{ASIDE_SUFFIX}-19700112T134640"),
+    "remove-copy": (lambda e: e.remove_copy(NODE, KEPT + BACKUP_SUFFIX), f"remove 1 {KEPT}{BACKUP_SUFFIX}"),
     "set-znode": (lambda e: e.set_znode("/controller_epoch", b"9", 4), "set /controller_epoch b'9' 4"),
     "delete-znode": (lambda e: e.delete_znode("/migration", 7), "delete /migration 7"),
     "raise-versions": (lambda e: e.raise_versions([STATE], 4, ()), f"raise {{{STATE.path!r}: 9}} 4"),
@@ -401,6 +406,14 @@ def test_what_cannot_be_renamed_says_why(rig: Rig) -> None:
     with pytest.raises(NotSetAside, match="not renamed") as caught:
         rig.effects.set_aside(NODE, PATH)
     assert "rights" in caught.value.next_step
+
+
+def test_only_copies_are_ever_removed(rig: Rig) -> None:
+    """A node's own file stays, whatever a step asks; what is gone already needs nothing."""
+    for path in (KEPT, PATH, PATH + BACKUP_SUFFIX):
+        rig.effects.remove_copy(NODE, path)
+    assert rig.log.said == []
+    assert {KEPT, PATH} <= set(rig.log.files)
 
 
 def test_metadata_moves_into_a_folder_of_its_directory_while_its_controller_is_held_down(rig: Rig) -> None:

@@ -231,6 +231,10 @@ class Remembered:
         """Remember it."""
         self.done.append(f"aside {int(node)} {path}")
 
+    def remove_copy(self, node: NodeId, path: str) -> None:
+        """Remember it."""
+        self.done.append(f"remove {int(node)} {path}")
+
     def set_metadata_aside(self, node: NodeId, directory: str) -> None:
         """Remember it."""
         self.done.append(f"aside {int(node)} {directory}")

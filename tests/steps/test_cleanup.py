@@ -13,7 +13,7 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Predicted
 from migrate.model.views import NoFile, Stopped
 from migrate.model.world import Need, World
-from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper
+from migrate.steps.cleanup import ProveFinal, ReleaseZookeeper, RemoveCopies
 from tests.steps.looks import (
     Bend,
     Remembered,
@@ -121,3 +121,56 @@ def test_the_last_proof_holds_with_zookeeper_stopped() -> None:
 def test_each_part_of_the_last_proof_alone_is_missed(bend: Bend, says: str) -> None:
     """Metadata, registrations, files, replicas, quorum, ISRs."""
     assert says in answer(PROVE.verify(bend(FINAL)))
+
+
+# -- what runs leave on the hosts ----------------------------------------------------------------------------------
+BESIDE = "/conf/b1.properties.kraft-migrate-backup"
+ASIDE = "/data/c3000/kraft-migrate-aside-20260101T000000"
+REMOVE = RemoveCopies()
+
+
+def left(world: World, **nodes: tuple[str, ...] | Unknown) -> World:
+    """Those paths on the hosts of nodes (`n1`), none on the others."""
+    found = {node.id: nodes.get(f"n{int(node.id)}", ()) for node in world.inventory.nodes}
+    return replace(world, leftovers=found)
+
+
+def test_copies_are_removed_where_the_playbook_asks_for_it_and_folders_stay() -> None:
+    """A folder that a rollback set aside is told, for a person to remove."""
+    world, effects = left(FINAL, n1=(BESIDE,), n3000=(ASIDE,)), Remembered()
+    assert REMOVE.check(world) == Ready()
+    assert REMOVE.actions(world, Predicted())[0].what == f"remove {BESIDE}"
+    REMOVE.do(world, effects)
+    assert effects.done == [f"remove 1 {BESIDE}"]
+    assert isinstance(REMOVE.verify(world), Refused)
+    done = REMOVE.verify(left(FINAL, n3000=(ASIDE,)))
+    assert isinstance(done, Verified)
+    assert any(ASIDE in line for line in done.evidence)
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        lambda world: worlds.with_kraft(world, migration_state=ZkMigrationState.MIGRATION),
+        lambda world: worlds.with_values(world, 2, zookeeper__connect="zk1:2181"),
+        lambda world: running(world, 1, "0" * 64),
+        lambda world: left(world, n1=Unknown("no route")),
+        lambda world: replace(world, leftovers=Unknown("not looked")),
+    ],
+)
+def test_no_copy_is_removed_that_a_rollback_may_still_need(bend: Bend) -> None:
+    """Before finalize, with a file or a process of before it, and where a host is not seen."""
+    assert not isinstance(REMOVE.check(bend(left(FINAL, n1=(BESIDE,)))), Ready)
+
+
+def test_the_last_proof_says_what_is_left_with_secrets_in_it_and_where() -> None:
+    """A line a node; what was not seen is said, and holds up no proof."""
+    told = PROVE.verify(left(FINAL, n1=(BESIDE,), n3000=(ASIDE,), n2=Unknown("no route")))
+    assert isinstance(told, Verified)
+    text = "\n".join(told.evidence)
+    host = FINAL.inventory.brokers[1].host
+    assert f"left on {host} (node 1), with secrets in it: {BESIDE}" in text
+    assert f"(node 3000), with secrets in it: {ASIDE}" in text
+    assert "(node 2) was not seen: no route" in text
+    assert "the run's folder holds copies" in text
+    assert "left on" not in "".join(getattr(PROVE.verify(left(FINAL)), "evidence", ["left on"]))

@@ -14,7 +14,7 @@ from tests.steps.looks import whole
 from tests.testing import worlds
 
 EARLY = worlds.with_kraft(whole(Stage.COPY), migration_state=ZkMigrationState.POST_MIGRATION)  # finalized by accident
-ASKING = replace(worlds.playbook(), canary_soak=60.0, restore_leaders=True)
+ASKING = replace(worlds.playbook(), canary_soak=60.0, restore_leaders=True, remove_copies=True)
 UNITS = replace(whole(Stage.ASSESS), inventory=replace(worlds.inventory(), executor="ssh"))
 ALL = [step for stage in Stage for step in steps_of(stage, UNITS, ASKING)]
 

@@ -171,6 +171,10 @@ class SimulatedCluster:
         """Set aside."""
         self.files[int(node), new] = self.files.pop((int(node), old))
 
+    def remove(self, node: NodeId, path: str) -> None:
+        """A copy."""
+        del self.files[int(node), path]
+
     def make_directory(self, node: NodeId, path: str) -> None:
         """Folders are not modelled."""
 

@@ -138,6 +138,7 @@ def world_at(stage: Stage) -> World:
         configs=_configs(stage, known),
         services=_services(stage, _configs(stage, known)),
         metadata_logs=MetadataLogs(),
+        leftovers=dict.fromkeys((*BROKERS, *CONTROLLERS), ()),
         rehearsal="",
         launches=_launches(known),
         ports=dict.fromkeys(CONTROLLERS, ()),

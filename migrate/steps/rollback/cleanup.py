@@ -17,6 +17,7 @@ from migrate.model.views import ConfigFile, MetaMissing, MetaProperties, NoFile
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import BaseStep
+from migrate.steps.cleanup import left_behind
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.control import EPOCH_NOTE, evidence
 
@@ -123,7 +124,7 @@ class ProveZookeeperMode(BaseStep):
     stage_is: ClassVar[Stage] = Stage.ASSESS
     title: ClassVar[str] = "prove that the cluster is back in ZooKeeper mode"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER})
-    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.CONTROLLER_NAMES}
+    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.CONTROLLER_NAMES, Need.LEFTOVERS}
     proof: ClassVar[str] = (
         "/migration is gone, a broker owns /controller, /controller_epoch is above every KRaft epoch, every broker is "
         "in /brokers/ids with the file and the meta.properties of ZooKeeper mode, every ISR is full"
@@ -143,7 +144,7 @@ class ProveZookeeperMode(BaseStep):
             back.controller_named(world),
             back.whole_but(world, ()),
         )
-        return gates.as_outcome(found, *evidence(world), *_counts(world))
+        return gates.as_outcome(found, *evidence(world), *_counts(world), *left_behind(world))
 
 
 def _epoch_raised(world: World) -> Readiness:
