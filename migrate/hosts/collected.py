@@ -25,7 +25,7 @@ from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns
 from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, ConfigFile, Directory, MetaBroken, MetaMissing, MetaProperties
+from migrate.model.views import NOT_THERE, BrokerDisks, ConfigFile, Directory, MetaBroken, MetaMissing, MetaProperties
 
 SIZE_LIMIT: Final = 256 * 2**20  # bytes; a folder takes about 400, so half a million replicas fit
 NOT_PROBED: Final = "the collector ran without --probe, so nobody tried whether it stores a block"
@@ -218,7 +218,7 @@ def _unusable(entry: Mapping[str, Any], own: bool, path: str) -> str:
         return not_mounted(*map(_text, unmounted))
     if "unreachable" in entry:
         if entry["unreachable"][0] == errno.ENOENT:
-            return "does not exist"
+            return NOT_THERE
         return f"cannot be reached: {_why(entry['unreachable'], own, path)}"
     return "" if entry["is_folder"] is True else "is no folder"
 

@@ -27,7 +27,7 @@ from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns
 from migrate.model.disk_trouble import FULL, NO_REPLICA, NOT_MOUNTED
 from migrate.model.ids import METADATA_TOPIC, NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaMissing, MetaProperties
+from migrate.model.views import NOT_THERE, BrokerDisks, Directory, MetaBroken, MetaMissing, MetaProperties
 
 PROBE_PREFIX: Final = ".kraft-migrate-probe-"
 PROBE_SECONDS: Final = 10.0  # a disk that takes longer to store one block is no disk to migrate on
@@ -191,7 +191,7 @@ def _unusable(path: str) -> str:
     try:
         found = Path(path).stat()
     except FileNotFoundError:
-        return "does not exist"
+        return NOT_THERE
     except OSError as error:
         _refuse_if_rights(error, path)
         return f"cannot be reached: {error.strerror or error}"

@@ -223,6 +223,9 @@ class MetaBroken:
     reason: str
 
 
+NOT_THERE: Final = "does not exist"  # a directory's problem
+
+
 @dataclass(frozen=True, slots=True)
 class Directory:
     """One log directory on a broker's disk.  `problem` is "" for a healthy one (readable, writable, fsync works).

@@ -13,7 +13,7 @@ from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readines
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
-from migrate.model.views import ConfigFile, MetaBroken, MetaProperties, MigrationZnode, NullZnode, Running
+from migrate.model.views import NOT_THERE, ConfigFile, MetaBroken, MetaProperties, MigrationZnode, NullZnode, Running
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import BaseStep
@@ -32,7 +32,7 @@ class FormatController(BaseStep):
     stage_is: ClassVar[Stage] = Stage.CONTROLLERS
     needs: ClassVar[frozenset[Need]] = LOOK
     proof_needs: ClassVar[frozenset[Need]] = LOOK
-    undo: ClassVar[str] = "set the metadata directory aside"
+    undo: ClassVar[str] = "set its metadata aside"
     proof: ClassVar[str] = "its meta.properties holds the cluster id and the node id"
 
     @property
@@ -93,8 +93,14 @@ class FormatController(BaseStep):
         return found if isinstance(found, AlreadyDone | Unknown) else NotBegun()
 
     def do(self, world: World, effects: Effects) -> None:
-        """Format it."""
+        """Make the directory where there is none, for its parent may be root's; format it."""
         assert not isinstance(world.zookeeper, Unknown)
+        assert not isinstance(world.disks, Unknown)
+        disks = world.disks[NodeId(self.controller)]
+        assert not isinstance(disks, Unknown)
+        for directory in disks.directories:
+            if directory.problem == NOT_THERE:
+                effects.make_directory(NodeId(self.controller), directory.path)
         effects.format_storage(NodeId(self.controller), world.zookeeper.cluster_id, self.release_version)
 
     def verify(self, world: World) -> Outcome:
