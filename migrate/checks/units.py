@@ -15,7 +15,7 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.units import FAULT, RELOAD, STOP_ADVICE, STOP_SECONDS, TOO_SOON, Unit, unfit
+from migrate.model.units import ACCESS, FAULT, RELOAD, STOP_ADVICE, STOP_SECONDS, TOO_SOON, Unit, unfit
 from migrate.model.world import World
 
 Units = dict[NodeId, Unit]
@@ -103,6 +103,30 @@ def unit_is_loaded(seen: Units, world: World) -> Result:
 def unit_obeys(seen: Units, world: World) -> Result:
     """Every unit, of brokers and controllers."""
     yield from _unfit(seen, FAULT)
+
+
+@check(
+    CodeDoc(
+        ACCESS,
+        "the user of a node's unit cannot read or write what it needs",
+        "kafka-storage format and the node itself run as that user. The run would stop in the middle, at the format of "
+        "a controller or at the start of a node.",
+        "Owner, group or mode of the node's file, of a folder above it, of the metadata directory or of Kafka's "
+        "programs; or the unit's user has no Java.",
+        "On each host named, do what the finding says.",
+        "tried on the host as the unit's user: migrate.hosts.host_program, `facts`",
+    ),
+    sees=units,
+    blocks_from=Stage.PREPARE,
+    when=ALWAYS,
+    proof=True,
+)
+def user_has_access(seen: Units, world: World) -> Result:
+    """Every unit, of brokers and controllers."""
+    yield from _unfit(seen, ACCESS)
+    for node, unit in seen.items():
+        if isinstance(unit.access, Unknown):
+            yield Blind(f"what the user of node {int(node)} may read and write", unit.access.reason)
 
 
 @check(

@@ -17,7 +17,8 @@ class Unit:
 
     `patience` is after how many seconds of a stop systemd kills the process; None: never.  `starts_at_boot` is decided
     from `word`, which is what `systemctl is-enabled` says, and from what the boot's target pulls in.  `faults` say why
-    a run cannot stop and start it as it is (`migrate.hosts.unit_faults`), `user` who it runs as, "" where not known.
+    a run cannot stop and start it as it is (`migrate.hosts.unit_faults`), `user` who it runs as, "" where not known,
+    `access` what keeps that user from its files and tools (`migrate.hosts.unit_access`).
     """
 
     host: str
@@ -29,6 +30,7 @@ class Unit:
     faults: tuple[str, ...] = ()
     user: str = ""
     restarts_halted: bool = False  # systemd starts it again when it has halted with exit code 1
+    access: tuple[tuple[str, str], ...] | Unknown = ()  # what its user may not do, and what to do about it
 
     @property
     def may_be_enabled(self) -> bool:
@@ -57,6 +59,8 @@ def too_soon(patience: float | Unknown | None) -> str:
 TOO_SOON: Final = "B-OPS-06"
 RELOAD: Final = "B-CFG-29"
 FAULT: Final = "B-OPS-09"
+ACCESS: Final = "B-OPS-11"
+OF_UNITS: Final = frozenset({TOO_SOON, RELOAD, FAULT, ACCESS})  # reasons against a stop: none against a start
 
 
 def unfit(unit: Unit) -> tuple[tuple[str, str, str], ...]:
@@ -69,4 +73,6 @@ def unfit(unit: Unit) -> tuple[tuple[str, str, str], ...]:
         what = "it has changed on disk since systemd read it: what runs is not what is written"
         found.append((RELOAD, what, "look at the change, then `systemctl daemon-reload`, and restart the node"))
     advice = f"change it (`systemctl edit {unit.name}`), then `systemctl daemon-reload`"
-    return (*found, *((FAULT, fault, advice) for fault in unit.faults))
+    found += [(FAULT, fault, advice) for fault in unit.faults]
+    barred = () if isinstance(unit.access, Unknown) else unit.access
+    return (*found, *((ACCESS, what, to_do) for what, to_do in barred))

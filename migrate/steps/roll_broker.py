@@ -21,6 +21,7 @@ from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready
 from migrate.model.ports import Effects
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
+from migrate.model.units import OF_UNITS
 from migrate.model.verdict import No, Yes, can_unfence, may_restart
 from migrate.model.views import BrokerDisks, ConfigFile, MetaProperties, NoFile, Running, Stopped
 from migrate.model.words import registered_as
@@ -229,7 +230,7 @@ class RollToMigrationMode(RollStep):
     kind: ClassVar[str] = "roll-to-migration-mode"
     stage_is: ClassVar[Stage] = Stage.MIGRATION_MODE
     goal: ClassVar[str] = "migration"
-    needs: ClassVar[frozenset[Need]] = SEEN | {Need.LAUNCHES}
+    needs: ClassVar[frozenset[Need]] = SEEN | {Need.LAUNCHES, Need.UNITS}
     proof_needs: ClassVar[frozenset[Need]] = SEEN | {Need.LEDGER}
     undo: ClassVar[str] = "one roll back to ZooKeeper mode with the backed-up file"
     proof: ClassVar[str] = (
@@ -267,13 +268,13 @@ class RollToMigrationMode(RollStep):
         )
 
     def resume(self, world: World) -> Readiness:
-        """Its start may be the one that starts the copy: all blockers again, but for those that its stop made.
+        """Its start may be the one that starts the copy: all blockers again, but of units and of its stop.
 
         A move between directories that its stop interrupted goes on when it is there again: it is no reason to leave
         it down.
         """
         found = gates.first(
-            gates.no_blockers(world, self.stage, down=self.broker, besides=frozenset({moves.CODE})),
+            gates.no_blockers(world, self.stage, down=self.broker, besides=OF_UNITS | {moves.CODE}),
             gates.state_is(world, ZkMigrationState.PRE_MIGRATION, ZkMigrationState.MIGRATION),
             gates.disks_healthy(world, self.broker),
             gates.quorum_healthy(world),
@@ -316,7 +317,7 @@ class RollToKraft(RollStep):
     kind: ClassVar[str] = "roll-to-kraft"
     stage_is: ClassVar[Stage] = Stage.KRAFT_MODE
     goal: ClassVar[str] = "kraft"
-    needs: ClassVar[frozenset[Need]] = SEEN | {Need.SPARK_LEDGER, Need.DIFF}
+    needs: ClassVar[frozenset[Need]] = SEEN | {Need.SPARK_LEDGER, Need.DIFF, Need.UNITS}
     proof_needs: ClassVar[frozenset[Need]] = SEEN | {Need.LEDGER}
     undo: ClassVar[str] = "roll back to migration mode while the controllers are up, then as from hybrid (two rolls)"
     proof: ClassVar[str] = (
@@ -346,7 +347,7 @@ class RollToKraft(RollStep):
         """What must hold of the stores and of its directories before it starts; itself it cannot be seen."""
         found = gates.first(
             moves.none_half_done(world, self.broker),
-            gates.no_blockers(world, self.stage, down=self.broker),
+            gates.no_blockers(world, self.stage, down=self.broker, besides=OF_UNITS),
             gates.state_is(world, ZkMigrationState.MIGRATION),
             gates.views_equal(world, down=self.broker),
             self._may_restart(world),

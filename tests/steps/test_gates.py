@@ -263,6 +263,7 @@ FAULTS: tuple[tuple[str, Bend, str], ...] = (
     ("logs_belong", left_behind(Unknown("torn")), "unknown: torn"),
     ("logs_belong", without("zookeeper"), "unknown: zookeeper hidden"),
     ("units_obey", unit_of(3001, patience=300.0), "refused: kafka-3001.service of node 3001"),
+    ("units_obey", unit_of(3001, access=(("user kafka cannot read /x", "chmod g+r"),)), "cannot read /x"),
     ("units_obey", unit_of(3001, reload_due=True), "what runs is not what is written"),
     ("units_obey", unit_of(3001, faults=("KillMode=none: its process lives on",)), "KillMode=none"),
     ("units_obey", unit_of(3001, patience=Unknown("no answer")), "is not known (no answer)"),

@@ -11,11 +11,12 @@ from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.step import HalfDone, NotBegun, Predicted
+from migrate.model.step import HalfDone, NotBegun, Predicted, Step
 from migrate.model.views import ControllerZnode, NoFile, Stopped
 from migrate.model.world import Need, World
 from migrate.steps import configuration, facts, gates
 from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode, kraft_brokers
+from tests.checks.bends import unit_of
 from tests.steps.looks import (
     Bend,
     Remembered,
@@ -402,3 +403,14 @@ def test_the_gates_of_the_second_roll_ask_spark() -> None:
     assert not {Need.SPARK_LEDGER, Need.DIFF} & RollToKraft.proof_needs
     assert [FIRST_ROLL.id, SECOND_ROLL.id] == ["migration-mode/1", "kraft-mode/1"]
     assert "into kraft mode" in SECOND_ROLL.title
+
+
+@pytest.mark.parametrize(("roll", "before"), [(FIRST_ROLL, BEFORE_FIRST), (SECOND_ROLL, BEFORE_SECOND)])
+def test_a_unit_that_a_run_cannot_stop_bars_a_stop_and_never_the_start_after_it(roll: Step, before: World) -> None:
+    """Found between two brokers it would leave the roll half done; what is down is started all the same."""
+    world = unit_of(3000, faults=("KillMode=none: its process lives on",))(before)
+    assert Need.UNITS in roll.needs
+    found = roll.check(world)
+    assert isinstance(found, Refused)
+    assert "B-OPS-09" in found.codes
+    assert roll.resume(world) == roll.resume(before)
