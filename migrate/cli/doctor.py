@@ -111,15 +111,18 @@ def _print_host_setup(path: pathlib.Path | None, host: str, *, undo: bool) -> in
 
 def _host_items(path: pathlib.Path | None) -> Iterator[Item]:
     """One item a node where all is allowed, one a reason where it is not."""
-    from migrate.cli.doctor_hosts import by_node, too_much
+    from migrate.cli.doctor_hosts import by_node, too_much, unfit_nodes
     from migrate.hosts.host_needs import folded
 
-    for node, host, tried in by_node(_target(path)):
-        bad = folded(tried)
+    nodes = list(by_node(_target(path)))
+    unfit = unfit_nodes(_target(path)) if any(tried for _, _, tried in nodes) else {}
+    for node, host, tried in nodes:
+        bad = [(refused.what, refused.advice) for refused in folded(tried)]
+        bad = bad or unfit.get(node, [])  # a host whose program does not answer says no more
         if not bad:
             yield Item(f"node {node}", Health.GOOD, f"{host}: {_allowed(len(tried))}")
-        for refused in bad:
-            yield Item(f"node {node}", Health.MISSING, f"{host}: {refused.what}", refused.advice)
+        for what, to_do in bad:
+            yield Item(f"node {node}", Health.MISSING, f"{host}: {what}", to_do)
     for node, told in too_much(_target(path)):
         yield Item(
             f"node {node}", Health.TOO_MUCH, told, "`doctor --host-setup HOST` prints the one line that is needed"

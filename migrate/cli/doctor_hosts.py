@@ -13,6 +13,8 @@ from migrate.hosts.host_setup import nodes_of
 from migrate.hosts.ssh import SshConnections
 from migrate.hosts.sudo_beyond import beyond
 from migrate.model.inventory import Inventory
+from migrate.model.outcome import Unknown
+from migrate.model.units import Unit, unfit
 
 
 def examine(inventory: Inventory) -> list[Tried]:
@@ -38,6 +40,30 @@ def by_node(inventory: Inventory) -> Iterator[tuple[int, str, list[Tried]]]:
     found = examine(inventory)
     for node in inventory.nodes:
         yield int(node.id), node.host, [tried for tried in found if tried.need.node == node.id]
+
+
+def unfit_nodes(inventory: Inventory) -> dict[int, list[tuple[str, str]]]:
+    """By node what would stop a run there and what to do, as `assess` and the run itself see it.
+
+    The collector looks at each node's directories, and writes and removes six bytes there; nothing else is changed.
+    """
+    from migrate.observe.sources import Sources
+
+    sources = Sources(inventory, Unknown("no playbook was given"), None)
+    try:
+        units, disks = sources.units(), sources.disks(sources.configs())
+    finally:
+        sources.close()
+    found: dict[int, list[tuple[str, str]]] = {int(node.id): [] for node in inventory.nodes}
+    for node, unit in {} if isinstance(units, Unknown) else units.items():
+        told = [(unit.reason, "")] if isinstance(unit, Unknown) else [(what, to_do) for _, what, to_do in unfit(unit)]
+        if isinstance(unit, Unit) and isinstance(unit.access, Unknown):
+            told.append((unit.access.reason, ""))
+        found[int(node)] += told
+    for node, seen in disks.items():
+        if isinstance(seen, Unknown):
+            found[int(node)].append((seen.reason, ""))
+    return found
 
 
 def host_setup(inventory: Inventory, host: str, *, undo: bool) -> str:

@@ -159,6 +159,11 @@ def sockets(table: str) -> Words:
     return ("sockets", table)
 
 
+def facts(node: NodeId) -> Words:
+    """What the unit's user may read and write, as that user; JSON."""
+    return ("facts", _id(node))
+
+
 # -- Kafka -------------------------------------------------------------------------------------------------------------
 def storage_format(node: NodeId, cluster_id: str, release: str, *, ignore_formatted: bool) -> Words:
     """kafka-storage format with a node's file, as the unit's user."""

@@ -25,13 +25,11 @@ from migrate.hosts.ports import TABLES
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.remote_metadata import LOG
 from migrate.hosts.runner import Runner
-from migrate.hosts.systemd import parse_unit, patience
 from migrate.model.host_rights import HostRights, Refused
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP
-from migrate.model.units import STOP_ADVICE, too_soon
 from migrate.model.views import NoFile
 
 HOSTS_AT_ONCE: Final = 20
@@ -74,7 +72,7 @@ def needs_of(inventory: Inventory, node: Node, directories: Sequence[str] = ()) 
 
 def _words(node: Node, directories: tuple[str, ...], *, zookeeper: bool) -> Iterator[Words]:
     yield from _of_unit(node.unit)
-    yield from (commands.clock(), *map(commands.sockets, TABLES))
+    yield from (commands.facts(node.id), commands.clock(), *map(commands.sockets, TABLES))
     yield commands.names(node.id, os.path.dirname(node.config))  # noqa: PTH120 - a path of another host
     yield from _of_file(node.id, node.config)
     if isinstance(node, ControllerNode):
@@ -150,11 +148,10 @@ def _host(inventory: Inventory, runners: Mapping[NodeId, Runner], nodes: Sequenc
         told = _answer(runner, commands.allowed(), json.dumps([need.command for need in needs]).encode())
         if not isinstance(told, list) or len(told) != len(needs):
             raise HostCommandRefused("the host program did not answer for each command", where=runner.host)
-        found = [
+        return [
             Tried(need, f"the host program refuses it: {said}", set_up(need.host), denied=True) if said else Tried(need)
             for need, said in zip(needs, told, strict=True)
         ]
-        return [*found, *(_unit(runner, node) for node in nodes)]
     except HostProgramMissing as error:
         return [Tried(need, f"{error.id} {error}", error.next_step, denied=True) for need in installed]
     except MigrateError as error:  # the host does not answer: nothing more is asked of it
@@ -201,21 +198,6 @@ def _directories(files: RemoteFiles, node: Node) -> tuple[str, ...]:
     return (*log_dirs(file.values), *([apart] if apart else []))
 
 
-def _unit(runner: Runner, node: Node) -> Tried:
-    need = HostNeed(node.id, node.host, commands.unit_state(node.unit))
-    done = runner.run(need.command)
-    if done.code:
-        return Tried(need, done.says or f"ended with {done.code}")
-    try:
-        unit = parse_unit(done.output)
-    except ValueError as error:
-        return Tried(need, f"its answer is not understood: {error}")
-    if unit.load != "loaded":
-        return Tried(need, f"systemd says that this unit is {unit.load}", "correct the unit in the inventory")
-    problem = too_soon(patience(unit))
-    return Tried(need, problem, STOP_ADVICE) if problem else Tried(need)
-
-
 def folded(tried: Sequence[Tried]) -> list[Refused]:
     """What is wrong and what to do, one entry a reason: a program that is missing holds up every command (pure)."""
     by_problem: dict[tuple[str, str, bool], list[HostNeed]] = {}
@@ -242,5 +224,4 @@ def _rights(found: Sequence[Tried]) -> HostRights | Unknown:
     silent = [entry.problem for entry in found if entry.problem.startswith("E-HOST") and not entry.denied]
     if silent:
         return Unknown(silent[0])
-    rights = [entry for entry in found if entry.advice != STOP_ADVICE]  # B-OPS-06 says that of the unit itself
-    return HostRights(found[0].need.host, len(found), tuple(folded(rights)))
+    return HostRights(found[0].need.host, len(found), tuple(folded(found)))

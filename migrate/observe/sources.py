@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
-from migrate.errors import MetadataAwaited, MigrateError, UnitNotUsable, ZookeeperDenied
+from migrate.errors import MetadataAwaited, MigrateError, ZookeeperDenied
 from migrate.hosts import last_look, new_directories
 from migrate.hosts.backups import kept_files
 from migrate.hosts.collected import Collected
@@ -24,7 +24,7 @@ from migrate.hosts.ports import listening
 from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.runner import unseen
 from migrate.hosts.systemd import SystemdServices
-from migrate.hosts.unit_faults import faults_of, reload_due, restarts_halted, user_of
+from migrate.hosts.unit_look import unit_of
 from migrate.kafka import live
 from migrate.kafka.kept import KeptConnections
 from migrate.kafka.secret_files import read_secret
@@ -340,10 +340,10 @@ class Sources:
 
     def units(self) -> Mapping[NodeId, Unit | Unknown] | Unknown:
         """What systemd says of each node's unit; Unknown where the executor sees no units."""
-        services = self.services
+        services, runners = self.services, self._executor.runners
         if not isinstance(services, SystemdServices):
             return Unknown(f"executor {self.inventory.executor} sees no systemd units")
-        return self._each(lambda node: _unit_of(services, self.inventory, node))
+        return self._each(lambda node: unit_of(services, runners[node.id], self.inventory, node))
 
     def leftovers(self) -> Mapping[NodeId, tuple[str, ...] | Unknown] | Unknown:
         """What runs left on the nodes' hosts."""
@@ -475,21 +475,6 @@ def _held(logs: MetadataLogs, inventory: Inventory, running: Collection[NodeId])
         return logs
     places = ", ".join(f"{node.host}:{node.metadata_directory}" for node in without)
     return Unknown(f"no metadata log is seen in {places}: the directory is another one, or may not be read")
-
-
-def _unit_of(services: SystemdServices, inventory: Inventory, node: BrokerNode | ControllerNode) -> Unit | Unknown:
-    try:
-        shown, unit = services.properties(node.id), services.unit(node.id)
-        neighbours = [int(other.id) for other in inventory.nodes if other.host == node.host and other.id != node.id]
-        found = faults_of(shown, node.config, neighbours)
-        again = restarts_halted(shown)
-        return replace(
-            unit, reload_due=reload_due(shown), faults=tuple(found), user=user_of(shown), restarts_halted=again
-        )
-    except UnitNotUsable as error:  # not there, or masked: what it says of itself
-        return Unit(node.host, node.unit, None, "", Unknown(error.what), faults=(error.what,))
-    except MigrateError as error:
-        return Unknown(f"{error.id} {error}")
 
 
 def _disks_of(collected: Mapping[NodeId, Collected], node: NodeId) -> BrokerDisks | Unknown:

@@ -19,6 +19,7 @@ from migrate.model.host_rights import Refused
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
+from migrate.model.units import OF_UNITS
 from migrate.model.world import Need
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
@@ -95,6 +96,8 @@ def inventory(folder: Path, server: SshServer) -> Path:
         ),
     )
     installed(folder / "program", here.brokers, here.controllers, state=folder / "state", kafka_home=folder)
+    (folder / "bin").mkdir()
+    (folder / "bin" / "kafka-storage.sh").touch(mode=0o755)
     path = folder / "inventory.yaml"
     path.write_text(dump_inventory(here))
     return path
@@ -116,6 +119,24 @@ def test_a_host_that_has_all_is_good_and_one_that_is_down_is_named(tmp_path: Pat
 
 
 @needs_ssh
+def test_doctor_says_what_assess_says_of_a_host_and_a_run_would_be_stopped_by(
+    tmp_path: Path, server: SshServer
+) -> None:
+    """One function decides, of a unit that is not there as of tools that are not where the inventory says."""
+    path = inventory(tmp_path, server)
+    (tmp_path / "state" / "node-1.process.json").unlink()
+    (tmp_path / "bin" / "kafka-storage.sh").unlink()
+    found = [entry for entry in seen(path, Need.UNITS) if entry.code in OF_UNITS and entry.severity is Severity.BLOCKER]
+    assert {entry.code for entry in found} == {"B-OPS-09", "B-OPS-11"}
+    told = run("doctor", "--inventory", str(path), "--hosts")
+    assert told.code == 1
+    text = " ".join(told.out.split())
+    assert "node-1.service: systemd says" in " ".join(entry.message for entry in found)
+    assert "systemd says that this unit is not-found" in text
+    assert text.count("kafka-storage.sh is not there for user") == len(worlds.inventory().controllers)
+
+
+@needs_ssh
 def test_a_host_without_the_program_is_told_with_what_installs_it(tmp_path: Path, server: SshServer) -> None:
     """By `doctor --hosts` and by a plan's findings: once a node, and no file is blamed."""
     path = inventory(tmp_path, server)
@@ -133,13 +154,10 @@ def test_a_host_without_the_program_is_told_with_what_installs_it(tmp_path: Path
 def test_what_assess_and_plan_look_at_says_what_is_refused_and_what_was_not_tried(
     tmp_path: Path, server: SshServer
 ) -> None:
-    """Through the same client: a unit that is not there, a program of another inventory, then a host that is down."""
+    """Through the same client: a program of another inventory, then a host that is down."""
     path = inventory(tmp_path, server)
-    (tmp_path / "state" / "node-1.process.json").unlink()
     assert Need.HOST_RIGHTS in PLANNED_ON
-    told = rights_told(path)
-    assert {(entry.severity, entry.about) for entry in told} == {(Severity.WARNING, f"node 1 on {HOST}")}
-    assert any("systemd says that this unit is not-found" in entry.message for entry in told)
+    assert rights_told(path) == []
     path.write_text(path.read_text().replace("unit: node-1.service", "unit: another.service"))
     other = rights_told(path)
     assert {"its nodes are not those of this one" in entry.message for entry in other} == {True}
@@ -153,12 +171,17 @@ def test_what_assess_and_plan_look_at_says_what_is_refused_and_what_was_not_trie
 
 def rights_told(path: Path) -> list[Finding]:
     """What is said of the rights on the hosts."""
+    return [entry for entry in seen(path, Need.HOST_RIGHTS) if entry.code == "W-OPS-05"]
+
+
+def seen(path: Path, need: Need) -> list[Finding]:
+    """What a look at one part finds."""
     observer = ClusterObserver(Sources(load_inventory(path), Unknown("none"), None))
     try:
-        world = observer.observe(frozenset({Need.HOST_RIGHTS}), {})
+        world = observer.observe(frozenset({need}), {})
     finally:
         observer.close()
-    return [entry for entry in checks.run(world, target=Stage.PREPARE) if entry.code == "W-OPS-05"]
+    return list(checks.run(world, target=Stage.PREPARE))
 
 
 def test_hosts_without_an_inventory_is_a_usage_error() -> None:

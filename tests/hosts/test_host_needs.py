@@ -28,11 +28,8 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP
-from migrate.model.units import STOP_ADVICE
 from tests.testing import worlds
 from tests.testing.host_program import here, installed
-
-GOOD_UNIT = b"LoadState=loaded\nActiveState=active\nTimeoutStopUSec=10min\n"
 
 
 def on_hosts(folder: str = "/etc/kafka") -> Inventory:
@@ -199,8 +196,6 @@ def test_a_program_of_another_release_or_inventory_is_refused(change: dict[str, 
 class Good:
     """A host whose program takes everything; one host for each node."""
 
-    unit = GOOD_UNIT
-
     def __init__(self, inventory: Inventory, node: NodeId) -> None:
         self.inventory, self.host = inventory, inventory.node(node).host
         self.asked: list[str] = []
@@ -222,8 +217,6 @@ class Good:
                 return Completed(0, json.dumps(self.about()).encode(), "")
             case "allowed":
                 return Completed(0, json.dumps([self.said(given) for given in json.loads(stdin)]).encode(), "")
-            case "unit-show":
-                return Completed(0, self.unit, "")
         return Completed(1, b"", "kraft-migrate-host: /etc/x: No such file or directory")
 
 
@@ -261,33 +254,7 @@ def test_nothing_that_acts_is_run_by_asking() -> None:
     inventory = on_hosts()
     runners = {node.id: Good(inventory, node.id) for node in inventory.nodes}
     host_needs.examine(inventory, runners)
-    assert {verb for runner in runners.values() for verb in runner.asked} == {"about", "allowed", "read", "unit-show"}
-
-
-@pytest.mark.parametrize(
-    ("answer", "says"),
-    [
-        ("LoadState=not-found\nActiveState=inactive\n", "not-found"),
-        ("LoadState=loaded\nActiveState=active\nTimeoutStopUSec=1min 30s\nSendSIGKILL=yes\n", "kills it 90 s after"),
-        ("LoadState=loaded\nActiveState=active\nTimeoutStopUSec=5min\n", "kills it 300 s after"),
-        ("LoadState=loaded\nActiveState=active\n", "not known"),
-        ("what", "not understood"),
-    ],
-)
-def test_a_unit_that_cannot_be_used_is_told_beforehand(answer: str, says: str) -> None:
-    """Not in the night."""
-
-    class Show(Good):
-        unit = answer.encode()
-
-    inventory = on_hosts()
-    found = host_needs.examine(inventory, {node.id: Show(inventory, node.id) for node in inventory.nodes})
-    bad = [tried for tried in found if tried.problem]
-    assert all(says in tried.problem and not tried.denied for tried in bad)
-    assert len(bad) == len(inventory.nodes)
-    rights = host_needs.rights_of(inventory, {node.id: Show(inventory, node.id) for node in inventory.nodes})
-    told = [entry.advice for found in rights.values() if isinstance(found, HostRights) for entry in found.refused]
-    assert STOP_ADVICE not in told  # B-OPS-06 says that
+    assert {verb for runner in runners.values() for verb in runner.asked} == {"about", "allowed", "read"}
 
 
 def test_an_executor_without_hosts_needs_nothing() -> None:
