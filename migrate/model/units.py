@@ -59,7 +59,7 @@ def too_soon(patience: float | Unknown | None) -> str:
 TOO_SOON: Final = "B-OPS-06"
 RELOAD: Final = "B-CFG-29"
 FAULT: Final = "B-OPS-09"
-ACCESS: Final = "B-OPS-11"
+ACCESS: Final = "B-OPS-12"
 OF_UNITS: Final = frozenset({TOO_SOON, RELOAD, FAULT, ACCESS})  # reasons against a stop: none against a start
 
 

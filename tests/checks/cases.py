@@ -215,7 +215,7 @@ OPERATIONS = (
     Case("B-OPS-09", ZK, "node 0", unit_of(0, faults=("systemd says that this unit is masked",)), "masked"),
     Case("W-OPS-10", ZK, "host-1", users_of_a_host),
     Case("W-OPS-11", ZK, "broker 1", unit_of(1, restarts_halted=True)),
-    Case("B-OPS-11", ZK, "node 3000", unit_of(3000, access=(("user kafka cannot read it", "chmod g+r"),))),
+    Case("B-OPS-12", ZK, "node 3000", unit_of(3000, access=(("user kafka cannot read it", "chmod g+r"),))),
     Case("W-OPS-07", ZK, "node 2", unit_of(2, word="masked", starts_at_boot=False), "masked"),
     Case("B-OPS-01", ZK, "broker 1", endpoints(1, "TLS://kafka-1.kafka-brokers.prod.svc:9093")),
     Case("B-OPS-01", ZK, "broker 1", endpoints(1, "TLS://kafka-1.kafka.svc.cluster.local:9093"), "long name"),

@@ -127,7 +127,7 @@ def test_doctor_says_what_assess_says_of_a_host_and_a_run_would_be_stopped_by(
     (tmp_path / "state" / "node-1.process.json").unlink()
     (tmp_path / "bin" / "kafka-storage.sh").unlink()
     found = [entry for entry in seen(path, Need.UNITS) if entry.code in OF_UNITS and entry.severity is Severity.BLOCKER]
-    assert {entry.code for entry in found} == {"B-OPS-09", "B-OPS-11"}
+    assert {entry.code for entry in found} == {"B-OPS-09", "B-OPS-12"}
     told = run("doctor", "--inventory", str(path), "--hosts")
     assert told.code == 1
     text = " ".join(told.out.split())

@@ -76,7 +76,7 @@ def test_what_its_user_may_not_do_is_told_and_an_answer_that_is_none_is_unknown(
     """Never read as fine."""
     barred = seen(Answers(SHOWN, json.dumps({**FINE, "java": ""})))
     assert isinstance(barred, Unit)
-    assert [code for code, _, _ in unfit(barred)] == ["B-OPS-11"]
+    assert [code for code, _, _ in unfit(barred)] == ["B-OPS-12"]
     for facts in ("", "what", "[]", "{}"):
         found = seen(Answers(SHOWN, facts))
         assert isinstance(found, Unit)
