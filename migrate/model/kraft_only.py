@@ -54,7 +54,7 @@ def kraft_only(entities: EntityColumns) -> tuple[KraftOnly, ...]:
     """Return each such object of the metadata once, in the metadata's order; the ACLs of one resource are one."""
     names: dict[tuple[str, str], list[str]] = {}
     for kind, key, name in zip(entities.kind, entities.key, entities.name, strict=True):
-        if kind not in WRITTEN_CONFIGS and is_kraft_only(kind, key):
+        if is_kraft_only(kind, key):
             names.setdefault((kind, key), []).append(name)
     return tuple(dict.fromkeys(_object(kind, key, found) for (kind, key), found in names.items()))
 

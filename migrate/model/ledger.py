@@ -79,7 +79,7 @@ def decide(facts: ReplicaFacts) -> ReplicaState:
         return ReplicaState.TWO_COPIES
     if not facts.on_disk:
         return ReplicaState.NOT_ON_DISK
-    here = facts.on_disk[0]
+    (here,) = facts.on_disk
     if facts.registered is not None and here not in facts.registered:
         return ReplicaState.NOT_REGISTERED
     if facts.future:

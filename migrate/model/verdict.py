@@ -118,9 +118,11 @@ def _see(
     if registration is None and not isinstance(kraft, Unknown):
         reasons.append(f"broker {broker} has no registration in the metadata")
     rows = () if isinstance(ledger, Unknown) else ledger.of(broker)
-    if reasons or isinstance(found, Unknown) or registration is None:
+    if reasons:
         unsound = tuple(entry for entry in rows if entry.state is not ReplicaState.VERIFIED)
         return No(tuple(reasons), unsound)
+    assert not isinstance(found, Unknown)
+    assert registration is not None
     return _Seen(rows, found, registration)
 
 

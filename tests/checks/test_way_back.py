@@ -259,6 +259,7 @@ def file_without_flag(world: World) -> World:
         (Stage.COPY, both_down, {"brokers-down"}),
         (Stage.COPY, silent_broker, {"no-answer"}),
         (Stage.COPY, without("services"), {"services-unknown"}),
+        (Stage.COPY, without("live"), {"live-unknown"}),
         (Stage.CONTROLLERS, without("services"), {"services-unknown"}),
         (Stage.COPY, service(0, Unknown("no pid file")), {"service-unknown"}),
         (Stage.COPY, service(3000, Unknown("no pid file")), {"service-unknown"}),
@@ -291,6 +292,7 @@ def test_what_bars_the_way_is_named(stage: Stage, bend: Bend, bars: set[str]) ->
         (Stage.SOAK, file_without_flag, "flag-not-in-file"),
         (Stage.CONTROLLERS, file_unread(3001), "flag-unknown"),
         (Stage.COPY, lambda world: worlds.with_zk(world, migration=MigrationZnode(-1, -1, 3000, 1, 0)), "stuck-copy"),
+        (Stage.COPY, lambda world: worlds.with_zk(world, migration=MigrationZnode(0, -1, 3000, 1, 0)), "stuck-copy"),
         (Stage.COPY, lambda world: worlds.with_zk(world, migration=NullZnode(0)), "stuck-copy"),
         (Stage.COPY, lambda world: worlds.with_zk(world, pending=PendingWork(reassignments=("t-0",))), "pending"),
         (Stage.COPY, lambda world: worlds.with_zk(world, pending=PendingWork(log_dir_events=("e",))), "pending"),
@@ -338,6 +340,20 @@ def test_the_brokers_own_zookeeper_identity_is_no_work() -> None:
     assert asked(as_user("kafka")(whole(Stage.COPY))).word is READY
     assert asked(as_user("ops")(whole(Stage.ASSESS))).word is READY
     assert asked(as_user("ops", lambda world: world)(whole(Stage.COPY))).word is READY
+
+
+@pytest.mark.parametrize(
+    ("stage", "bend", "facts"),
+    [
+        (Stage.ASSESS, lambda world: world, replace(GOOD, zookeeper=Unknown("none was made"))),
+        (Stage.CONTROLLERS, service(1, Stopped()), GOOD),
+        (Stage.ASSESS, lambda world: worlds.with_zk(world, acls=Unknown("not read")), GOOD),
+    ],
+    ids=["backup of the tree", "broker down", "identity"],
+)
+def test_what_a_rollback_does_not_need_yet_is_no_work(stage: Stage, bend: Bend, facts: WayBackFacts) -> None:
+    """From there it restarts no broker, or touches no znode."""
+    assert asked(bend(whole(stage)), facts).word is READY
 
 
 def test_a_broker_that_is_down_need_not_answer() -> None:

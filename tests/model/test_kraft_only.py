@@ -110,6 +110,11 @@ def test_a_name_is_a_znodes_as_zookeeper_decides(code: int, named: bool) -> None
     assert is_kraft_only("acl", key) is not named
 
 
+def test_half_a_letter_is_no_part_of_a_znodes_name() -> None:
+    """The first surrogate; what is written with percent signs cannot spell it."""
+    assert is_kraft_only("acl", "GROUP|LITERAL|a\ud800b|User:g|*|READ|ALLOW")
+
+
 def test_a_kind_of_configuration_that_nobody_knows_is_one_of_them() -> None:
     """Resource types come with releases: `config-64` is how an unknown one is spelled."""
     assert is_kraft_only("config-64", "x")

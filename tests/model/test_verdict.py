@@ -310,6 +310,17 @@ def test_metadata_that_is_not_proven_committed_is_a_no() -> None:
         assert why in reasons(verdicts["unfence"])
 
 
+def test_a_ledger_without_a_view_is_told_as_that_and_not_by_its_offset() -> None:
+    """Where it stands means nothing then."""
+    cluster = healthy_cluster()
+    ledger = build(cluster.zookeeper, cluster.kraft, cluster.disks, after_copy=True, finalized=False)
+    said = reasons(
+        can_unfence(BROKER, replace(ledger, unknown=("disks: hidden",), offset=5), cluster.disks, cluster.kraft)
+    )
+    assert "the ledger was made without a view: disks: hidden" in said
+    assert "offset 5" not in said
+
+
 def test_a_ledger_of_another_offset_is_a_no() -> None:
     """Verdicts join a ledger and a registration: both must be of one moment."""
     cluster = healthy_cluster()

@@ -208,6 +208,16 @@ def test_a_start_file_that_nobody_knows_counts_by_what_the_controller_says_of_it
     assert choose(started_unknown(BEFORE, flag=True)) == 3001
 
 
+def test_a_process_that_is_known_to_run_with_another_file_is_half_way_whatever_it_says() -> None:
+    """Its hash is asked first: what it answers is asked only where nobody knows the hash."""
+    world = written(3001)(started(BEFORE))
+    found = live(world).controllers[NodeId(3001)]
+    assert not isinstance(found, Unknown)
+    told = {**live(world).controllers, NodeId(3001): replace(found, migration_flag=False)}
+    bent = worlds.with_live(world, controllers=told)
+    assert FIRST.progress(bent) == HalfDone("controller 3001 is half way")
+
+
 def test_a_file_that_another_hand_took_only_the_flag_out_of_is_not_done() -> None:
     """It still names ZooKeeper: that controller is restarted once more."""
     raw = file_of(BEFORE, 3001).raw.replace(b"zookeeper.metadata.migration.enable=true", b"")

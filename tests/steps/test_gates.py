@@ -484,3 +484,49 @@ def test_the_sick_partition_is_the_one_that_is_named() -> None:
     text = answer(gates.replicas_full(unhealthy(whole(Stage.SOAK))))
     assert f"{SICK.topic}-{SICK.partition}" in text
     assert "of [0, 1]" in text
+
+
+def test_an_offline_directory_beside_others_says_how_many_there_are() -> None:
+    """The first is named, and no number stands behind a single one."""
+    one = offline_disk(whole(Stage.SOAK))
+    dead = (LogDirAnswer("/data/b2/d1", 56, 0, ()), LogDirAnswer("/data/b2/d2", 56, 0, ()))
+    two = worlds.with_live(one, log_dirs={**live(one).log_dirs, NodeId(2): dead})
+    assert answer(gates.replicas_full(one)).endswith("broker 2 has log directory /data/b2/d1 offline")
+    assert answer(gates.replicas_full(two)).endswith("broker 2 has log directory /data/b2/d1 and 1 more offline")
+
+
+def test_of_many_partitions_that_are_not_whole_the_first_is_named() -> None:
+    """With all of its numbers."""
+    world = whole(Stage.SOAK)
+    found = live(world).metadata[NodeId(1)]
+    assert not isinstance(found, Unknown)
+    both = replace(found, unhealthy=(SICK, replace(SICK, partition=4)))
+    bent = worlds.with_live(world, metadata={**live(world).metadata, NodeId(1): both})
+    assert answer(gates.replicas_full(bent)).startswith("notyet: 2 partitions to have their full ISR, orders-3 among")
+
+
+def test_a_controller_that_only_is_silent_is_waited_for_and_one_that_ended_has_an_owner() -> None:
+    """A process that runs comes by itself; one that ended does not."""
+    quiet, ended = (gates.quorum_healthy(bend(whole(Stage.SOAK))) for bend in (silent_controller, ended_controller))
+    assert isinstance(quiet, NotYet)
+    assert isinstance(ended, NotYet)
+    assert (quiet.owner, ended.owner) == ("those controllers", "whoever runs c3001")
+    assert "ended" not in quiet.what
+
+
+def test_without_zookeeper_the_metadata_says_how_many_partitions_there_are_once_it_leads() -> None:
+    """Before that nobody does."""
+    for state_now, says in ((DUAL, "ready"), (DONE, "ready"), (ZkMigrationState.PRE_MIGRATION, "unknown: how many")):
+        world = without("zookeeper")(worlds.with_kraft(whole(Stage.SOAK), migration_state=state_now))
+        assert answer(gates.replicas_full(world)).startswith(says)
+
+
+@pytest.mark.parametrize(("behind", "open_"), [(10, True), (11, False)])
+def test_a_voter_may_be_ten_records_behind_and_no_more(behind: int, open_: bool) -> None:
+    """NoOps keep followers one or two behind at rest."""
+    world = whole(Stage.SOAK)
+    quorum = live(world).quorum
+    assert not isinstance(quorum, Unknown)
+    late = replace(quorum.voters[-1], log_end_offset=quorum.high_watermark - behind)
+    bent = worlds.with_live(world, quorum=replace(quorum, voters=(*quorum.voters[:-1], late)))
+    assert (gates.quorum_healthy(bent) == Ready()) is open_

@@ -23,6 +23,7 @@ from migrate.model.world import Need, World
 from migrate.plan import rollback
 from migrate.report.plan_json import plan_from_json, plan_to_json
 from migrate.steps.registry import rebuild
+from migrate.steps.rollback import control
 from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside
 from migrate.steps.rollback.control import HandBackControl, StopControllers, in_order
@@ -177,6 +178,19 @@ def test_a_brokers_controller_znode_is_never_deleted() -> None:
 def test_znodes_that_are_not_understood_are_not_touched(changes: dict[str, Any], says: str) -> None:
     """Nothing is guessed about who controls a cluster."""
     assert answer(HandBackControl().check(with_zk(stopped_in_hybrid(), **changes))).startswith(says)
+
+
+def test_znodes_that_cannot_be_seen_are_neither_low_nor_to_be_repaired() -> None:
+    """Each of the parts says so of itself."""
+    blind = without("zookeeper")(stopped_in_hybrid())
+    assert answer(control._mendable(blind)) == "unknown: zookeeper hidden"
+    assert (control.epoch_low(blind), control.epoch_due(blind)) == (False, -1)
+    assert control.evidence(blind) == ()
+
+
+def test_an_owner_among_the_controllers_is_not_done_where_migration_is_gone() -> None:
+    """Another hand deleted /migration alone."""
+    assert HandBackControl().progress(with_zk(stopped_in_hybrid(), migration=NoZnode())) == NotBegun()
 
 
 def test_control_is_not_handed_back_under_a_running_controller() -> None:
@@ -448,7 +462,7 @@ def test_a_file_changed_between_plan_and_apply_is_not_overwritten(tmp_path: Path
     plan = way_back(cluster)
     cluster.files[2, "/conf/b2.properties"] += b"num.io.threads=9\n"
     (tmp_path / "back").mkdir()
-    with pytest.raises(PlanIsStale, match="config:2"):
+    with pytest.raises(PlanIsStale, match=r"b2\.properties of broker 2"):
         run(cluster, plan, tmp_path / "back")
     assert "stop 3001" not in cluster.done
     assert b"num.io.threads=9" in cluster.files[2, "/conf/b2.properties"]
