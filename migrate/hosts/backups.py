@@ -5,6 +5,7 @@ A copy is never overwritten: one of other content gets the first digits of its h
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 from typing import Final
@@ -46,10 +47,8 @@ def _metas(files: Files, node: NodeId, config: ConfigFile) -> list[HostFile]:
     apart = metadata_log_dir(config.values)
     found: list[HostFile] = []
     for directory in (*log_dirs(config.values), *([apart] if apart else [])):
-        try:
+        with contextlib.suppress(OSError):
             found.append(_read(files, node, f"{directory}/{META_PROPERTIES}"))
-        except OSError:
-            continue
     return found
 
 

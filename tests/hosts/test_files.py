@@ -198,6 +198,44 @@ def test_a_missing_file_and_a_huge_one_are_errors(here: LocalFiles, tmp_path: Pa
     assert here.read(NODE, str(tmp_path / "empty")) == b""
 
 
+def test_a_file_of_the_largest_size_is_read(tmp_path: Path) -> None:
+    """One byte more is not."""
+    (tmp_path / "most").write_bytes(b"x" * 1000)
+    assert files.read_no_follow(str(tmp_path / "most"), limit=1000) == b"x" * 1000
+    with pytest.raises(OSError, match="larger than 999 bytes"):
+        files.read_no_follow(str(tmp_path / "most"), limit=999)
+
+
+def test_no_descriptor_stays_open(here: LocalFiles, tmp_path: Path) -> None:
+    """A run reads and writes for days."""
+    path = str(tmp_path / "x")
+    here.write(NODE, path, b"1")
+    before = len([*Path("/proc/self/fd").iterdir()])
+    for _ in range(3):
+        here.write(NODE, path, b"2")
+        here.read(NODE, path)
+        with pytest.raises(OSError, match="not a regular file"):
+            here.read(NODE, str(tmp_path))
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+
+
+def test_what_is_no_folder_is_none_to_write_in(here: LocalFiles, tmp_path: Path) -> None:
+    """A file in a folder's place."""
+    (tmp_path / "file").touch()
+    with pytest.raises(NotADirectoryError), files.open_folder(str(tmp_path / "file")):
+        pytest.fail("it was opened")
+
+
+def test_a_folder_that_was_made_is_on_disk_in_its_parent(
+    here: LocalFiles, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each of those that were missing."""
+    synced: list[str] = []
+    monkeypatch.setattr(files, "fsync_folder", synced.append)
+    here.make_directory(NODE, str(tmp_path / "a" / "b"))
+    assert synced == [str(tmp_path), str(tmp_path / "a")]
+
+
 def test_a_missing_folder_is_a_typed_error(here: LocalFiles, tmp_path: Path) -> None:
     """Writing does not make folders by the way."""
     with pytest.raises(FileNotReplaced, match="No such file"):

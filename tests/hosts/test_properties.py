@@ -223,3 +223,18 @@ def test_control_characters_cannot_forge_lines() -> None:
 def test_equal_files_have_no_diff() -> None:
     """Nothing changes: nothing is printed."""
     assert properties.diff(BROKER, BROKER, "/x") == []
+
+
+def test_an_edit_that_does_not_read_back_as_wanted_is_believed_by_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the reason: no such file is ever handed on."""
+    monkeypatch.setattr(properties, "_edited", lambda *_: "a=3\n")
+    with pytest.raises(AssertionError, match="do not read back as wanted"):
+        properties.edit(b"a=1\n", {"a": "2"})
+
+
+def test_a_comment_beside_a_change_is_shown_without_its_secret() -> None:
+    """It belongs to what a person reads."""
+    shown = properties.diff(b"# kept: password=hunter2\na=1\n", b"# kept: password=hunter2\na=2\n", "/f")
+    (comment,) = [line for line in shown if "kept" in line]
+    assert comment.startswith(" # kept: password=")
+    assert "hunter2" not in comment

@@ -142,6 +142,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
             "tests/hosts/test_files.py",
             "tests/hosts/test_meta_properties.py",
             "tests/hosts/test_properties.py",
+            "tests/steps/rollback/test_restore.py",
         ),
     ),
     "plan": (

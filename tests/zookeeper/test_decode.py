@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -117,6 +117,42 @@ def test_a_broker_has_its_czxid_as_epoch_and_sorted_endpoints() -> None:
     found = decode.broker("/brokers/ids/7", znode(raw(BROKER), owner=99))
     assert (found.id, found.epoch, found.rack, found.session) == (7, 11, "r1", 99)
     assert found.endpoints == ("PLAINTEXT://h:9092", "SSL://h:9093")
+
+
+@pytest.mark.parametrize("name", ["2147483648", "00000000007", "99999999999", "7 ", "-7", ""])
+def test_another_name_is_no_brokers_id(name: str) -> None:
+    """As Kafka writes ids: digits, 32 bits, and no longer than these take."""
+    with pytest.raises(MalformedZnode):
+        decode.broker(f"/brokers/ids/{name}", znode(raw(BROKER)))
+    assert decode.broker("/brokers/ids/2147483647", znode(raw(BROKER))).id == 2147483647
+
+
+@pytest.mark.parametrize(
+    ("field", "good", "bad"),
+    [
+        ("controller_epoch", (-1, 0, 2**31 - 1), (-2, 2**31)),
+        ("leader", (-2, -1, 0, 2**31 - 1), (-3, 2**31)),
+        ("leader_epoch", (0, 2**31 - 1), (-1, 2**31)),
+        ("leader_recovery_state", (0, 1), (-1, 2)),
+        ("isr", ([], [0], [2**31 - 1]), ([-1], [2**31], [1, 1], [True])),
+        ("version", (1,), (0, 2)),
+    ],
+)
+def test_both_ways_to_read_a_state_answer_the_same(field: str, good: Sequence[Any], bad: Sequence[Any]) -> None:
+    """At the ends of each range; a letter that is written as an escape takes the strict one."""
+    for extra in ({}, {"note": "\u00e9"}):
+        for value in good:
+            data = raw({**STATE, **extra, field: value})
+            assert decode.partition_state(PATH, data, 9) == decode._strict_partition_state(PATH, data, 9)
+        for value in bad:
+            with pytest.raises(MalformedZnode):
+                decode.partition_state(PATH, raw({**STATE, **extra, field: value}), 9)
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_a_topic_of_each_version_is_read(version: int) -> None:
+    """Older ones know neither ids nor reassignments."""
+    assert decode.topic(PATH, raw({"version": version, "partitions": {"0": [1]}})).replicas == {0: [1]}
 
 
 def test_a_broker_of_version_1_has_one_plaintext_endpoint() -> None:
