@@ -9,6 +9,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from tests.bed.bed import Bed
+from tests.bed.evening import soak
+from tests.bed.operator import Operator
 from tests.bed.rootfs import BedUnavailable
 from tests.bed.shape import SHAPES
 
@@ -22,6 +24,7 @@ def main() -> int:
         ("down", "end them; their files stay"),
         ("run", "run a command where the hosts are reached by name"),
         ("root", "run a shell script as root on a host"),
+        ("evening", "seed the cluster; migrate it there and back under drawn faults (tests/bed/evening.py)"),
         *((name, f"Bed.{name}") for name in FAULTS),
     ):
         command = commands.add_parser(name, help=text)
@@ -29,6 +32,9 @@ def main() -> int:
         if name == "up":
             command.add_argument("--shape", choices=sorted(SHAPES), default="plain")
             command.add_argument("--hosts", type=int, default=3)
+        elif name == "evening":
+            command.add_argument("--minutes", type=float, default=30.0)
+            command.add_argument("--seed", type=int, default=1)
         elif name != "down":
             command.add_argument("words", nargs=argparse.REMAINDER)
     told = parser.parse_args()
@@ -46,6 +52,11 @@ def main() -> int:
     bed = Bed.open(folder)
     if told.command == "down":
         bed.down()
+    elif told.command == "evening":
+        operator = Operator(bed, folder / "operator")
+        operator.seed()
+        operator.inventory()
+        soak(operator, told.minutes, told.seed)
     elif told.command == "run":
         words = bed.room.outside(told.words, Path.cwd())
         os.execvp(words[0], words)

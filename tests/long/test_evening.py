@@ -1,0 +1,33 @@
+"""Faults at drawn moments on real hosts, there and back and to the end: about an hour and a half."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.bed.conftest import hosts_or_skip
+from tests.bed.evening import soak
+from tests.bed.operator import Operator
+from tests.bed.shape import SHAPES
+
+pytestmark = [pytest.mark.hosts, pytest.mark.kafka, pytest.mark.long]
+MINUTES = float(os.environ.get("KRAFT_MIGRATE_EVENING_MINUTES", "75"))
+SEED = int(os.environ.get("KRAFT_MIGRATE_EVENING_SEED", "19"))
+
+
+def test_after_every_fault_the_same_command_goes_on_to_its_end(tmp_path: Path) -> None:
+    """Each stop has its exit code and no traceback; the cluster serves after each command, every record is there."""
+    print(f"seed {SEED}, {MINUTES:.0f} minutes")
+    with hosts_or_skip(SHAPES["plain"]) as bed:
+        operator = Operator(bed, tmp_path)
+        operator.seed()
+        operator.inventory()
+        rows = soak(operator, MINUTES, SEED)
+        assert len(rows) > 1
+        operator.client("write", "after", "500")
+        records = operator.client("read").split()
+    assert sorted(records) == sorted(
+        f"{word}-{n}" for word, count in (("before", 2000), ("after", 500)) for n in range(count)
+    )
