@@ -15,7 +15,7 @@ from migrate.checks import processes
 from migrate.checks.phase import FLAG, truth
 from migrate.errors import PlanIsStale
 from migrate.model.ids import NodeId
-from migrate.model.outcome import NotYet, Readiness, Ready, Refused, Unknown
+from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import ConfigFile, ControllerZnode
@@ -78,8 +78,10 @@ def _first_unseen(world: World, what: str, found: Mapping[int, object]) -> Readi
         return Ready()
     first = next(iter(unseen.values()))
     hidden = [processes.called(world.inventory, node) for node, entry in unseen.items() if entry == first]
-    text = f"{what.format(' and '.join(hidden))} cannot be seen: {first.reason}"
-    return replace(first, reason=text)
+    named = what.format(" and ".join(hidden))
+    if isinstance(first, Awaited):
+        return replace(first, reason=f"{named} to be seen ({first.reason})")
+    return Unknown(f"{named} cannot be seen: {first.reason}")
 
 
 def same_cluster(now: Situation, world: World) -> Readiness:
@@ -200,7 +202,7 @@ def files_as_left(now: Situation, world: World) -> Readiness:
     if unseen:
         return _first_unseen(world, "the file of {}", unseen)
     wrong = [
-        f"{_file(world, key)} (sha256 {seen[key][:12]}, not {want[:12]})"
+        f"{facts.shown(world, key)} (sha256 {seen[key][:12]}, not {want[:12]})"
         for key, want in wanted.items()
         if seen[key] != want
     ]
@@ -217,11 +219,6 @@ def files_as_left(now: Situation, world: World) -> Readiness:
 
 def _node(key: str) -> int:
     return int(key.partition(":")[2])
-
-
-def _file(world: World, key: str) -> str:
-    node = world.inventory.node(_node(key))
-    return f"{node.config} of {processes.called(world.inventory, int(node.id))} on {node.host}"
 
 
 def left_by(now: Situation) -> Mapping[str, str]:

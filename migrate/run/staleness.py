@@ -47,7 +47,7 @@ def check_binds(planned: PlannedStep, world: World) -> None:
     """Raise PlanIsStale, saying what changed, where an input of the step is not what the plan was made for."""
     seen = facts.observed(world, planned.binds)
     changed = [
-        f"{key} was {was}, is {seen[key]}"
+        f"{facts.shown(world, key)} was {was}, is {seen[key]}"
         for key, was in planned.binds.items()
         if seen[key] != was or was == facts.UNKNOWN
     ]

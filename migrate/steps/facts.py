@@ -10,6 +10,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Final
 
+from migrate.checks import processes
 from migrate.checks.phase import FLAG, roles_of, truth
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
@@ -69,6 +70,15 @@ def with_config(before: Predicted, node: int, content: bytes) -> Predicted:
 def observed(world: World, keys: Iterable[str]) -> dict[str, str]:
     """The observed value of each fact; `unknown` where it cannot be seen."""
     return {key: _observe(world, *key.partition(":")[::2]) for key in keys}
+
+
+def shown(world: World, key: str) -> str:
+    """What a fact is about, for people: a file by its path, node and host; other facts by their key."""
+    name, _, about = key.partition(":")
+    if name != "config":
+        return key
+    node = world.inventory.node(int(about))
+    return f"{node.config} of {processes.called(world.inventory, int(about))} on {node.host}"
 
 
 def _observe(world: World, name: str, about: str) -> str:

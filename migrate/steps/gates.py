@@ -6,6 +6,7 @@ A gate that waiting can open answers NotYet, one that it cannot answers Refused,
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from migrate import checks
@@ -339,6 +340,8 @@ def runs_with(world: World, node: int, sha256: str) -> Readiness:
         return world.services
     state = world.services.get(NodeId(node), Unknown(f"node {node} was not looked at"))
     match state:
+        case Awaited(reason=reason):
+            return replace(state, reason=f"{processes.called(world.inventory, node)} to run ({reason})")
         case Unknown():
             return state
         case Running(config_sha256=None):

@@ -249,7 +249,7 @@ def soak(operator: Operator, minutes: float, seed: int) -> list[str]:
 
     def command(*planned: str, back: bool = False) -> None:
         plan, fingerprint = operator.plan(*planned, command=("rollback", "plan") if back else ("plan",))
-        steps = [step["id"] for step in json.loads(plan.read_text())["steps"]]
+        steps = [step["id"] for step in json.loads(plan.read_text())["plan"]["steps"]]
         late = [step for step in steps if not step.startswith(("discover", "assess"))]
         drawn = draw(chance, names, operator.bed, late, FAULTS_A_COMMAND)
         words = [*(("rollback",) if back else ()), "apply", str(plan), "--confirm", fingerprint]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ SEED = int(os.environ.get("KRAFT_MIGRATE_EVENING_SEED", "19"))
 def test_after_every_fault_the_same_command_goes_on_to_its_end(tmp_path: Path) -> None:
     """Each stop has its exit code and no traceback; the cluster serves after each command, every record is there."""
     print(f"seed {SEED}, {MINUTES:.0f} minutes")
-    with hosts_or_skip(SHAPES["plain"]) as bed:
+    with hosts_or_skip(replace(SHAPES["plain"], owner="kafka:kafka")) as bed:
         operator = Operator(bed, tmp_path)
         operator.seed()
         operator.inventory()

@@ -202,7 +202,7 @@ SCENARIOS = (
         "files-as-left",
         config_management,
         PlanIsStale,
-        "config:0",
+        "of broker 0 on",
         "broker 0 would start into another mode",
         off(guard="files-as-left"),
     ),

@@ -46,7 +46,7 @@ def other_directories(world: World) -> World:
 @pytest.mark.parametrize(
     ("world", "says"),
     [
-        (whole(Stage.COPY), "config:1 was"),
+        (whole(Stage.COPY), "of broker 1 on b1 was"),
         (other_directories(whole(Stage.CONTROLLERS)), "log_dirs:1 was /data/b1/d0,/data/b1/d1,/data/b1/d2, is /data/e"),
         (worlds.with_zk(whole(Stage.CONTROLLERS), cluster_id="O" * 22), f"is {'O' * 22}"),
         (without("configs")(whole(Stage.CONTROLLERS)), "is unknown"),
