@@ -36,7 +36,12 @@ def do_not_run(inventory: Inventory, nodes: Collection[int]) -> str:
 
 def start(inventory: Inventory, nodes: Collection[int]) -> str:
     """What to type, and where: `on h3: systemctl start kafka-controller.service`."""
-    return "; ".join(_start(inventory, node) for node in nodes)
+    return "; ".join(_typed(inventory, node, "start") for node in nodes)
+
+
+def stop(inventory: Inventory, nodes: Collection[int]) -> str:
+    """What to type to stop them, and where."""
+    return "; ".join(_typed(inventory, node, "stop") for node in nodes)
 
 
 def owner(inventory: Inventory, nodes: Collection[int]) -> str:
@@ -73,7 +78,7 @@ def _place(inventory: Inventory, node: int) -> str:
     return f"{found.unit} on {found.host}" if found.unit else f"its process on {found.host}"
 
 
-def _start(inventory: Inventory, node: int) -> str:
+def _typed(inventory: Inventory, node: int, verb: str) -> str:
     found = inventory.node(NodeId(node))
-    what = f"systemctl start {shlex.quote(found.unit)}" if found.unit else f"start {called(inventory, node)}"
+    what = f"systemctl {verb} {shlex.quote(found.unit)}" if found.unit else f"{verb} {called(inventory, node)}"
     return f"on {found.host}: {what}"

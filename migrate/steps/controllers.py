@@ -146,8 +146,9 @@ class StartControllers(BaseStep):
         return {"migration_state:": "PRE_MIGRATION", "migration_znode:": "waiting"}
 
     def check(self, world: World) -> Readiness:
-        """No blocker; every file has the flag."""
+        """No blocker; every file has the flag; no controller that another hand started runs without the others."""
         return gates.first(
+            _none_alone(world),
             gates.no_blockers(world, self.stage),
             all_flagged(world),
             gates.logs_belong(world),
@@ -186,6 +187,22 @@ class StartControllers(BaseStep):
             )
         found = gates.first(gates.quorum_healthy(world), _waiting(world))
         return gates.as_outcome(found, "quorum healthy; every controller registered with the flag; state PRE_MIGRATION")
+
+
+def _none_alone(world: World) -> Readiness:
+    """A controller without its quorum has no leader, so the metadata that the checks ask for is never readable."""
+    states = {} if isinstance(world.services, Unknown) else world.services
+    nodes = [int(node.id) for node in world.inventory.controllers]
+    alone = [node for node in nodes if isinstance(states.get(NodeId(node)), Running)]
+    if not alone or len(alone) == len(nodes):
+        return Ready()
+    names = " and ".join(processes.called(world.inventory, node) for node in alone)
+    return NotYet(
+        f"{names} to stop: another hand started it before the run, and without the others it has no leader",
+        processes.owner(world.inventory, alone),
+        f"{processes.stop(world.inventory, alone)}; the run starts all of them",
+        progress=str(alone),
+    )
 
 
 def all_flagged(world: World) -> Readiness:

@@ -236,6 +236,15 @@ def test_each_part_of_a_waiting_quorum_is_waited_for(bend: Bend, says: str) -> N
     assert isinstance(START.verify(RUNNING), Verified)
 
 
+def test_a_controller_that_another_hand_started_alone_is_named_with_what_to_type() -> None:
+    """It has no leader, so no check of the metadata could ever be made: the same command would stop for ever."""
+    alone = stopped(3001, 3002)(RUNNING)
+    found = START.check(replace(alone, kraft=Unknown("knows no leader")))
+    assert isinstance(found, NotYet)
+    assert found.what.startswith("controller 3000 to stop")
+    assert "on c3000: stop controller 3000" in found.next_step
+
+
 @pytest.mark.parametrize(
     ("down", "said"),
     [
