@@ -21,6 +21,8 @@ from tests.bed import host_files, room
 from tests.bed.rootfs import BedUnavailable, install, rootfs
 from tests.bed.shape import Shape
 
+WATCHES: Final = Path("/proc/sys/fs/inotify/max_user_instances")  # systemd of each host takes some of root's
+WATCHES_WANTED: Final = 1024
 DISK_BYTES: Final = 400 << 20
 ROOT: Final = Path(__file__).parent.parent.parent
 COMMAND_SECONDS: Final = 120
@@ -55,6 +57,8 @@ class Bed:
         install()
         root = rootfs()
         room.sweep()
+        if int(WATCHES.read_text()) < WATCHES_WANTED:
+            WATCHES.write_text(str(WATCHES_WANTED))
         fresh = not (folder / "shape.json").exists()
         if fresh:
             folder.mkdir(parents=True, exist_ok=True)
@@ -125,7 +129,7 @@ class Bed:
             script += (
                 f'{host}-root "systemctl is-system-running --wait" 2>&1; [ $? -le 1 ] && exit 0; sleep 1; done; exit 1'
             )
-            said = self.outside("sh", "-c", script)
+            said = self.outside("sh", "-c", script, seconds=BOOT_SECONDS * 5)
             if said.returncode:
                 console = (self.folder / host / "console").read_text(errors="replace")[-1000:]
                 raise BedUnavailable(f"{host} does not boot: {said.stdout.strip()[-300:]} {console}")

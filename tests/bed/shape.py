@@ -13,18 +13,19 @@ class Shape:
     """One kind of hosts; the defaults are those of a plain Debian installation.
 
     `hosts`: brokers, each on a host of its own.  `controllers_apart`: three more hosts for the controllers, else they
-    are beside the brokers of the first three hosts.  `login`: the account that SSH logs in as; `rights` of it by sudo:
-    `all` (NOPASSWD: ALL) or `none`.  `owner`, `file_mode`, `folder_mode`: of the configuration.  `unit`: the brokers'.
-    `start`: how a unit calls Kafka's start script; `override` gives it `--override` besides.  `linked_configuration`
-    and `linked_disks`: /etc/kafka and the log directories are symbolic links.  `python`: the whole one, Debian's
-    python3-minimal, one in /usr/local/bin alone, or none.  `jump`: only the first host is reached directly.
-    `metadata`: the controllers' metadata directory is a mount point, a folder below one, or on the root file system.
+    are beside the brokers of the first three hosts.  `login`: the account that SSH logs in as; `rights`: what sudo
+    gives it before the host program is installed, `none`, or `all` for a person's.  `owner`, `file_mode`,
+    `folder_mode`: of the configuration.  `unit`: the brokers'.  `start`: how a unit calls Kafka's start script;
+    `override` gives it `--override` besides.  `linked_configuration` and `linked_disks`: /etc/kafka and the log
+    directories are symbolic links.  `python`: the whole one, Debian's python3-minimal, one in /usr/local/bin alone, or
+    none.  `jump`: only the first host is reached directly.  `metadata`: the controllers' metadata directory is a mount
+    point, a folder below one, or on the root file system.
     """
 
     hosts: int = 3
     controllers_apart: bool = False
     login: str = "ops"
-    rights: Literal["all", "none"] = "all"
+    rights: Literal["none", "all"] = "none"
     owner: str = "root:kafka"
     file_mode: int = 0o640
     folder_mode: int = 0o750

@@ -125,7 +125,7 @@ INVENTORY: Final = ("--inventory", "inventory.yaml")
 @pytest.fixture(scope="module")
 def person() -> Iterator[Person]:
     """A cluster in ZooKeeper mode on three hosts, with records."""
-    with hosts_or_skip(Shape(owner="kafka:kafka")) as bed:
+    with hosts_or_skip(Shape(rights="all", owner="kafka:kafka")) as bed:
         operator = Operator(bed, bed.folder / "operator")
         operator.seed()
         operator.inventory()
