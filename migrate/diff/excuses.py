@@ -6,10 +6,10 @@ import re
 from collections.abc import Callable
 from typing import Final
 
+from migrate.diff.expected import PRODUCER_ID_BLOCK
 from migrate.model.difference import Difference, DifferenceClass
 
 NUMBER: Final = re.compile(r"-?[0-9]{1,18}")
-PRODUCER_ID_BLOCK: Final = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
 TOPIC_KINDS: Final = frozenset({"topic", "topic-config", "partition"})
 
 
@@ -32,8 +32,8 @@ def _metadata_version(row: Difference, _deleting: bool) -> bool:
 def _producer_id_block(row: Difference, _deleting: bool) -> bool:
     if not _is(row, "producer-ids", DifferenceClass.DIFFERS, "next_producer_id"):
         return False
-    numbers = [NUMBER.fullmatch(value or "") for value in (row.zookeeper, row.kraft)]
-    return all(numbers) and int(row.zookeeper or "") - int(row.kraft or "") == PRODUCER_ID_BLOCK
+    numbers = [int(value) for value in (row.zookeeper, row.kraft) if value is not None and NUMBER.fullmatch(value)]
+    return len(numbers) == 2 and numbers[0] - numbers[1] == PRODUCER_ID_BLOCK
 
 
 EXCUSES: Final[dict[str, Callable[[Difference, bool], bool]]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,3 +119,27 @@ def test_a_part_can_be_taken_out_again(parts: list[tuple[int, int]], last: tuple
     more = hashed(fingerprints.STATE, last)
     assert total.plus(more).minus(more) == total
     assert NOTHING.minus(more).plus(more) == Fingerprint(0, 0)
+
+
+@pytest.mark.parametrize(
+    ("tag", "values", "found"),
+    [
+        (1, [], (0xC2AF6615955AD044, 0x7C3AAA8E0B900590)),
+        (2, [0], (0x9135FBC8912947FC, 0x16C3167BD2267237)),
+        (3, [-1, 2**63 - 1, 1], (0xD39C8985CCCC9989, 0x9F895B091EF5C3BA)),
+        (5, [7] * 5, (0x582AF58FD79402FE, 0xDA200608097B0CAC)),
+    ],
+)
+def test_a_hash_mixes_as_it_always_has(tag: int, values: list[int], found: tuple[int, int]) -> None:
+    """Each constant and each shift counts: with a weaker mix two different topics may look the same."""
+    assert hashed(tag, values) == found
+
+
+def test_each_part_of_a_topic_keeps_its_own_hash() -> None:
+    """A replica list is never taken for a state, nor one spelling of an id for another."""
+    assert assignment(3, [1, 2], [4], [5]) == (726324785035706383, 6848994181599249369)
+    assert state(3, 1, 2, 0, [2, 1]) == (11303128111143604841, 10113313015004230536)
+    assert identity("AAAAAAAAAAAAAAAAAAAAAQ") == (17163449624717591657, 6731211091794276123)
+    assert identity("") == (5498008998094006531, 14873328111144804069)
+    other = identity("AAAAAAAAAAAAAAAAAAAAAR")  # the same bytes, another text
+    assert other != identity("AAAAAAAAAAAAAAAAAAAAAQ")
