@@ -172,6 +172,19 @@ def test_the_image_of_a_log_is_the_references(odd: float, noting: bool) -> None:
 
 
 @pytest.mark.usefixtures("_no_kernel_of_its_own")
+@pytest.mark.parametrize("seed", range(6))
+def test_a_batch_whose_last_record_is_not_committed_is_not_applied_whole(seed: int) -> None:
+    """A high watermark at each batch's last record, and behind it: in columns not one record more is taken."""
+    raw = drawn_log(seed, 0.0)
+    for batch in split(raw, where="l"):
+        for below in (batch.last_offset, batch.last_offset + 1):
+            found = stands(raw, [below], plain=True, noting=False)
+            assert found == stands(raw, [below], plain=False, noting=False)
+            assert len(found) > 2
+            assert found[2] == below
+
+
+@pytest.mark.usefixtures("_no_kernel_of_its_own")
 @pytest.mark.parametrize("seed", range(4))
 def test_a_damaged_log_ends_as_the_reference_ends(seed: int) -> None:
     """The same error at the same place, or the same image."""

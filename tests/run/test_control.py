@@ -28,6 +28,8 @@ def written(folder: Path, **changes: Any) -> Path:
 
 def test_a_wish_is_read_as_it_was_written_and_no_file_is_none(tmp_path: Path) -> None:
     """For its owner alone, and nothing else lies beside it."""
+    assert control.read(tmp_path) == Control(time=0.0)
+    control.write(tmp_path, Control())
     assert control.read(tmp_path) == Control()
     path = control.write(tmp_path, FULL)
     assert control.read(tmp_path) == FULL
@@ -48,6 +50,7 @@ def test_a_wish_is_read_as_it_was_written_and_no_file_is_none(tmp_path: Path) ->
         {"reason": ["a"]},
         {"time": "soon"},
         {"time": None},
+        {"time": float("inf")},
         {"more": ""},
     ],
 )

@@ -78,6 +78,12 @@ def test_only_a_partitions_own_number_is_its_key(key: str) -> None:
         JsonZnode(PATH, {"partitions": {key: [1]}}).assignment("partitions")
 
 
+def test_one_wrong_key_beside_a_right_one_is_refused() -> None:
+    """The short way looks at all of them together."""
+    with pytest.raises(MalformedZnode):
+        JsonZnode(PATH, {"partitions": {"-1": [1], "5": [1]}}).assignment("partitions")
+
+
 def test_an_assignment_holds_the_first_and_the_last_of_each_range() -> None:
     """Broker 0, partition 0, and the largest of both; no partition at all is an empty one."""
     most = INT32 - 1
