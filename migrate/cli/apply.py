@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import pathlib
 import shlex
 import sys
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from migrate.cli.errors import EXIT_OK
+from migrate.cli.who import account
 from migrate.errors import FileNotReplaced, LockHeld, RunLocked, UsageWrong
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "", *, json
     ours = True  # a run that was refused because another one acts leaves that one's report as it is
     options = Options(
         confirm=confirm,
-        owner=getpass.getuser(),
+        owner=account(),
         listen=lines if events is None else both(lines, events),
         confirm_cluster=confirm_cluster,
         say=lambda text: lines.say(text, "bold yellow"),

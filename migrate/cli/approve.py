@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import pathlib
 import socket
 import sys
@@ -11,6 +10,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import output_option
+from migrate.cli.who import account
 from migrate.errors import KeyUnusable, UsageWrong
 from migrate.model.approvals import Approval, ApprovalPolicy
 
@@ -50,10 +50,10 @@ def approve(
 
     plan = load_plan(plan_file)
     playbook, inventory = load_playbook(plan.playbook), load_inventory(plan.inventory)
-    account = getpass.getuser()
-    name = reviewer or account
+    given_by = account()
+    name = reviewer or given_by
     asked = asked_for(playbook.approvals, name, stages, back=plan.back)
-    given = Approval(plan.fingerprint, name, account, socket.gethostname(), round(time.time(), 3), stages, comment)
+    given = Approval(plan.fingerprint, name, given_by, socket.gethostname(), round(time.time(), 3), stages, comment)
     if key_file is not None:
         given = signed(given, key_file, playbook.approvals.keys.get(name, ""))
     elif name in playbook.approvals.keys or playbook.approvals.signed:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 import json
 import pathlib
 import socket
@@ -15,6 +14,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import output_option
+from migrate.cli.who import account
 from migrate.errors import UsageWrong
 
 if TYPE_CHECKING:
@@ -112,7 +112,7 @@ def _wish(run: pathlib.Path, change: Callable[[Control], Control], reason: str, 
 
     folder = folder_of_run(run)
     wished = change(read(folder))
-    who = replace(wished, by=getpass.getuser(), host=socket.gethostname(), time=round(time.time(), 3), reason=reason)
+    who = replace(wished, by=account(), host=socket.gethostname(), time=round(time.time(), 3), reason=reason)
     path = write(folder, who)
     click.echo(f"{path}: {then}")
     return EXIT_OK

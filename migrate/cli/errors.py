@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import traceback
 from collections.abc import Iterator
@@ -10,7 +11,7 @@ from typing import Final
 
 import click
 
-from migrate.errors import MigrateError
+from migrate.errors import Defect, MigrateError, SystemRefused
 from migrate.model.findings import Word
 from migrate.report.wording import hanging
 
@@ -47,7 +48,7 @@ def render(error: MigrateError) -> str:
 
 @contextmanager
 def error_handler(*, verbose: bool) -> Iterator[None]:
-    """Turn errors into a message and an exit code; a bug keeps its traceback."""
+    """Turn errors into a message and an exit code; a defect keeps its traceback, and is called one."""
     try:
         yield
     except MigrateError as error:
@@ -55,6 +56,18 @@ def error_handler(*, verbose: bool) -> Iterator[None]:
             click.echo(hanging(traceback.format_exc().rstrip(), INDENT), err=True)
         click.echo(render(error), err=True)
         sys.exit(error.exit_code)
+    except OSError as error:
+        if error.errno == errno.EPIPE:
+            raise  # who read our output has gone: click ends quietly
+        refused = SystemRefused(error.strerror or str(error), where=str(error.filename or ""))
+        if verbose:
+            click.echo(hanging(traceback.format_exc().rstrip(), INDENT), err=True)
+        click.echo(render(refused), err=True)
+        sys.exit(refused.exit_code)
+    except Exception as error:  # noqa: BLE001 - the last place where one can be told
+        click.echo(hanging(traceback.format_exc().rstrip(), INDENT), err=True)
+        click.echo(render(Defect(f"{type(error).__name__}: {error}")), err=True)
+        sys.exit(Defect.exit_code)
     except KeyboardInterrupt as interrupt:
         if not interrupt.args:  # one with words was told where it struck
             click.echo("interrupted: run the same command again to go on", err=True)

@@ -17,7 +17,7 @@ import click
 from migrate.cli.assessing import Subject, assessment, judged, nothing_but
 from migrate.cli.comparing import compared
 from migrate.cli.options import NO_PLAYBOOK, Evidence, load_target, paced, spark_given
-from migrate.errors import MigrateError, UsageWrong
+from migrate.errors import Defect, MigrateError, UsageWrong
 from migrate.model.difference import DiffReport
 from migrate.model.fleet import Fleet, Member, NotRead, Target
 from migrate.observe.many_files import FilesPool, not_read
@@ -115,13 +115,15 @@ def _subject(member: Member) -> Subject | MigrateError:
                 evidence = Evidence(bundle=path)
                 return Subject(*load_target(None, None, evidence), evidence)
             case Target.FILES:
-                raise UsageWrong(
+                return UsageWrong(
                     "files of a cluster can be compared alone",
                     where=member.where,
                     next_step="ask `fleet diff`, or name the cluster by its inventory, its playbook or a bundle",
                 )
     except MigrateError as error:
         return error
+    except Exception as error:  # noqa: BLE001 - as in `_answer`
+        return Defect(f"{type(error).__name__}: {error}")
 
 
 def _answer(member: Member, subject: Subject | MigrateError, look: Look) -> Answer:
@@ -133,4 +135,6 @@ def _answer(member: Member, subject: Subject | MigrateError, look: Look) -> Answ
         found = look(subject)
     except MigrateError as error:
         found = not_read(error)
+    except Exception as error:  # noqa: BLE001 - one member's damage is that member's, a defect of ours included
+        found = not_read(Defect(f"{type(error).__name__}: {error}"))
     return Answer(member, time.monotonic() - began, found)

@@ -3,7 +3,17 @@
 Two roots: what we were given is wrong, and what we could not see or do.  See `migrate.errors.base`.
 """
 
-from migrate.errors.base import InputError, MigrateError, NotVisible, Retryable, UnknownCode, UsageWrong, WorldError
+from migrate.errors.base import (
+    Defect,
+    InputError,
+    MigrateError,
+    NotVisible,
+    Retryable,
+    SystemRefused,
+    UnknownCode,
+    UsageWrong,
+    WorldError,
+)
 from migrate.errors.bundles import (
     BundleDamaged,
     BundleExists,
@@ -256,7 +266,9 @@ __all__ = [
     "NotKafkasTree",
     "NotLeader",
     "NotSupportedYet",
+    "Defect",
     "NotVisible",
+    "SystemRefused",
     "NotSetAside",
     "NoWayBack",
     "NothingToPlan",

@@ -1,7 +1,7 @@
 """The whole tree of errors.
 
 Two roots: `InputError` (what we were given is wrong) and `WorldError` (we could not see or do something).  A bug is a
-plain Python exception.  Every class has a stable `id`, the exit code of the process and a `hint`; docs/errors.md is
+plain Python exception until the command line tells it as a `Defect`.  Every class has a stable `id`, the exit code of the process and a `hint`; docs/errors.md is
 generated from them.  Retries hang on `Retryable` and on nothing else.
 """
 
@@ -66,3 +66,20 @@ class NotVisible(WorldError):
     """What was asked for cannot be seen now."""
 
     id = "E-VIEW-01"
+
+
+class SystemRefused(WorldError):
+    """The operating system refused something that every command needs: room, a folder, an open file."""
+
+    id = "E-SYS-01"
+    hint = "make room, or give the right that is missing; then run the same command again"
+
+
+class Defect(MigrateError):
+    """Something went wrong that no error is known for: a defect of kraft-migrate, not of your cluster."""
+
+    id = "E-DEFECT"
+    hint = (
+        "nothing was done after this point; run the same command again once, and report the defect with the lines"
+        " above and the output of `kraft-migrate --version` to those who gave you this release"
+    )

@@ -9,7 +9,6 @@ import base64
 import binascii
 import errno
 import hashlib
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,12 +20,14 @@ from migrate.hosts.collect_disks import FORMAT, VERSION, body_sha256
 from migrate.hosts.config import as_told
 from migrate.hosts.directories import METADATA_FOLDER, capped, no_room, not_mounted, oddities_of_place
 from migrate.hosts.files import read_no_follow
+from migrate.model import strict_json
 from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns
 from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import NOT_THERE, BrokerDisks, ConfigFile, Directory, MetaBroken, MetaMissing, MetaProperties
 
+ITEMS: Final = 8_000_000  # of the answer's JSON: a folder takes about eight
 SIZE_LIMIT: Final = 256 * 2**20  # bytes; a folder takes about 400, so half a million replicas fit
 NOT_PROBED: Final = "the collector ran without --probe, so nobody tried whether it stores a block"
 _DENIED: Final = (errno.EACCES, errno.EPERM)
@@ -105,9 +106,9 @@ def _files(paths: Iterable[str]) -> Iterable[str]:
 
 def _body(raw: bytes, path: str) -> Mapping[str, Any]:
     try:
-        document = json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise CollectedDamaged(f"no JSON: {error}", where=path) from error
+        document = strict_json.loads(raw, items=ITEMS, surrogates=True)
+    except strict_json.NotStrictJson as error:
+        raise CollectedDamaged(str(error), where=path) from error
     if not isinstance(document, dict) or document.get("format") != FORMAT or "body" not in document:
         raise CollectedDamaged("no answer of the collector", where=path)
     if document.get("version") != VERSION:

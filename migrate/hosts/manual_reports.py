@@ -9,7 +9,6 @@ from __future__ import annotations
 import base64
 import binascii
 import errno
-import json
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -19,6 +18,7 @@ from typing import Any, Final
 from migrate.errors import CollectedDamaged, CollectedForNobody, CollectedOtherVersion, NotTold
 from migrate.hosts.collected import Collected, read_collected
 from migrate.hosts.meta_properties import META_PROPERTIES
+from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import Directory
@@ -92,7 +92,7 @@ def read_answer(path: str) -> Answer:
     """One file of the inbox; raises what `read_collected` raises."""
     collected = read_collected(path)
     try:
-        return _answer(collected, json.loads(Path(path).read_bytes())["body"])
+        return _answer(collected, strict_json.mapping(Path(path).read_bytes())["body"])
     except OSError as error:  # taken away, or replaced, since
         raise CollectedDamaged(f"it cannot be read: {error.strerror}", where=path) from error
     except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:

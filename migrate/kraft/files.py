@@ -6,7 +6,6 @@ Names: `Snapshots.java`, `BootstrapDirectory.java`, `FileQuorumStateStore.java`.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Final
 
 from migrate.errors import BatchError, MetadataFileError, WorldError
 from migrate.kraft.image import Image
+from migrate.model import strict_json
 from migrate.model.ids import METADATA_TOPIC
 from migrate.model.secrets import Digester
 from migrate.protocol.batches import Batch, batch_at, stream
@@ -149,7 +149,7 @@ def read_batches_at(path: Path, positions: Iterable[int]) -> Iterator[Batch]:
 def read_quorum_state(path: Path) -> QuorumState:
     """The quorum-state file, in its version 0 (static voters) or 1 (KIP-853)."""
     try:
-        state = json.loads(path.read_text("utf-8"))
+        state = strict_json.mapping(path.read_bytes())
         version = int(state["data_version"])
         return QuorumState(
             version=version,

@@ -13,7 +13,6 @@ import io
 import json
 import os
 import secrets
-import tarfile
 import typing
 import zlib
 from collections.abc import Mapping
@@ -23,6 +22,7 @@ from typing import Any, Final
 from migrate import __version__
 from migrate.errors import BundleDamaged, BundleExists, BundleOtherVersion
 from migrate.hosts.files import read_no_follow, replace_file
+from migrate.model import plain_tar, strict_json
 from migrate.model.world import World
 from migrate.observe.codec import NotDecodable, decode, encode
 from migrate.observe.handed_on import without_secrets
@@ -44,6 +44,10 @@ PARTS: Final = (
 )
 SIZE_LIMIT: Final = 512 * 2**20  # bytes of the archive
 UNPACKED_LIMIT: Final = 2**30  # bytes of what is in it: 400,000 partitions take about a quarter of it
+PACKED_AT_MOST: Final = 100  # times: JSON of ours is 10 to 30 times as long as its gzip
+ITEMS_A_BYTE: Final = 16  # of the archive: 200,000 partitions have 4
+FREE_BYTES: Final = 4 * 2**20
+FREE_ITEMS: Final = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,17 +91,9 @@ def _archive(parts: Mapping[str, bytes], cluster: str, created: int) -> bytes:
     }
     manifest = {"format": FORMAT, "version": VERSION, "sha256": _sum(_bytes(body)), "body": body}
     packed = io.BytesIO()
-    with (
-        gzip.GzipFile(fileobj=packed, mode="wb", mtime=created) as stream,
-        tarfile.open(fileobj=stream, mode="w", format=tarfile.USTAR_FORMAT) as archive,
-    ):
-        for name, content in {
-            MANIFEST: _bytes(manifest),
-            **{f"{part}.json": raw for part, raw in parts.items()},
-        }.items():
-            member = tarfile.TarInfo(name)
-            member.size, member.mtime, member.mode = len(content), created, 0o600
-            archive.addfile(member, io.BytesIO(content))
+    members = {MANIFEST: _bytes(manifest), **{f"{part}.json": raw for part, raw in parts.items()}}
+    with gzip.GzipFile(fileobj=packed, mode="wb", mtime=created) as stream:
+        stream.write(plain_tar.pack(members, created))
     return packed.getvalue()
 
 
@@ -117,7 +113,8 @@ def read_bundle(path: str) -> Bundle:
         BundleDamaged: it cannot be read, is none, or is not what its manifest says.
         BundleOtherVersion: another format's version.
     """
-    files = _members(_unpacked(path), path)
+    content, packed = _unpacked(path)
+    files = _members(content, path)
     body = _manifest(files.pop(MANIFEST, b""), path)
     try:
         stated = {f"{name}.json": part["sha256"] for name, part in body["parts"].items()}
@@ -131,40 +128,35 @@ def read_bundle(path: str) -> Bundle:
             raise BundleDamaged(f"the SHA-256 of {name} is not the one of its manifest", where=path)
     hints = typing.get_type_hints(World)
     try:
-        found = {part: decode(hints[part], _json(files[f"{part}.json"]), part) for part in PARTS}
+        items = FREE_ITEMS + ITEMS_A_BYTE * packed
+        found = {part: decode(hints[part], _json(files[f"{part}.json"], items), part) for part in PARTS}
     except (NotDecodable, RecursionError) as error:
         raise BundleDamaged(f"a part is not what this release writes: {error}", where=path) from error
     sizes = {part: len(files[f"{part}.json"]) for part in PARTS}
     return Bundle(path, tool, created, World(**found), sizes)
 
 
-def _unpacked(path: str) -> bytes:
+def _unpacked(path: str) -> tuple[bytes, int]:
+    """What is in the archive, and how many bytes the archive itself has."""
     try:
         packed = read_no_follow(path, limit=SIZE_LIMIT)
+        limit = min(UNPACKED_LIMIT, FREE_BYTES + PACKED_AT_MOST * len(packed))
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
-            content = stream.read(UNPACKED_LIMIT + 1)
+            content = stream.read(limit + 1)
     except (OSError, EOFError, zlib.error) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise BundleDamaged(f"cannot be read: {reason}", where=path) from error
-    if len(content) > UNPACKED_LIMIT:
-        raise BundleDamaged(f"holds more than {UNPACKED_LIMIT} bytes", where=path)
-    return content
+    if len(content) > limit:
+        raise BundleDamaged(f"its {len(packed)} bytes hold more than {limit}, which no bundle does", where=path)
+    return content, len(packed)
 
 
 def _members(content: bytes, path: str) -> dict[str, bytes]:
     """Name to content.  Only plain files with our own names are taken: no folder, no link, no other path."""
-    known = {MANIFEST, *(f"{name}.json" for name in PARTS)}
-    found: dict[str, bytes] = {}
     try:
-        with tarfile.open(fileobj=io.BytesIO(content), mode="r:") as archive:
-            for member in archive:
-                if member.name not in known or member.name in found or member.type != tarfile.REGTYPE:
-                    raise BundleDamaged(f"holds {member.name!r}, which no bundle does", where=path)
-                stream = archive.extractfile(member)
-                found[member.name] = b"" if stream is None else stream.read()
-    except (tarfile.TarError, ValueError, EOFError, OSError) as error:
+        return plain_tar.unpack(content, {MANIFEST, *(f"{name}.json" for name in PARTS)})
+    except plain_tar.NotPlainTar as error:
         raise BundleDamaged(f"no archive of ours: {error}", where=path) from error
-    return found
 
 
 def _manifest(raw: bytes, path: str) -> Mapping[str, Any]:
@@ -185,8 +177,8 @@ def _manifest(raw: bytes, path: str) -> Mapping[str, Any]:
     return body
 
 
-def _json(raw: bytes) -> Any:
+def _json(raw: bytes, items: int = FREE_ITEMS) -> Any:
     try:
-        return json.loads(raw)
-    except (ValueError, RecursionError) as error:
-        raise NotDecodable(f"no JSON: {error}") from error
+        return strict_json.loads(raw, items=items, surrogates=True)
+    except strict_json.NotStrictJson as error:
+        raise NotDecodable(str(error)) from error

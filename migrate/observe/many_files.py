@@ -19,7 +19,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from migrate.errors import MigrateError, NotVisible
+from migrate.errors import Defect, MigrateError, NotVisible
 from migrate.kraft.files import find
 from migrate.model.difference import DiffReport
 from migrate.model.fleet import FilePair, NotRead
@@ -59,6 +59,8 @@ def read_pair(pair: FilePair) -> Read | NotRead:
         zookeeper, kraft = sides.views(found.differing)
     except MigrateError as error:
         return not_read(error)
+    except Exception as error:  # noqa: BLE001 - one cluster's damage is that cluster's, a defect of ours included
+        return not_read(Defect(f"{type(error).__name__}: {error}"))
     ours, theirs, equal = apart(zookeeper.entities, kraft.entities)
     # mzxids are as many as znodes, and nobody asks for them
     return Read(found, replace(zookeeper, entities=ours, mzxids={}), replace(kraft, entities=theirs), equal)

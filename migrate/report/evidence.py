@@ -9,18 +9,17 @@ configuration files hold secrets: only their hashes are in it.
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import pathlib
 import platform
 import sys
-import tarfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 from migrate import __version__
 from migrate.errors import EvidenceBroken, JournalDamaged, KeyUnusable, MigrateError
+from migrate.model import plain_tar, strict_json
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.plan import Plan
 from migrate.report.plan_json import plan_from_json, stated_fingerprint
@@ -79,14 +78,7 @@ def pack(members: Mapping[str, bytes], signature: str = "") -> bytes:
     if signature:
         whole[SIGNATURE] = signature.encode()
     seal = hashlib.sha256(manifest + signature.encode()).hexdigest().encode()
-    out = io.BytesIO()
-    with tarfile.open(fileobj=out, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        for name in [*sorted(whole), SEAL]:
-            content = seal if name == SEAL else whole[name]
-            info = tarfile.TarInfo(name)
-            info.size, info.mode, info.mtime = len(content), 0o600, 0
-            tar.addfile(info, io.BytesIO(content))
-    return out.getvalue()
+    return plain_tar.pack({**dict(sorted(whole.items())), SEAL: seal})
 
 
 def manifest_of(members: Mapping[str, bytes]) -> bytes:
@@ -105,15 +97,9 @@ def _json(value: Any) -> bytes:
 # -- reading ---------------------------------------------------------------------------------------------------------
 def unpack(raw: bytes) -> tuple[dict[str, bytes], str]:
     """Members and signature; EvidenceBroken where a single byte is not what `pack` writes."""
-    found: dict[str, bytes] = {}
     try:
-        with tarfile.open(fileobj=io.BytesIO(raw), mode="r:") as tar:
-            for info in tar:
-                file = tar.extractfile(info)
-                if file is None or info.name in found:
-                    raise EvidenceBroken(f"member {info.name!r} is no plain file, or stands twice")
-                found[info.name] = file.read()
-    except (tarfile.TarError, OSError, ValueError, EOFError) as error:
+        found = plain_tar.unpack(raw)
+    except plain_tar.NotPlainTar as error:
         raise EvidenceBroken(f"it is no evidence file: {error}") from error
     manifest, seal = found.pop(MANIFEST, b""), found.pop(SEAL, b"")
     signature = found.pop(SIGNATURE, b"").decode("ascii", errors="replace")
@@ -128,7 +114,7 @@ def unpack(raw: bytes) -> tuple[dict[str, bytes], str]:
 
 def _changed(found: Mapping[str, bytes], manifest: bytes) -> list[str]:
     try:
-        rows = json.loads(manifest)["members"]
+        rows = strict_json.mapping(manifest)["members"]
         names = sorted({*found, *rows})
         hashes = {name: hashlib.sha256(content).hexdigest() for name, content in found.items()}
         return [name for name in names if hashes.get(name) != rows.get(name, {}).get("sha256")]

@@ -8,6 +8,7 @@ from dataclasses import asdict, fields
 from typing import Any, Final
 
 from migrate.errors import MalformedPlan
+from migrate.model import strict_json
 from migrate.model.findings import Finding, Severity
 from migrate.model.plan import PLAN_FORMAT, Direction, Plan, PlannedStep, PlanSummary
 from migrate.model.stage import Stage
@@ -44,9 +45,9 @@ def stated_fingerprint(text: str) -> str:
 
 def _envelope(text: str) -> Mapping[str, Any]:
     try:
-        whole = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise MalformedPlan(f"the file is no JSON: {error}", why="it is damaged or no plan") from error
+        whole = strict_json.loads(text)
+    except strict_json.NotStrictJson as error:
+        raise MalformedPlan(str(error), why="it is damaged or no plan") from error
     if not isinstance(whole, dict) or whole.get("schema") != SCHEMA:
         raise MalformedPlan(f"the file's schema is not {SCHEMA}", why="it is no plan, or of another version")
     return whole

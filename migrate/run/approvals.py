@@ -26,6 +26,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from migrate.errors import ApprovalRefused, KeyUnusable
+from migrate.model import strict_json
 from migrate.model.approvals import APPROVAL_FORMAT, Approval, ApprovalPolicy, Judged
 
 FOLDER: Final = "approvals"
@@ -44,7 +45,7 @@ def to_json(approval: Approval) -> str:
 def from_json(text: str, where: str) -> Approval:
     """The approval that was written so; ApprovalRefused for anything else."""
     try:
-        body = json.loads(text)
+        body = strict_json.loads(text)
         if not isinstance(body, dict) or body.pop("format", None) != APPROVAL_FORMAT:
             raise ApprovalRefused(f"its format is not {APPROVAL_FORMAT}", where=where)
         stages = body.pop("stages")
@@ -55,7 +56,7 @@ def from_json(text: str, where: str) -> Approval:
         if not right or set(body) != set(texts) or not all(isinstance(value, str) for value in body.values()):
             raise ApprovalRefused("it has missing, unknown or wrong fields", where=where)
         return Approval(**body, time=float(time), stages=tuple(stages))
-    except (ValueError, OverflowError, RecursionError, KeyError) as error:
+    except (ValueError, KeyError) as error:
         raise ApprovalRefused("it is no approval: no JSON, or a field is missing", where=where) from error
 
 

@@ -25,6 +25,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from migrate.errors import ControlUnreadable
+from migrate.model import strict_json
 from migrate.model.stage import Stage
 
 FORMAT: Final = "kraft-migrate/control/v1"
@@ -72,8 +73,8 @@ def read(folder: pathlib.Path) -> Control:
     except OSError as error:
         raise ControlUnreadable(f"it cannot be read: {error.strerror}", where=str(path)) from error
     try:
-        return _parsed(json.loads(raw.decode("utf-8")))
-    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        return _parsed(strict_json.loads(raw))
+    except (ValueError, TypeError, KeyError) as error:
         raise ControlUnreadable(f"it is no control file: {error}", where=str(path)) from error
 
 

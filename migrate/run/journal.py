@@ -21,6 +21,7 @@ from typing import Any, Final
 import google_crc32c
 
 from migrate.errors import JournalDamaged, JournalUnwritable
+from migrate.model import strict_json
 from migrate.model.history import Event
 
 START: Final = "0" * 64
@@ -63,7 +64,7 @@ def decode(raw: bytes, where: str) -> Reading:
             if good + len(line) == len(raw) and _may_be_torn(line):
                 return Reading(tuple(events), good, previous, torn=True)
             raise JournalDamaged(f"line {number + 1}: {problem}", where=where)
-        body = json.loads(line[HEAD:])
+        body = strict_json.mapping(line[HEAD:])
         events.append(Event(body["n"], body["t"], body["event"], body["data"]))
         previous = _hash(line)
         good += len(line)
@@ -85,11 +86,14 @@ def _problem(line: bytes, number: int, previous: str) -> str:
     if not line.endswith(b"\n") or line[:HEAD] != b"%08x %08x " % (len(text), google_crc32c.value(text)):
         return "its length or checksum does not fit"
     try:
-        body = json.loads(text)
-    except ValueError:
-        return "it is no JSON"
+        body = strict_json.loads(text)
+    except strict_json.NotStrictJson as error:
+        return str(error)
     if not isinstance(body, dict) or set(body) != {"n", "t", "event", "data", "prev"}:
         return "it lacks a field"
+    kinds = (("n", int), ("t", int | float), ("event", str), ("data", dict), ("prev", str))
+    if not all(isinstance(body[name], kind) for name, kind in kinds):
+        return "a field is of another type"
     if body["n"] != number or body["prev"] != previous:
         return "it does not follow the line before it"
     return ""

@@ -1,6 +1,8 @@
-"""Expected errors are one clear message, interruptions are 130, and a bug keeps its traceback."""
+"""Expected errors are one clear message, interruptions are 130, and a defect keeps its traceback."""
 
 from __future__ import annotations
+
+import errno
 
 import click
 import pytest
@@ -87,10 +89,28 @@ def test_verbose_shows_where_an_error_came_from(capsys: pytest.CaptureFixture[st
     assert text.endswith("E-WORLD: x\n  next   " + WorldError.hint + "\n")
 
 
-def test_a_bug_is_not_dressed_up() -> None:
-    """It keeps its traceback."""
-    with pytest.raises(ZeroDivisionError), error_handler(verbose=False):
-        raise ZeroDivisionError
+def test_a_defect_keeps_its_traceback_and_is_called_one(capsys: pytest.CaptureFixture[str]) -> None:
+    """Nobody should look for its cause in the cluster; what it shows is escaped like everything else."""
+    code, text = ended(ZeroDivisionError("a\x1b[2Jb"), capsys)
+    assert code == 1
+    assert "Traceback" in text
+    assert "E-DEFECT: ZeroDivisionError: a\\x1b[2Jb" in text
+    assert "\x1b" not in text
+
+
+def test_what_the_system_refuses_is_an_error_with_its_place(capsys: pytest.CaptureFixture[str]) -> None:
+    """A full disk, a folder that is not ours: no traceback, unless it is asked for."""
+    error = OSError(errno.ENOSPC, "No space left on device", "/run/plan.json")
+    code, text = ended(error, capsys)
+    assert (code, text.splitlines()[:2]) == (1, ["E-SYS-01: No space left on device", "  where  /run/plan.json"])
+    assert "Traceback" in ended(error, capsys, verbose=True)[1]
+
+
+def test_a_reader_that_goes_away_is_no_error(capsys: pytest.CaptureFixture[str]) -> None:
+    """As in `kraft-migrate findings | head`."""
+    with pytest.raises(BrokenPipeError), error_handler(verbose=False):
+        raise BrokenPipeError(errno.EPIPE, "Broken pipe")
+    assert capsys.readouterr().err == ""
 
 
 def test_clicks_abort_is_an_interruption(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

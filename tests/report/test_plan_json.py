@@ -63,7 +63,7 @@ plans = st.builds(
     cluster_id=words,
     change=words,
     tool_version=words,
-    created=st.floats(allow_nan=False, allow_infinity=False),
+    created=st.floats(0, 2.0**40),
     target=st.sampled_from(Stage),
     playbook=words,
     playbook_sha256=words,

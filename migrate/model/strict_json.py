@@ -1,0 +1,91 @@
+"""One reader for JSON that somebody handed over: files of ours that lay elsewhere, and answers of hosts.
+
+Python's own reader takes `Infinity`, numbers of any length, a key twice, lone surrogates, and nesting until the stack
+ends.  This one takes what `json.dumps` of ours writes, and refuses everything else by one error.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
+
+DEPTH: Final = 100
+DIGITS: Final = 20  # a whole number of 64 bits, with its sign
+LARGEST: Final = 2.0**64
+ITEMS: Final = 3_000_000  # brackets, braces and commas: what a text of `{},` makes stays below 256 MB
+
+
+class NotStrictJson(ValueError):
+    """The text is no JSON that can be trusted; the message says why."""
+
+
+def loads(raw: bytes | str, *, items: int = ITEMS, surrogates: bool = False) -> Any:
+    """The value in a JSON text of at most that many items.  Raises NotStrictJson, a ValueError, for every doubt.
+
+    With `surrogates` lone ones are taken: paths of hosts have them where a name is no UTF-8.
+    """
+    try:
+        text = raw if isinstance(raw, str) else raw.decode("utf-8")
+        _within(text, items)
+        value = json.loads(
+            text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_whole, parse_float=_finite
+        )
+        if not surrogates and ("\\u" in text or not text.isascii()):
+            json.dumps(value, ensure_ascii=False).encode("utf-8")  # lone surrogates
+    except NotStrictJson:
+        raise
+    except RecursionError as error:
+        raise NotStrictJson("it is nested too deep") from error
+    except ValueError as error:
+        raise NotStrictJson(f"it is no JSON: {error}") from error
+    if _deeper_than(value, DEPTH):
+        raise NotStrictJson(f"it is nested more than {DEPTH} levels deep")
+    return value
+
+
+def mapping(raw: bytes | str) -> Mapping[str, Any]:
+    """The object in a JSON text.  Raises NotStrictJson, also where the text holds another kind of value."""
+    value = loads(raw)
+    if not isinstance(value, dict):
+        raise NotStrictJson(f"an object is expected, not {type(value).__name__}")
+    return value
+
+
+def _within(text: str, items: int) -> None:
+    if len(text) > items and (found := sum(map(text.count, "[{,"))) > items:
+        raise NotStrictJson(f"it holds {found} items, and {items} are the limit")
+
+
+def _deeper_than(value: Any, depth: int) -> bool:
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(depth):
+        inner = (entry for outer in level for entry in (outer.values() if isinstance(outer, dict) else outer))
+        level = [entry for entry in inner if isinstance(entry, dict | list)]
+        if not level:
+            return False
+    return True
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    values = dict(pairs)
+    if len(values) != len(pairs):
+        raise NotStrictJson("a key stands twice in one object")
+    return values
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise NotStrictJson(f"{name} is no number of JSON")
+
+
+def _whole(text: str) -> int:
+    if len(text) > DIGITS:
+        raise NotStrictJson(f"a number of {len(text)} digits")
+    return int(text)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not -LARGEST < value < LARGEST:  # an infinite one, too
+        raise NotStrictJson(f"the number {text[:DIGITS]} is out of range")
+    return value

@@ -1,0 +1,77 @@
+"""JSON that somebody handed over."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from migrate.model import strict_json
+from migrate.model.strict_json import NotStrictJson, loads, mapping
+
+WHOLE = st.integers(-(2**63), 2**63)
+FLOATS = st.floats(-(2.0**63), 2.0**63)
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none() | st.booleans() | WHOLE | FLOATS | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=10,
+)
+
+
+@given(VALUES)
+def test_what_we_write_is_read_as_it_was(value: Any) -> None:
+    """In bytes and in text, escaped or not."""
+    assert loads(json.dumps(value)) == value
+    assert loads(json.dumps(value, ensure_ascii=False).encode()) == value
+
+
+@pytest.mark.parametrize(
+    ("raw", "says"),
+    [
+        (b"", "no JSON"),
+        (b"\xff", "no JSON"),
+        (b"{} {}", "no JSON"),
+        (b"NaN", "no number"),
+        (b"[Infinity]", "no number"),
+        (b"-Infinity", "no number"),
+        (b"1e999", "out of range"),
+        (b"1e308", "out of range"),
+        (b"1" * 400, "400 digits"),
+        (b"1" * 10_000, "10000 digits"),
+        (b'{"a": 1, "a": 2}', "twice"),
+        (b"[" * 100_000, "nested"),
+        (b"[" * 200 + b"]" * 200, "nested"),
+        (b'{"a":' * 500 + b"1" + b"}" * 500, "nested"),
+        (b'"\\ud800"', "surrogates"),
+    ],
+)
+def test_each_doubt_is_one_error(raw: bytes, says: str) -> None:
+    """A ValueError, so that no reader of a file forgets one."""
+    with pytest.raises(NotStrictJson, match=says):
+        loads(raw)
+
+
+def test_depth_and_items_have_a_limit() -> None:
+    """What is just allowed is read; a bomb of a few bytes an item is refused before it is parsed."""
+    deep = strict_json.DEPTH
+    assert loads("[" * deep + "]" * deep) is not None
+    with pytest.raises(NotStrictJson, match="nested"):
+        loads("[" * (deep + 1) + "]" * (deep + 1))
+    assert loads("[1,2,3]", items=3) == [1, 2, 3]
+    with pytest.raises(NotStrictJson, match="holds 6 items, and 3 are the limit"):
+        loads("[{},{},{}]", items=3)
+
+
+def test_a_mapping_is_an_object() -> None:
+    """Nothing else has fields."""
+    assert mapping('{"a": 1}') == {"a": 1}
+    with pytest.raises(NotStrictJson, match="not list"):
+        mapping("[]")
+
+
+def test_a_lone_surrogate_is_taken_where_paths_are_told() -> None:
+    """A file name of a host need not be UTF-8."""
+    assert loads(b'"\\udc80"', surrogates=True) == "\udc80"
