@@ -130,9 +130,7 @@ def _answer(member: Member, subject: Subject | MigrateError, look: Look) -> Answ
     began = time.monotonic()
     found: Found | NotRead
     try:
-        if isinstance(subject, MigrateError):
-            raise subject
-        found = look(subject)
+        found = not_read(subject) if isinstance(subject, MigrateError) else look(subject)
     except MigrateError as error:
         found = not_read(error)
     except Exception as error:  # noqa: BLE001 - one member's damage is that member's, a defect of ours included

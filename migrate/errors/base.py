@@ -1,8 +1,8 @@
 """The whole tree of errors.
 
 Two roots: `InputError` (what we were given is wrong) and `WorldError` (we could not see or do something).  A bug is a
-plain Python exception until the command line tells it as a `Defect`.  Every class has a stable `id`, the exit code of the process and a `hint`; docs/errors.md is
-generated from them.  Retries hang on `Retryable` and on nothing else.
+plain Python exception until the command line tells it as a `Defect`.  Every class has a stable `id`, the exit code of
+the process and a `hint`; docs/errors.md is generated from them.  Retries hang on `Retryable` and on nothing else.
 """
 
 from __future__ import annotations

@@ -7,7 +7,6 @@ ends.  This one takes what `json.dumps` of ours writes, and refuses everything e
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from typing import Any, Final, NoReturn
 
 DEPTH: Final = 100
@@ -44,7 +43,7 @@ def loads(raw: bytes | str, *, items: int = ITEMS, surrogates: bool = False) -> 
     return value
 
 
-def mapping(raw: bytes | str) -> Mapping[str, Any]:
+def mapping(raw: bytes | str) -> dict[str, Any]:
     """The object in a JSON text.  Raises NotStrictJson, also where the text holds another kind of value."""
     value = loads(raw)
     if not isinstance(value, dict):

@@ -15,6 +15,7 @@ from kazoo.security import make_digest_acl
 
 from migrate.errors import BackupUnreadable, WorldError
 from migrate.model.secrets import Digester
+from migrate.zookeeper import backup
 from migrate.zookeeper.backup import load_backup, write_backup
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.login import ZookeeperAccess
@@ -190,3 +191,21 @@ def _scratch(content: bytes) -> Path:
     path = _FOLDER[-1] / "damaged.gz"
     path.write_bytes(content)
     return path
+
+
+def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One endless line, many lines of zeros, and a number that is none."""
+    path = tmp_path / "tree.gz"
+    path.write_bytes(gzip.compress(b'{"path": "' + b"a" * 2**24))
+    with pytest.raises(BackupUnreadable, match="more than a backup of its size"):
+        load_backup(str(path))
+    monkeypatch.setattr(backup, "LINE_LIMIT", 100)
+    path.write_bytes(gzip.compress(b'{"path": "' + b"a" * 200))
+    with pytest.raises(BackupUnreadable, match="more than a backup of its size"):
+        load_backup(str(path))
+    monkeypatch.undo()
+    for odd in (b"Infinity", b"1e999", b"9" * 400):
+        line = b'{"path": "/a", "data": null, "stat": {"version": %s}}' % odd
+        path.write_bytes(gzip.compress(b'{"format": "x"}\n' + line + b'\n{"end": true, "znodes": 1}\n'))
+        with pytest.raises(BackupUnreadable, match="NotStrictJson"):
+            load_backup(str(path))
