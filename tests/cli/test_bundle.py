@@ -13,6 +13,7 @@ from migrate.hosts import collect_disks
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
+from migrate.observe import bundled
 from migrate.observe.bundle import write_bundle
 from tests.cli.commands import Ended, inventory_in, kraft_migrate, playbook_in
 from tests.hosts.test_directories import log_dir, replica
@@ -47,7 +48,7 @@ def test_commands_answer_from_a_bundle_as_they_do_live(
 ) -> None:
     """assess, directories show and verify: the same words, the same exit code; no cluster is near."""
     world, playbook = at(stage, tmp_path)
-    monkeypatch.setattr("migrate.observe.bundled.look_for_bundle", lambda observer: whole_world(world, observer))
+    monkeypatch.setattr(bundled, "look_for_bundle", lambda observer: whole_world(world, observer))
     made = on(world, "bundle", "create", tmp_path / "b", playbook)
     assert (made.code, made.err) == (0, "")
     for words in (("assess",), ("directories", "show"), ("directories", "verify")):
@@ -69,7 +70,7 @@ def test_a_plan_from_a_bundle_has_the_same_steps_and_is_not_saved(
 ) -> None:
     """It cannot be applied: files without secrets have other sums, which the fingerprint covers."""
     world, playbook = at(Stage.ASSESS, tmp_path)
-    monkeypatch.setattr("migrate.observe.bundled.look_for_bundle", lambda observer: whole_world(world, observer))
+    monkeypatch.setattr(bundled, "look_for_bundle", lambda observer: whole_world(world, observer))
     assert on(world, "bundle", "create", tmp_path / "b", playbook).code == 0
     kept = kraft_migrate("plan", "--from-bundle", tmp_path / "b", "-o", "json")
     assert not (tmp_path / "runs").exists()
@@ -89,7 +90,7 @@ def test_show_tells_what_is_in_it_and_what_was_not_seen(
     """Parts with their sizes; unknown ones with the reason; create says the same."""
     world, playbook = at(Stage.KRAFT_MODE, tmp_path)
     world = replace(world, zookeeper=Unknown("it was stopped"))
-    monkeypatch.setattr("migrate.observe.bundled.look_for_bundle", lambda observer: whole_world(world, observer))
+    monkeypatch.setattr(bundled, "look_for_bundle", lambda observer: whole_world(world, observer))
     made = on(world, "bundle", "create", tmp_path / "b", playbook)
     shown = kraft_migrate("bundle", "show", tmp_path / "b")
     assert (shown.code, shown.out) == (0, made.out)
