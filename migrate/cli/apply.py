@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from migrate.cli.errors import EXIT_OK
+from migrate.cli.screen import say
 from migrate.cli.who import account
 from migrate.errors import FileNotReplaced, LockHeld, RunLocked, UsageWrong
 
@@ -65,7 +66,7 @@ def typed_name(plan: Plan) -> str:
     """The cluster's name as a person types it; "" where there is no terminal to ask on."""
     if not sys.stdin.isatty():
         return ""
-    click.echo(f"There is no way back after stage finalize of plan {plan.short}.", err=True)
+    say(f"There is no way back after stage finalize of plan {plan.short}.", err=True)
     name: str = click.prompt("Type the cluster's name to go on", default="", show_default=False, err=True)
     return name
 
@@ -126,7 +127,7 @@ def _tell_report(plan: Plan, folder: RunFolder) -> None:
         said = f"report: {write_reports(plan, folder)[0]}"
     except FileNotReplaced as error:
         said = f"no report was written: {error} (when that is mended: `kraft-migrate report write RUN`)"
-    click.echo(said, err=True)
+    say(said, err=True)
 
 
 def both(lines: ProgressLines, events: EventLines) -> Callable[[Event], None]:

@@ -10,6 +10,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import output_option
+from migrate.cli.screen import say_page
 from migrate.cli.who import account
 from migrate.errors import KeyUnusable, UsageWrong
 from migrate.model.approvals import Approval, ApprovalPolicy
@@ -60,13 +61,11 @@ def approve(
         raise KeyUnusable(f"an approval of {name} counts only where it is signed", next_step="give --sign KEYFILE")
     path = written(given, folder_of(inventory, plan).path, out)
     if output == "json":
-        click.echo(
-            json.dumps({**json.loads(approvals.to_json(given)), "file": str(path), "counts_for": asked}, indent=1)
-        )
+        say_page(json.dumps({**json.loads(approvals.to_json(given)), "file": str(path), "counts_for": asked}, indent=1))
         return EXIT_OK
     worth = "proven by its signature" if given.signature else "recorded, not proven"
     head = f"plan {plan.short} of cluster {plan.cluster}, up to stage {plan.target.label}: approved by {name}"
-    click.echo("\n".join([head, f"for      {', '.join(asked)}", f"name     {worth}", f"written  {path}"]))
+    say_page("\n".join([head, f"for      {', '.join(asked)}", f"name     {worth}", f"written  {path}"]))
     return EXIT_OK
 
 

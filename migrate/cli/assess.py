@@ -16,6 +16,7 @@ from migrate.cli.options import (
     output_option,
     paced,
 )
+from migrate.cli.screen import say, say_page
 from migrate.errors import UsageWrong
 
 
@@ -53,11 +54,11 @@ def assess(
     write_reports(found, html, markdown)
     if output == "json":
         asked = {"operations": looked.pace.operations, "most_a_second": looked.pace.rate}
-        click.echo(assessment_json(found, zookeeper_reads=asked))
+        say_page(assessment_json(found, zookeeper_reads=asked))
     else:
-        click.echo(assessment_text(found))
+        say_page(assessment_text(found))
         if evidence.live:
-            click.echo(f"ZooKeeper was read by {looked.pace.operations:,} operations, {looked.pace}")
+            say(f"ZooKeeper was read by {looked.pace.operations:,} operations, {looked.pace}")
     return exit_code_of(found.verdict.word)
 
 

@@ -13,6 +13,7 @@ import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import cluster_options, load_target, observing, output_option
+from migrate.cli.screen import say, say_page
 from migrate.errors import UsageWrong
 
 if TYPE_CHECKING:
@@ -78,11 +79,11 @@ def create(file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib
     with _opened(playbook, inventory) as observer:
         facts = write_backup(observer.sources.zookeeper_client(), str(file))
     if output == "json":
-        click.echo(json.dumps({"schema": 1, **facts}, indent=1))
+        say_page(json.dumps({"schema": 1, **facts}, indent=1))
     else:
-        click.echo(f"{facts['path']}: {facts['znodes']} znodes at zxid {facts['zxid']}, SHA-256 {facts['sha256']}")
+        say(f"{facts['path']}: {facts['znodes']} znodes at zxid {facts['zxid']}, SHA-256 {facts['sha256']}")
         if facts["denied"] != "0":
-            click.echo(f"{facts['denied']} znodes may not be read by this identity: they are not in it", err=True)
+            say(f"{facts['denied']} znodes may not be read by this identity: they are not in it", err=True)
     return EXIT_OK if facts["denied"] == "0" else EXIT_CHANGES
 
 
@@ -103,15 +104,15 @@ def show(file: pathlib.Path, below: str, output: str) -> int:
         raise BackupUnreadable(f"the backup has no znode {root}", where=str(file))
     rows = [_row(tree, path, digester) for path in paths]
     if output == "json":
-        click.echo(json.dumps({"schema": 1, "connect": tree.connect, "zxid": tree.zxid(), "znodes": rows}, indent=1))
+        say_page(json.dumps({"schema": 1, "connect": tree.connect, "zxid": tree.zxid(), "znodes": rows}, indent=1))
         return EXIT_OK
-    click.echo(f"{len(paths)} znodes of {tree.connect} at zxid {tree.zxid()}")
+    say(f"{len(paths)} znodes of {tree.connect} at zxid {tree.zxid()}")
     for row in rows:
         said = "could not be read" if row["version"] is None else f"version {row['version']}, {row['bytes']} bytes"
-        click.echo(f"{row['path']}  {said}{', ephemeral' if row['ephemeral'] else ''}  {row['acl']}")
+        say(f"{row['path']}  {said}{', ephemeral' if row['ephemeral'] else ''}  {row['acl']}")
         if root != "/":
             for line in row["data"] or ():
-                click.echo(f"      {line}")
+                say(f"      {line}")
     return EXIT_OK
 
 
@@ -158,13 +159,13 @@ def diff(
     with _opened(playbook, inventory) as observer:
         found = compare(tree, observer.sources.zookeeper_client(), root)
     if output == "json":
-        click.echo(json.dumps(_values(found), indent=1))
+        say_page(json.dumps(_values(found), indent=1))
     else:
         _say(found, everything=everything)
         if any(entry.restorable for entry in found):
             target = f"--inventory {inventory}" if inventory is not None else str(playbook)
             confirm = _values(found)["fingerprint"]
-            click.echo(f"next: kraft-migrate backup restore {file} {target} --path {root} --confirm {confirm}")
+            say(f"next: kraft-migrate backup restore {file} {target} --path {root} --confirm {confirm}")
     return EXIT_CHANGES if any(entry.restorable for entry in found) else EXIT_OK
 
 
@@ -193,11 +194,11 @@ def _say(found: tuple[ZnodeDifference, ...], *, everything: bool) -> None:
     listed = [entry for entry in found if entry.standing not in quiet]
     for entry in listed[:SHOWN]:
         for line in difference(entry, digester):
-            click.echo(line)
+            say(line)
     if len(listed) > SHOWN:
-        click.echo(f"... and {len(listed) - SHOWN} more (--output json has them all)")
+        say(f"... and {len(listed) - SHOWN} more (--output json has them all)")
     counts = {one: sum(entry.standing is one for entry in found) for one in Standing}
-    click.echo(", ".join(f"{count} {one.value}" for one, count in counts.items() if count))
+    say(", ".join(f"{count} {one.value}" for one, count in counts.items() if count))
 
 
 @backup.command()
@@ -232,18 +233,16 @@ def restore(
         found = compare(tree, sources.zookeeper_client(), root)
         _say(found, everything=False)
         if not any(entry.restorable for entry in found):
-            click.echo("nothing to put back")
+            say("nothing to put back")
             return EXIT_OK
         require_no_controller(sources.inventory, sources)
         if not confirm:
-            click.echo(f"nothing was written: give --confirm {_values(found)['fingerprint']}")
+            say(f"nothing was written: give --confirm {_values(found)['fingerprint']}")
             return EXIT_CHANGES
         lock_path = getattr(sources.playbook, "lock_path", LOCK_PATH)
         with acting_alone(sources, f"backup restore {root}") as lock:
             require_no_controller(sources.inventory, sources)
             what = Restore(tree, root, confirm, hashlib.sha256(file.read_bytes()).hexdigest())
             done = put_back(what, sources.zookeeper_client(), lock, lock_path, sources.inventory, SystemClock())
-    click.echo(
-        f"{len(done.paths)} znodes were put back; the journal, and the tree as it was before, lie in {done.folder}"
-    )
+    say(f"{len(done.paths)} znodes were put back; the journal, and the tree as it was before, lie in {done.folder}")
     return EXIT_OK

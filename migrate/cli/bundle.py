@@ -11,6 +11,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import Evidence, cluster_options, load_target, observing, output_option
+from migrate.cli.screen import say, say_page
 
 if TYPE_CHECKING:
     from migrate.observe.bundle import Bundle
@@ -69,12 +70,12 @@ def show(file: pathlib.Path, output: str) -> int:
 def _say(found: Bundle, output: str) -> None:
     answer = _described(found)
     if output == "json":
-        click.echo(json.dumps({"schema": 1, **answer}, indent=1))
+        say_page(json.dumps({"schema": 1, **answer}, indent=1))
         return
     made = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(found.created))
-    click.echo(f"cluster {answer['cluster']}, seen {made} by kraft-migrate {found.tool}")
+    say(f"cluster {answer['cluster']}, seen {made} by kraft-migrate {found.tool}")
     for part, row in answer["parts"].items():
-        click.echo(f"  {part:<10} {row['bytes']:>12} bytes  {row['seen']}")
+        say(f"  {part:<10} {row['bytes']:>12} bytes  {row['seen']}")
 
 
 def _described(found: Bundle) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from migrate.cli.errors import EXIT_OK
+from migrate.cli.screen import say_page
 
 PROGRAM = "kraft-migrate"
 VARIABLE = "_KRAFT_MIGRATE_COMPLETE"  # where click's own part of the program looks for a completion's request
@@ -31,5 +32,5 @@ def completion(shell: str) -> int:
     found = get_completion_class(shell)
     assert found is not None, shell
     script = found(cli, {}, PROGRAM, VARIABLE)
-    click.echo(script.source_template % script.source_vars())
+    say_page(script.source_template % script.source_vars())
     return EXIT_OK

@@ -14,6 +14,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import output_option
+from migrate.cli.screen import say, say_page
 from migrate.cli.who import account
 from migrate.errors import UsageWrong
 
@@ -89,13 +90,13 @@ def show(run: pathlib.Path, output: str) -> int:
 
     found = read(folder_of_run(run))
     if output == "json":
-        click.echo(json.dumps({**asdict(found), "wish": found.wish.value}, indent=1))
+        say_page(json.dumps({**asdict(found), "wish": found.wish.value}, indent=1))
         return EXIT_OK
     hold = f", hold after {found.hold_after}" if found.hold_after else ""
     if found.wish is Wish.RUN and not hold:
-        click.echo("nothing is wished: it runs")
+        say("nothing is wished: it runs")
     else:
-        click.echo(f"{found.wish.value}{hold}, {found.said}, {moment(found.time)}")
+        say(f"{found.wish.value}{hold}, {found.said}, {moment(found.time)}")
     return EXIT_OK
 
 
@@ -114,5 +115,5 @@ def _wish(run: pathlib.Path, change: Callable[[Control], Control], reason: str, 
     wished = change(read(folder))
     who = replace(wished, by=account(), host=socket.gethostname(), time=round(time.time(), 3), reason=reason)
     path = write(folder, who)
-    click.echo(f"{path}: {then}")
+    say(f"{path}: {then}")
     return EXIT_OK

@@ -9,6 +9,7 @@ import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, output_option, spark_options
+from migrate.cli.screen import say, say_page
 
 
 @click.command()
@@ -35,13 +36,13 @@ def diff(
     from migrate.report.diff_report import diff_json, diff_lines
 
     found, loaded = load_target(playbook, inventory, evidence)
-    click.echo("Spark is being started, and both sides are read: half a minute or so", err=True)
+    say("Spark is being started, and both sides are read: half a minute or so", err=True)
     report = compared(found, loaded, evidence)
     if parquet is not None:
         write_differences(report, parquet)
     if output == "json":
-        click.echo(json.dumps(diff_json(report), indent=1))
+        say_page(json.dumps(diff_json(report), indent=1))
     else:
         for line in diff_lines(report):
-            click.echo(line)
+            say(line)
     return EXIT_CHANGES if report.unexcused or report.unsettled else EXIT_OK

@@ -10,6 +10,7 @@ from migrate.cli.directories_rescue import rescue
 from migrate.cli.directories_show import show
 from migrate.cli.directories_verify import verify
 from migrate.cli.errors import EXIT_OK
+from migrate.cli.screen import say_page
 
 
 @click.group()
@@ -26,5 +27,5 @@ def collector() -> int:
     """Print the collector: one file of Python for hosts where we have no access (copy it, read it, run it there)."""
     from importlib.resources import files
 
-    click.echo(files("migrate.hosts").joinpath("collect_disks.py").read_text(encoding="utf-8"), nl=False)
+    say_page(files("migrate.hosts").joinpath("collect_disks.py").read_text(encoding="utf-8"), end="")
     return EXIT_OK

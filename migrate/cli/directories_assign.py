@@ -8,6 +8,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import cluster_options, load_target, observing
+from migrate.cli.screen import say
 from migrate.errors import UsageWrong
 from migrate.model.words import plural
 
@@ -37,14 +38,14 @@ def assign(broker: int, playbook: pathlib.Path | None, inventory: pathlib.Path |
         world = observer.observe(LOOK, {})
         pending, (_, finalized) = to_send(world.ledger, broker), stands(world)
         for directory, rows in pending.items():
-            click.echo(f"directory {directory}: {plural(len(rows), 'replica')}")
+            say(f"directory {directory}: {plural(len(rows), 'replica')}")
         if not pending:
-            click.echo("nothing to send")
+            say("nothing to send")
         elif yes:
             purpose = f"directories assign {broker}"
             with acting_alone(observer.sources, purpose, zookeeper=not finalized) as lock:
                 driver = Driver(observer, ActiveController(found), SystemClock(), lock.still_ours, most=most)
-                click.echo(driver.drive(NodeId(broker)))
+                say(driver.drive(NodeId(broker)))
         else:
-            click.echo("nothing was sent: give --yes to send")
+            say("nothing was sent: give --yes to send")
     return EXIT_OK

@@ -9,6 +9,7 @@ import click
 
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_OK
 from migrate.cli.options import output_option
+from migrate.cli.screen import say, say_page
 
 
 @click.command()
@@ -41,11 +42,11 @@ def inspect(
     asked = Asked(Mode(mode), cluster_id, node_id, directories, metadata_dir or directories[0])
     found = decide_start(asked, look_for_start(asked))
     if output == "json":
-        click.echo(json.dumps(asdict(found), indent=1))
+        say_page(json.dumps(asdict(found), indent=1))
     else:
-        click.echo(found.reason if found.starts else f"Kafka would not start: {found.reason}")
+        say(found.reason if found.starts else f"Kafka would not start: {found.reason}")
         for path in found.failed:
-            click.echo(f"failed: {path}")
+            say(f"failed: {path}")
         for warning in found.warnings:
-            click.echo(f"warning: {warning}")
+            say(f"warning: {warning}")
     return EXIT_OK if found.starts else EXIT_BLOCKED

@@ -12,6 +12,7 @@ import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import cluster_options, load_target, observing, output_option
+from migrate.cli.screen import say, say_page
 from migrate.model.words import plural
 
 if TYPE_CHECKING:
@@ -55,7 +56,7 @@ def rescue(playbook: pathlib.Path | None, inventory: pathlib.Path | None, yes: b
             answer = {"schema": 1, **as_json(shown), "sent": False}
         else:
             for line in as_text(shown):
-                click.echo(line)
+                say(line)
         something = bool(shown.brokers or shown.leaderless)
         code = EXIT_CHANGES if something else EXIT_OK
         if something and yes:
@@ -65,11 +66,11 @@ def rescue(playbook: pathlib.Path | None, inventory: pathlib.Path | None, yes: b
                 answer |= {"sent": True, "requests": done.requests, "elected": done.elected, "freed": done.freed}
             else:
                 for line in done_text(done):
-                    click.echo(line)
+                    say(line)
         elif something and output == "text":
-            click.echo("nothing was sent: give --yes to send")
+            say("nothing was sent: give --yes to send")
     if output == "json":
-        click.echo(json.dumps(answer))
+        say_page(json.dumps(answer))
     _refuse_unproven(shown)
     return code
 

@@ -9,6 +9,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, observing, output_option
+from migrate.cli.screen import say_page
 
 
 @click.command()
@@ -40,7 +41,7 @@ def show(
     if html is not None:
         write_bytes(html, directories_html(rows, found.name).encode())
     if output == "json":
-        click.echo(json.dumps({"schema": 1, "directories": [row.as_json() for row in rows]}, indent=1))
+        say_page(json.dumps({"schema": 1, "directories": [row.as_json() for row in rows]}, indent=1))
     else:
-        click.echo(directories_text(rows))
+        say_page(directories_text(rows))
     return EXIT_OK

@@ -11,6 +11,7 @@ import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, observing, output_option
+from migrate.cli.screen import say, say_page
 from migrate.errors import NotVisible
 from migrate.model.words import counted, plural
 
@@ -67,10 +68,10 @@ def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, eviden
         raise NotVisible(f"the ledger is unknown: {ledger.reason}", where=found.name)
     wrong = [row for row in ledger.rows if row.state is not ReplicaState.VERIFIED]
     if output == "json":
-        click.echo(json.dumps(as_values(ledger, world, told)))
+        say_page(json.dumps(as_values(ledger, world, told)))
     else:
         for line in as_lines(ledger, world, wrong, told):
-            click.echo(line)
+            say(line)
     return EXIT_CHANGES if wrong or told or not ledger.rows else EXIT_OK
 
 

@@ -19,6 +19,7 @@ from migrate.cli.errors import EXIT_ERROR, EXIT_OK
 from migrate.cli.lab import kafka_home_option
 from migrate.cli.lab_faults import DEFAULT_DIRECTORY
 from migrate.cli.options import load_target, output_option, rate_option
+from migrate.cli.screen import say, say_page
 from migrate.errors import MigrateError, UsageWrong
 from migrate.model.inventory import Inventory
 
@@ -85,10 +86,10 @@ def doctor(
     missing = [item for item in items if item.health is Health.MISSING]
     if output == "json":
         answer = {"schema": 1, "ready": not missing, "items": [asdict(item) for item in items]}
-        click.echo(json.dumps(answer, indent=1))
+        say_page(json.dumps(answer, indent=1))
     else:
-        click.echo("\n".join(_lines(items)))
-        click.echo(
+        say_page("\n".join(_lines(items)))
+        say(
             f"missing: {', '.join(dict.fromkeys(item.name for item in missing))}"
             if missing
             else "everything needed is here"
@@ -105,7 +106,7 @@ def _target(path: pathlib.Path | None) -> Inventory:
 def _print_host_setup(path: pathlib.Path | None, host: str, *, undo: bool) -> int:
     from migrate.cli.doctor_hosts import host_setup
 
-    click.echo(host_setup(_target(path), host, undo=undo), nl=False)
+    say_page(host_setup(_target(path), host, undo=undo), end="")
     return EXIT_OK
 
 

@@ -9,8 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-import click
-
+from migrate.cli.screen import say, say_page
 from migrate.errors import Defect, MigrateError, SystemRefused
 from migrate.model.findings import Word
 from migrate.report.wording import hanging
@@ -53,22 +52,22 @@ def error_handler(*, verbose: bool) -> Iterator[None]:
         yield
     except MigrateError as error:
         if verbose:
-            click.echo(hanging(traceback.format_exc().rstrip(), INDENT), err=True)
-        click.echo(render(error), err=True)
+            say_page(hanging(traceback.format_exc().rstrip(), INDENT), err=True)
+        say_page(render(error), err=True)
         sys.exit(error.exit_code)
     except OSError as error:
         if error.errno == errno.EPIPE:
             raise  # who read our output has gone: click ends quietly
         refused = SystemRefused(error.strerror or str(error), where=str(error.filename or ""))
         if verbose:
-            click.echo(hanging(traceback.format_exc().rstrip(), INDENT), err=True)
-        click.echo(render(refused), err=True)
+            say_page(hanging(traceback.format_exc().rstrip(), INDENT), err=True)
+        say_page(render(refused), err=True)
         sys.exit(refused.exit_code)
     except Exception as error:  # noqa: BLE001 - the last place where one can be told
-        click.echo(hanging(traceback.format_exc().rstrip(), INDENT), err=True)
-        click.echo(render(Defect(f"{type(error).__name__}: {error}")), err=True)
+        say_page(hanging(traceback.format_exc().rstrip(), INDENT), err=True)
+        say_page(render(Defect(f"{type(error).__name__}: {error}")), err=True)
         sys.exit(Defect.exit_code)
     except KeyboardInterrupt as interrupt:
         if not interrupt.args:  # one with words was told where it struck
-            click.echo("interrupted: run the same command again to go on", err=True)
+            say("interrupted: run the same command again to go on", err=True)
         sys.exit(EXIT_INTERRUPTED)

@@ -9,6 +9,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import output_option
+from migrate.cli.screen import say, say_page
 from migrate.errors import UsageWrong
 
 if TYPE_CHECKING:
@@ -40,18 +41,18 @@ def explain(codes: tuple[str, ...], every: bool, pages: pathlib.Path | None, out
     if pages is not None:
         for name, text in {**texts.pages(), **more_pages()}.items():
             (pages / name).write_text(text, encoding="utf-8")
-            click.echo(pages / name)
+            say(pages / name)
         return EXIT_OK
     if not codes and not every:
         raise UsageWrong("name a code, such as B-ZKN-01, or give --all")
     known = list({**texts.error_docs(), **checks.CODES, **stuck.CODES})
     found = [texts.find(code) for code in (known if every else codes)]
     if output == "json":
-        click.echo(json.dumps([{**asdict(doc), "blocks": _blocks(doc)} for doc in found], indent=2))
+        say_page(json.dumps([{**asdict(doc), "blocks": _blocks(doc)} for doc in found], indent=2))
     elif every:
-        click.echo("\n".join(f"{doc.code:<13} {_title(doc)}" for doc in found))
+        say_page("\n".join(f"{doc.code:<13} {_title(doc)}" for doc in found))
     else:
-        click.echo("\n\n".join(_text(doc) for doc in found))
+        say_page("\n\n".join(_text(doc) for doc in found))
     return EXIT_OK
 
 

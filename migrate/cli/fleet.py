@@ -12,6 +12,7 @@ import click
 
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK, exit_code_of
 from migrate.cli.options import output_option, rate_option, spark_options
+from migrate.cli.screen import say_page
 
 if TYPE_CHECKING:
     from migrate.model.fleet import Fleet
@@ -88,9 +89,9 @@ def _show(found: Fleet, answers: Sequence[Answer], html: pathlib.Path | None, ou
         except OSError as error:
             raise UsageWrong(f"the page cannot be written: {error.strerror}", where=str(html)) from error
     if output == "json":
-        click.echo(json.dumps(fleet_json(found, answers), indent=1))
+        say_page(json.dumps(fleet_json(found, answers), indent=1))
     else:
-        click.echo(text(fleet_lines(found, answers)), nl=False)
+        say_page(text(fleet_lines(found, answers)), end="")
 
 
 def _code(answers: Sequence[Answer], worst: str, code: int) -> int:

@@ -12,11 +12,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-import click
-
 from migrate.cli.assessing import Subject, assessment, judged, nothing_but
 from migrate.cli.comparing import compared
 from migrate.cli.options import NO_PLAYBOOK, Evidence, load_target, paced, spark_given
+from migrate.cli.screen import say
 from migrate.errors import Defect, MigrateError, UsageWrong
 from migrate.model.difference import DiffReport
 from migrate.model.fleet import Fleet, Member, NotRead, Target
@@ -63,7 +62,7 @@ def _of_files(handle: SparkHandle, members: Sequence[Member]) -> list[Answer]:
     each = (time.monotonic() - began) / len(members)
     answers = [Answer(member, each, one) for member, one in zip(members, found, strict=True)]
     for answer in answers:
-        click.echo(f"{answer.member.name}: {answer.word}", err=True)
+        say(f"{answer.member.name}: {answer.word}", err=True)
     return answers
 
 
@@ -96,7 +95,7 @@ def _answers(fleet: Fleet, at_once: int, look: Look) -> list[Answer]:
         for done in as_completed(begun):
             answer = done.result()
             found[answer.member.name] = answer
-            click.echo(f"[{len(found)}/{len(members)}] {answer.member.name}: {answer.word}", err=True)
+            say(f"[{len(found)}/{len(members)}] {answer.member.name}: {answer.word}", err=True)
     return [found[member.name] for member in members]
 
 

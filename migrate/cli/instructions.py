@@ -10,6 +10,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import output_option
+from migrate.cli.screen import say, say_page
 from migrate.errors import UsageWrong
 
 if TYPE_CHECKING:
@@ -52,8 +53,8 @@ def look(inventory: pathlib.Path) -> int:
     """
     desk = _desk(inventory)
     for node in desk.inventory.nodes:
-        click.echo(f"node {int(node.id)} at {node.host}: {desk.ask_to_look(node.id)}")
-    click.echo(f"answers go into {desk.inbox.folder}")
+        say(f"node {int(node.id)} at {node.host}: {desk.ask_to_look(node.id)}")
+    say(f"answers go into {desk.inbox.folder}")
     return EXIT_OK
 
 
@@ -76,13 +77,13 @@ def show(inventory: pathlib.Path, output: str) -> int:
             "since": waiting.since, "folder": str(waiting.folder), "must_be_seen": [p.text() for p in waiting.proofs],
         }  # fmt: skip
         told = {"open": found, "unknown_nodes": absent, "logs_to_bring": [str(folder) for folder in logs]}
-        click.echo(json.dumps(told, indent=1))
+        say_page(json.dumps(told, indent=1))
         return EXIT_OK
-    click.echo("no instruction is open" if waiting is None else (waiting.folder / "README.txt").read_text())
+    say_page("no instruction is open" if waiting is None else (waiting.folder / "README.txt").read_text())
     for folder in logs:
-        click.echo(f"a metadata log is to be brought: {folder / 'README.txt'}")
+        say(f"a metadata log is to be brought: {folder / 'README.txt'}")
     for reason in absent.values():
-        click.echo(reason)
+        say(reason)
     return EXIT_OK
 
 
@@ -101,5 +102,5 @@ def could_not(inventory: pathlib.Path, reason: str) -> int:
     if not reason.strip():
         raise UsageWrong("a reason of blanks is none")
     waiting.refuse(reason.strip())
-    click.echo(f"{waiting.id}: {waiting.what}: could not: {reason.strip()}")
+    say(f"{waiting.id}: {waiting.what}: could not: {reason.strip()}")
     return EXIT_OK

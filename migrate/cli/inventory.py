@@ -9,6 +9,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import rate_given, rate_option
+from migrate.cli.screen import say, say_page
 from migrate.errors import NotVisible, UsageWrong
 
 
@@ -59,7 +60,7 @@ def init(
         raise NotVisible(f"an inventory cannot be written from a damaged tree: {part.problem}", where=part.path)
     text = propose_inventory(view, name or view.cluster_id, executor, login)
     if output is None:
-        click.echo(text, nl=False)
+        say_page(text, end="")
         return EXIT_OK
     try:
         handle = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -67,9 +68,9 @@ def init(
         raise UsageWrong(f"the inventory cannot be written: {error.strerror}", where=str(output)) from error
     with os.fdopen(handle, "w", encoding="utf-8") as file:
         file.write(text)
-    click.echo(f"{output}: {len(view.brokers)} brokers; fill in what begins with <fill in, then run")
-    click.echo(f"  kraft-migrate playbook lint {output}")
+    say(f"{output}: {len(view.brokers)} brokers; fill in what begins with <fill in, then run")
+    say(f"  kraft-migrate playbook lint {output}")
     if missing := unregistered(view):
         many = "broker is" if len(missing) == 1 else "brokers are"
-        click.echo(f"{len(missing)} more {many} named by replicas and not registered now: {missing}")
+        say(f"{len(missing)} more {many} named by replicas and not registered now: {missing}")
     return EXIT_OK

@@ -15,6 +15,7 @@ import click
 from migrate.cli.lab_faults import break_, dir_option, mend
 from migrate.cli.lab_wish import require_as_wished
 from migrate.cli.options import output_option
+from migrate.cli.screen import say, say_page
 
 if TYPE_CHECKING:
     from migrate.lab.cluster import Lab
@@ -119,9 +120,9 @@ def up(wish: LabWish, proxy: bool) -> int:
     require_as_wished(found, wish.executor, secured=wish.secured)
     with no_run_goes_on(found):
         found.up(lines.say)
-    click.echo(f"inventory: {found.inventory_path}")
+    say(f"inventory: {found.inventory_path}")
     after = f"plan {found.playbook_path}" if found.seeded() else f"lab seed --dir {wish.directory}"
-    click.echo(f"next: kraft-migrate {after}")
+    say(f"next: kraft-migrate {after}")
     return 0
 
 
@@ -133,7 +134,7 @@ def seed(directory: pathlib.Path) -> int:
     from migrate.lab.cluster import Lab
 
     done = Lab.open(directory).seed(ProgressLines().say)
-    click.echo(
+    say(
         f"{done.topics} topics with {done.replicas} replicas, {done.configs} dynamic configurations, "
         f"{done.quotas} quotas, {done.scram} SCRAM credentials, {done.acls} ACLs, "
         f"{done.records} records, {done.groups} consumer groups"
@@ -149,7 +150,7 @@ def status(directory: pathlib.Path, output: str) -> int:
     from migrate.lab.cluster import Lab
 
     found = Lab.open(directory).status()
-    click.echo(json.dumps({"schema": 1, **asdict(found)}, indent=1) if output == "json" else as_text(found))
+    say_page(json.dumps({"schema": 1, **asdict(found)}, indent=1) if output == "json" else as_text(found))
     return 0
 
 
@@ -169,7 +170,7 @@ def down(directory: pathlib.Path) -> int:
             lines.say("stopping the load")
             stop_load(directory)
         found.down(lines.say)
-    click.echo(f"stopped; everything is kept in {directory}")
+    say(f"stopped; everything is kept in {directory}")
     return 0
 
 

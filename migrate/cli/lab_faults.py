@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
+from migrate.cli.screen import say
+
 if TYPE_CHECKING:
     from migrate.lab.cluster import Lab
 
@@ -69,9 +71,9 @@ def break_disk(broker: int, disk: int, how: str, directory: pathlib.Path) -> int
     from migrate.lab import breaking
 
     folder = breaking.break_disk(_open(directory), broker, disk, breaking.DiskFault(how))
-    click.echo(f"broken ({how}): {folder}")
-    click.echo(f"its content waits in {breaking.set_aside(folder)}")
-    click.echo(f"back: kraft-migrate lab mend disk {broker} {disk} --dir {directory}")
+    say(f"broken ({how}): {folder}")
+    say(f"its content waits in {breaking.set_aside(folder)}")
+    say(f"back: kraft-migrate lab mend disk {broker} {disk} --dir {directory}")
     return 0
 
 
@@ -93,14 +95,14 @@ def mend_disk(broker: int, disk: int, new: bool, directory: pathlib.Path) -> int
     found = _open(directory)
     if new:
         folder = breaking.new_disk(found, broker, disk)
-        click.echo(f"new and empty: {folder}")
-        click.echo(f"what it needs: kraft-migrate status --inventory {found.inventory_path}")
+        say(f"new and empty: {folder}")
+        say(f"what it needs: kraft-migrate status --inventory {found.inventory_path}")
         return 0
     folder = breaking.mend_disk(found, broker, disk)
-    click.echo(f"whole again: {folder}")
+    say(f"whole again: {folder}")
     if isinstance(found.supervisor.state(breaking.broker_name(found, broker)), Running):
         words = f"lab break broker {broker} --dir {directory}`, then `lab mend broker {broker} --dir {directory}"
-        click.echo(f"broker {broker} runs without it until it is started again: `{words}`")
+        say(f"broker {broker} runs without it until it is started again: `{words}`")
     return 0
 
 
@@ -114,7 +116,7 @@ def break_broker(broker: int, directory: pathlib.Path) -> int:
 
     found = _open(directory)
     breaking.break_process(found, breaking.broker_name(found, broker))
-    click.echo(f"broker {broker} is killed; back: kraft-migrate lab mend broker {broker} --dir {directory}")
+    say(f"broker {broker} is killed; back: kraft-migrate lab mend broker {broker} --dir {directory}")
     return 0
 
 
@@ -127,7 +129,7 @@ def mend_broker(broker: int, directory: pathlib.Path) -> int:
 
     found = _open(directory)
     breaking.mend_process(found, breaking.broker_name(found, broker))
-    click.echo(f"broker {broker} is started; see kraft-migrate lab status --dir {directory}")
+    say(f"broker {broker} is started; see kraft-migrate lab status --dir {directory}")
     return 0
 
 
@@ -140,9 +142,7 @@ def break_controller(controller: int, directory: pathlib.Path) -> int:
 
     found = _open(directory)
     breaking.break_process(found, breaking.controller_name(found, controller))
-    click.echo(
-        f"controller {controller} is killed; back: kraft-migrate lab mend controller {controller} --dir {directory}"
-    )
+    say(f"controller {controller} is killed; back: kraft-migrate lab mend controller {controller} --dir {directory}")
     return 0
 
 
@@ -155,7 +155,7 @@ def mend_controller(controller: int, directory: pathlib.Path) -> int:
 
     found = _open(directory)
     breaking.mend_process(found, breaking.controller_name(found, controller))
-    click.echo(f"controller {controller} is started; see kraft-migrate lab status --dir {directory}")
+    say(f"controller {controller} is started; see kraft-migrate lab status --dir {directory}")
     return 0
 
 
@@ -177,7 +177,7 @@ def break_link(broker: int, keys: tuple[int, ...], directory: pathlib.Path) -> i
 
     breaking.break_link(_open(directory), broker, frozenset(keys))
     what = f"requests with key {', '.join(map(str, keys))} are held back" if keys else "the link is cut"
-    click.echo(f"broker {broker}: {what}; back: kraft-migrate lab mend link {broker} --dir {directory}")
+    say(f"broker {broker}: {what}; back: kraft-migrate lab mend link {broker} --dir {directory}")
     return 0
 
 
@@ -189,5 +189,5 @@ def mend_link(broker: int, directory: pathlib.Path) -> int:
     from migrate.lab import breaking
 
     breaking.mend_link(_open(directory), broker)
-    click.echo(f"broker {broker}: its requests reach the controllers")
+    say(f"broker {broker}: its requests reach the controllers")
     return 0

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from migrate.cli.options import output_option
+from migrate.cli.screen import say, say_page
 from migrate.report.metadata_image import KINDS
 
 if TYPE_CHECKING:
@@ -84,7 +85,7 @@ def image(
 
     found = _read(paths, at, high_watermark)
     if output == "json":
-        _print([json.dumps(image_json(found.view, kinds, found.notes), ensure_ascii=False, indent=1)])
+        _print([json.dumps(image_json(found.view, kinds, found.notes), indent=1)])
     else:
         _print(image_lines(found.view, kinds, found.notes))
 
@@ -101,7 +102,7 @@ def export(paths: tuple[Path, ...], at: int | None, high_watermark: int | None, 
     tables = export_metadata(found.view, folder)
     if output == "json":
         answer = {"schema": 1, "folder": str(folder), "tables": dict(tables), "notes": list(found.notes)}
-        _print([json.dumps(answer, ensure_ascii=False)])
+        _print([json.dumps(answer)])
         return
     _print(
         [
@@ -144,8 +145,8 @@ def compare(path: Path, folders: tuple[str, ...], chroot: str | None, output: st
     found, image = sides.agreement(), sides.image
     notes = agreement_notes(sides.zookeeper, image)
     if output == "json":
-        click.echo(json.dumps(agreement_json(found, image, tree.zxid(), notes), indent=1))
+        say_page(json.dumps(agreement_json(found, image, tree.zxid(), notes), indent=1))
     else:
         for line in agreement_lines(found, image, tree.zxid(), notes):
-            click.echo(line)
+            say(line)
     return EXIT_OK if found.equal else EXIT_CHANGES

@@ -9,6 +9,7 @@ import click
 
 from migrate.cli.errors import EXIT_CHANGES, exit_code_of
 from migrate.cli.options import Evidence, evidence_options, observing, output_option, rate_option
+from migrate.cli.screen import say_page
 from migrate.errors import UsageWrong
 
 
@@ -66,5 +67,5 @@ def plan(
     saved = str(save_plan(found, made)) if evidence.live else "PLAN (made live: this one is not saved)"
     if out is not None:
         write_text(out, plan_to_json(made))
-    click.echo(plan_to_json(made) if output == "json" else plan_text(made, saved))
+    say_page(plan_to_json(made) if output == "json" else plan_text(made, saved))
     return exit_code_of(judge(made).word, ready=EXIT_CHANGES)

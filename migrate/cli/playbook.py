@@ -12,6 +12,7 @@ import click
 
 from migrate.cli.errors import EXIT_ERROR, EXIT_OK, render
 from migrate.cli.options import output_option
+from migrate.cli.screen import say, say_page
 from migrate.errors import DocumentInvalid, InputError, MigrateError
 
 if TYPE_CHECKING:
@@ -40,14 +41,14 @@ def lint(files: tuple[pathlib.Path, ...], output: str) -> int:
             {"file": str(file), "id": p.id, "where": p.where, "what": p.what, "why": p.why, "next": p.next_step}
             for file, p in problems
         ]
-        click.echo(json.dumps({"ok": not rows, "problems": rows}, indent=2))
+        say_page(json.dumps({"ok": not rows, "problems": rows}, indent=2))
     else:
         wrong = {file for file, _ in problems}
         for file in files:
             if file not in wrong:
-                click.echo(f"{file}: ok")
+                say(f"{file}: ok")
         for _, problem in problems:
-            click.echo(render(problem))
+            say_page(render(problem))
     return EXIT_ERROR if problems else EXIT_OK
 
 
@@ -92,7 +93,7 @@ def schema(kind: str) -> int:
 
     if kind not in KINDS:
         raise click.UsageError(f"no kind {kind!r}: one of {', '.join(KINDS)}")
-    click.echo(json.dumps(json_schema(kind), indent=2))
+    say_page(json.dumps(json_schema(kind), indent=2))
     return EXIT_OK
 
 
@@ -108,7 +109,7 @@ def show(file: pathlib.Path, output: str) -> int:
     if (kind := kind_of(file)) in ("MigrationPlaybook", "DirectoryPlaybook"):
         found = load_playbook(file)
         if output == "text":
-            click.echo("\n".join(_table(shown(file))))
+            say_page("\n".join(_table(shown(file))))
             return EXIT_OK
     elif kind == "Inventory":
         found = load_inventory(file)
@@ -117,9 +118,9 @@ def show(file: pathlib.Path, output: str) -> int:
     resolved = _resolved(found)
     if output == "json":
         values = [asdict(entry) for entry in shown(file)] if kind != "Inventory" else []
-        click.echo(json.dumps({"kind": kind, **resolved, "values": values}, indent=2))
+        say_page(json.dumps({"kind": kind, **resolved, "values": values}, indent=2))
     else:
-        click.echo("\n".join(_lines(resolved)))
+        say_page("\n".join(_lines(resolved)))
     return EXIT_OK
 
 

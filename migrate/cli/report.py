@@ -6,17 +6,20 @@ import hashlib
 import json
 import pathlib
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import click
 
-from migrate.cli.errors import EXIT_OK
+from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import output_option
+from migrate.cli.screen import say, say_page
 from migrate.errors import EvidenceBroken, InputError, NotVisible
+from migrate.hosts.files import read_no_follow
 
 if TYPE_CHECKING:
     from migrate.model.approvals import ApprovalPolicy
+    from migrate.report.evidence import Check
 
 
 class ReportGroup(click.Group):
@@ -53,10 +56,10 @@ def write(folder: pathlib.Path, output: str) -> int:
             next_step=f"kraft-migrate apply {run.plan}",
         )
     if output == "json":
-        click.echo(run_json(read_report(plan, run)))
+        say_page(run_json(read_report(plan, run)))
         return EXIT_OK
     for path in write_reports(plan, run):
-        click.echo(path)
+        say(path)
     return EXIT_OK
 
 
@@ -86,7 +89,7 @@ def evidence(folder: pathlib.Path, out: pathlib.Path | None, key_file: pathlib.P
     target = out or folder / f"evidence-{plan.short}.tar"
     raw = files.pack(members, signature)
     write_bytes(target, raw)
-    click.echo(f"{target}: {len(members)} files, SHA-256 {hashlib.sha256(raw).hexdigest()}")
+    say(f"{target}: {len(members)} files, SHA-256 {hashlib.sha256(raw).hexdigest()}")
     return EXIT_OK
 
 
@@ -95,14 +98,15 @@ def evidence(folder: pathlib.Path, out: pathlib.Path | None, key_file: pathlib.P
 @click.option("--key", metavar="KEY", help="A public key (ssh-ed25519 AAAA...) that must have signed the file.")
 @output_option
 def verify(file: pathlib.Path, key: str | None, output: str) -> int:
-    """Is an evidence file whole?  Hashes, the plan's fingerprint, the journal's chain, the approvals' signatures.
+    """Verify an evidence file: hashes, the plan's fingerprint, the journal's chain, the approvals' signatures.
 
-    Exit code 0: all of it holds; 1: something does not, and it is said what.
+    Exit code 0: all of it holds, and the key that you named signed it.  1: something does not hold.  2: all of it fits
+    together, and nothing is proven: whoever wrote the file could have written all of it.  Name the key with --key.
     """
     from migrate.report import evidence as files
 
     try:
-        raw = file.read_bytes()
+        raw = read_no_follow(str(file), limit=files.SIZE_LIMIT)
     except OSError as error:
         raise EvidenceBroken(f"it cannot be read: {error.strerror}", where=str(file)) from error
     try:
@@ -112,19 +116,35 @@ def verify(file: pathlib.Path, key: str | None, output: str) -> int:
     with tempfile.TemporaryDirectory(prefix="kraft-migrate-") as scratch:
         found = list(files.checks(members, _policy(members, pathlib.Path(scratch))))
     if key is not None:
-        found.append(files.signature_check(members, signature, key))
-    elif signature:
-        found.append(files.Check("signature", holds=True, said="there is one; --key tells whose"))
-    if output == "json":
-        rows = [{"check": entry.name, "holds": entry.holds, "said": entry.said} for entry in found]
-        click.echo(json.dumps({"whole": all(entry.holds for entry in found), "checks": rows}, indent=1))
-    else:
-        for entry in found:
-            click.echo(f"{'ok' if entry.holds else 'WRONG':<6} {entry.name}: {entry.said}")
+        found.insert(0, files.signature_check(members, signature, key))
     wrong = [entry.name for entry in found if not entry.holds]
+    if output == "json":
+        rows = [{"check": entry.name, "holds": entry.holds, "said": entry.said, "told": entry.told} for entry in found]
+        say_page(json.dumps({"whole": not wrong, "proven": key is not None and not wrong, "checks": rows}, indent=1))
+    else:
+        _say_checks(found, signed=bool(signature), proven=key is not None and not wrong)
     if wrong:
         raise EvidenceBroken(f"it does not hold: {', '.join(wrong)}", where=str(file))
-    return EXIT_OK
+    return EXIT_OK if key is not None else EXIT_CHANGES
+
+
+def _say_checks(found: Sequence[Check], *, signed: bool, proven: bool) -> None:
+    """What was verified here first; then, apart, what the file says of itself."""
+    for entry in found:
+        say(f"{'ok' if entry.holds else 'WRONG':<6} {entry.name}: {entry.said}")
+    say()
+    say(
+        "The file says of itself:" if proven else "The file says of itself (unproven: its writer could have put it in):"
+    )
+    for entry in found:
+        if entry.told:
+            say(f"       {entry.name}: {entry.told}")
+    if not proven:
+        say()
+        say(
+            "Nothing is proven: "
+            + ("name the key that must have signed it with --key" if signed else "the file is not signed")
+        )
 
 
 def _policy(members: Mapping[str, bytes], scratch: pathlib.Path) -> ApprovalPolicy | None:

@@ -10,6 +10,7 @@ import click
 from migrate.cli.apply import JSON_LINES
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import output_option
+from migrate.cli.screen import say_page
 from migrate.errors import UsageWrong
 
 
@@ -79,7 +80,7 @@ def plan_back(
     saved = str(save_plan(found, made))
     if out is not None:
         write_text(out, plan_to_json(made))
-    click.echo(plan_to_json(made) if output == "json" else plan_text(made, saved))
+    say_page(plan_to_json(made) if output == "json" else plan_text(made, saved))
     if not may_begin(made):
         return EXIT_BLOCKED
     return EXIT_OK if summarize(made).nothing else EXIT_CHANGES

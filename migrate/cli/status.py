@@ -13,6 +13,7 @@ import click
 
 from migrate.cli import status_directories, status_disks, status_run, status_stuck
 from migrate.cli.options import cluster_options, load_target, observing, output_option
+from migrate.cli.screen import say_page
 
 NEXT: Final = {
     "assess": "plan PLAYBOOK",
@@ -62,7 +63,7 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
         if watch:
             go_on(look, as_text, RunFile(pathlib.Path(found.runs)), SystemClock(), output=output)
         answer = look()
-        click.echo(json.dumps(answer, indent=1) if output == "json" else as_text(answer))
+        say_page(json.dumps(answer, indent=1) if output == "json" else as_text(answer))
         return 0
 
 

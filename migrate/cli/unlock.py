@@ -12,6 +12,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import cluster_options, load_target, output_option
+from migrate.cli.screen import say, say_page
 from migrate.errors import LockNotDead
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
         seen = locks.look(client, path)
         held = None if isinstance(seen, Absent) else seen
         answer = described(held, owners.of_file(file), path, file)
-        click.echo(json.dumps(answer, indent=1) if output == "json" else as_text(answer))
+        say_page(json.dumps(answer, indent=1) if output == "json" else as_text(answer))
         if answer["file"]["alive"] == owners.Alive.LIVES or answer["znode"].get("alive") == owners.Alive.LIVES:
             raise LockNotDead("the owner lives: stop that process instead", where=path)
         if held is None:
@@ -64,7 +65,7 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
         locks.remove(client, held)
         if file.exists():
             owners.empty(file)
-        click.echo(f"removed: the lock with id {held.token}", err=output == "json")
+        say(f"removed: the lock with id {held.token}", err=output == "json")
         return EXIT_OK
     finally:
         sources.close()
@@ -77,9 +78,10 @@ def _on_hosts(run: pathlib.Path, inventory: Inventory, output: str) -> int:
     rows = [_row(str(run), *_here(run))]
     rows += [_row(place, *seen) for place, seen in _beside_the_brokers(inventory)]
     if output == "json":
-        click.echo(json.dumps({"schema": 1, "files": rows}, indent=1))
+        say_page(json.dumps({"schema": 1, "files": rows}, indent=1))
     else:
-        click.echo("\n".join(f"file     {row['path']}: {row['owner'] or 'nobody'}: {row['alive']}" for row in rows))
+        for row in rows:
+            say(f"file     {row['path']}: {row['owner'] or 'nobody'}: {row['alive']}")
     held = next((row for row in rows if row["alive"] == owners.Alive.LIVES), None)
     if held is not None:
         raise LockNotDead("the owner lives: stop that process instead", where=held["path"])
@@ -168,7 +170,7 @@ def as_text(answer: dict[str, Any]) -> str:
 def typed_id(output: str) -> int | None:
     """The id as a person types it; None where there is no terminal, or nothing was typed."""
     if output == "json" or not sys.stdin.isatty():
-        click.echo("nothing was removed: give --id with the id above", err=True)
+        say("nothing was removed: give --id with the id above", err=True)
         return None
     text: str = click.prompt("Type the lock's id to remove it", default="", show_default=False, err=True)
     return int(text) if text.strip().isdecimal() else None

@@ -13,12 +13,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-import click
 from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
 from migrate.cli.board_table import board_table
+from migrate.cli.screen import say_page
 from migrate.errors import JournalDamaged, MigrateError
 from migrate.report.run_board import Board, board, lines
 from migrate.report.wording import printable
@@ -83,9 +83,9 @@ def watch(
             continue
         last = now
         if output == "json":
-            click.echo(json.dumps({**answer, "run": None if found is None else lines(found, time.time())}))
+            say_page(json.dumps({**answer, "run": None if found is None else lines(found, time.time())}))
         else:
-            click.echo(
+            say_page(
                 "\n".join([as_text(answer), *([] if found is None else map(printable, lines(found, time.time())))])
             )
 

@@ -27,6 +27,7 @@ from migrate.run import approvals
 from migrate.run import journal as journals
 
 FORMAT: Final = "kraft-migrate/evidence/v1"
+SIZE_LIMIT: Final = 256 * 2**20  # bytes: a journal of a hundred thousand events has a tenth of it
 MANIFEST: Final = "manifest.json"
 SEAL: Final = "manifest.sha256"
 SIGNATURE: Final = "manifest.sig"
@@ -44,11 +45,12 @@ KEPT: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One thing that was looked at: does it hold, and by what?"""
+    """One thing that was verified: does it hold, and by what?  `told` is what the file itself says about it."""
 
     name: str
     holds: bool
     said: str
+    told: str = ""
 
 
 # -- writing ---------------------------------------------------------------------------------------------------------
@@ -129,7 +131,8 @@ def checks(members: Mapping[str, bytes], policy: ApprovalPolicy | None) -> Itera
     """
     yield Check("members", holds=True, said=f"{len(members)} files, each by its SHA-256")
     plan, said = _plan(members)
-    yield Check("plan", plan is not None, said)
+    told = "" if plan is None else f"cluster {plan.cluster!r}, change {plan.change!r}, playbook {plan.playbook!r}"
+    yield Check("plan", plan is not None, said, told)
     if plan is None:
         return
     yield _journal(members, plan)
@@ -162,7 +165,8 @@ def _journal(members: Mapping[str, bytes], plan: Plan) -> Check:
     named = reading.events[0].data.get("plan") if reading.events else None
     if named != plan.fingerprint:
         return Check("journal", holds=False, said="it is another plan's")
-    return Check("journal", holds=True, said=f"{len(reading.events)} events in one chain, of this plan")
+    said = f"{len(reading.events)} events in one chain, of this plan"
+    return Check("journal", holds=True, said=said, told=f"its last event is {reading.events[-1].name!r}")
 
 
 def _approvals(members: Mapping[str, bytes], plan: Plan, policy: ApprovalPolicy | None) -> Iterator[Check]:
@@ -178,8 +182,8 @@ def _approvals(members: Mapping[str, bytes], plan: Plan, policy: ApprovalPolicy 
             yield Check(name, holds=False, said="signed, and there is no playbook to check it by")
         else:
             (judged,) = approvals.judged(policy or ApprovalPolicy(), [given])
-            worth = "its signature fits" if judged.proven else "recorded, not proven"
-            yield Check(name, not judged.fault, f"{given.reviewer}: {judged.fault or worth}")
+            worth = "signed by the key that the playbook names" if judged.proven else "recorded, not proven"
+            yield Check(name, not judged.fault, judged.fault or worth, f"approval of {given.reviewer!r}")
 
 
 def signature_check(members: Mapping[str, bytes], signature: str, key: str) -> Check:

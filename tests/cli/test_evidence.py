@@ -65,13 +65,45 @@ def test_what_a_run_left_is_whole_and_every_part_is_told(ran: Path, bundle: Path
         f"ok     plan: fingerprint {plan.fingerprint}",
         "in one chain, of this plan",
         "ok     playbook: the one that the plan was made from",
-        "alice: its signature fits",
-        "bob: recorded, not proven",
+        "signed by the key that the playbook names",
+        "approval of 'alice'",
+        "recorded, not proven",
+        "approval of 'bob'",
         "ok     signature: of the key that was named",
     ):
         assert part in answer.out
+    verified, told = answer.out.split("\n\n", 1)
+    assert told.startswith("The file says of itself:\n")
+    assert "'alice'" not in verified
+    found = json.loads(kraft_migrate("report", "verify", bundle, "--key", PUBLIC, "-o", "json").out)
+    assert (found["whole"], found["proven"]) == (True, True)
+
+
+def test_without_a_key_nothing_is_proven(bundle: Path) -> None:
+    """Whoever wrote the file could have written all of it: another exit code, and the reason."""
+    answer = kraft_migrate("report", "verify", bundle)
+    assert (answer.code, answer.err) == (2, "")
+    assert "The file says of itself (unproven: its writer could have put it in):" in answer.out
+    assert answer.out.endswith("Nothing is proven: name the key that must have signed it with --key\n")
     found = json.loads(kraft_migrate("report", "verify", bundle, "-o", "json").out)
-    assert found["whole"] is True
+    assert (found["whole"], found["proven"]) == (True, False)
+
+
+def test_a_name_in_the_file_cannot_print_a_line_of_its_own(bundle: Path, tmp_path: Path) -> None:
+    """A reviewer's name with line breaks, colour and a bidi override, in a file with right hashes and no signature."""
+    members, _ = evidence.unpack(bundle.read_bytes())
+    name = next(entry for entry in members if "bob" in entry)
+    body = json.loads(members[name])
+    body["reviewer"] = "bob: it holds\nok     signature: of the key that was named\x1b[2J\u202e"
+    members[name] = json.dumps(body).encode()
+    path = tmp_path / "forged.tar"
+    path.write_bytes(evidence.pack(members))
+    answer = kraft_migrate("report", "verify", path)
+    assert answer.code == 2
+    assert not [line for line in answer.out.splitlines() if line.startswith("ok     signature")]
+    assert "\x1b" not in answer.out
+    assert "\u202e" not in answer.out
+    assert answer.out.endswith("Nothing is proven: the file is not signed\n")
 
 
 def test_backups_are_in_it_by_their_hashes_alone(bundle: Path) -> None:
@@ -137,7 +169,7 @@ def test_what_is_written_anew_with_right_hashes_is_found_by_its_own_chain(
 def test_a_file_written_anew_has_no_signature_that_fits(bundle: Path, tmp_path: Path) -> None:
     """That is what the key is for."""
     path = rewritten(bundle, tmp_path, versions=b"{}")
-    assert kraft_migrate("report", "verify", path).code == 0
+    assert kraft_migrate("report", "verify", path).code == 2
     answer = kraft_migrate("report", "verify", path, "--key", PUBLIC)
     assert answer.code == 1
     assert "it does not fit the key that was named" in answer.out
