@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from migrate import checks
 from migrate.cli.options import Evidence, observing
 from migrate.cli.planning import PLANNED_ON, lasting_findings, write_text
-from migrate.errors import NotVisible, UsageWrong
+from migrate.errors import NotVisible
 from migrate.model.findings import Finding
 from migrate.model.inventory import Access, Inventory, Playbook
 from migrate.model.outcome import Unknown
@@ -76,10 +76,7 @@ def assessment(judged: Judged) -> Assessment:
 
 
 def write_reports(found: Assessment, html: pathlib.Path | None, markdown: pathlib.Path | None) -> None:
-    """The assessment as files, of mode 0600; UsageWrong where one cannot be written."""
+    """The assessment as files, of mode 0600; FileNotReplaced where one cannot be written."""
     for path, render in ((html, assessment_html), (markdown, assessment_markdown)):
         if path is not None:
-            try:
-                write_text(path, render(found))
-            except OSError as error:
-                raise UsageWrong(f"the report cannot be written: {error.strerror}", where=str(path)) from error
+            write_text(path, render(found))

@@ -28,7 +28,7 @@ def show(
 
     Told are also folders that a KRaft start would rename -stray, and what is odd.
     """
-    from migrate.cli.planning import write_bytes
+    from migrate.cli.planning import write_text
     from migrate.model.world import Need
     from migrate.report.directories_text import directories_text
     from migrate.report.directory_rows import directory_rows
@@ -39,7 +39,7 @@ def show(
     with observing(found, loaded, evidence=evidence) as observer:
         rows = directory_rows(observer.observe(needs, {}))
     if html is not None:
-        write_bytes(html, directories_html(rows, found.name).encode())
+        write_text(html, directories_html(rows, found.name))
     if output == "json":
         say_page(json.dumps({"schema": 1, "directories": [row.as_json() for row in rows]}, indent=1))
     else:

@@ -79,15 +79,11 @@ def diff(fleet: pathlib.Path, only: tuple[str, ...], at_once: int, html: pathlib
 
 def _show(found: Fleet, answers: Sequence[Answer], html: pathlib.Path | None, output: str) -> None:
     from migrate.cli.planning import write_text
-    from migrate.errors import UsageWrong
     from migrate.report.fleet import fleet_html, fleet_json, fleet_lines
     from migrate.report.lines import text
 
     if html is not None:
-        try:
-            write_text(html, fleet_html(found, answers))
-        except OSError as error:
-            raise UsageWrong(f"the page cannot be written: {error.strerror}", where=str(html)) from error
+        write_text(html, fleet_html(found, answers))
     if output == "json":
         say_page(json.dumps(fleet_json(found, answers), indent=1))
     else:

@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import pathlib
 from dataclasses import replace
 from typing import Final
 
 from migrate import checks
 from migrate.checks.way_back import way_back
-from migrate.errors import FileNotReplaced, MalformedPlan, PlanUnreadable, UsageWrong
+from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
+from migrate.hosts.files import replace_file
 from migrate.model.findings import Finding
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.ports import Clock, Observer
 from migrate.model.stage import Stage
+from migrate.model.trusted import distrust
 from migrate.model.way_back import Weight
 from migrate.model.world import Need, World
 from migrate.plan import directories, rollback
@@ -150,15 +150,17 @@ def save_plan(inventory: Inventory, plan: Plan) -> pathlib.Path:
     """
     folder = folder_of(inventory, plan)
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    keep_text(folder.path / "plan.html", plan_html(plan, str(folder.plan)))
-    keep_text(folder.path / "plan.txt", plan_text(plan, str(folder.plan)))
-    keep_text(folder.plan, plan_to_json(plan))
+    write_text(folder.path / "plan.html", plan_html(plan, str(folder.plan)))
+    write_text(folder.path / "plan.txt", plan_text(plan, str(folder.plan)))
+    write_text(folder.plan, plan_to_json(plan))
     return folder.plan
 
 
 def load_plan(path: pathlib.Path) -> Plan:
-    """A saved plan; PlanUnreadable where it is none, or was changed by hand."""
+    """A saved plan; PlanUnreadable where it is none, was changed by hand, or could have been written by others."""
     try:
+        if problem := distrust(path.stat()) or distrust(path.absolute().parent.stat()):
+            raise PlanUnreadable(f"it cannot be trusted: {problem}", where=str(path), next_step="chmod go-w, or chown")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise PlanUnreadable(f"the plan cannot be read: {error}", where=str(path)) from error
@@ -172,34 +174,5 @@ def load_plan(path: pathlib.Path) -> Plan:
 
 
 def write_text(path: pathlib.Path, text: str) -> None:
-    """Whole or not at all."""
-    write_bytes(path, text.encode())
-
-
-def keep_text(path: pathlib.Path, text: str) -> None:
-    """The same for a file of a run's own folder.
-
-    Raises:
-        FileNotReplaced: no room, or no right; the old file is still there.
-    """
-    try:
-        write_text(path, text)
-    except OSError as error:
-        why = "what was there before is still there, whole"
-        raise FileNotReplaced(f"the file was not written: {error.strerror}", where=str(path), why=why) from error
-
-
-def write_bytes(path: pathlib.Path, content: bytes) -> None:
-    """Whole or not at all; OSError where it cannot be written, and then no draft of it stays."""
-    part = path.with_suffix(path.suffix + ".part")
-    try:
-        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError:
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
+    """Whole or not at all; FileNotReplaced where it cannot be written, and then no draft of it stays."""
+    replace_file(str(path), text.encode())

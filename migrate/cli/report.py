@@ -15,7 +15,7 @@ from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import output_option
 from migrate.cli.screen import say, say_page
 from migrate.errors import EvidenceBroken, InputError, NotVisible
-from migrate.hosts.files import read_no_follow
+from migrate.hosts.files import read_no_follow, replace_file
 
 if TYPE_CHECKING:
     from migrate.model.approvals import ApprovalPolicy
@@ -74,7 +74,7 @@ def evidence(folder: pathlib.Path, out: pathlib.Path | None, key_file: pathlib.P
     whole file anew only a signature helps (--sign, and `report verify --key`).
     """
     from migrate.cli.approve import passphrase
-    from migrate.cli.planning import load_plan, write_bytes
+    from migrate.cli.planning import load_plan
     from migrate.report import evidence as files
     from migrate.run import approvals
     from migrate.run.carry_out import RunFolder
@@ -88,7 +88,7 @@ def evidence(folder: pathlib.Path, out: pathlib.Path | None, key_file: pathlib.P
         signature = approvals.sign(key, files.manifest_of(members))
     target = out or folder / f"evidence-{plan.short}.tar"
     raw = files.pack(members, signature)
-    write_bytes(target, raw)
+    replace_file(str(target), raw)
     say(f"{target}: {len(members)} files, SHA-256 {hashlib.sha256(raw).hexdigest()}")
     return EXIT_OK
 

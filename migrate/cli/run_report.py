@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Sequence
 
-from migrate.cli.planning import keep_text
+from migrate.cli.planning import write_text
 from migrate.errors import JournalDamaged
 from migrate.model.history import LoadSummary
 from migrate.model.plan import Plan
@@ -51,6 +51,6 @@ def write_reports(
         ("report.json", run_json(report)),
     ):
         path = folder.path / name
-        keep_text(path, text)
+        write_text(path, text)
         written.append(path)
     return tuple(written)

@@ -119,7 +119,13 @@ from migrate.errors.metadata import (
     SnapshotError,
     UnknownSchemaError,
 )
-from migrate.errors.playbook import DocumentInvalid, DocumentUnreadable, NotSupportedYet, YamlRefused
+from migrate.errors.playbook import (
+    DocumentInvalid,
+    DocumentNotTrusted,
+    DocumentUnreadable,
+    NotSupportedYet,
+    YamlRefused,
+)
 from migrate.errors.runs import (
     AssignmentRefused,
     DriveStopped,
@@ -202,6 +208,7 @@ __all__ = [
     "DirectoryInUse",
     "DirectoryLost",
     "DocumentInvalid",
+    "DocumentNotTrusted",
     "DocumentUnreadable",
     "DriveStopped",
     "ReplicaMoved",

@@ -5,6 +5,13 @@ from __future__ import annotations
 from migrate.errors.base import InputError, MigrateError
 
 
+class DocumentNotTrusted(InputError):
+    """A file that decides what is done, or what is run, could have been written by another user."""
+
+    id = "E-PLAY-05"
+    hint = "look at the file, give it to your account, and take the write right from everybody else"
+
+
 class DocumentUnreadable(InputError):
     """A YAML file cannot be read at all: missing, too large, or no UTF-8."""
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from migrate.model.inventory import ZookeeperLogin
 from migrate.playbook.access import ZookeeperAccessSection, login_of, zookeeper_faults
-from migrate.playbook.document import read_document
+from migrate.playbook.document import read_deciding
 from migrate.playbook.problems import refuse, validate
 
 
@@ -17,7 +17,7 @@ def load_zookeeper_access(path: Path) -> ZookeeperLogin:
     Paths in it are relative to the file.  Raises DocumentUnreadable, YamlRefused or DocumentInvalid, each with
     file:line:column.
     """
-    document = read_document(path)
+    document = read_deciding(path)
     section = validate(document, ZookeeperAccessSection)
     refuse(document, list(zookeeper_faults(section, ())))
     near = path.resolve().parent

@@ -26,7 +26,8 @@ from yaml.events import (
     SequenceStartEvent,
 )
 
-from migrate.errors import DocumentUnreadable, YamlRefused
+from migrate.errors import DocumentNotTrusted, DocumentUnreadable, YamlRefused
+from migrate.model.trusted import distrust
 
 MAX_BYTES: Final = 256 * 1024
 MAX_DEPTH: Final = 32
@@ -95,6 +96,20 @@ class Quoted(str):
     """Text that the file quotes: the schema's numbers and booleans refuse it."""
 
     __slots__ = ()
+
+
+def read_deciding(path: Path) -> Document:
+    """Read and parse a file by which something is done.
+
+    Raises as `read_document`, and DocumentNotTrusted where others could have written it: an inventory runs commands.
+    """
+    try:
+        problem = distrust(path.stat())
+    except OSError:
+        problem = ""  # reading it says more
+    if problem:
+        raise DocumentNotTrusted(problem, where=str(path), next_step=f"look at it, then chown it, or chmod go-w {path}")
+    return read_document(path)
 
 
 def read_document(path: Path) -> Document:

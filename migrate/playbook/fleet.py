@@ -11,7 +11,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field
 
 from migrate.model.fleet import FilePair, Fleet, Member, Target
-from migrate.playbook.document import Document, read_document
+from migrate.playbook.document import Document, read_deciding
 from migrate.playbook.fields import FilePath, Metadata, Section, Text, ZookeeperConnect
 from migrate.playbook.problems import Fault, refuse, validate
 
@@ -64,7 +64,7 @@ def load_fleet(path: str | Path) -> Fleet:
 
     Raises DocumentUnreadable, YamlRefused or DocumentInvalid, each with file:line:column.
     """
-    return fleet_of(read_document(Path(path)))
+    return fleet_of(read_deciding(Path(path)))
 
 
 def fleet_of(document: Document) -> Fleet:

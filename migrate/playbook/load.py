@@ -17,7 +17,7 @@ from migrate.model.stage import DirectoryPolicy, Stage
 from migrate.playbook.acting import acting_faults, stage_approvals
 from migrate.playbook.cluster import brokers_faults, error_budget, expected_faults, id_faults
 from migrate.playbook.directories import DirectoryPlaybook, directory_approvals, directory_playbook, faults_of
-from migrate.playbook.document import Document, Mapping, Scalar, position_of, read_document
+from migrate.playbook.document import Document, Mapping, Scalar, position_of, read_deciding, read_document
 from migrate.playbook.fields import Section
 from migrate.playbook.fleet import FleetDocument, load_fleet
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
@@ -58,7 +58,7 @@ def load_playbook(path: str | Path, inventory: Inventory | None = None) -> Playb
     A DirectoryPlaybook is about every broker of `inventory`; without one, of the inventory that it names itself.
     Raises DocumentUnreadable, YamlRefused, DocumentInvalid or NotSupportedYet, each with file:line:column.
     """
-    document = read_document(Path(path))
+    document = read_deciding(Path(path))
     if _kind(document) == DIRECTORIES:
         return _of_directories(document, inventory)[0]
     return _playbook(document, validate(document, MigrationPlaybook))
@@ -74,12 +74,12 @@ def load_approvals(path: str | Path) -> ApprovalPolicy:
 
 def load_inventory(path: str | Path) -> Inventory:
     """The inventory of that file; raises as load_playbook does."""
-    return inventory_of(read_document(Path(path)))
+    return inventory_of(read_deciding(Path(path)))
 
 
 def load_playbook_with_inventory(path: str | Path) -> tuple[Playbook, Inventory]:
     """The playbook and the inventory it names, held against each other; raises as load_playbook does."""
-    document = read_document(Path(path))
+    document = read_deciding(Path(path))
     if _kind(document) == DIRECTORIES:
         return _of_directories(document, None)
     parsed = validate(document, MigrationPlaybook)
@@ -91,7 +91,7 @@ def load_playbook_with_inventory(path: str | Path) -> tuple[Playbook, Inventory]
 
 def load_accepted(path: str | Path) -> tuple[AcceptedDifference, ...]:
     """The acceptances of that file; raises as load_playbook does."""
-    parsed = validate(read_document(Path(path)), AcceptedDifferences)
+    parsed = validate(read_deciding(Path(path)), AcceptedDifferences)
     return tuple(
         AcceptedDifference(
             rule=entry.rule,

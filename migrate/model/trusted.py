@@ -1,0 +1,41 @@
+"""May a file decide what is done, or be run?  Only where nobody but its owner, and root, could have written it."""
+
+from __future__ import annotations
+
+import grp
+import os
+import pwd
+import stat
+
+
+def distrust(status: os.stat_result) -> str:
+    """Why such a file or folder is not to be believed; "" where it is fine.
+
+    It belongs to us or to root, and others may not write it.  Its group may where that is the owner's own and has
+    nobody else in it, as many systems make files (umask 002).
+    """
+    if status.st_uid not in (0, os.geteuid()):
+        return f"it belongs to {_name(status.st_uid)}"
+    mode = stat.S_IMODE(status.st_mode)
+    if mode & stat.S_IWOTH and not (stat.S_ISDIR(status.st_mode) and mode & stat.S_ISVTX):
+        return f"its mode is {mode:04o}: everybody may write it"
+    if mode & stat.S_IWGRP and not _own_group(status):
+        return f"its mode is {mode:04o}: others of its group may write it"
+    return ""
+
+
+def _name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid {uid}"
+
+
+def _own_group(status: os.stat_result) -> bool:
+    if status.st_gid == 0:
+        return True
+    try:
+        owner, group = pwd.getpwuid(status.st_uid), grp.getgrgid(status.st_gid)
+    except KeyError:
+        return False
+    return group.gr_name == owner.pw_name and not {*group.gr_mem} - {owner.pw_name}
