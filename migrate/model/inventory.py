@@ -133,6 +133,7 @@ class Inventory:
     zookeeper_login: ZookeeperLogin = field(default_factory=ZookeeperLogin)
     broker_properties: AddedProperties | None = None  # what brokers get at their first restart, beyond our own keys
     controller_properties: AddedProperties | None = None  # what rendered controllers get beyond what brokers have
+    sha256: str = field(default="", compare=False)  # of its file and of the files that it names, but for secrets
 
     @property
     def voters(self) -> str:

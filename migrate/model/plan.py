@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Final
 
@@ -13,7 +13,7 @@ from migrate.model.findings import Finding
 from migrate.model.stage import Stage
 from migrate.model.step import Action
 
-PLAN_FORMAT: Final = 1
+PLAN_FORMAT: Final = 2
 
 
 class Direction(StrEnum):
@@ -75,6 +75,7 @@ class Plan:
     findings: tuple[Finding, ...]
     summary: PlanSummary
     direction: Direction = Direction.FORWARD
+    inventory_sha256: str = ""  # of the inventory and of the files that it names, but for secrets
 
     @property
     def back(self) -> bool:
@@ -98,13 +99,17 @@ class Plan:
 
     @property
     def fingerprint(self) -> str:
-        """SHA-256 (hex) over the canonical JSON of what decides the actions."""
+        """SHA-256 (hex) over the canonical JSON of what decides the actions, and of what a reviewer reads of them.
+
+        When it was made, findings and figures are not in it: they move from look to look.  The saved file has a sum.
+        """
         body: dict[str, Any] = {
             "format": PLAN_FORMAT,
             "tool": self.tool_version,
             "cluster_id": self.cluster_id,
             "target": self.target.label,
             "playbook": self.playbook_sha256,
+            "inventory": self.inventory_sha256,
             "steps": [
                 {
                     "id": step.id,
@@ -112,6 +117,8 @@ class Plan:
                     "params": dict(step.params),
                     "binds": dict(step.binds),
                     "expects": dict(step.expects),
+                    "words": [step.title, step.undo, step.proof],
+                    "actions": [asdict(action) for action in step.actions],
                 }
                 for step in self.steps
             ],

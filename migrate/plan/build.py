@@ -149,6 +149,7 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
         playbook=playbook.path,
         playbook_sha256=playbook.sha256,
         inventory=world.inventory.path,
+        inventory_sha256=world.inventory.sha256,
         steps=planned,
         findings=checks.told(world, target=_first_change(planned, target)),
         summary=replace(summarize(world, playbook, told), checks=len(checks.asked(world))),

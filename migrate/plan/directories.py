@@ -63,6 +63,7 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
         playbook=playbook.path,
         playbook_sha256=playbook.sha256,
         inventory=world.inventory.path,
+        inventory_sha256=world.inventory.sha256,
         steps=planned_steps(_steps(due, release, playbook, back=back), world),
         findings=checks.told(world, target=Stage.DIRECTORIES),
         summary=replace(

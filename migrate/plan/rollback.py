@@ -226,6 +226,7 @@ def build(
         playbook=playbook.path,
         playbook_sha256=playbook.sha256,
         inventory=world.inventory.path,
+        inventory_sha256=world.inventory.sha256,
         steps=planned,
         findings=(*(() if copy_again or not start.controllers else _different(world, discarded)), *_findings(world)),
         summary=replace(summary, rollback=(_cost_again(start) if copy_again else _cost(world, start),)),

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
+import json
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
@@ -157,7 +161,22 @@ def inventory_of(document: Document) -> Inventory:
     refuse_gaps(document)
     parsed = validate(document, InventoryDocument)
     refuse(document, faults_of(parsed.spec))
-    return _value(parsed, document.path)
+    found = _value(parsed, document.path)
+    return replace(found, sha256=_sum_of(document, found))
+
+
+def _sum_of(document: Document, inventory: Inventory) -> str:
+    """One sum of all that says which hosts, units and paths are acted on, and how they are reached.
+
+    Files of secrets are named in the inventory, and not read here.
+    """
+    whole = hashlib.sha256(document.sha256.encode())
+    added = (inventory.broker_properties, inventory.controller_properties)
+    whole.update(json.dumps([one and [one.path, dict(one.values)] for one in added], sort_keys=True).encode())
+    if ssh_config := inventory.executor_options.get("ssh_config"):
+        with contextlib.suppress(OSError):  # where it is missing, ssh itself says so
+            whole.update(Path(ssh_config).read_bytes())
+    return whole.hexdigest()
 
 
 def faults_of(spec: InventorySpec) -> Iterator[Fault]:

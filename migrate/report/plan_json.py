@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, fields
@@ -18,8 +19,15 @@ SCHEMA: Final = f"kraft-migrate/plan/v{PLAN_FORMAT}"
 
 
 def plan_to_json(plan: Plan) -> str:
-    """Schema, fingerprint and the whole plan; ends with a newline."""
-    body = {"schema": SCHEMA, "fingerprint": plan.fingerprint, "irreversible": plan.irreversible, "plan": _plan(plan)}
+    """Schema, fingerprint, the whole plan, and the sum of all of it; ends with a newline."""
+    content = _plan(plan)
+    body = {
+        "schema": SCHEMA,
+        "fingerprint": plan.fingerprint,
+        "irreversible": plan.irreversible,
+        "content": _sum(content),
+        "plan": content,
+    }
     return json.dumps(body, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
@@ -30,9 +38,20 @@ def plan_from_json(text: str) -> Plan:
     """
     whole = _envelope(text)
     try:
-        return _plan_of(_table(whole["plan"]))
+        plan, same = _plan_of(_table(whole["plan"])), _sum(whole["plan"]) == whole["content"]
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedPlan(f"the plan cannot be read: {error}", why="it is damaged or was edited") from error
+    if not same:
+        raise MalformedPlan(
+            "its content is not the one that was saved", why="findings and words of a plan are what a reviewer goes by"
+        )
+    return plan
+
+
+def _sum(content: Any) -> str:
+    """Findings, words and figures are in it, too, which the fingerprint leaves out where they move by themselves."""
+    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
+    return hashlib.sha256(text.encode()).hexdigest()
 
 
 def stated_fingerprint(text: str) -> str:
@@ -63,8 +82,10 @@ def _plan(plan: Plan) -> dict[str, Any]:
 
 
 def _plan_of(raw: Mapping[str, Any]) -> Plan:
-    texts = ("cluster", "cluster_id", "change", "tool_version", "playbook", "playbook_sha256", "inventory")
-    raw = {"direction": Direction.FORWARD.value, **raw}  # plans of before there was a way back lack it
+    texts = (
+        *("cluster", "cluster_id", "change", "tool_version"),
+        *("playbook", "playbook_sha256", "inventory", "inventory_sha256"),
+    )
     _exactly(raw, Plan)
     return Plan(
         **{name: _text(raw[name]) for name in texts},
@@ -102,7 +123,6 @@ def _action_of(raw: Mapping[str, Any]) -> Action:
 
 
 def _finding_of(raw: Mapping[str, Any]) -> Finding:
-    raw = {"objects": [], **raw}  # plans of before findings were grouped lack it
     _exactly(raw, Finding)
     return Finding(
         **{name: _text(raw[name]) for name in ("code", "about", "message", "evidence", "fix")},
@@ -113,8 +133,6 @@ def _finding_of(raw: Mapping[str, Any]) -> Finding:
 
 
 def _summary_of(raw: Mapping[str, Any]) -> PlanSummary:
-    older = {"fit": "", "schedule": [], "parks": [], "approvals": [], "parity": [], "parity_unset": 0, "checks": 0}
-    raw = {**older, **raw}  # plans of before there were windows, or the matrix
     _exactly(raw, PlanSummary)
     return PlanSummary(
         detected=_text(raw["detected"]),

@@ -174,6 +174,7 @@ def _may_be_carried_out(plan: Plan, sources: Sources, options: Options, folder: 
     _confirmed(plan, options)
     _same_tool(plan)
     _same_playbook(plan, sources)
+    _same_inventory(plan, sources.inventory)
     _approvals_sound(plan, sources, folder)
 
 
@@ -324,6 +325,15 @@ def _same_playbook(plan: Plan, sources: Sources) -> None:
     raise PlanIsStale(
         f"the playbook {sources.playbook.path} changed after the plan was made", where=sources.playbook.path
     )
+
+
+def _same_inventory(plan: Plan, inventory: Inventory) -> None:
+    """Other hosts, units or paths than those that were planned, reviewed and confirmed are another plan's."""
+    if inventory.sha256 != plan.inventory_sha256:
+        raise PlanIsStale(
+            f"the inventory {plan.inventory}, or a file that it names, changed after the plan was made",
+            where=plan.inventory,
+        )
 
 
 def _open_journal(folder: RunFolder, plan: Plan, clock: SystemClock) -> Journal:

@@ -146,6 +146,28 @@ def test_exit_codes_of_a_process_are_the_same(tmp_path: Path) -> None:
 
 
 # -- playbook and lock -------------------------------------------------------------------------------------------------
+def test_an_inventory_that_changed_since_is_6(tmp_path: Path) -> None:
+    """Other hosts and units than those that were reviewed, or a command that would be run for a secret."""
+    made, plan = make(tmp_path)
+    assert made.inventory_sha256
+    inventory = tmp_path / "inventory.yaml"
+    inventory.write_text(inventory.read_text() + "\n# another hand\n")
+    ended = kraft_migrate("apply", plan)
+    assert (ended.code, ended.err.split(":")[0]) == (6, "E-PLAN-02")
+    assert "inventory" in ended.err
+
+
+def test_files_that_others_may_write_decide_nothing(tmp_path: Path) -> None:
+    """The plan, its inventory, its playbook: each is refused by name."""
+    _, plan = make(tmp_path)
+    for file, code in ((plan, "E-PLAN-01"), (tmp_path / "inventory.yaml", "E-PLAY-05")):
+        file.chmod(0o666)
+        ended = kraft_migrate("apply", plan)
+        assert (ended.code, ended.err.split(":")[0]) == (1, code)
+        assert "everybody may write it" in ended.err
+        file.chmod(0o600)
+
+
 def test_a_playbook_that_changed_since_is_6(tmp_path: Path) -> None:
     """Any byte of it; the plan must be made anew."""
     _, path = make(tmp_path)

@@ -62,6 +62,11 @@ def with_step(**changes: Any) -> Plan:
         with_step(binds={**STEP.binds, "config:1": "b" * 64}),
         with_step(binds={"config:1": "a" * 64}),
         with_step(expects={"mode:1": "kraft"}),
+        with_step(title="other words"),
+        with_step(undo="other words"),
+        with_step(proof="other words"),
+        with_step(actions=(Action("~", "another host", "other words"),)),
+        replace(PLAN, inventory_sha256="2" * 64),
     ],
 )
 def test_what_decides_the_actions_is_in_the_fingerprint(other: Plan) -> None:
@@ -78,7 +83,6 @@ def test_what_decides_the_actions_is_in_the_fingerprint(other: Plan) -> None:
         replace(PLAN, playbook="/moved/p.yaml", inventory="/moved/i.yaml"),
         replace(PLAN, findings=(Finding("W-DIR-07", Severity.WARNING, "d", "m"),)),
         replace(PLAN, summary=replace(PLAN.summary, inventory={"topics": 3})),
-        with_step(title="other words", undo="other words", proof="other words"),
         with_step(params=dict(reversed([*STEP.params.items()]))),
     ],
 )
