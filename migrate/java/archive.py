@@ -21,6 +21,7 @@ from migrate.java.cache import Progress, locked, silent
 from migrate.java.find import Java
 from migrate.java.jars import KAFKA_VERSION, KafkaJars
 from migrate.java.run import child_environment
+from migrate.model.trusted import distrust_of
 from migrate.model.user_cache import cache_directory
 
 LOG: Final = logging.getLogger("migrate.java")
@@ -53,6 +54,9 @@ def runtime_facts(java: Java) -> list[str]:
 def archive_options(java: Java, jars: KafkaJars, progress: Progress = silent) -> tuple[str, ...]:
     """JVM options that use the archive, which is built first where it is missing; none where that fails."""
     path = archive_path(java, jars)
+    if path.exists() and (why := distrust_of(path.parent, path)):
+        LOG.warning("the class archive is not used, processes start slower: %s", why)
+        return ()
     if not path.exists():
         try:
             with locked(path.parent / "archives.lock", progress) as lock:

@@ -13,7 +13,6 @@ import json
 import logging
 import mmap
 import os
-import stat
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,13 +24,13 @@ import google_crc32c
 from migrate.java.archive import runtime_facts
 from migrate.java.find import Java
 from migrate.java.jars import fingerprint
+from migrate.model.trusted import distrust_of
 from migrate.model.user_cache import cache_directory
 
 LOG: Final = logging.getLogger("migrate.java")
 VARIABLE: Final = "KRAFT_MIGRATE_CLASS_ARCHIVE"
 OFF: Final = ("off", "no", "0", "false")
 MAGIC: Final = 0xF00BABA8  # `CDS_DYNAMIC_ARCHIVE_MAGIC` of HotSpot, in the machine's own order
-OTHERS_MAY_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 BASES: Final = ("lib/server/classes.jsa", "lib/server/classes_nocoops.jsa")
 SUM_BLOCK: Final = 1 << 22
 MOST: Final = 3  # archives that are kept
@@ -103,8 +102,8 @@ def driver_archive(java: Java, classpath: Sequence[str], options: Sequence[str])
     path = folder / f"spark-{hashlib.sha256(facts.encode()).hexdigest()[:20]}.jsa"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        if not _ours(folder):
-            LOG.info("no class archive: others may write into %s", folder)
+        if why := distrust_of(folder):
+            LOG.info("no class archive: %s", why)
             return None
         _clear(folder)
         return DriverArchive(path, used=_whole(path))
@@ -116,16 +115,11 @@ def driver_archive(java: Java, classpath: Sequence[str], options: Sequence[str])
 def _whole(path: Path) -> bool:
     """Is there an archive of ours, as it was written?  Its code runs in our driver: another's is never mapped."""
     try:
-        if not (_ours(path) and _is_archive(path)):
+        if distrust_of(path) or not _is_archive(path):
             return False
         return bool(json.loads(_sum_of(path).read_text(encoding="utf-8")) == _sum(path))
     except (OSError, ValueError):
         return False
-
-
-def _ours(path: Path) -> bool:
-    found = path.stat()
-    return found.st_uid == os.geteuid() and not found.st_mode & OTHERS_MAY_WRITE
 
 
 def _is_archive(path: Path) -> bool:

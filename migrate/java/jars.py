@@ -19,6 +19,7 @@ from migrate.errors import JarSumWrong, JarsUnavailable, KafkaHomeUnusable
 from migrate.java import ivy
 from migrate.java.cache import Progress, locked, silent, staged
 from migrate.java.find import Java, find_java
+from migrate.model.trusted import distrust_of
 from migrate.model.user_cache import cache_directory
 
 KAFKA_VERSION: Final = "3.9.2"
@@ -85,7 +86,23 @@ def cached_jars() -> KafkaJars | None:
     """The locked set if it lies in the cache (sums not read again), else None."""
     sums = lock_list()
     folder = jars_directory(sums)
-    return KafkaJars(tuple(str(folder / name) for name in sorted(sums)), KAFKA_VERSION) if folder.is_dir() else None
+    return _ours(folder, sums) if folder.is_dir() else None
+
+
+def _ours(folder: Path, sums: Mapping[str, str]) -> KafkaJars:
+    jars = [folder / name for name in sorted(sums)]
+    try:
+        why = distrust_of(folder, *jars)
+    except FileNotFoundError as error:
+        raise JarSumWrong("a jar is not there", where=str(error.filename)) from error
+    if why:
+        raise KafkaHomeUnusable(
+            why,
+            where=str(folder),
+            why="its jars are run as you, and others could have changed them",
+            next_step="remove that folder: it is fetched again",
+        )
+    return KafkaJars(tuple(map(str, jars)), KAFKA_VERSION)
 
 
 def from_home(home: Path) -> KafkaJars:
@@ -107,13 +124,14 @@ def checked(folder: Path, sums: Mapping[str, str]) -> KafkaJars:
 
     Raises:
         JarSumWrong: a jar is missing or changed; its name is in the message.
+        KafkaHomeUnusable: others may change them after they were compared.
     """
     for name, expected in sorted(sums.items()):
         actual = _sha256(folder / name)
         if actual != expected:
             what = f"{name} is not there" if actual is None else f"{name} has a wrong SHA-256"
             raise JarSumWrong(what, where=str(folder), why=f"expected {expected}, found {actual or 'no file'}")
-    return KafkaJars(tuple(str(folder / name) for name in sorted(sums)), KAFKA_VERSION)
+    return _ours(folder, sums)
 
 
 def _sha256(path: Path) -> str | None:

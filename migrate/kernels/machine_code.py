@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import llvmlite.binding as llvm
 import numpy as np
 
+from migrate.model.trusted import distrust_of
 from migrate.model.user_cache import cache_directory
 
 LOG: Final = logging.getLogger("migrate.kernels")
@@ -151,11 +152,15 @@ def keep(module: str, name: str, code: Code) -> None:
 
 
 def kept(module: str, name: str) -> Code | None:
-    """One function's code; None where there is none that is whole."""
+    """One function's code; None where there is none that is whole, or where others could have put it there."""
     place = folder() / f"{module}.{name}"
     try:
-        told: Mapping[str, Any] = json.loads(place.with_name(place.name + TEXT).read_text())
-        machine = place.with_name(place.name + OBJECT).read_bytes()
+        text, object_file = place.with_name(place.name + TEXT), place.with_name(place.name + OBJECT)
+        if why := distrust_of(place.parent, text, object_file):
+            LOG.info("machine code is not used: %s", why)
+            return None
+        told: Mapping[str, Any] = json.loads(text.read_text())
+        machine = object_file.read_bytes()
         arguments = [*map(_argument, told["arguments"])]
         if hashlib.sha256(machine).hexdigest() != told["sum"]:
             return None

@@ -6,6 +6,7 @@ import grp
 import os
 import pwd
 import stat
+from pathlib import Path
 
 
 def distrust(status: os.stat_result) -> str:
@@ -22,6 +23,11 @@ def distrust(status: os.stat_result) -> str:
     if mode & stat.S_IWGRP and not _own_group(status):
         return f"its mode is {mode:04o}: others of its group may write it"
     return ""
+
+
+def distrust_of(*paths: Path) -> str:
+    """The same of files, each named; OSError where one cannot be looked at."""
+    return next((f"{path}: {why}" for path in paths if (why := distrust(path.stat()))), "")
 
 
 def _name(uid: int) -> str:

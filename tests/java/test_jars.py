@@ -236,3 +236,15 @@ def test_the_fingerprint_changes_with_the_files(tmp_path: Path) -> None:
     assert before == found.fingerprint
     os.utime(found.classpath[0], (1, 1))
     assert before != found.fingerprint
+
+
+@pytest.mark.parametrize("place", ["folder", "jar"])
+def test_jars_that_others_may_change_are_not_run(small: list[int], cache: Path, place: str) -> None:
+    """Their sums are compared before the JVM opens them."""
+    found = kafka_jars(java=JAVA)
+    jar = Path(found.classpath[0])
+    (jar if place == "jar" else jar.parent).chmod(0o777)
+    with pytest.raises(KafkaHomeUnusable, match="everybody may write it"):
+        kafka_jars(java=JAVA)
+    with pytest.raises(KafkaHomeUnusable, match="everybody may write it"):
+        jars.cached_jars()
