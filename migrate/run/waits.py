@@ -39,7 +39,8 @@ class Wait:
         self._walks_disks = walks_disks
         self._step, self._clock, self._patience, self._write = step, clock, patience, write
         self._last: tuple[str, str] | None = None
-        self._been: set[tuple[str, str]] = set()  # a unit that flaps comes back to what was seen: that is no progress
+        self._been: set[tuple[str, str]] = set()
+        self._flaps = False  # a process went down meanwhile: to come back to what was seen before is no progress
         self._since = self._looked = clock.monotonic()  # the look at hand began then
         self._unseen: float | None = None  # since when
 
@@ -51,7 +52,7 @@ class Wait:
                 self._turn(found)
                 return False
             case Awaited(reason=reason, owner=owner, next_step=next_step):
-                self._unseen = None
+                self._unseen, self._flaps = None, True
                 self._turn(NotYet(reason, owner, next_step))
                 return False
             case Unknown(reason=reason):
@@ -62,11 +63,12 @@ class Wait:
     def _turn(self, reason: NotYet) -> None:
         now = self._clock.monotonic()
         seen = (reason.what, reason.progress)
+        moved = seen not in self._been if self._flaps else seen != self._last
         if seen != self._last:
             self._last = seen
             self._say(reason)
-        if seen not in self._been:
-            self._been.add(seen)
+        self._been.add(seen)
+        if moved:
             self._since = now
         elif now - self._since > self._patience:
             raise self._gave_up(reason, now - self._since)

@@ -161,7 +161,8 @@ class Bed:
         """As if the plug was pulled: every process of the host ends at once."""
         for host in hosts or self.hosts:
             pid = (self.folder / host / "pid").read_text().strip()
-            script = f"kill -KILL {pid}; while kill -0 {pid} 2>/dev/null; do sleep 0.1; done; "
+            script = f"first=$(cat /proc/{pid}/task/{pid}/children); kill -KILL $first {pid}; "  # the host's init, too
+            script += f"for one in $first {pid}; do while kill -0 $one 2>/dev/null; do sleep 0.1; done; done; "
             script += f"ip link delete vb-{host} 2>/dev/null; :"  # a container that is killed leaves its end behind
             self._must(self.inside("sh", "-c", script))
 

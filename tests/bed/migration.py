@@ -10,7 +10,7 @@ from migrate.playbook.load import load_inventory
 from tests.bed.bed import Bed
 from tests.bed.operator import Operator
 
-BACKUP: Final = ".kraft-migrate-backup"
+COPY: Final = ".kraft-migrate-"  # backups, and what was set aside
 HALF: Final = r"kraft-mode/1: Verified"  # the second roll has two more brokers before it
 DOCTOR: Final = ("doctor", "--inventory", "inventory.yaml", "--hosts")
 
@@ -80,5 +80,5 @@ def serves_after_a_power_cut(operator: Operator, written: dict[str, int]) -> Non
 
 def configuration(bed: Bed, host: str) -> str:
     """Owner, group, mode and content of each file in /etc/kafka/, without copies of ours."""
-    found = f"find /etc/kafka/ -type f ! -name '*{BACKUP}*' | sort | while read -r file"
+    found = f"find /etc/kafka/ -type f ! -name '*{COPY}*' | sort | while read -r file"
     return bed.must(host, f"{found}; do stat -c '%n %U:%G %a' $file; base64 $file; done")
