@@ -81,9 +81,9 @@ def lasting(findings: Iterable[Finding], later: Iterable[Finding]) -> tuple[Find
 
 
 def asked(world: World) -> tuple[str, ...]:
-    """The codes of all checks that belong to the world's phase, whether they could be made or not."""
+    """The codes of all checks that belong to the world's phase and to such a cluster, made or not."""
     phase = phase_of(world)
-    return tuple(code for code in sorted(CHECKS) if phase in CHECKS[code].when)
+    return tuple(code for code in sorted(CHECKS) if phase in CHECKS[code].when and CHECKS[code].applies(world))
 
 
 def blocking(findings: Iterable[Finding], target: Stage) -> tuple[Finding, ...]:

@@ -66,6 +66,11 @@ class Check:
         """By the first letter of its code."""
         return Severity(self.doc.code[0])
 
+    def applies(self, world: World) -> bool:
+        """Is there anything for it to look at, seen or not?  A unit's check says nothing where nodes are no units."""
+        sight = self.look(world)
+        return sight.value is not None or bool(sight.missing)
+
 
 CHECKS: Final[dict[str, Check]] = {}
 

@@ -75,7 +75,7 @@ class SystemRefused(WorldError):
     hint = "make room, or give the right that is missing; then run the same command again"
 
 
-class Defect(MigrateError):
+class Defect(WorldError):
     """Something went wrong that no error is known for: a defect of kraft-migrate, not of your cluster."""
 
     id = "E-DEFECT"

@@ -22,7 +22,7 @@ from migrate.errors import EvidenceBroken, JournalDamaged, KeyUnusable, MigrateE
 from migrate.model import plain_tar, strict_json
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.plan import Plan
-from migrate.report.plan_json import plan_from_json, stated_fingerprint
+from migrate.report.plan_json import edited, plan_from_json
 from migrate.run import approvals
 from migrate.run import journal as journals
 
@@ -145,11 +145,12 @@ def checks(members: Mapping[str, bytes], policy: ApprovalPolicy | None) -> Itera
 def _plan(members: Mapping[str, bytes]) -> tuple[Plan | None, str]:
     try:
         text = members["plan.json"].decode()
-        plan, stated = plan_from_json(text), stated_fingerprint(text)
+        plan = plan_from_json(text)
+        problem = edited(text, plan)
     except (KeyError, UnicodeDecodeError, MigrateError) as error:
         return None, f"there is none that can be read: {error}"
-    if plan.fingerprint != stated:
-        return None, f"its fingerprint is {plan.fingerprint[:8]}, it states {stated[:8]}"
+    if problem:
+        return None, problem
     return plan, f"fingerprint {plan.fingerprint}"
 
 

@@ -34,32 +34,30 @@ def plan_to_json(plan: Plan) -> str:
 def plan_from_json(text: str) -> Plan:
     """The plan that `plan_to_json` wrote; MalformedPlan for anything else.
 
-    Whether the stated fingerprint (`stated_fingerprint`) is the plan's own is for the loader to compare.
+    Whether it is the plan that was saved (`edited`) is for the loader to ask.
     """
     whole = _envelope(text)
     try:
-        plan, same = _plan_of(_table(whole["plan"])), _sum(whole["plan"]) == whole["content"]
+        return _plan_of(_table(whole["plan"]))
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedPlan(f"the plan cannot be read: {error}", why="it is damaged or was edited") from error
-    if not same:
-        raise MalformedPlan(
-            "its content is not the one that was saved", why="findings and words of a plan are what a reviewer goes by"
-        )
-    return plan
+
+
+def edited(text: str, plan: Plan) -> str:
+    """Why this is not the plan as it was saved; "" where it is.  Raises MalformedPlan where nothing is stated."""
+    whole = _envelope(text)
+    stated, content = whole.get("fingerprint"), whole.get("content")
+    if not isinstance(stated, str) or not isinstance(content, str):
+        raise MalformedPlan("the plan states no fingerprint, or no sum", why="it is damaged or was edited")
+    if stated != plan.fingerprint:
+        return f"its fingerprint is {plan.fingerprint[:8]}, it states {stated[:8]}"
+    return "" if _sum(whole["plan"]) == content else "its findings, words or figures are not the ones that were saved"
 
 
 def _sum(content: Any) -> str:
     """Findings, words and figures are in it, too, which the fingerprint leaves out where they move by themselves."""
     text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def stated_fingerprint(text: str) -> str:
-    """The fingerprint that the file claims to have."""
-    stated = _envelope(text).get("fingerprint")
-    if not isinstance(stated, str):
-        raise MalformedPlan("the plan states no fingerprint", why="it is damaged or was edited")
-    return stated
 
 
 def _envelope(text: str) -> Mapping[str, Any]:

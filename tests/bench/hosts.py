@@ -18,14 +18,13 @@ from pathlib import Path
 from typing import Final
 
 from migrate.hosts import collect_disks
-from migrate.lab import ssh_hosts
-from migrate.model.ids import NodeId
-from migrate.model.inventory import BrokerNode, Inventory
+from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks
 from migrate.observe.sources import Sources
 from tests.bench.races import Race, Work
 from tests.testing.clusters import CLUSTER_ID
+from tests.testing.host_program import HOST, broker, installed
 from tests.testing.ssh_server import SshServer
 from tests.testing.tcp_link import link_to
 from tests.testing.worlds import inventory, playbook
@@ -43,14 +42,18 @@ def name_of(number: int) -> str:
 
 
 def keep_answers(folder: Path) -> None:
-    """Run the collector for each host, and let its sessions find them in place of python3."""
+    """Run the collector for each host, and let the host program's look give these answers."""
     for number in range(1, HOSTS + 1):
         places = [str(folder / name_of(number) / f"d{index}") for index in range(DIRECTORIES)]
         words = [sys.executable, collect_disks.__file__, "--probe", "--node", str(number), *places]
         (folder / f"{number}.json").write_bytes(subprocess.run(words, capture_output=True, check=True).stdout)
-    program = folder / "ssh" / ssh_hosts.BIN / "python3"  # is given: - --probe --node NUMBER ...
-    program.write_text(f'#!/bin/sh\ncat > /dev/null\nsleep {LOOK}\nexec cat "{folder}/$4.json"\n')
-    program.chmod(0o755)
+    kept = f'sleep {LOOK}; exec cat "{folder}/$2.json"'
+    front(folder).write_text(f'#!/bin/sh\nif [ "$1" = collect ]; then {kept}; fi\nexec "{folder}/program/host" "$@"\n')
+
+
+def front(folder: Path) -> Path:
+    """What the hosts' sessions call: the host program, or what gives a kept answer in its place."""
+    return folder / "front"
 
 
 @contextmanager
@@ -68,6 +71,9 @@ def the_hosts(folder: Path, size: int) -> Iterator[None]:
             (inside / f"{0:020d}.log").write_bytes(b"x" * 100)
         text = f"broker.id={number}\nlog.dirs={','.join(map(str, places))}\n"
         (home / "server.properties").write_text(text)
+    installed(folder / "program", [replace(node, host=HOST) for node in of_hosts(folder, HOSTS).brokers])
+    front(folder).write_text(f'#!/bin/sh\nexec "{folder}/program/host" "$@"\n')
+    front(folder).chmod(0o755)
     server = SshServer(folder / "ssh", tuple(name_of(number) for number in range(1, HOSTS + 1)))
     with link_to(server.port) as wire:
         wire.slow(0, DELAY)
@@ -91,10 +97,15 @@ def with_own_processors(folder: Path, size: int) -> Iterator[None]:
 def of_hosts(folder: Path, count: int) -> Inventory:
     """The first `count` of them."""
     nodes = [
-        BrokerNode(NodeId(number), name_of(number), "", str(folder / name_of(number) / "server.properties"), unit="k")
+        replace(broker(number, folder / name_of(number) / "server.properties"), host=name_of(number), address="")
         for number in range(1, count + 1)
     ]
-    options = {"kafka_home": "/opt/kafka", "ssh_config": str(folder / CONFIG)}
+    options = {
+        "kafka_home": "/opt/kafka",
+        "ssh_config": str(folder / CONFIG),
+        "sudo": "no",
+        "host_program": str(front(folder)),
+    }
     return replace(
         inventory(), brokers=tuple(nodes), controllers=(), executor="ssh", executor_options=options, runs=str(folder)
     )

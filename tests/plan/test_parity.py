@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 import pytest
@@ -65,14 +64,3 @@ def test_the_plan_shows_it_in_every_format_and_keeps_it() -> None:
     assert 'href="#parity"' in page
     for shown in (text, page, plan_to_json(plan)):
         assert "a-secret-of-the-lab" not in shown
-
-
-def test_a_plan_of_before_there_was_a_matrix_is_read() -> None:
-    """Saved plans outlive releases."""
-    plan = build(world_at(Stage.ASSESS), playbook(), target=Stage.PREPARE, only=False, created=0.0)
-    whole = json.loads(plan_to_json(plan))
-    for name in ("parity", "parity_unset"):
-        del whole["plan"]["summary"][name]
-    found = plan_from_json(json.dumps(whole)).summary
-    assert (found.parity, found.parity_unset) == ((), 0)
-    assert found.disks == plan.summary.disks

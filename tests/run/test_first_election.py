@@ -104,7 +104,7 @@ def test_a_second_time_nobody_starts_it(tmp_path: Path) -> None:
     with pytest.raises(PlanStopped) as caught:
         carried_out(cluster, tmp_path, plan)
     assert starts(cluster).count("start 3002 controller") == 2
-    assert "the process of controller 3002 has ended" in caught.value.what
+    assert "controller 3002 does not run (its process on c3002): it ended after the start" in caught.value.what
     assert f"node 3002 said: {RACE}" in caught.value.why
     assert "node 3000 said" not in caught.value.why
     assert "the same command again" in caught.value.next_step

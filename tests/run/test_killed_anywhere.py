@@ -117,7 +117,7 @@ def calls(tree: ast.AST) -> list[tuple[str, int]]:
 
 
 ACTING = {  # what changes something -> where it may be called
-    "format_storage": {"run/effects.py", "steps/controllers.py"},  # the second asks the first
+    "format_storage": {"run/effects.py", "steps/controllers.py", "hosts/host_program.py"},  # the second asks the first
     "format_directories": {"steps/directories/add.py"},
     "drive": {"run/effects.py", "cli/directories_assign.py"},
     "assign": {"run/drive.py", "run/rescue.py", "kafka/topic_probe.py"},  # the last: a consumer's own partitions
@@ -134,6 +134,8 @@ ACTING = {  # what changes something -> where it may be called
         "cli/bundle.py",
         "observe/bundle.py",
         "observe/bundled.py",
+        "cli/planning.py",
+        "cli/report.py",
     },
     "set_data": {"zookeeper"},
     "ZookeeperWriter": {"run/carry_out.py", "run/restore_znodes.py"},

@@ -145,7 +145,7 @@ def test_whatever_stops_a_run_stands_in_its_journal(tmp_path: Path) -> None:
         run(cluster, plan, tmp_path)
     last = journals.read(tmp_path / "journal.jsonl").events[-1]
     assert (last.name, last.data["code"]) == ("stop", "E-PLAN-02")
-    assert "config:1" in last.data["reason"]
+    assert "/conf/b1.properties of broker 1 on b1" in last.data["reason"]
 
 
 # -- locks and backups -----------------------------------------------------------------------------------------------

@@ -58,7 +58,7 @@ def test_before_that_it_does_not(state: ZkMigrationState) -> None:
     [
         (lambda world: worlds.with_values(world, 2, zookeeper__connect="zk1:2181"), "zookeeper.connect"),
         (lambda world: running(world, 1, "0" * 64), "started with another configuration file"),
-        (service(3001, Stopped(1)), "node 3001 is not running"),
+        (service(3001, Stopped(1)), "controller 3001 does not run (its process on c3001)"),
         (service(1, Unknown("no /proc")), "no /proc"),
         (without("configs"), "cannot be read"),
         (without("services"), "services hidden"),

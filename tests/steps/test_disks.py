@@ -45,7 +45,7 @@ def test_a_broker_that_ended_is_refused_with_the_disk(step: RollToMigrationMode 
     """An empty directory stops a start in KRaft mode."""
     found = step.verify(service(1, Stopped(1))(worlds.with_directory(world, 1, 1, emptied)))
     assert isinstance(found, Refused)
-    assert "not running" in found.reason
+    assert "broker 1 does not run (its process on b1)" in found.reason
     assert "/data/b1/d1: it has no meta.properties" in found.reason
 
 

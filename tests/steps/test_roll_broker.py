@@ -281,7 +281,7 @@ def other_directory(world: World) -> World:
 
 
 FAULTS = [
-    (service(1, Stopped(1)), "refused: node 1 is not running"),
+    (service(1, Stopped(1)), "refused: broker 1 does not run (its process on b1)"),
     (lambda world: running(world, 1, "0" * 64), "refused: node 1 runs, but was started with another"),
     (service(1, Unknown("no /proc")), "unknown: no /proc"),
     (registration(1, fenced=True), "notyet: broker 1 to register in"),
