@@ -81,7 +81,7 @@ def test_a_plan_is_refused_when_a_file_changed_since(lab: Lab) -> None:
     finally:
         path.write_bytes(original)
     assert ended.returncode == 6, ended.stderr
-    assert "config:0" in ended.stderr
+    assert f"{path} of broker 0" in ended.stderr
     assert pids(lab) == before
 
 

@@ -24,7 +24,7 @@ MOVING = ("free_bytes", "time", "created", "zookeeper_reads")
 # a bundle has no secrets, so that the sums of its files are others, and so is what a plan is bound by; comments are
 # left out; disks fill; a schedule counts from the minute in which its plan was made
 BOUND = re.compile(
-    r"/fingerprint|/plan/created|/plan/summary/schedule/\d+/ends|/plan/steps/\d+/(binds|expects)/config:|/plan/summary/disks/\d+/free"
+    r"/fingerprint|/content|/plan/created|/plan/summary/schedule/\d+/ends|/plan/steps/\d+/(binds|expects)/config:|/plan/summary/disks/\d+/free"
     r"|/plan/steps/\d+/actions/\d+/diff/\d+: '[ +-]#.*' and '[ +-]# \(left out\)'"
 )
 

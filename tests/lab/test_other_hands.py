@@ -94,7 +94,8 @@ def broker_start(directory: Path) -> None:
         for _ in range(2):
             crashed = kraft_migrate("apply", str(plan))
             assert crashed.returncode == 3, crashed.stderr
-            assert "node 1 is not running: its process ended" in crashed.stderr
+            assert "broker 1 does not run (its process on " in crashed.stderr
+            assert "its process ended after the start" in crashed.stderr
             assert "node 1 said: " in crashed.stderr
             assert "Address already in use" in crashed.stderr
             assert isinstance(lab.supervisor.state("broker-1"), Stopped)
