@@ -21,6 +21,7 @@ from migrate.model.ids import LOST, MIGRATING, UNASSIGNED, DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
+    NOT_THERE,
     BrokerDisks,
     ConfigFile,
     Directory,
@@ -126,7 +127,7 @@ def sick_directories(world: World) -> Iterator[Sick]:
 
 
 def _of_controllers(world: World, disks: Disks, configs: Configs) -> Iterator[Sick]:
-    """Metadata directories; an empty one is a trouble where its controller is a voter, else it is not formatted yet."""
+    """Metadata directories; a missing or empty one is not formatted yet where its controller is no voter."""
     quorum = world.live if isinstance(world.live, Unknown) else world.live.quorum
     voters = set() if isinstance(quorum, Unknown) else {voter.id for voter in quorum.voters}
     for node in world.inventory.controllers:
@@ -135,7 +136,8 @@ def _of_controllers(world: World, disks: Disks, configs: Configs) -> Iterator[Si
             continue
         (directory,) = seen.directories
         found = _wrong(directory, BrokerMode.CONTROLLER, frozenset(), offline=False, instead=False)
-        if found is not None and (found[0] is not Wrong.NO_IDENTITY or node.id in voters):
+        not_made_yet = found is not None and (found[0] is Wrong.NO_IDENTITY or directory.problem == NOT_THERE)
+        if found is not None and (not not_made_yet or node.id in voters):
             state = _state(world, node.id)
             yield Sick(int(node.id), BrokerMode.CONTROLLER, file, directory, *found, state, holds_metadata=True)
 

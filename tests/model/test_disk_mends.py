@@ -22,7 +22,16 @@ from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
-from migrate.model.views import BrokerDisks, Directory, LogDirAnswer, MetaBroken, MetaMissing, MetaProperties, Stopped
+from migrate.model.views import (
+    NOT_THERE,
+    BrokerDisks,
+    Directory,
+    LogDirAnswer,
+    MetaBroken,
+    MetaMissing,
+    MetaProperties,
+    Stopped,
+)
 from migrate.model.world import World
 from tests.steps.looks import registration
 from tests.testing import worlds
@@ -461,6 +470,13 @@ def test_a_controller_whose_metadata_disk_died_is_told_with_both_ways() -> None:
     assert "kafka-storage format --cluster-id=" in one.command
     assert one.command.endswith(" --release-version 3.9-IV0")
     assert "only while most of the other controllers run" in one.do[1]
+
+
+def test_a_controllers_directory_that_was_not_made_yet_is_no_trouble() -> None:
+    """Its file is rendered before any controller starts; a voter's directory was there."""
+    world = with_metadata(worlds.world_at(Stage.SOAK), lambda entry: replace(entry, problem=NOT_THERE))
+    assert [one.what for one in disk_troubles(world)] == [NOT_THERE]
+    assert list(disk_troubles(worlds.with_live(world, quorum=Unknown("no controller answers")))) == []
 
 
 def test_a_controller_that_is_no_voter_yet_may_be_empty() -> None:
