@@ -35,7 +35,10 @@ def approve(
     out: pathlib.Path | None,
     output: str,
 ) -> int:
-    """Approve the saved plan PLAN, and no other: the approval is bound to its fingerprint.
+    """Approve the saved plan PLAN, and no other.
+
+    The approval is bound to the plan's fingerprint and to the sum of its content, as the plan's page shows both: where
+    a finding, a word or a figure of it changes, it must be approved again.
 
     The name is recorded.  Where the playbook has a public key for it (spec.approvals.keys) it must be proven: give the
     private key of the pair, PEM or OpenSSH (ssh-keygen -t ed25519), with --sign.  The approval is a file in the run's
@@ -54,7 +57,8 @@ def approve(
     given_by = account()
     name = reviewer or given_by
     asked = asked_for(playbook.approvals, name, stages, back=plan.back)
-    given = Approval(plan.fingerprint, name, given_by, socket.gethostname(), round(time.time(), 3), stages, comment)
+    content, host, now = plan.content, socket.gethostname(), round(time.time(), 3)
+    given = Approval(plan.fingerprint, content, name, given_by, host, now, stages, comment)
     if key_file is not None:
         given = signed(given, key_file, playbook.approvals.keys.get(name, ""))
     elif name in playbook.approvals.keys or playbook.approvals.signed:
@@ -65,7 +69,11 @@ def approve(
         return EXIT_OK
     worth = "proven by its signature" if given.signature else "recorded, not proven"
     head = f"plan {plan.short} of cluster {plan.cluster}, up to stage {plan.target.label}: approved by {name}"
-    say_page("\n".join([head, f"for      {', '.join(asked)}", f"name     {worth}", f"written  {path}"]))
+    say_page(
+        "\n".join(
+            [head, f"for      {', '.join(asked)}", f"name     {worth}", f"content  {content}", f"written  {path}"]
+        )
+    )
     return EXIT_OK
 
 

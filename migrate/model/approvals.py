@@ -1,6 +1,7 @@
 """Approvals: who said yes to which plan, and whether that is enough for a stage (pure).
 
-An approval is bound to a plan's fingerprint, so approving plan A never approves plan B.  Names are recorded; proven is
+An approval is bound to a plan's fingerprint, so approving plan A never approves plan B, and to the sum of all that its
+reviewer read, so a plan whose findings, words or figures were exchanged is not approved.  Names are recorded; proven is
 only a name whose public key stands in the playbook, by a signature that fits.  The playbook's hash is part of the
 fingerprint, so keys cannot be exchanged behind an approved plan.
 """
@@ -10,9 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-APPROVAL_FORMAT: Final = "kraft-migrate/approval/v1"
+if TYPE_CHECKING:  # a playbook has a policy, and a plan knows playbooks
+    from migrate.model.plan import Plan
+
+APPROVAL_FORMAT: Final = "kraft-migrate/approval/v2"  # v1 named no sum of the plan's content
 DEFAULT_EXPIRY: Final = 86400.0
 CLOCKS_DIFFER: Final = 300.0  # seconds by which a reviewer's clock may be ahead of ours
 
@@ -47,10 +51,12 @@ class ApprovalPolicy:
 class Approval:
     """One person's yes to one plan: the name given, the account and host it came from, when, for which stages.
 
+    `plan` is the plan's fingerprint, `content` the sum of all that the reviewer read (`Plan.content`).
     `stages` empty: every stage that asks this reviewer.  `signature` is base64, empty where it is not signed.
     """
 
     plan: str
+    content: str
     reviewer: str
     account: str
     host: str
@@ -64,6 +70,7 @@ class Approval:
         body = {
             "format": APPROVAL_FORMAT,
             "plan": self.plan,
+            "content": self.content,
             "reviewer": self.reviewer,
             "account": self.account,
             "host": self.host,
@@ -100,7 +107,7 @@ class NotApproved:
 
 
 def decide(
-    policy: ApprovalPolicy, stage: str, fingerprint: str, found: Sequence[Judged], now: float
+    policy: ApprovalPolicy, stage: str, plan: Plan, found: Sequence[Judged], now: float
 ) -> Approved | NotApproved | None:
     """Is the stage approved for that plan?  None where it asks for no approval."""
     rule = policy.rules.get(stage)
@@ -110,7 +117,7 @@ def decide(
     good: list[Judged] = []
     because: list[str] = []
     for judged in sorted(found, key=lambda entry: entry.approval.time):
-        reason = next(_against(policy, rule, stage, fingerprint, judged, reviewers, now), "")
+        reason = next(_against(policy, rule, stage, plan, judged, reviewers, now), "")
         if not reason and rule.distinct:
             reason = _same_person(judged, good)
         if reason:
@@ -128,15 +135,17 @@ def _against(
     policy: ApprovalPolicy,
     rule: ApprovalRule,
     stage: str,
-    fingerprint: str,
+    plan: Plan,
     judged: Judged,
     reviewers: tuple[str, ...],
     now: float,
 ) -> Iterator[str]:
     """Why an approval does not count, the first reason first."""
     approval = judged.approval
-    if approval.plan != fingerprint:
-        yield f"it is of plan {approval.plan[:8]}, this is {fingerprint[:8]}"
+    if approval.plan != plan.fingerprint:
+        yield f"it is of plan {approval.plan[:8]}, this is {plan.short}"
+    if approval.content != plan.content:
+        yield other_content(approval, plan.content)
     if judged.fault:
         yield judged.fault
     if approval.reviewer not in reviewers:
@@ -149,6 +158,14 @@ def _against(
         yield f"it was given {approval.time - now:.0f} s in the future: one of the clocks is wrong"
     if now - approval.time > rule.expires:
         yield f"it expired {now - approval.time - rule.expires:.0f} s ago"
+
+
+def other_content(approval: Approval, content: str) -> str:
+    """Why an approval of the plan's steps is none of what the plan says now."""
+    return (
+        f"it approves the content {approval.content[:8]} of the plan, this is {content[:8]}: "
+        "the plan was made anew or edited since"
+    )
 
 
 def _same_person(judged: Judged, good: Sequence[Judged]) -> str:

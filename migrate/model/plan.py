@@ -101,7 +101,7 @@ class Plan:
     def fingerprint(self) -> str:
         """SHA-256 (hex) over the canonical JSON of what decides the actions, and of what a reviewer reads of them.
 
-        When it was made, findings and figures are not in it: they move from look to look.  The saved file has a sum.
+        When it was made, findings and figures are not in it: they move from look to look.  `content` has them.
         """
         body: dict[str, Any] = {
             "format": PLAN_FORMAT,
@@ -126,6 +126,24 @@ class Plan:
         if self.back:  # absent in plans forward: those that were saved before keep their fingerprint
             body["direction"] = self.direction.value
         text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
+        return hashlib.sha256(text.encode()).hexdigest()
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """All of it as JSON values: the saved file has them, and `content` is their sum."""
+        found = {**asdict(self), "created": float(self.created)}
+        found["target"], found["direction"] = self.target.label, self.direction.value
+        for step, planned in zip(found["steps"], self.steps, strict=True):
+            step["stage"] = planned.stage.label
+        return found
+
+    @property
+    def content(self) -> str:
+        """SHA-256 (hex) of all that a reviewer reads: findings, figures and when it was made, too.
+
+        The fingerprint leaves these out, as they move from look to look; an approval names both.
+        """
+        text = json.dumps(self.body, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()
 
     @property

@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from migrate import __version__
-from migrate.errors import EvidenceBroken, JournalDamaged, KeyUnusable, MigrateError
+from migrate.errors import EvidenceBroken, JournalDamaged, KeyUnusable, MigrateError, PlanUnreadable
 from migrate.model import plain_tar, strict_json
-from migrate.model.approvals import ApprovalPolicy
+from migrate.model.approvals import ApprovalPolicy, other_content
 from migrate.model.plan import Plan
-from migrate.report.plan_json import edited, plan_from_json
+from migrate.report.plan_json import plan_from_json
 from migrate.run import approvals
 from migrate.run import journal as journals
 
@@ -144,13 +144,11 @@ def checks(members: Mapping[str, bytes], policy: ApprovalPolicy | None) -> Itera
 
 def _plan(members: Mapping[str, bytes]) -> tuple[Plan | None, str]:
     try:
-        text = members["plan.json"].decode()
-        plan = plan_from_json(text)
-        problem = edited(text, plan)
+        plan = plan_from_json(members["plan.json"].decode())
+    except PlanUnreadable as error:
+        return None, error.what
     except (KeyError, UnicodeDecodeError, MigrateError) as error:
         return None, f"there is none that can be read: {error}"
-    if problem:
-        return None, problem
     return plan, f"fingerprint {plan.fingerprint}"
 
 
@@ -179,6 +177,8 @@ def _approvals(members: Mapping[str, bytes], plan: Plan, policy: ApprovalPolicy 
             continue
         if given.plan != plan.fingerprint:
             yield Check(name, holds=False, said=f"it is of plan {given.plan[:8]}")
+        elif given.content != plan.content:
+            yield Check(name, holds=False, said=other_content(given, plan.content))
         elif policy is None and given.signature:
             yield Check(name, holds=False, said="signed, and there is no playbook to check it by")
         else:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, fields
+from dataclasses import fields
 from typing import Any, Final
 
-from migrate.errors import MalformedPlan
+from migrate.errors import MalformedPlan, PlanUnreadable
 from migrate.model import strict_json
 from migrate.model.findings import Finding, Severity
 from migrate.model.plan import PLAN_FORMAT, Direction, Plan, PlannedStep, PlanSummary
@@ -16,48 +15,39 @@ from migrate.model.stage import Stage
 from migrate.model.step import Action
 
 SCHEMA: Final = f"kraft-migrate/plan/v{PLAN_FORMAT}"
+NOT_AS_SAVED: Final = "it is not the plan that was saved"
 
 
 def plan_to_json(plan: Plan) -> str:
     """Schema, fingerprint, the whole plan, and the sum of all of it; ends with a newline."""
-    content = _plan(plan)
     body = {
         "schema": SCHEMA,
         "fingerprint": plan.fingerprint,
         "irreversible": plan.irreversible,
-        "content": _sum(content),
-        "plan": content,
+        "content": plan.content,
+        "plan": plan.body,
     }
     return json.dumps(body, indent=2, ensure_ascii=True, allow_nan=False) + "\n"
 
 
 def plan_from_json(text: str) -> Plan:
-    """The plan that `plan_to_json` wrote; MalformedPlan for anything else.
+    """The plan that `plan_to_json` wrote.
 
-    Whether it is the plan that was saved (`edited`) is for the loader to ask.
+    Raises:
+        MalformedPlan: it is none.
+        PlanUnreadable: it is one, and not as it was saved.
     """
     whole = _envelope(text)
     try:
-        return _plan_of(_table(whole["plan"]))
+        plan = _plan_of(_table(whole["plan"]))
+        stated, content = _text(whole["fingerprint"]), _text(whole["content"])
     except (KeyError, TypeError, ValueError) as error:
         raise MalformedPlan(f"the plan cannot be read: {error}", why="it is damaged or was edited") from error
-
-
-def edited(text: str, plan: Plan) -> str:
-    """Why this is not the plan as it was saved; "" where it is.  Raises MalformedPlan where nothing is stated."""
-    whole = _envelope(text)
-    stated, content = whole.get("fingerprint"), whole.get("content")
-    if not isinstance(stated, str) or not isinstance(content, str):
-        raise MalformedPlan("the plan states no fingerprint, or no sum", why="it is damaged or was edited")
     if stated != plan.fingerprint:
-        return f"its fingerprint is {plan.fingerprint[:8]}, it states {stated[:8]}"
-    return "" if _sum(whole["plan"]) == content else "its findings, words or figures are not the ones that were saved"
-
-
-def _sum(content: Any) -> str:
-    """Findings, words and figures are in it, too, which the fingerprint leaves out where they move by themselves."""
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"), ensure_ascii=True, allow_nan=False)
-    return hashlib.sha256(text.encode()).hexdigest()
+        raise PlanUnreadable(f"{NOT_AS_SAVED}: its fingerprint is {plan.short}, it states {stated[:8]}")
+    if content != plan.content:
+        raise PlanUnreadable(f"{NOT_AS_SAVED}: its findings, words or figures are others")
+    return plan
 
 
 def _envelope(text: str) -> Mapping[str, Any]:
@@ -68,15 +58,6 @@ def _envelope(text: str) -> Mapping[str, Any]:
     if not isinstance(whole, dict) or whole.get("schema") != SCHEMA:
         raise MalformedPlan(f"the file's schema is not {SCHEMA}", why="it is no plan, or of another version")
     return whole
-
-
-def _plan(plan: Plan) -> dict[str, Any]:
-    body = asdict(plan)
-    body["target"] = plan.target.label
-    body["direction"] = plan.direction.value
-    for step, planned in zip(body["steps"], plan.steps, strict=True):
-        step["stage"] = planned.stage.label
-    return body
 
 
 def _plan_of(raw: Mapping[str, Any]) -> Plan:

@@ -65,6 +65,7 @@ def _header(page: Page, plan: Plan) -> None:
         "Playbook": f"{plan.playbook} (sha256 {plan.playbook_sha256[:12]})",
         "Inventory": plan.inventory,
         "Fingerprint": plan.fingerprint,
+        "Content": plan.content,
     }
     for name, value in facts.items():
         page.wrap(f"{name + ':':<13}{value}", indent=0, hang=13)

@@ -47,10 +47,15 @@ def from_json(text: str, where: str) -> Approval:
     try:
         body = strict_json.loads(text)
         if not isinstance(body, dict) or body.pop("format", None) != APPROVAL_FORMAT:
-            raise ApprovalRefused(f"its format is not {APPROVAL_FORMAT}", where=where)
+            raise ApprovalRefused(
+                f"its format is not {APPROVAL_FORMAT}",
+                where=where,
+                why="it is no approval, or one of another release, which is bound to less of the plan",
+                next_step="take the file away, and let its reviewer approve the plan again",
+            )
         stages = body.pop("stages")
         time = body.pop("time")
-        texts = ("plan", "reviewer", "account", "host", "comment", "signature")
+        texts = ("plan", "content", "reviewer", "account", "host", "comment", "signature")
         right = isinstance(stages, list) and all(isinstance(stage, str) for stage in stages)
         right = right and isinstance(time, int | float) and not isinstance(time, bool) and math.isfinite(time)
         if not right or set(body) != set(texts) or not all(isinstance(value, str) for value in body.values()):

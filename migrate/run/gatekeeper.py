@@ -237,7 +237,7 @@ class RunGate:
         )
         if stage in policy.rules:
             found = approvals.refuse_strange(policy, self.plan.fingerprint, self.folder)
-            match decide(policy, stage, self.plan.fingerprint, found, self.clock.now()):
+            match decide(policy, stage, self.plan, found, self.clock.now()):
                 case Missing(missing=missing, because=because):
                     raise NotApproved(
                         f"stage {stage} is not approved: {missing}",

@@ -23,6 +23,7 @@ import google_crc32c
 from migrate.errors import JournalDamaged, JournalUnwritable
 from migrate.model import strict_json
 from migrate.model.history import Event
+from migrate.model.outcome import Refused
 
 START: Final = "0" * 64
 ENDED_WELL: Final = ("Verified", "AlreadyDone")  # outcomes of a step that is not looked at again
@@ -59,13 +60,12 @@ def decode(raw: bytes, where: str) -> Reading:
     events: list[Event] = []
     previous, good = START, 0
     for number, line in enumerate(raw.splitlines(keepends=True)):
-        problem = _problem(line, number, previous)
-        if problem:
+        event = _event(line, number, previous)
+        if isinstance(event, Refused):
             if good + len(line) == len(raw) and _may_be_torn(line):
                 return Reading(tuple(events), good, previous, torn=True)
-            raise JournalDamaged(f"line {number + 1}: {problem}", where=where)
-        body = strict_json.mapping(line[HEAD:])
-        events.append(Event(body["n"], body["t"], body["event"], body["data"]))
+            raise JournalDamaged(f"line {number + 1}: {event.reason}", where=where)
+        events.append(event)
         previous = _hash(line)
         good += len(line)
     return Reading(tuple(events), good, previous, torn=False)
@@ -80,23 +80,23 @@ def _may_be_torn(line: bytes) -> bool:
     return len(line) <= HEAD + announced + 1
 
 
-def _problem(line: bytes, number: int, previous: str) -> str:
-    """Why this line is not what was written; "" if it is."""
+def _event(line: bytes, number: int, previous: str) -> Event | Refused:
+    """The event of a line; Refused where the line is not what was written."""
     text = line[HEAD:-1]
     if not line.endswith(b"\n") or line[:HEAD] != b"%08x %08x " % (len(text), google_crc32c.value(text)):
-        return "its length or checksum does not fit"
+        return Refused("its length or checksum does not fit")
     try:
         body = strict_json.loads(text)
     except strict_json.NotStrictJson as error:
-        return str(error)
+        return Refused(str(error))
     if not isinstance(body, dict) or set(body) != {"n", "t", "event", "data", "prev"}:
-        return "it lacks a field"
+        return Refused("it lacks a field")
     kinds = (("n", int), ("t", int | float), ("event", str), ("data", dict), ("prev", str))
     if not all(isinstance(body[name], kind) for name, kind in kinds):
-        return "a field is of another type"
+        return Refused("a field is of another type")
     if body["n"] != number or body["prev"] != previous:
-        return "it does not follow the line before it"
-    return ""
+        return Refused("it does not follow the line before it")
+    return Event(body["n"], body["t"], body["event"], body["data"])
 
 
 class Journal:
@@ -144,9 +144,13 @@ class Journal:
         return tuple(self._events)
 
     def append(self, time: float, name: str, data: Mapping[str, Any]) -> Event:
-        """Write one event; it is on disk when this returns.  JournalUnwritable if it cannot be."""
-        line = _line(len(self._events), time, name, data, self._previous)
-        event = Event(len(self._events), round(time, 3), name, json.loads(json.dumps(data)))
+        """Write one event; it is on disk when this returns.  JournalUnwritable if it cannot be.
+
+        Names of files may hold what is no UTF-8: it is written as `?`, for a reader refuses it.
+        """
+        text = json.dumps(data, ensure_ascii=False).encode("utf-8", "replace")
+        event = Event(len(self._events), round(time, 3), name, strict_json.mapping(text))
+        line = _line(event.number, event.time, name, event.data, self._previous)
         try:
             _write_whole(self._file, line)
             self.between(f"unsynced:{name}")

@@ -10,7 +10,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from migrate.cli.planning import save_plan
+from migrate.cli.planning import load_plan, save_plan
+from migrate.model.approvals import NotApproved, decide
 from migrate.model.stage import Stage
 from migrate.plan.build import build
 from migrate.playbook.load import load_inventory, load_playbook
@@ -56,6 +57,30 @@ def test_a_recorded_approval_says_that_it_is_only_recorded(plan: Path) -> None:
     (given,) = approvals.load(plan.parent)
     assert (given.reviewer, given.comment, given.signature) == ("bob", "read it", "")
     assert given.plan.startswith(plan.parent.name)
+
+
+def test_an_approval_names_the_content_that_the_plans_pages_show(plan: Path) -> None:
+    """Text, page and `approve` show one sum, and it is the one that is signed."""
+    answer = kraft_migrate("approve", plan, "--as", "bob")
+    (given,) = approvals.load(plan.parent)
+    assert f"content  {given.content}\n" in answer.out
+    assert given.content.encode() in given.signed_bytes()
+    for name in ("plan.txt", "plan.html"):
+        assert given.content in (plan.parent / name).read_text()
+
+
+def test_a_plan_whose_findings_were_exchanged_is_another_content(plan: Path) -> None:
+    """Its fingerprint is the same, and its own sums fit: what was approved was something else."""
+    assert kraft_migrate("approve", plan, "--as", "bob").code == 0
+    made = load_plan(plan)
+    save_plan(load_inventory(made.inventory), replace(made, findings=()))
+    edited = load_plan(plan)
+    assert edited.fingerprint == made.fingerprint
+    playbook = load_playbook(made.playbook)
+    found = approvals.refuse_strange(playbook.approvals, edited.fingerprint, plan.parent)
+    answer = decide(playbook.approvals, "prepare", edited, found, found[0].approval.time)
+    assert isinstance(answer, NotApproved)
+    assert "made anew or edited since" in answer.because[0]
 
 
 def test_a_signed_approval_is_proven(plan: Path, tmp_path: Path) -> None:

@@ -39,9 +39,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = replace(made, inventory=inventory.path)
     path = save_plan(inventory, made).parent
     run(cluster, made, path)
-    given = Approval(made.fingerprint, "alice", "alice", "desk", 2.0)
+    given = Approval(made.fingerprint, made.content, "alice", "alice", "desk", 2.0)
     approvals.save(path, replace(given, signature=approvals.sign(KEY, given.signed_bytes())))
-    approvals.save(path, Approval(made.fingerprint, "bob", "bob", "desk", 3.0))
+    approvals.save(path, Approval(made.fingerprint, made.content, "bob", "bob", "desk", 3.0))
     (path / "backup").mkdir(exist_ok=True)
     (path / "backup" / "zookeeper.jsonl.gz").write_bytes(b"hunter2")
     (path / "key").write_bytes(KEY.private_bytes(Encoding.PEM, PrivateFormat.OpenSSH, NoEncryption()))

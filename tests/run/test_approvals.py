@@ -21,8 +21,9 @@ from cryptography.hazmat.primitives.serialization import (
 from migrate.errors import ApprovalRefused, KeyUnusable
 from migrate.model.approvals import Approval, ApprovalPolicy, ApprovalRule, Approved, Judged, NotApproved, decide
 from migrate.run import approvals
+from tests.report import story
 
-PLAN = "ab" * 32
+PLAN = story.plan()
 NOW = 1_796_000_000.0
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
@@ -34,7 +35,7 @@ POLICY = ApprovalPolicy(
 
 def yes(reviewer: str = "bob", **changes: object) -> Approval:
     """An approval of that plan, a minute ago, from the reviewer's own account."""
-    given = Approval(PLAN, reviewer, reviewer, "desk", NOW - 60)
+    given = Approval(PLAN.fingerprint, PLAN.content, reviewer, reviewer, "desk", NOW - 60)
     return replace(given, **changes)  # type: ignore[arg-type]
 
 
@@ -69,7 +70,10 @@ def test_a_stage_without_a_rule_asks_for_nothing() -> None:
         (replace(signed(yes("alice")), time=NOW - 59), "its signature does not fit"),
         (replace(yes("alice"), signature="no base64!"), "its signature does not fit"),
         (signed(yes("bob")), "the playbook has no key for that name"),
-        (yes("bob", plan="cd" * 32), "it is of plan cdcdcdcd, this is abababab"),
+        (yes("bob", plan="cd" * 32), f"it is of plan cdcdcdcd, this is {PLAN.short}"),
+        (yes("bob", content="cd" * 32), "it approves the content cdcdcdcd of the plan"),
+        (signed(yes("alice", content="cd" * 32)), "made anew or edited since"),
+        (replace(signed(yes("alice", content="cd" * 32)), content=PLAN.content), "its signature does not fit"),
         (yes("mallory"), "no reviewer of stage finalize"),
         (yes("bob", time=NOW - 3601), "it expired 1 s ago"),
         (yes("bob", time=NOW + 301), "in the future"),
@@ -139,6 +143,7 @@ def test_a_file_that_is_no_approval_is_refused_by_name(tmp_path: Path, raw: byte
         ("stages", "finalize"),
         ("stages", [1]),
         ("plan", 7),
+        ("content", 7),
         ("x", "y"),
     ],
     ids=itertools.count(),
@@ -148,6 +153,15 @@ def test_a_field_of_another_kind_is_refused(key: str, value: object) -> None:
     body = {**json.loads(approvals.to_json(yes())), key: value}
     with pytest.raises(ApprovalRefused):
         approvals.from_json(json.dumps(body), "here")
+
+
+def test_an_approval_of_an_older_release_is_refused_and_says_what_to_do() -> None:
+    """It names no sum of the plan's content: what its reviewer read is not known."""
+    body = {**json.loads(approvals.to_json(yes())), "format": "kraft-migrate/approval/v1"}
+    del body["content"]
+    with pytest.raises(ApprovalRefused, match="approval/v2") as caught:
+        approvals.from_json(json.dumps(body), "here")
+    assert "approve the plan again" in caught.value.next_step
 
 
 def test_every_changed_byte_of_a_signed_approval_is_noticed(tmp_path: Path) -> None:
@@ -168,15 +182,15 @@ def test_every_changed_byte_of_a_signed_approval_is_noticed(tmp_path: Path) -> N
 
 def test_a_strange_approval_in_the_folder_refuses_the_run(tmp_path: Path) -> None:
     """Of another plan, or with a signature that does not fit; a missing one does not."""
-    assert approvals.refuse_strange(POLICY, PLAN, tmp_path) == []
+    assert approvals.refuse_strange(POLICY, PLAN.fingerprint, tmp_path) == []
     good = signed(yes("alice"))
     approvals.save(tmp_path, good)
-    assert approvals.refuse_strange(POLICY, PLAN, tmp_path) == [Judged(good, proven=True)]
-    with pytest.raises(ApprovalRefused, match="approves plan abababab"):
+    assert approvals.refuse_strange(POLICY, PLAN.fingerprint, tmp_path) == [Judged(good, proven=True)]
+    with pytest.raises(ApprovalRefused, match=f"approves plan {PLAN.short}"):
         approvals.refuse_strange(POLICY, "00" * 32, tmp_path)
     approvals.save(tmp_path, replace(good, time=NOW - 10))
     with pytest.raises(ApprovalRefused, match="does not fit"):
-        approvals.refuse_strange(POLICY, PLAN, tmp_path)
+        approvals.refuse_strange(POLICY, PLAN.fingerprint, tmp_path)
 
 
 # -- keys ------------------------------------------------------------------------------------------------------------

@@ -153,7 +153,8 @@ POLICY = ApprovalPolicy(rules={"migration-mode": RULE})
 
 def approve(run: Gated, reviewer: str = "alice", **changes: Any) -> Path:
     """An approval of that run's plan."""
-    given = Approval(run.planned().fingerprint, reviewer, reviewer, "desk", run.clock.now())
+    plan = run.planned()
+    given = Approval(plan.fingerprint, plan.content, reviewer, reviewer, "desk", run.clock.now())
     return approvals.save(run.folder, replace(given, **changes))
 
 
@@ -178,6 +179,7 @@ def test_a_stage_that_asks_for_approval_waits_for_it(tmp_path: Path) -> None:
         ({"time": EVENING - 13 * HOUR}, "alice: it expired"),
         ({"time": EVENING + 2 * HOUR}, "in the future"),
         ({"stages": ("finalize",)}, "given for finalize only"),
+        ({"content": "0" * 64}, "alice: it approves the content 00000000 of the plan"),
     ],
 )
 def test_an_approval_that_does_not_count_is_told_why(tmp_path: Path, changes: dict[str, Any], why: str) -> None:

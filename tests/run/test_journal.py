@@ -126,6 +126,15 @@ def test_a_line_written_anew_with_a_checksum_that_fits_is_refused(tmp_path: Path
         journals.read(path)
 
 
+def test_a_name_that_is_no_utf_8_does_not_make_the_journal_unreadable(tmp_path: Path) -> None:
+    """A path of a host as Python has it, a lone surrogate in it: the run must be able to go on."""
+    path = tmp_path / "journal.jsonl"
+    journal = Journal.begin(path, 1.0, {"plan": "ab"})
+    written = journal.append(2.0, "note", {"key": "k", "value": os.fsdecode(b"/data/\xff")})
+    assert written.data["value"] == "/data/?"
+    assert journals.read(path).events == journal.events
+
+
 def test_a_line_is_on_the_disk_before_append_returns(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """First the file, then its folder; behind the point at which a kill may tear it, and before the event counts."""
     path, _ = written(tmp_path)

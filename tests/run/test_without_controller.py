@@ -160,7 +160,7 @@ def test_a_new_session_asks_for_no_approval_while_nobody_leads(tmp_path: Path) -
     cluster, plan = planned("hybrid", tmp_path / "forward")
     run = rollback(cluster, plan, tmp_path / "back")
     run.playbook = replace(run.playbook, approvals=ApprovalPolicy(rules={"rollback": rule}))
-    approvals.save(run.folder, Approval(plan.fingerprint, "carol", "carol", "desk", run.clock.now()))
+    approvals.save(run.folder, Approval(plan.fingerprint, plan.content, "carol", "carol", "desk", run.clock.now()))
 
     def look() -> None:
         if lost(run):
