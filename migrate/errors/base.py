@@ -75,6 +75,13 @@ class SystemRefused(WorldError):
     hint = "make room, or give the right that is missing; then run the same command again"
 
 
+class PythonTooOld(WorldError):
+    """The Python that runs kraft-migrate is earlier than 3.11."""
+
+    id = "E-SYS-02"
+    hint = "install kraft-migrate into a virtual environment of Python 3.11 or later; nothing was done"
+
+
 class Defect(WorldError):
     """Something went wrong that no error is known for: a defect of kraft-migrate, not of your cluster."""
 

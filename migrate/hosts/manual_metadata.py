@@ -10,7 +10,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
-import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -21,10 +20,11 @@ from migrate.errors import MetadataAwaited, NotTold
 from migrate.hosts import commands_by_hand
 from migrate.hosts.manual_desk import Desk
 from migrate.hosts.manual_reports import Answer
-from migrate.hosts.remote_metadata import LOG, PARTS
+from migrate.hosts.remote_metadata import PARTS, unpack_log
 from migrate.hosts.remote_words import quoted
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.plain_tar import NotPlainTar
 
 LOGGER: Final = logging.getLogger("migrate.manual")
 PREFIX: Final = "metadata"
@@ -76,7 +76,7 @@ class ManualMetadata:
             for node, place in places.items():
                 place.mkdir()
                 if node in wanted:
-                    _unpack(self._archive(wanted[node]), place)
+                    self._unpack(wanted[node], place)
             yield places
 
     def requests(self) -> list[Path]:
@@ -125,6 +125,19 @@ class ManualMetadata:
             return "not brought yet"
         return "" if stated[:1] == [told] else f"{archive.name} is not what its sum was made of: bring both again"
 
+    def _unpack(self, one: Wanted, place: Path) -> None:
+        path = self._archive(one)
+        try:
+            with path.open("rb") as archive:
+                unpack_log(archive, place)
+        except NotPlainTar as error:
+            raise NotTold(
+                f"{path.name} is no archive of a metadata log: {error}",
+                where=str(path),
+                why="half of a log would say that nothing is missing",
+                next_step=f"bring both files again, as README.txt in {self._desk.folder / one.name} says",
+            ) from error
+
     def _ask(self, one: Wanted) -> None:
         """Render the request, once; what it says is told on the terminal."""
         folder = self._desk.folder / one.name
@@ -157,16 +170,6 @@ def _awaited(missing: list[tuple[Wanted, str]]) -> MetadataAwaited:
         why="what a stopped controller last wrote is asked before another one may start, and on the way back",
         next_step="bring what each README.txt there asks for; a run that waits goes on by itself",
     )
-
-
-def _unpack(archive: Path, place: Path) -> None:
-    """The log's own files, and whose it is; nothing else that lies in it."""
-    try:
-        with tarfile.open(archive, mode="r:") as tar:
-            members = [one for one in tar if one.isfile() and (one.name in PARTS or one.name.startswith(f"{LOG}/"))]
-            tar.extractall(place, members, filter="data")
-    except tarfile.TarError as error:
-        raise NotTold(f"{archive.name} is no archive: {error}", where=str(archive)) from error
 
 
 _README: Final = """Bring the metadata log of controller {node}, which is stopped: nothing is changed by it.

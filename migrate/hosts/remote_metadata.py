@@ -7,19 +7,19 @@ from __future__ import annotations
 
 import contextlib
 import io
-import tarfile
 import tempfile
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Final, Protocol
+from typing import BinaryIO, Final, Protocol
 
 from migrate.errors import HostCommandRefused
 from migrate.hosts import commands
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.hosts.runner import Runner
 from migrate.model.ids import METADATA_TOPIC, NodeId
+from migrate.model.plain_tar import NotPlainTar, members
 
 COPY_SECONDS: Final = 600.0
 LOG: Final = f"{METADATA_TOPIC}-0"
@@ -109,11 +109,44 @@ class RemoteMetadata:
         done = runner.run(commands.archive(node), seconds=COPY_SECONDS)
         if done.code and not (growing and done.code == commands.CHANGED):
             raise HostCommandRefused(f"archive: {done.says}", where=where)
-        with tarfile.open(fileobj=io.BytesIO(done.output), mode="r:") as archive:
-            archive.extractall(target, filter="data")
+        try:
+            unpack_log(io.BytesIO(done.output), target)
+        except NotPlainTar as error:
+            raise HostCommandRefused(
+                f"archive: what `tar` answered cannot be read: {error}",
+                where=where,
+                why="half of a log would say that nothing is missing",
+            ) from error
 
     def _is_there(self, node: NodeId, path: str, where: str) -> bool:
         done = self._runners[node].run(commands.status(node, path))
         if done.code and not done.says.endswith(ABSENT):
             raise HostCommandRefused(f"the directory cannot be looked into: {done.says}", where=where)
         return not done.code
+
+
+def unpack_log(archive: BinaryIO, target: Path) -> None:
+    """Write a log's own files, and the file that says whose it is, into an empty folder; nothing else.
+
+    Folders inside the log, which Kafka never makes, are passed over with what is in them.
+
+    Raises:
+        NotPlainTar: it is not what `tar` makes of the two parts (see `members`), or a part is missing.
+    """
+    seen = set[str]()
+    for member in members(archive):
+        part, _, inner = member.name.partition("/")
+        if inner:
+            fits = part == LOG and LOG in seen
+        else:
+            fits = part in PARTS and member.folder == (part == LOG)
+            seen.add(part)
+        if not fits:
+            raise NotPlainTar(f"member {member.name!r} belongs in no archive of a log")
+        if member.name == LOG:
+            (target / LOG).mkdir(mode=0o700)
+        elif not member.folder and "/" not in inner:
+            with (target / member.name).open("xb") as file:
+                member.copy(archive, file)
+    if missing := set(PARTS) - seen:
+        raise NotPlainTar(f"{' and '.join(sorted(missing))} is not in it")

@@ -1,17 +1,21 @@
-"""The one form of tar that files of ours have: plain USTAR members with short names, and nothing between them.
+"""Two strict readers of tar: files of ours (`unpack`), and what a host's `tar` makes of plain files (`members`).
 
 A general reader believes what headers say of sizes: a sparse member or an extended header of 200 bytes makes gigabytes.
-Here a header is right only where it is byte for byte the one that we would write.
+In files of ours a header is right only where it is byte for byte the one that we would write.  In those of a host's
+`tar` (GNU, POSIX and busybox alike) it describes a regular file or a folder, and its size is in the archive.
 """
 
 from __future__ import annotations
 
 import io
 import tarfile
-from collections.abc import Collection, Mapping
-from typing import Final
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import BinaryIO, Final
 
 BLOCK: Final = 512
+PIECE: Final = 1 << 20
+MAGIC: Final = (b"ustar\x0000", b"ustar  \0")  # POSIX, GNU
 
 
 class NotPlainTar(ValueError):
@@ -40,6 +44,73 @@ def unpack(raw: bytes, names: Collection[str] | None = None) -> dict[str, bytes]
     if any(view[at:]):
         raise NotPlainTar("there is more behind its last member")
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A regular file or a folder in an archive of a host's `tar`; a folder's `size` is 0."""
+
+    name: str
+    folder: bool
+    at: int  # of its first byte
+    size: int  # bytes
+
+    def copy(self, archive: BinaryIO, target: BinaryIO) -> None:
+        """Write its content, in pieces.  Raises NotPlainTar where the archive became shorter meanwhile."""
+        archive.seek(self.at)
+        left = self.size
+        while left:
+            piece = archive.read(min(left, PIECE))
+            if not piece:
+                raise NotPlainTar(f"member {self.name!r} is cut off")
+            target.write(piece)
+            left -= len(piece)
+
+
+def members(archive: BinaryIO) -> Iterator[Member]:
+    """The members of an archive that `tar -cf` made of plain files, read header by header.
+
+    Raises NotPlainTar: a link, a device, a sparse file or an extended header; a name that leads out, or that stands
+    twice; a size that is not in the archive; an archive without its end.
+    """
+    whole, at, seen = archive.seek(0, io.SEEK_END), 0, set[str]()
+    while True:
+        archive.seek(at)
+        header = archive.read(BLOCK)
+        if len(header) != BLOCK:
+            raise NotPlainTar(f"it is cut off at byte {whole}")
+        if not any(header):
+            break
+        found = _of_a_host(header, at)
+        at += BLOCK + -(-found.size // BLOCK) * BLOCK
+        if found.name in seen:
+            raise NotPlainTar(f"member {found.name!r} stands twice")
+        if at > whole:
+            raise NotPlainTar(f"member {found.name!r} is cut off")
+        seen.add(found.name)
+        yield found
+    while rest := archive.read(PIECE):
+        if any(rest):
+            raise NotPlainTar("there is more behind its last member")
+
+
+def _of_a_host(header: bytes, at: int) -> Member:
+    try:
+        name = header[:100].partition(b"\0")[0].decode("ascii")
+        size, told = int(header[124:136].rstrip(b"\0 "), 8), int(header[148:156].strip(b"\0 "), 8)
+    except ValueError as error:
+        raise NotPlainTar(f"the header at byte {at} is none of a plain file") from error
+    kind, magic = header[156:157], header[257:265]
+    right = sum(header) - sum(header[148:156]) + 8 * ord(" ")
+    prefix = magic == MAGIC[0] and any(header[345:500])
+    if magic not in MAGIC or told != right or kind not in (b"0", b"\0", b"5") or prefix or size < 0:
+        raise NotPlainTar(f"the header at byte {at} ({name!r}) is none of a plain file or a folder")
+    folder = kind == b"5"
+    if folder and size:
+        raise NotPlainTar(f"the folder {name!r} has a size")
+    if any(part in ("", ".", "..") for part in name.removesuffix("/" if folder else "").split("/")):
+        raise NotPlainTar(f"the name {name!r} leads out of the folder")
+    return Member(name.rstrip("/"), folder, at + BLOCK, size)
 
 
 def _member(view: memoryview, at: int, header: bytes) -> tuple[str, bytes]:

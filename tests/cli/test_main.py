@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import click
 import pytest
 
+import migrate
 from migrate import __version__
 from migrate.cli.main import COMMANDS, EXIT_CODES, cli
+from migrate.errors import PythonTooOld
 from tests.cli.commands import kraft_migrate, process
 
 HEAVY = (
@@ -190,3 +194,23 @@ def test_verbose_shows_what_the_parts_log_and_the_errors_traceback() -> None:
     shown += "_say_more('migrate', logging.DEBUG); logging.getLogger('migrate.diff').debug('warm')"
     done = subprocess.run([sys.executable, "-c", shown], capture_output=True, text=True, check=True)
     assert done.stderr.endswith(" migrate.diff: warm\n")
+
+
+def test_a_python_that_is_too_old_is_named_and_ends_with_1() -> None:
+    """Before anything is imported that it cannot read; the words are those of the error."""
+    program = (
+        "import sys; from collections import namedtuple\n"
+        "sys.version_info = namedtuple('V', 'major minor micro')(3, 9, 2)\n"
+        "import runpy; runpy.run_module('migrate', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (PythonTooOld.exit_code, "")
+    assert done.stderr == (
+        f"{PythonTooOld.id}: Python 3.9.2 runs kraft-migrate\n  where  {sys.executable}\n  next   {PythonTooOld.hint}\n"
+    )
+
+
+def test_what_checks_the_python_is_read_by_earlier_ones() -> None:
+    """The parents of the command's module, as Python 3.4 would read them."""
+    for name in ("__main__.py", "__init__.py", "cli/__init__.py"):
+        ast.parse((Path(migrate.__file__).parent / name).read_text(), feature_version=(3, 4))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import shutil
 import subprocess
 import tarfile
@@ -136,26 +135,42 @@ def test_an_archive_of_before_a_later_look_counts_for_nothing_and_is_deleted(sto
     assert [path.exists() for path in brought] == [False, False]
 
 
-def test_nothing_but_the_logs_own_files_is_unpacked(stopped: Bench) -> None:
-    """Neither a link, nor a name that leads out, nor another folder; what is no archive is told."""
-    folder = request(stopped)
-    archive = stopped.desk.inbox.folder / f"{folder.name}.tar"
-    with tarfile.open(archive, "w") as tar:
-        for name in (f"{LOG}/0.log", f"{LOG}/../../../escaped", "elsewhere/1.log"):
-            member = tarfile.TarInfo(name)
-            member.size = 1
-            tar.addfile(member, io.BytesIO(b"x"))
-        link = tarfile.TarInfo(f"{LOG}/link")
-        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
-        tar.addfile(link)
+@pytest.mark.parametrize(
+    ("name", "kind", "why"),
+    [
+        (f"{LOG}/../../../escaped", tarfile.REGTYPE, "leads out"),
+        ("elsewhere/1.log", tarfile.REGTYPE, "belongs in no archive"),
+        (f"{LOG}/link", tarfile.SYMTYPE, "none of a plain file"),
+        (f"{LOG}/sparse", tarfile.GNUTYPE_SPARSE, "none of a plain file"),
+    ],
+)
+def test_an_archive_with_anything_but_the_logs_own_files_is_refused(
+    stopped: Bench, name: str, kind: bytes, why: str
+) -> None:
+    """Neither a link, nor a name that leads out, nor another folder; the sum is that of its host."""
+    archive, _ = bring(stopped, request(stopped))
+    with tarfile.open(archive, "a", format=tarfile.GNU_FORMAT) as tar:
+        info = tarfile.TarInfo(name)
+        info.type = kind
+        tar.addfile(info)
     summed(archive)
-    with pytest.raises(NotTold, match="is no archive"), ManualMetadata(stopped.desk).folders(places(stopped)):
+    with pytest.raises(NotTold, match=why), ManualMetadata(stopped.desk).folders(places(stopped)):
         pass
     assert not list(stopped.root.rglob("escaped"))
-    archive.write_bytes(b"no archive")
+
+
+@pytest.mark.parametrize("raw", [b"no archive", b"", bytes(10240)])
+def test_a_file_that_is_no_archive_of_a_log_is_told(stopped: Bench, raw: bytes) -> None:
+    """What brings a right one is said; an empty archive is no empty log."""
+    archive, _ = bring(stopped, request(stopped))
+    archive.write_bytes(raw)
     summed(archive)
-    with pytest.raises(NotTold, match="is no archive"), ManualMetadata(stopped.desk).folders(places(stopped)):
+    with (
+        pytest.raises(NotTold, match="is no archive of a metadata log") as raised,
+        ManualMetadata(stopped.desk).folders(places(stopped)),
+    ):
         pass
+    assert "bring both files again" in raised.value.next_step
 
 
 def summed(archive: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import io
+import tarfile
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -10,7 +12,7 @@ import pytest
 from migrate.errors import HostCommandRefused
 from migrate.hosts.commands import CHANGED
 from migrate.hosts.held_command import Holder
-from migrate.hosts.remote_metadata import PARTS, RemoteMetadata
+from migrate.hosts.remote_metadata import LOG, PARTS, RemoteMetadata
 from migrate.hosts.runner import Completed
 from migrate.model.ids import NodeId
 from migrate.model.metadata_logs import MetadataLogs
@@ -73,13 +75,13 @@ class Writing:
 
     host = "kafka-1"
 
-    def __init__(self, program: Holder, code: int, says: str) -> None:
-        self.program, self.code, self.says = program, code, says
+    def __init__(self, program: Holder, code: int, says: str, bend: Callable[[bytes], bytes] = bytes) -> None:
+        self.program, self.code, self.says, self.bend = program, code, says, bend
 
     def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
         """As the host program ends where GNU tar 1.34 ended with 1 or 2."""
         done = self.program.run(words, stdin=stdin, seconds=seconds)
-        return done if words[0] != "archive" else Completed(self.code, done.output, self.says)
+        return done if words[0] != "archive" else Completed(self.code, self.bend(done.output), self.says)
 
 
 @pytest.mark.parametrize(
@@ -105,3 +107,59 @@ def test_a_log_that_grows_can_be_read_for_a_rehearsal_alone(
         return
     with pytest.raises(HostCommandRefused, match=says.rsplit(": ", maxsplit=1)[-1]), copies:
         pass
+
+
+def with_member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> Callable[[bytes], bytes]:
+    """A host whose tar adds one more member."""
+
+    def bend(raw: bytes) -> bytes:
+        out = io.BytesIO(raw)
+        with tarfile.open(fileobj=out, mode="a", format=tarfile.GNU_FORMAT) as archive:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, link
+            archive.addfile(info)
+        return out.getvalue()
+
+    return bend
+
+
+@pytest.mark.parametrize(
+    "bend",
+    [
+        lambda _: b"",
+        lambda _: b"Last login: Monday\n" * 100,
+        lambda _: bytes(10240),  # an archive of nothing: not a directory without a log
+        lambda raw: raw[: len(raw) // 2],
+        with_member("../escaped"),
+        with_member("escaped"),
+        with_member(f"{LOG}/link", tarfile.SYMTYPE, "/etc/passwd"),
+        with_member(f"{LOG}/device", tarfile.CHRTYPE),
+        with_member(f"{LOG}/hard", tarfile.LNKTYPE, "meta.properties"),
+        with_member("meta.properties"),
+        with_member("meta.properties/x"),
+    ],
+)
+def test_an_answer_that_is_no_archive_of_a_log_is_refused(
+    tmp_path: Path, bend: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By name, in the rollback's night too; nothing of it is written outside, or taken for a log."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    place = controller(tmp_path, 3000, hybrid()[0])
+    host = Writing(program(tmp_path, {NODES[0]: str(place)}), 0, "", bend)
+    with (
+        pytest.raises(HostCommandRefused, match="what `tar` answered cannot be read"),
+        RemoteMetadata({NODES[0]: host}).folders({NODES[0]: str(place)}),
+    ):
+        pass
+    assert not list(tmp_path.rglob("escaped"))
+
+
+def test_folders_inside_a_log_are_passed_over(tmp_path: Path) -> None:
+    """Kafka makes none and reads none; somebody's copy beside a segment does not stop a rollback."""
+    place = controller(tmp_path, 3000, hybrid()[0])
+    (place / LOG / "old").mkdir()
+    (place / LOG / "old" / "00000000000000000000.log").write_text("a copy")
+    paths = {NODES[0]: str(place)}
+    with remote(tmp_path, paths).folders(paths) as found:
+        names = {path.name for path in (found[NODES[0]] / LOG).iterdir()}
+    assert names == {path.name for path in (place / LOG).iterdir()} - {"old"}

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import io
+import subprocess
 import tarfile
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from migrate.model.plain_tar import BLOCK, NotPlainTar, pack, unpack
+from migrate.model.plain_tar import BLOCK, Member, NotPlainTar, members, pack, unpack
 
 MEMBERS = {"a.json": b"", "approvals/b.json": b"x" * 513}
 
@@ -95,3 +97,85 @@ def test_damage_is_refused_or_changes_no_name(data: st.DataObject) -> None:
         assert list(unpack(bytes(raw))) == list(MEMBERS)
     except NotPlainTar:
         return
+
+
+# -- archives of a host's tar ------------------------------------------------------------------------------------
+def of_a_host(folder: Path, *words: str) -> bytes:
+    """What this host's tar makes of a log's two parts."""
+    (folder / "log").mkdir()
+    (folder / "log" / "0.log").write_bytes(b"x" * 513)
+    (folder / "meta").write_bytes(b"")
+    given = ["tar", "-C", str(folder), *words, "-cf", "-", "--", "meta", "log"]
+    return subprocess.run(given, capture_output=True, check=True).stdout
+
+
+def read(raw: bytes) -> dict[str, bytes | None]:
+    """Name to content; None for a folder."""
+    archive, found = io.BytesIO(raw), dict[str, bytes | None]()
+    for member in members(archive):
+        content = io.BytesIO()
+        member.copy(archive, content)
+        found[member.name] = None if member.folder else content.getvalue()
+    return found
+
+
+@pytest.mark.parametrize("words", [(), ("--format=ustar",), ("--format=gnu", "--owner=4000000000")])
+def test_what_tar_makes_of_plain_files_is_read(tmp_path: Path, words: tuple[str, ...]) -> None:
+    """The default form, the POSIX one, and an owner that only a binary field can hold."""
+    assert read(of_a_host(tmp_path, *words)) == {"meta": b"", "log": None, "log/0.log": b"x" * 513}
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"},
+        {"type": tarfile.LNKTYPE, "linkname": "a.json"},
+        {"type": tarfile.CHRTYPE},
+        {"type": tarfile.FIFOTYPE},
+        {"type": tarfile.GNUTYPE_SPARSE},
+        {"type": tarfile.DIRTYPE},  # with a size
+        {"name": "../a"},
+        {"name": "/a"},
+        {"name": "a//b"},
+        {"name": "same"},
+        {"name": "n" * 120, "format": tarfile.GNU_FORMAT},
+        {"size": 3 * 2**30},
+        {"size": 2**70, "format": tarfile.GNU_FORMAT},
+        {"format": tarfile.PAX_FORMAT, "pax_headers": {"size": "99999999999999999999"}},
+        {"format": tarfile.PAX_FORMAT, "pax_headers": {"GNU.sparse.major": "1", "GNU.sparse.realsize": "9999999999"}},
+    ],
+)
+def test_what_is_no_plain_file_in_an_archive_of_a_host_is_refused(fields: dict[str, object]) -> None:
+    """Links, devices, sparse files, extended headers, names that lead out, sizes that are nowhere."""
+    raw, form = b"", fields.pop("format", tarfile.USTAR_FORMAT)
+    for index in range(2):
+        info = tarfile.TarInfo(f"{index}.json")
+        info.size = 1
+        for key, value in fields.items():
+            setattr(info, key, value)
+        raw += info.tobuf(form) + b"x".ljust(BLOCK, b"\0")  # type: ignore[arg-type]
+    with pytest.raises(NotPlainTar):
+        read(raw + bytes(2 * BLOCK))
+
+
+@pytest.mark.parametrize("cut", [0, 100, BLOCK, 2 * BLOCK, 3 * BLOCK])
+def test_an_archive_of_a_host_without_its_end_is_refused(tmp_path: Path, cut: int) -> None:
+    """Half of it would say that nothing else was there."""
+    with pytest.raises(NotPlainTar, match="cut off"):
+        read(of_a_host(tmp_path)[:cut])
+    with pytest.raises(NotPlainTar, match="cut off"):
+        Member("a", folder=False, at=0, size=2).copy(io.BytesIO(b"x"), io.BytesIO())
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.data())
+def test_damage_of_a_hosts_archive_is_refused_or_changes_content_alone(data: st.DataObject) -> None:
+    """Never another error, and never more bytes than the archive has."""
+    raw = bytearray(other(format=tarfile.GNU_FORMAT))
+    for _ in range(data.draw(st.integers(1, 4))):
+        raw[data.draw(st.integers(0, len(raw) - 1))] = data.draw(st.integers(0, 255))
+    try:
+        found = read(bytes(raw))
+    except NotPlainTar:
+        return
+    assert sum(len(content or b"") for content in found.values()) <= len(raw)
