@@ -5,12 +5,14 @@ Source: `DefaultKafkaPrincipalBuilder`, `SslPrincipalMapper`: the called listene
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator, Mapping
 from typing import Final
 
 from migrate.checks.registry import Blind
 from migrate.model.outcome import Unknown
+from migrate.model.patterns import Pattern, compiled
 
 RULES: Final = "ssl.principal.mapping.rules"
 CLIENT_AUTH: Final = "ssl.client.auth"
@@ -19,7 +21,8 @@ CHAIN: Final = "ssl.keystore.certificate.chain"
 ONE_RULE: Final = re.compile(
     r"\s*(?:(?P<default>DEFAULT)|RULE:(?P<pattern>(?:\\.|[^\\/])*)/(?P<made>(?:\\.|[^\\/])*)/(?P<case>[LU]?))\s*(?:,|$)"
 )
-Rule = tuple[re.Pattern[str], str, str]
+LONGEST_SUBJECT: Final = 4096  # characters
+Rule = tuple[Pattern, tuple[str | int, ...], str]
 Subjects = Mapping[str, str | Unknown]
 
 
@@ -45,21 +48,35 @@ def certificates_name(
 def known_as(subject: str, called: Mapping[str, str], listener: str) -> str | Blind:
     """What the called listener's rules make of a certificate's subject."""
     try:
-        rules = list(parsed(of_listener(called, listener, RULES, "DEFAULT")))
-    except (ValueError, re.error):
+        name = _mapped(subject, of_listener(called, listener, RULES, "DEFAULT"))
+    except ValueError:
         return Blind("its principal", f"{RULES} of listener {listener} cannot be read")
-    for rule in rules:
+    return (
+        Blind("its principal", f"no rule of {RULES} of listener {listener} is for {subject}") if name is None else name
+    )
+
+
+@functools.lru_cache(maxsize=4096)
+def _mapped(subject: str, rules: str) -> str | None:
+    """User:NAME by the first rule that is for the subject, None where none is; ValueError as `parsed`."""
+    if len(subject) > LONGEST_SUBJECT:
+        raise ValueError(len(subject))
+    for rule in list(parsed(rules)):
         if rule is None:
             return f"User:{subject}"
         pattern, made, case = rule
         if pattern.fullmatch(subject):
-            name = pattern.sub(made, subject)
+            name, at = "", 0
+            for found in pattern.finditer(subject):
+                parts = (part if isinstance(part, str) else found.text(part) for part in made)
+                name, at = f"{name}{subject[at : found.begin]}{''.join(parts)}", found.end
+            name += subject[at:]
             return "User:" + (name.lower() if case == "L" else name.upper() if case == "U" else name)
-    return Blind("its principal", f"no rule of {RULES} of listener {listener} is for {subject}")
+    return None
 
 
 def parsed(text: str) -> Iterator[Rule | None]:
-    """The rules in their order, None for DEFAULT; ValueError or re.error where Kafka's text is not understood."""
+    """The rules in their order, None for DEFAULT; ValueError where Kafka's text is not understood."""
     at = 0
     while at < len(text):
         match = ONE_RULE.match(text, at)
@@ -69,20 +86,18 @@ def parsed(text: str) -> Iterator[Rule | None]:
         if match["default"]:
             yield None
         else:
-            pattern = re.compile(match["pattern"])
-            yield pattern, _python(match["made"], pattern.groups), match["case"]
+            pattern = compiled(match["pattern"])
+            yield pattern, tuple(_replacement(match["made"], pattern.groups)), match["case"]
 
 
-def _python(replacement: str, groups: int) -> str:
-    """Java's replacement (a backslash takes the next letter as it stands, `$1` is a group) as Python spells it."""
-    made, letters = [], iter(replacement)
+def _replacement(text: str, groups: int) -> Iterator[str | int]:
+    """Java's replacement in parts: a backslash takes the next letter as it stands, `$1` is a group, as an int here."""
+    letters = iter(text)
     for letter in letters:
         if letter == "\\":
-            made.append(next(letters, "").replace("\\", "\\\\"))
+            yield next(letters, "")
         elif letter == "$":
             digit = next(letters, "")
-            is_group = digit.isdigit() and int(digit) <= groups
-            made.append(f"\\g<{digit}>" if is_group else "$" + digit.replace("\\", "\\\\"))
+            yield int(digit) if digit.isascii() and digit.isdigit() and int(digit) <= groups else f"${digit}"
         else:
-            made.append(letter)
-    return "".join(made)
+            yield letter

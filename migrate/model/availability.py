@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -10,10 +9,12 @@ from typing import Final
 from migrate.model.columns import EntityColumns, PartitionColumns
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.patterns import compiled
 from migrate.model.views import ConfigFile, NoFile
 
 MIN_ISR: Final = "min.insync.replicas"
 KAFKAS_DEFAULT: Final = 1
+LONGEST_TOPIC: Final = 249  # characters (Topic.MAX_NAME_LENGTH)
 Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown] | Unknown
 
 
@@ -94,5 +95,11 @@ def suffering(
 
 def not_accepted(topics: Iterable[str], accepted: Iterable[str]) -> tuple[str, ...]:
     """The topics that no pattern of the playbook names (patterns match whole names)."""
-    patterns = [re.compile(pattern) for pattern in accepted]
-    return tuple(sorted(topic for topic in topics if not any(pattern.fullmatch(topic) for pattern in patterns)))
+    patterns = [compiled(pattern) for pattern in accepted]
+    return tuple(
+        sorted(
+            topic
+            for topic in topics
+            if len(topic) > LONGEST_TOPIC or not any(pattern.fullmatch(topic) for pattern in patterns)
+        )
+    )

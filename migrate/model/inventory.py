@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
+from migrate.model.patterns import compiled
 from migrate.model.policies import ErrorBudget, HealthPolicy, Pace, RollOrder
 from migrate.model.stage import ACTING, DirectoryPolicy, Stage
 from migrate.model.windows import Window
@@ -165,7 +166,7 @@ class Playbook:
     stages: tuple[Stage, ...]
     default_policy: DirectoryPolicy
     broker_policies: Mapping[NodeId, DirectoryPolicy]
-    accept_unavailable: tuple[str, ...]  # regular expressions of topic names, matched whole
+    accept_unavailable: tuple[str, ...]  # patterns of topic names, matched whole (`migrate.model.patterns`)
     accepted_differences: tuple[AcceptedDifference, ...]
     no_progress_seconds: float
     soak_seconds: float
@@ -193,6 +194,11 @@ class Playbook:
     remove_copies: bool = False  # from the nodes' hosts, at the cleanup?
     enable_units: bool = True  # may a run let boots start the nodes' units?
     stage_patience: Mapping[Stage, float] = field(default_factory=dict)  # stages that name a no_progress_timeout
+
+    def __post_init__(self) -> None:
+        """Refuse a pattern that cannot be read; one in a bundle was not seen by the playbook's reader."""
+        for pattern in self.accept_unavailable:
+            compiled(pattern)
 
     @property
     def of_directories(self) -> bool:

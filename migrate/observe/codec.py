@@ -139,7 +139,11 @@ def _dataclass(kind: Any, data: Any, where: str) -> Any:
     if data.keys() != hints.keys() | {CLASS}:
         odd = sorted(map(str, data.keys() ^ (hints.keys() | {CLASS})))
         raise NotDecodable(f"{where}: missing or unknown: {', '.join(odd)}")
-    value = found(**{name: decode(hint, data[name], f"{where}.{name}") for name, hint in hints.items()})
+    values = {name: decode(hint, data[name], f"{where}.{name}") for name, hint in hints.items()}
+    try:
+        value = found(**values)
+    except ValueError as error:
+        raise NotDecodable(f"{where}: {error}") from error
     if isinstance(value, COLUMNS) and len({len(getattr(value, name)) for name in hints}) > 1:
         raise NotDecodable(f"{where}: columns of different lengths")
     return value

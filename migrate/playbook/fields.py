@@ -14,6 +14,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from migrate.model.host_names import UNIT
 from migrate.model.ids import KafkaUuid
+from migrate.model.patterns import PatternRefused, compiled
 from migrate.playbook.document import Quoted
 
 API_VERSION: Final = "kraft-migrate/v1"
@@ -95,9 +96,9 @@ def _connect(text: str) -> str:
 
 def _pattern(text: str) -> str:
     try:
-        found = re.compile(text)
-    except re.error as error:
-        raise ValueError(f"no regular expression: {error}") from error
+        found = compiled(text)
+    except PatternRefused as error:
+        raise ValueError(f"no pattern of topic names: {error}") from error
     if all(found.fullmatch(name) for name in ("q", "X.9_-", "zz" * 100)):
         raise ValueError("this pattern matches every topic: name the topics that may become unavailable")
     return text

@@ -296,6 +296,20 @@ def test_a_well_hashed_part_of_another_shape_is_damage(whole: str, tmp_path: Pat
         read_bundle(archive(tmp_path / "odd", {**good, "live.json": raw, MANIFEST: json.dumps(manifest).encode()}))
 
 
+def test_a_pattern_that_cannot_be_read_is_damage_with_its_place(whole: str, tmp_path: Path) -> None:
+    """A bundle's playbook was not seen by the reader of playbooks."""
+    good = members_of(whole)
+    (part,) = (name for name, raw in good.items() if b"accept_unavailable" in raw)
+    raw = good[part].replace(b"single-.*", b"single-(")
+    body = json.loads(good[MANIFEST])["body"]
+    body["parts"][part.removesuffix(".json")]["sha256"] = hashlib.sha256(raw).hexdigest()
+    body["parts"][part.removesuffix(".json")]["bytes"] = len(raw)
+    sums = hashlib.sha256(bundles._bytes(body)).hexdigest()
+    manifest = {"format": bundles.FORMAT, "version": bundles.VERSION, "sha256": sums, "body": body}
+    with pytest.raises(BundleDamaged, match=r"a group is not closed, at character 9"):
+        read_bundle(archive(tmp_path / "odd", {**good, part: raw, MANIFEST: json.dumps(manifest).encode()}))
+
+
 def test_a_bomb_is_not_unpacked(whole: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading ends at the limit, of the archive and of what is in it."""
     monkeypatch.setattr(bundles, "UNPACKED_LIMIT", 4096)
