@@ -128,10 +128,14 @@ class Lineage:
 
 @dataclass(frozen=True, slots=True)
 class MetadataDirectory:
-    """One node's metadata directory, read through.  `node` is its id, None where no meta.properties tells."""
+    """One node's metadata directory, read through.
+
+    `node` and `identity` are node.id and directory.id of its meta.properties, None where it does not say.
+    """
 
     files: MetadataFiles
     node: int | None
+    identity: str | None
     lineage: Lineage
     quorum: QuorumState | None
 
@@ -148,7 +152,7 @@ class MetadataDirectory:
         return str(self.files.path)
 
 
-def read_directory(path: Path, node: int | None = None) -> MetadataDirectory:
+def read_directory(path: Path, node: int | None = None, identity: str | None = None) -> MetadataDirectory:
     """Read all batches of a metadata directory, and hold them to the rules on epochs.
 
     quorum-state is read after the log: a running node writes it before it takes records of a new epoch.  Raises
@@ -160,7 +164,7 @@ def read_directory(path: Path, node: int | None = None) -> MetadataDirectory:
     if quorum is not None and lineage.last_epoch > quorum.leader_epoch:
         what = f"the log ends in epoch {lineage.last_epoch}, and quorum-state knows {quorum.leader_epoch} only"
         raise BatchError(what, where=str(path))
-    return MetadataDirectory(files, node, lineage, quorum)
+    return MetadataDirectory(files, node, identity, lineage, quorum)
 
 
 def _lineage(files: MetadataFiles) -> Lineage:

@@ -74,20 +74,29 @@ def _voters(directories: Sequence[MetadataDirectory]) -> frozenset[int] | Unknow
 def _holders(
     directories: Sequence[MetadataDirectory], voters: frozenset[int]
 ) -> tuple[list[MetadataDirectory], tuple[str, ...]]:
-    """One directory a voter: a copy of a log counts once, one whose node is unknown or no voter does not count."""
-    held: dict[int, MetadataDirectory] = {}
+    """Select one directory per voter.
+
+    Directories with the same node.id or the same directory.id count once, by the shortest of them: one is a copy of
+    the other, whatever its meta.properties was changed to.  One that lacks an id, or is of no voter, does not count.
+    """
+    held: list[MetadataDirectory] = []
     notes = []
     for entry in directories:
         if entry.node is None:
             notes.append(f"{entry.name}: no meta.properties tells whose it is: it does not count for the majority")
         elif entry.node not in voters:
             notes.append(f"{entry.name}: node {entry.node} is no voter: it does not count for the majority")
-        elif entry.node in held:
-            notes.append(f"{entry.name}: a second directory of controller {entry.node}: it counts once")
-            held[entry.node] = min(held[entry.node], entry, key=lambda found: found.lineage.end)
+        elif entry.identity is None:
+            notes.append(f"{entry.name}: its meta.properties has no directory.id: it does not count for the majority")
         else:
-            held[entry.node] = entry
-    return list(held.values()), tuple(notes)
+            same = [other for other in held if other.node == entry.node or other.identity == entry.identity]
+            for other in same:
+                what = "a second directory of controller" if other.node == entry.node else "the directory.id is that of"
+                which = entry.node if other.node == entry.node else other.name
+                notes.append(f"{entry.name}: {what} {which}: it counts once")
+            held = [other for other in held if other not in same]
+            held.append(min((*same, entry), key=lambda found: found.lineage.end))
+    return held, tuple(notes)
 
 
 def _held(reference: MetadataDirectory, holders: Sequence[MetadataDirectory], needed: int) -> int:

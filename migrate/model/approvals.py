@@ -19,6 +19,9 @@ if TYPE_CHECKING:  # a playbook has a policy, and a plan knows playbooks
 APPROVAL_FORMAT: Final = "kraft-migrate/approval/v2"  # v1 named no sum of the plan's content
 DEFAULT_EXPIRY: Final = 86400.0
 CLOCKS_DIFFER: Final = 300.0  # seconds by which a reviewer's clock may be ahead of ours
+_P: Final = 2**255 - 19
+_ORDER_8: Final = 0x05FC536D880238B13933C6D305ACDFD5F098EFF289F4C345B027B2C28F95E826
+SMALL_ORDER: Final = frozenset({0, 1, _P - 1, _P, _P + 1, _ORDER_8, _P - _ORDER_8})
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,15 @@ class NotApproved:
 
     missing: str
     because: tuple[str, ...]
+
+
+def small_order(public: bytes) -> bool:
+    """Is this Ed25519 public key (32 bytes, RFC 8032) a point of order 1, 2, 4 or 8?
+
+    Whoever knows such a key can sign for it without a private key: signatures are checked against a multiple of the
+    key, and that is the identity for one message in eight or more.  Encodings that are not canonical count too.
+    """
+    return int.from_bytes(public, "little") & (2**255 - 1) in SMALL_ORDER
 
 
 def decide(

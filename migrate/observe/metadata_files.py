@@ -51,7 +51,8 @@ def read_metadata(
         if isinstance(meta, MetaProperties) and meta.cluster_id is not None:
             clusters.setdefault(meta.cluster_id, path)
         try:
-            found.append(read_directory(path, meta.node_id if isinstance(meta, MetaProperties) else None))
+            told = (meta.node_id, meta.directory_id) if isinstance(meta, MetaProperties) else (None, None)
+            found.append(read_directory(path, told[0], str(told[1]) if told[1] is not None else None))
         except InputError as error:
             if len(paths) == 1:
                 raise

@@ -8,12 +8,14 @@ from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
-from migrate.model.approvals import DEFAULT_EXPIRY, ApprovalRule
+from migrate.model.approvals import DEFAULT_EXPIRY, ApprovalRule, small_order
 from migrate.playbook.fields import Duration, Section, Text, Whole
 
 ALGORITHM: Final = "ssh-ed25519"
 KEY_BLOB: Final = len(ALGORITHM) + 4 + 4 + 32  # two length-prefixed fields: the algorithm's name, 32 bytes
 EXPECTED: Final = "a public key in one line is expected: ssh-ed25519 AAAA... (ssh-keygen -t ed25519 makes a pair)"
+
+WEAK: Final = "this key is a point of small order: anybody can sign for it, and its private key does not exist"
 
 
 def _key(text: str) -> str:
@@ -26,6 +28,8 @@ def _key(text: str) -> str:
         raise ValueError(EXPECTED) from error
     if algorithm != ALGORITHM or len(raw) != KEY_BLOB or raw[4 : 4 + len(ALGORITHM)] != ALGORITHM.encode():
         raise ValueError(EXPECTED)
+    if small_order(raw[-32:]):
+        raise ValueError(WEAK)
     return f"{algorithm} {blob}"
 
 

@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -13,7 +14,7 @@ from pathlib import Path
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 import yaml
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, ZookeeperLogin
@@ -54,6 +55,25 @@ from migrate.playbook.problems import Fault, refuse, validate
 HEADER: Final = "# Where the cluster is.  Relative paths are relative to this file; secrets are referred to.\n"
 
 
+SYSTEM: Final = re.compile(
+    r"/|/(bin|boot|dev|etc|home|lib(32|64|x32)?|proc|root|run|sbin|sys|tmp|usr|var|usr/local)"
+    r"|/var/(cache|lib|log|run|spool|tmp)"
+    r"|/(bin|boot|dev(?!/shm/)|etc|lib(32|64|x32)?|proc|sbin|sys|usr/bin|usr/lib)/.*"
+)
+
+
+def _of_kafka(text: str) -> str:
+    """A directory that a quorum may have for itself: files in it are made, and moved at a rollback."""
+    path = os.path.normpath(text)
+    path = path[1:] if path.startswith("//") else path  # normpath leaves two slashes at the beginning
+    if SYSTEM.fullmatch(path):
+        raise ValueError(f"{path} belongs to the system: a controller needs a directory of its own, as in its log.dirs")
+    return text
+
+
+MetadataPath = Annotated[FilePath, AfterValidator(_of_kafka)]
+
+
 class BrokerSection(Section):
     """One broker."""
 
@@ -73,7 +93,7 @@ class ControllerSection(Section):
     host: Host
     address: Address
     config: FilePath
-    metadata_directory: FilePath
+    metadata_directory: MetadataPath
     unit: UnitName | None = None
     jmx: Address | None = None  # the port that it will have: no other one of the host may be the same
 

@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.serialization import (
 
 from migrate.errors import ApprovalRefused, KeyUnusable
 from migrate.model import strict_json
-from migrate.model.approvals import APPROVAL_FORMAT, Approval, ApprovalPolicy, Judged
+from migrate.model.approvals import APPROVAL_FORMAT, Approval, ApprovalPolicy, Judged, small_order
 
 FOLDER: Final = "approvals"
 LARGEST: Final = 64 * 1024
@@ -169,6 +169,10 @@ def verify(public: str, content: bytes, signature: str) -> bool:
         raise KeyUnusable("a public key cannot be read", where=public[:24]) from error
     if not isinstance(key, Ed25519PublicKey):
         raise KeyUnusable("a public key is not Ed25519", where=public[:24])
+    if small_order(key.public_bytes(Encoding.Raw, PublicFormat.Raw)):
+        raise KeyUnusable(
+            "a public key is a point of small order", where=public[:24], why="anybody can make signatures that fit it"
+        )
     try:
         raw = base64.b64decode(signature, validate=True)
         key.verify(raw, content)

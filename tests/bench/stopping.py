@@ -23,6 +23,7 @@ from migrate.protocol.records.control import LEADER_CHANGE, decode_control
 from migrate.protocol.records.frame import decode_record, encode_record
 from tests.bench.races import Race, Work
 from tests.kraft.logs import D1, T1, leader_change, log, partition, topic
+from tests.testing.clusters import uuid
 
 VOTERS: Final = (3000, 3001, 3002)
 BEGIN: Final = leader_change(0, 1) + log(topic("a", T1), partition(T1, 0, [1], [D1]), base=1)
@@ -44,7 +45,8 @@ def a_soak(folder: Path, size: int) -> Iterator[None]:
         part.mkdir(parents=True)
         (part / f"{0:020d}.log").write_bytes(raw)
         (part / "quorum-state").write_text(json.dumps(state), encoding="utf-8")
-        (home / "meta.properties").write_text(f"version=1\nnode.id={int(node)}\ncluster.id=c\n", encoding="utf-8")
+        ids = f"node.id={int(node)}\ncluster.id=c\ndirectory.id={uuid(int(node))}\n"
+        (home / "meta.properties").write_text(f"version=1\n{ids}", encoding="utf-8")
     yield
 
 

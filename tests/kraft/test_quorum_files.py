@@ -9,7 +9,7 @@ import pytest
 
 from migrate.errors import BatchError, MetadataDiverges, OffsetNotThere, SnapshotError
 from migrate.kraft.files import PARTITION_DIRECTORY
-from migrate.kraft.lineage import common_end, read_directory
+from migrate.kraft.lineage import MetadataDirectory, common_end, read_directory
 from migrate.kraft.quorum_files import Tail, judge, view_of
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
@@ -39,9 +39,14 @@ def directory(folder: Path, node: int, raw: bytes, epoch: int | None = 1, **file
     return part.parent, node
 
 
+def of_its_own(path: Path, node: int | None) -> MetadataDirectory:
+    """That directory, read, with a directory.id that no other one has."""
+    return read_directory(path, node, str(path))
+
+
 def tail(*made: tuple[Path, int], high_watermark: int | None = None) -> Tail:
     """What these directories prove."""
-    return judge([read_directory(*entry) for entry in made], high_watermark)
+    return judge([of_its_own(*entry) for entry in made], high_watermark)
 
 
 def view(found: Tail, at: int | None = None) -> KraftView:
@@ -101,7 +106,7 @@ class TestMajority:
     def test_a_single_voter_is_its_own_majority(self, tmp_path: Path) -> None:
         """A quorum of one, named by its leader change."""
         path, _ = directory(tmp_path, 3000, BASE, epoch=None)
-        found = judge([read_directory(path, 3000)])
+        found = judge([of_its_own(path, 3000)])
         assert found.high_watermark == 4
 
     def test_copies_brokers_and_unknown_nodes_do_not_count(self, tmp_path: Path) -> None:
@@ -110,13 +115,31 @@ class TestMajority:
         copy = directory(tmp_path / "copy", 3000, BASE)
         broker = directory(tmp_path, 7, BASE)
         nobody = directory(tmp_path, 3001, BASE)[0]
-        found = judge([*(read_directory(*entry) for entry in (first, copy, broker)), read_directory(nobody)])
+        found = judge([*(of_its_own(*entry) for entry in (first, copy, broker)), of_its_own(nobody, None)])
         assert isinstance(found.high_watermark, Unknown)
         assert [("counts once" in note, "does not count" in note) for note in found.notes] == [
             (True, False),
             (False, True),
             (False, True),
         ]
+
+    def test_a_copy_with_another_node_id_is_no_second_voter(self, tmp_path: Path) -> None:
+        """Equal directory.ids are one directory, in any order; the third voter's own one still makes a majority."""
+        first = read_directory(*directory(tmp_path, 3000, BASE), "one")
+        copy = read_directory(*directory(tmp_path / "copy", 3001, BASE), "one")
+        for order in ((first, copy), (copy, first)):
+            found = judge(order)
+            assert found.high_watermark == Unknown("tail unproven: 1 of 3 voters at hand, 2 make a majority")
+            assert found.notes == (f"{order[1].name}: the directory.id is that of {order[0].name}: it counts once",)
+        other = of_its_own(*directory(tmp_path, 3002, BASE))
+        assert judge((first, copy, other)).high_watermark == 4
+
+    def test_a_directory_without_a_directory_id_does_not_count(self, tmp_path: Path) -> None:
+        """It could be a copy from which the line was taken out; every controller of 3.9 writes the line."""
+        made = [read_directory(*directory(tmp_path, node, BASE)) for node in VOTERS]
+        found = judge(made)
+        assert found.high_watermark == Unknown("tail unproven: 0 of 3 voters at hand, 2 make a majority")
+        assert all("has no directory.id" in note for note in found.notes)
 
     def test_of_two_copies_of_one_controllers_log_the_shorter_counts(self, tmp_path: Path) -> None:
         """The longer one may have been written after the other was believed, or by nobody's election."""

@@ -16,6 +16,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.observe.metadata_files import MetadataRead, export_metadata, read_metadata
 from tests.kraft.logs import DATA, STAGES, captured_log
+from tests.testing.clusters import uuid
 from tests.testing.kraft_cluster import CLUSTER_ID, CONTROLLERS, KraftCluster, wait_for
 
 DIGESTER = Digester(b"k" * 32)
@@ -29,7 +30,8 @@ def controller(folder: Path, node: int, raw: bytes | None = None, cluster: str =
     (part / "00000000000000000000.log").write_bytes(captured_log() if raw is None else raw)
     shutil.copy(DATA / "quorum-state", part)
     shutil.copy(DATA / "bootstrap.checkpoint", part.parent)
-    (part.parent / "meta.properties").write_text(f"version=1\nnode.id={node}\ncluster.id={cluster}\n", encoding="utf-8")
+    ids = f"node.id={node}\ncluster.id={cluster}\ndirectory.id={uuid(node)}\n"
+    (part.parent / "meta.properties").write_text(f"version=1\n{ids}", encoding="utf-8")
     return part.parent
 
 

@@ -95,6 +95,7 @@ def windows(window: str) -> str:
 
 
 KEY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f"
+IDENTITY = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAEAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
 ACTING = (  # when, and by whose word, a run may act
     Bad("no allow", windows("timezone: UTC"), DocumentInvalid, "7:5", "spec.windows.default.allow is missing"),
     Bad("nothing allowed", windows("allow: []"), DocumentInvalid, "7:15", "at least 1"),
@@ -152,6 +153,13 @@ ACTING = (  # when, and by whose word, a run may act
         DocumentInvalid,
         "7:50",
         "true",
+    ),
+    Bad(
+        "a key of small order",
+        SPEC + f"  approvals: {{keys: {{a: {IDENTITY}}}}}\n",
+        DocumentInvalid,
+        "6:22",
+        "small order",
     ),
     Bad("no public key", SPEC + "  approvals: {keys: {a: ssh-rsa AAAA}}\n", DocumentInvalid, "6:22", "ssh-ed25519"),
     Bad(
@@ -265,6 +273,10 @@ NO_PLAYBOOK = (
     ),
 )
 NO_INVENTORY = (
+    *(
+        Bad(f"metadata in {path}", ON_HOSTS.replace("/data/c0", path), DocumentInvalid, "", "belongs to the system")
+        for path in ("/", "//", "/etc", "/etc/kafka/../ssl", "/dev/sda", "/var/lib", "/proc/1", "/data/..", "/tmp/")
+    ),
     Bad("same id", INVENTORY.replace("id: 3000", "id: 1"), DocumentInvalid, "14:10", "node id 1 stands twice"),
     Bad("same address", INVENTORY.replace("b1:9092", "b0:9092"), DocumentInvalid, "11:27", "b0:9092 stands twice"),
     Bad("no port", INVENTORY.replace("b1:9092", "b1"), DocumentInvalid, "11:27", "host:port"),

@@ -2,24 +2,37 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import itertools
 import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
     BestAvailableEncryption,
     Encoding,
     KeySerializationEncryption,
     NoEncryption,
     PrivateFormat,
+    PublicFormat,
 )
 
 from migrate.errors import ApprovalRefused, KeyUnusable
-from migrate.model.approvals import Approval, ApprovalPolicy, ApprovalRule, Approved, Judged, NotApproved, decide
+from migrate.model.approvals import (
+    Approval,
+    ApprovalPolicy,
+    ApprovalRule,
+    Approved,
+    Judged,
+    NotApproved,
+    decide,
+    small_order,
+)
 from migrate.run import approvals
 from tests.report import story
 
@@ -237,3 +250,54 @@ def test_a_public_key_that_is_none_is_no_silent_no(public: str) -> None:
     """The playbook's own check refuses it earlier."""
     with pytest.raises(KeyUnusable):
         approvals.verify(public, b"x", "eA==")
+
+
+# points of order 1, 2, 4 and 8, and further encodings of them: a sign without an x, and y not below 2^255 - 19
+Y_OF_SMALL_ORDER = (
+    "0000000000000000000000000000000000000000000000000000000000000000",
+    "0100000000000000000000000000000000000000000000000000000000000000",
+    "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+    "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+    "ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+    "eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+)
+SMALL = tuple(
+    bytes.fromhex(y)[:31] + bytes([bytes.fromhex(y)[31] | sign]) for y in Y_OF_SMALL_ORDER for sign in (0, 128)
+)
+
+
+def line_of(public: bytes) -> str:
+    """A public key of these 32 bytes, as a playbook has it."""
+    blob = b"\0\0\0\x0bssh-ed25519" + b"\0\0\0\x20" + public
+    return f"ssh-ed25519 {base64.b64encode(blob).decode()}"
+
+
+def forged(public: bytes) -> tuple[bytes, bytes] | None:
+    """A message with a signature that fits, made without any private key; None where none was found."""
+    signer = KEY.private_bytes(Encoding.Raw, PrivateFormat.Raw, NoEncryption())
+    scalar = hashlib.sha512(signer).digest()[:32]
+    clamped = bytearray(scalar)
+    clamped[0] &= 248
+    clamped[31] = clamped[31] & 127 | 64
+    number = int.from_bytes(clamped, "little") % (2**252 + 27742317777372353535851937790883648493)
+    of_that = KEY.public_key().public_bytes(
+        Encoding.Raw, PublicFormat.Raw
+    )  # S * B, so R = S * B where k * A is nothing
+    for attempt in range(200):
+        message = f"finalize {attempt}".encode()
+        try:
+            Ed25519PublicKey.from_public_bytes(public).verify(of_that + number.to_bytes(32, "little"), message)
+        except InvalidSignature:
+            continue
+        return message, of_that + number.to_bytes(32, "little")
+    return None
+
+
+def test_signatures_for_a_key_of_small_order_can_be_forged_so_no_such_key_is_taken() -> None:
+    """Whoever knows the key can sign; each of the 14 encodings is refused by the run, by lint and by report verify."""
+    for public in SMALL:
+        with pytest.raises(KeyUnusable, match="small order"):
+            approvals.verify(line_of(public), b"x", base64.b64encode(bytes(64)).decode())
+    assert len([public for public in SMALL if forged(public)]) >= 8, "the library believes them: our rule is needed"
+    assert not small_order(KEY.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw))

@@ -13,7 +13,7 @@ from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refuse
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage
 from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
-from migrate.model.views import ConfigFile, MetaMissing, MetaProperties, NoFile
+from migrate.model.views import ConfigFile, MetaBroken, MetaMissing, MetaProperties, NoFile
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.base import BaseStep
@@ -67,10 +67,9 @@ class SetControllerAside(BaseStep):
         return {} if self.keeps_file else {f"config:{self.controller}": facts.ABSENT}
 
     def check(self, world: World) -> Readiness:
-        """No controller lives, and ZooKeeper has control."""
-        seen = _holds(world, self.controller)
+        """No controller lives, ZooKeeper has control, and what is to be moved is this controller's of this cluster."""
         return gates.first(
-            back.controllers_gone(world), back.zookeeper_controls(world), seen if isinstance(seen, Unknown) else Ready()
+            back.controllers_gone(world), back.zookeeper_controls(world), _is_its_own(world, self.controller)
         )
 
     def progress(self, world: World) -> Progress:
@@ -114,6 +113,35 @@ def _holds(world: World, controller: int) -> bool | Unknown:
     if isinstance(found, Unknown):
         return found
     return any(entry.holds_metadata_log or not isinstance(entry.meta, MetaMissing) for entry in found.directories)
+
+
+def _is_its_own(world: World, controller: int) -> Readiness:
+    """Is what the directory holds this controller's, by its meta.properties?  Nothing to move is fine."""
+    holds = _holds(world, controller)
+    if isinstance(holds, Unknown):
+        return holds
+    if not holds:
+        return Ready()
+    if isinstance(world.zookeeper, Unknown):
+        return world.zookeeper
+    assert not isinstance(world.disks, Unknown)
+    disks = world.disks[NodeId(controller)]
+    assert not isinstance(disks, Unknown)
+    for directory in disks.directories:
+        match directory.meta:
+            case MetaProperties(cluster_id=cluster, node_id=node):
+                if (cluster, node) == (world.zookeeper.cluster_id, controller):
+                    continue
+                why = f"belongs to cluster {cluster} and node {node}"
+            case MetaBroken(reason=reason):
+                why = f"has a meta.properties that cannot be trusted: {reason}"
+            case MetaMissing():
+                why = "has no meta.properties that says whose it is"
+        return Refused(
+            f"{directory.path} {why}: it is not moved. Correct metadata_directory in the inventory, or move the "
+            f"quorum's files out of it by hand (cluster {world.zookeeper.cluster_id}, node {controller})"
+        )
+    return Ready()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,15 @@ from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, 
 from migrate.model.plan import Direction
 from migrate.model.stage import ZkMigrationState
 from migrate.model.step import HalfDone, NotBegun, Predicted
-from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode, NullZnode
+from migrate.model.views import (
+    ControllerZnode,
+    MetaBroken,
+    MetaMissing,
+    MetaProperties,
+    MigrationZnode,
+    NoZnode,
+    NullZnode,
+)
 from migrate.model.world import Need, World
 from migrate.plan import rollback
 from migrate.report.plan_json import plan_from_json, plan_to_json
@@ -26,13 +34,14 @@ from migrate.steps.rollback import control
 from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
 from migrate.steps.rollback.cleanup import ProveZookeeperMode, SetControllerAside
 from migrate.steps.rollback.control import HandBackControl, StopControllers, in_order
-from migrate.steps.rollback.copy_again import StopStuckControllers
+from migrate.steps.rollback.copy_again import SetMetadataAside, StopStuckControllers
 from tests.checks.bends import refused_on_host, unit_of
 from tests.run.test_engine import run
 from tests.run.test_rollback import at, go_back, is_back, way_back
 from tests.steps.looks import Remembered, answer, service, without
 from tests.steps.rollback.test_gates import ALL, handed_back, hybrid, named, taken
 from tests.testing import worlds
+from tests.testing.clusters import CLUSTER_ID
 from tests.testing.worlds import live, with_kraft, with_live, with_zk, zk
 
 V1 = b"version=1\nnode.id=1\ncluster.id=%s\ndirectory.id=%s\n"
@@ -398,6 +407,38 @@ def test_controllers_are_set_aside_only_where_zookeeper_has_control() -> None:
     step.do(world, effects)
     assert effects.done == ["aside 3000 /data/c3000", "aside 3000 /conf/c3000.properties"]
     assert step.progress(world) == NotBegun()
+
+
+@pytest.mark.parametrize(
+    ("meta", "why"),
+    [
+        (
+            MetaProperties(1, "AAAAAAAAAAAAAAAAAAAAAA", 3000, None),
+            "belongs to cluster AAAAAAAAAAAAAAAAAAAAAA and node 3000",
+        ),
+        (MetaProperties(1, CLUSTER_ID, 3001, None), "and node 3001"),
+        (MetaProperties(1, CLUSTER_ID, None, None), "and node None"),
+        (MetaProperties(1, None, 3000, None), "belongs to cluster None"),
+        (MetaBroken("two values of node.id"), "cannot be trusted: two values of node.id"),
+        (MetaMissing(), "has no meta.properties that says whose it is"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_nothing_is_moved_that_is_not_this_controllers_of_this_cluster(
+    meta: MetaProperties | MetaBroken | MetaMissing, why: str
+) -> None:
+    """A wrong metadata_directory in the inventory leads to another quorum's files, or to a directory of nobody's."""
+    world, node = handed_back(), NodeId(3000)
+    assert not isinstance(world.disks, Unknown)
+    disks = world.disks[node]
+    assert not isinstance(disks, Unknown)
+    other = replace(disks.directories[0], meta=meta, holds_metadata_log=True)
+    world = replace(world, disks={**world.disks, node: replace(disks, directories=(other,))})
+    for step in (SetControllerAside(3000), SetMetadataAside(3000)):
+        found = step.check(world)
+        assert isinstance(found, Refused)
+        assert why in found.reason
+        assert "it is not moved" in found.reason
 
 
 # -- the plan --------------------------------------------------------------------------------------------------------
