@@ -102,7 +102,8 @@ def line_of(name: str, data: Mapping[str, Any]) -> str:
             return f"    compared at metadata offset {data['offset']}: {data['unexcused']} unexcused differences"
         case "conclude":
             said = "; ".join(data["evidence"]) or data["reason"]
-            return f"  {data['step']}: {data['outcome']}" + (f" - {said}" if said else "")
+            line = f"  {data['step']}: {data['outcome']}" + (f" - {said}" if said else "")
+            return "\n  ".join((line, *data.get("left", ())))
         case "fault":
             return f"    fault {data['state']}: {data['what']}"
         case "paused":

@@ -13,7 +13,7 @@
 | `diff` | step, offset, lag, counts: {kind: {class: fields}}, unexcused, expected: {rule: fields}, blind_spots |
 | `copy-check` | step, zxid, offset, at_end, counts: {kind: [before, after]}, lost, known, and more; or not_checked |
 | `units` | step, executor, nodes: list of {node, unit, word, starts, why}, unseen: which units a boot starts |
-| `conclude` | step, stage, outcome (Verified, AlreadyDone, Failed, Refused, Unknown), reason, evidence, boot, at |
+| `conclude` | step, stage, outcome (as `Verified`, `AlreadyDone`, `Failed`), reason, evidence, left, boot, at |
 | `fault` | step, state (began, ended, happened), what: while a soak lasted something did not hold, or was restarted |
 | `approved` | stage, by (list: each name with what it is worth), until: the stage's approvals were enough |
 | `paused` / `resumed` | step, by: a run waited at a parking point because somebody wished it |

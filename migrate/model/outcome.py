@@ -66,9 +66,13 @@ Readiness = Ready | AlreadyDone | NotYet | Refused | Unknown
 # -- how did it end? ---------------------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Verified:
-    """The world was observed to be what the step promised; `evidence` says by what."""
+    """The world was observed to be what the step promised; `evidence` says by what.
+
+    `left` names what remains on the hosts for the operator to remove, a line per node: it proves nothing.
+    """
 
     evidence: tuple[str, ...] = field(default=())
+    left: tuple[str, ...] = field(default=())
 
 
 @dataclass(frozen=True, slots=True)

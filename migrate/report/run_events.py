@@ -141,6 +141,7 @@ def _conclude(story: Story, event: Event) -> None:
         outcome=outcome,
         reason=_text(event.data, "reason"),
         evidence=_texts(event.data, "evidence"),
+        left=_texts(event.data, "left"),
     )
     if story.steps[name].passed:
         story.restarts = [

@@ -24,6 +24,7 @@ def run_markdown(report: RunReport) -> str:
         _diff,
         _load,
         _changes,
+        _left,
         _limits,
         _steps,
         _journal,
@@ -207,6 +208,12 @@ def _host(report: RunReport, host: HostChanges) -> Iterator[str]:
         detail = f": {words(effect.detail)}" if effect.detail else ""
         yield f"- {clock(effect.time)} {words(effect.effect)}{detail} ({took}, {code(effect.step)})"
     yield ""
+
+
+def _left(report: RunReport) -> Iterator[str]:
+    if report.left:
+        yield from _section("Left on the hosts")
+        yield from (f"- {words(entry)}" for entry in report.left)
 
 
 def _limits(report: RunReport) -> Iterator[str]:

@@ -54,6 +54,7 @@ def build(
         diffs=tuple(story.diffs),
         load=load,
         hosts=story.hosts(),
+        left=next((step.left for step in reversed(steps) if step.left), ()),  # the last look at the hosts counts
         blind_spots=blind,
         notes=tuple(story.notes),
         journal=_journal_line(story, events, extra),

@@ -70,6 +70,7 @@ class StepRecord:
     outcome: str = ""
     reason: str = ""
     evidence: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
     attempts: int = 0
 
     @property
@@ -260,6 +261,7 @@ class RunReport:
     diffs: tuple[DiffMoment, ...]
     load: LoadSummary | None
     hosts: tuple[HostChanges, ...]
+    left: tuple[str, ...]
     blind_spots: tuple[str, ...]
     notes: tuple[tuple[str, str], ...]
     journal: str

@@ -161,8 +161,7 @@ class Engine:
             needed = snapshots.needed_for(planned)
             seen = world if needed <= step.proof_needs else self._observe(needed | step.proof_needs)
             staleness.check_expectations(planned, seen)
-        evidence = list(outcome.evidence) if isinstance(outcome, Verified) else [outcome.how]
-        self._conclude(planned, outcome, evidence=evidence, reason="")
+        self._conclude(planned, outcome, reason="")
         self._done.add(planned.id)
 
     def _keep_passing(self, found: Readiness | Outcome) -> None:
@@ -178,7 +177,7 @@ class Engine:
 
     def _stop(self, planned: PlannedStep, outcome: Outcome | Readiness) -> NoReturn:
         reason = _reason(outcome)
-        self._conclude(planned, outcome, evidence=[], reason=reason)
+        self._conclude(planned, outcome, reason=reason)
         codes = list(outcome.codes) if isinstance(outcome, Refused) else []
         self._write("stop", reason=reason, code=",".join(codes))
         next_step = outcome.next_step if isinstance(outcome, Failed) else ""
@@ -187,9 +186,13 @@ class Engine:
             f"{type(outcome).__name__.lower()}: {reason}{told}", where=f"step {planned.id}", next_step=next_step
         )
 
-    def _conclude(self, planned: PlannedStep, outcome: object, *, evidence: list[str], reason: str) -> None:
+    def _conclude(self, planned: PlannedStep, outcome: Readiness | Outcome, *, reason: str) -> None:
+        said = outcome if isinstance(outcome, Verified) else Verified()
+        evidence = [outcome.how] if isinstance(outcome, AlreadyDone) else [*said.evidence]
         data = {"step": planned.id, "stage": planned.stage.label, "outcome": type(outcome).__name__}
-        self._write("conclude", **data, reason=reason, evidence=evidence, **reading(self._with.clock))
+        self._write(
+            "conclude", **data, reason=reason, evidence=evidence, left=[*said.left], **reading(self._with.clock)
+        )
 
     def _observe(self, needs: Any) -> World:
         return self._with.observer.observe(needs, self._facts())

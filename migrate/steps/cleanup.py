@@ -86,7 +86,7 @@ class RemoveCopies(BaseStep):
         """None is left."""
         left = [path for _, path in _copies(world)]
         found = Refused(f"still there: {', '.join(left)}") if left else _seen(world)
-        return gates.as_outcome(found, *left_behind(world))
+        return gates.as_outcome(found, left=tuple(left_behind(world)))
 
 
 def _seen(world: World) -> Readiness:
@@ -138,7 +138,7 @@ class ProveFinal(BaseStep):
             gates.replicas_full(world),
         )
         lines = () if isinstance(world.ledger, Unknown) else (f"{len(world.ledger.rows)} replicas VERIFIED",)
-        return gates.as_outcome(found, *lines, "no zookeeper.* key in any file", *left_behind(world))
+        return gates.as_outcome(found, *lines, "no zookeeper.* key in any file", left=tuple(left_behind(world)))
 
 
 def _only_ours(world: World) -> Readiness:

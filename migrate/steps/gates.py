@@ -46,10 +46,10 @@ def first(*gates: Readiness) -> Readiness:
     return Ready()
 
 
-def as_outcome(readiness: Readiness, *evidence: str) -> Outcome:
+def as_outcome(readiness: Readiness, *evidence: str, left: tuple[str, ...] = ()) -> Outcome:
     """A gate as a proof: an open one is Verified by the evidence given."""
     if isinstance(readiness, Ready):
-        return Verified(evidence)
+        return Verified(evidence, left)
     return readiness
 
 

@@ -11,7 +11,9 @@ import pytest
 from migrate.model.history import Event
 from migrate.model.plan import Direction
 from migrate.model.stage import MIGRATION, Stage
+from migrate.report.run_html import run_html
 from migrate.report.run_json import SCHEMA, run_json
+from migrate.report.run_markdown import run_markdown
 from migrate.report.run_report import build
 from migrate.report.run_values import Claim, Extra, Holds, RunReport, RunWord
 from tests.report import story
@@ -352,3 +354,15 @@ def test_a_way_back_without_its_proof_is_not_proven() -> None:
     ended = _way_back(STOPPED, ("end", {"target": "assess"}))
     assert _claim(ended, "in ZooKeeper mode").holds is Holds.NO
     assert ended.verdict.word is RunWord.NOT_PROVEN
+
+
+def test_what_is_left_on_the_hosts_has_a_section_of_its_own_and_is_no_evidence() -> None:
+    """Long paths would squeeze every claim; a run that leaves nothing has no such section."""
+    left = "left on b1.example.net (node 1), with secrets in it: /etc/kafka/server.properties.kraft-migrate-backup-1"
+    report = build(story.plan(), _with("conclude", left=[left]), story.load(), story.extra())
+
+    assert report.left == (left,)
+    assert all(left not in claim.evidence for claim in report.claims)
+    for page in (run_html(report), run_markdown(report)):
+        assert "Left on the hosts" in page
+    assert "Left on the hosts" not in run_html(_whole())

@@ -172,7 +172,7 @@ class ProveZookeeperMode(BaseStep):
             back.controller_named(world),
             back.whole_but(world, ()),
         )
-        return gates.as_outcome(found, *evidence(world), *_counts(world), *left_behind(world))
+        return gates.as_outcome(found, *evidence(world), *_counts(world), left=tuple(left_behind(world)))
 
 
 def _epoch_raised(world: World) -> Readiness:
