@@ -199,7 +199,7 @@ def _instead(world: World, broker: int, disks: BrokerDisks, registered: frozense
 def _made_anew(world: World, broker: int, disks: BrokerDisks, dead: Directory) -> tuple[str, ...]:
     """Other directories with replicas which the metadata places in one that none of the broker's disks is now.
 
-    A KRaft broker does that where it was started without a disk too early: `migrate.model.placement.cut_short`.
+    A KRaft broker does that where it was started without a disk too early.
     """
     away = _away(world, broker, disks).keys()
     return tuple(one.path for one in disks.directories if one is not dead and away & _current(one)) if away else ()

@@ -7,7 +7,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from migrate.model.machine import EVERY, Guard, Metadata, Mode, Owner, Znode
+from tests.oracles.machine import EVERY, Guard, Metadata, Mode, Owner, Znode
 from tests.testing.explorer.cluster import G, in_zookeeper_mode, plain_ints, standing, told, with_broker
 from tests.testing.explorer.faults import Fault
 from tests.testing.explorer.search import Visit, visit, ways

@@ -8,7 +8,7 @@ from typing import Final
 
 import pytest
 
-from migrate.model.machine import EVERY, Guard
+from tests.oracles.machine import EVERY, Guard
 from tests.testing.explorer.search import Visit, visit
 from tests.testing.explorer.system import Bounds, System
 

@@ -146,7 +146,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         ),
     ),
     "plan": (
-        ("migrate.plan.build", "migrate.plan.standing", "migrate.plan.roll_order"),
-        ("tests/plan/test_build.py", "tests/plan/test_roll_order.py", "tests/plan/test_standing.py"),
+        ("migrate.plan.build", "migrate.plan.roll_order"),
+        ("tests/plan/test_build.py", "tests/plan/test_roll_order.py"),
     ),
 }

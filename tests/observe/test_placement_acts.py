@@ -21,11 +21,11 @@ from migrate.errors import MigrateError
 from migrate.kafka.controller import ActiveController
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import UNASSIGNED
-from migrate.model.placement import Act, cut_short
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
 from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS as ASSIGN
-from tests.model.test_placement import HERE, ROWS, THERE, THIRD, Row
+from tests.oracles.placement import Act, cut_short
+from tests.oracles.test_placement import HERE, ROWS, THERE, THIRD, Row
 from tests.testing.kafka_loader import UNIQUE
 from tests.testing.kraft_cluster import BROKER, START_SECONDS, KraftCluster, running, wait_for
 from tests.testing.rotating import rotated

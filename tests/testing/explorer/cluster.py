@@ -11,7 +11,7 @@ from enum import IntEnum
 from functools import cache
 from typing import Final
 
-from migrate.model.machine import (
+from tests.oracles.machine import (
     BrokerAt,
     ControllerAt,
     Flag,

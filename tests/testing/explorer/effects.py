@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from migrate.model.machine import Act, Flag, Metadata, Mode, Owner, Views, Znode
+from tests.oracles.machine import Act, Flag, Metadata, Mode, Owner, Views, Znode
 from tests.testing.explorer.cluster import (
     STALE,
     B,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import Enum
 
-from migrate.model.machine import Flag, Metadata, Mode, Views, Znode
+from tests.oracles.machine import Flag, Metadata, Mode, Views, Znode
 from tests.testing.explorer.cluster import STALE, B, C, Cluster, G, leader, with_broker, with_common, with_controller
 from tests.testing.explorer.kafka import each, resigned, without_broker, without_controller
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from migrate.model.machine import Act, Flag, Metadata, Mode, Moves, Registered, back, forward
+from tests.oracles.machine import Act, Flag, Metadata, Mode, Moves, Registered, back, forward
 from tests.testing.explorer import effects, kafka
 from tests.testing.explorer.cluster import (
     ABSENT,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Final
 
-from migrate.model.machine import Flag, Metadata, Mode, Owner, Registered, Views, Znode
+from tests.oracles.machine import Flag, Metadata, Mode, Owner, Registered, Views, Znode
 from tests.testing.explorer.cluster import (
     STALE,
     B,

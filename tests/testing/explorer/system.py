@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from migrate.model.machine import EVERY, Act, Choice, Done, Guard, Guards, Metadata, Moves, Stop, Wait, back, forward
-from migrate.model.machine.standing import Flag, Mode, Owner, Znode
+from tests.oracles.machine import EVERY, Act, Choice, Done, Guard, Guards, Metadata, Moves, Stop, Wait, back, forward
+from tests.oracles.machine.standing import Flag, Mode, Owner, Znode
 from tests.testing.explorer import effects, faults, kafka
 from tests.testing.explorer.cluster import (
     B,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from migrate.model.machine import EVERY, Guards
+from tests.oracles.machine import EVERY, Guards
 from tests.testing.explorer.cluster import told
 from tests.testing.explorer.system import Bounds, System
 

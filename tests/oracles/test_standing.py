@@ -13,7 +13,13 @@ from migrate.errors import NoWayBack
 from migrate.hosts.backups import BACKUP_SUFFIX
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
-from migrate.model.machine import (
+from migrate.model.outcome import Unknown
+from migrate.model.stage import Stage, ZkMigrationState
+from migrate.model.views import MigrationZnode, NullZnode
+from migrate.model.world import Need, World
+from migrate.steps import configuration
+from migrate.steps.facts import mode_of
+from tests.oracles.machine import (
     Act,
     Done,
     Flag,
@@ -30,13 +36,7 @@ from migrate.model.machine import (
     back,
     forward,
 )
-from migrate.model.outcome import Unknown
-from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import MigrationZnode, NullZnode
-from migrate.model.world import Need, World
-from migrate.plan.standing import standing_of
-from migrate.steps import configuration
-from migrate.steps.facts import mode_of
+from tests.oracles.standing import standing_of
 from tests.run.test_engine import memory_path, plan_for, run  # noqa: F401 - a fixture
 from tests.run.test_rollback import ENTRIES, at, way_back
 from tests.testing import worlds

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import Enum, IntEnum
 
-from migrate.model.machine.standing import Mode
+from tests.oracles.machine.standing import Mode
 
 
 class Act(IntEnum):

@@ -1,6 +1,6 @@
 """Where a cluster stands, as far as the protocol of a migration decides by it: small, frozen, hashable.
 
-A `Standing` is what can be seen of a cluster at one instant.  `migrate.plan.standing` makes one of a `World`, and the
+A `Standing` is what can be seen of a cluster at one instant.  `tests.oracles.standing` makes one of a `World`, and the
 explorer of the tests makes one of each of its states: both are held to the same rules.
 """
 

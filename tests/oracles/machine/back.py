@@ -8,9 +8,9 @@ controllers' metadata set aside.
 
 from __future__ import annotations
 
-from migrate.model.machine.moves import EVERY, Act, Choice, Done, Guard, Guards, Move, Moves, Stop, Wait, on_each
-from migrate.model.machine.roll import roll
-from migrate.model.machine.standing import ControllerAt, Flag, Metadata, Mode, Owner, Standing, Views, Znode
+from tests.oracles.machine.moves import EVERY, Act, Choice, Done, Guard, Guards, Move, Moves, Stop, Wait, on_each
+from tests.oracles.machine.roll import roll
+from tests.oracles.machine.standing import ControllerAt, Flag, Metadata, Mode, Owner, Standing, Views, Znode
 
 
 def back(standing: Standing, guards: Guards = EVERY) -> Choice:
@@ -32,7 +32,7 @@ def _blocked(standing: Standing, guards: Guards) -> Choice | None:
     return None
 
 
-def _accident(standing: Standing, guards: Guards) -> Choice | None:  # noqa: ARG001 - the rules' common signature
+def _accident(standing: Standing, guards: Guards) -> Choice | None:
     """A controller that another hand started without the flag goes first, before it can be elected.
 
     Then every file gets its flag back: what is started later, by whomever, must not finalize.
@@ -130,7 +130,7 @@ def _last_roll(standing: Standing, guards: Guards) -> Choice | None:
     return roll(standing, Mode.ZOOKEEPER, guards)
 
 
-def _aside(standing: Standing, guards: Guards) -> Choice | None:  # noqa: ARG001 - the rules' common signature
+def _aside(standing: Standing, guards: Guards) -> Choice | None:
     """The controllers' metadata is renamed, never deleted."""
     nodes = [n for n, entry in enumerate(standing.controllers) if entry.formatted]
     return on_each(Act.SET_ASIDE, nodes) if nodes else None

@@ -1,4 +1,4 @@
-"""From a World to a Standing: what the stage machine (`migrate.model.machine`) decides by, read off what was observed.
+"""From a World to a Standing: what the stage machine (`tests.oracles.machine`) decides by, read off what was observed.
 
 What is unknown is never read as good: an answer that is missing makes a broker not whole, a comparison that is missing
 makes the views not equal.  Only what a standing cannot do without makes it Unknown.
@@ -11,18 +11,6 @@ from typing import Final
 from migrate.model.broker_modes import position_of
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
-from migrate.model.machine import (
-    BrokerAt,
-    ControllerAt,
-    Flag,
-    Metadata,
-    Mode,
-    Owner,
-    Registered,
-    Standing,
-    Views,
-    Znode,
-)
 from migrate.model.metadata_logs import old_log
 from migrate.model.outcome import Refused, Unknown
 from migrate.model.stage import ZkMigrationState
@@ -46,6 +34,18 @@ from migrate.model.world import World
 from migrate.steps import facts
 from migrate.steps.rollback.gates import stopped_equal
 from migrate.steps.rollback.versions import are_behind
+from tests.oracles.machine import (
+    BrokerAt,
+    ControllerAt,
+    Flag,
+    Metadata,
+    Mode,
+    Owner,
+    Registered,
+    Standing,
+    Views,
+    Znode,
+)
 
 MODES: Final = {"zookeeper": Mode.ZOOKEEPER, "migration": Mode.MIGRATION, "kraft": Mode.KRAFT}
 FLAGS: Final = {"controller": Flag.ON, "finalized": Flag.OFF}

@@ -7,9 +7,9 @@ moves (`migrate.steps` decides more finely, and never more freely).
 
 from __future__ import annotations
 
-from migrate.model.machine.moves import EVERY, Act, Choice, Done, Guard, Guards, Move, Moves, Stop, Wait, on_each
-from migrate.model.machine.roll import roll
-from migrate.model.machine.standing import Flag, Metadata, Mode, Owner, Registered, Standing, Views, Znode
+from tests.oracles.machine.moves import EVERY, Act, Choice, Done, Guard, Guards, Move, Moves, Stop, Wait, on_each
+from tests.oracles.machine.roll import roll
+from tests.oracles.machine.standing import Flag, Metadata, Mode, Owner, Registered, Standing, Views, Znode
 
 COPIED = (Metadata.MIGRATION, Metadata.POST_MIGRATION)
 
@@ -80,7 +80,7 @@ def _first_roll(standing: Standing, guards: Guards) -> Choice | None:
     return roll(standing, Mode.MIGRATION, guards)
 
 
-def _copy(standing: Standing, guards: Guards) -> Choice | None:  # noqa: ARG001 - the rules' common signature
+def _copy(standing: Standing, guards: Guards) -> Choice | None:
     """Kafka's own: only watched."""
     if standing.metadata is Metadata.PRE_MIGRATION:
         return Wait("the migration driver to copy")
@@ -154,7 +154,7 @@ def _interlock(standing: Standing, guards: Guards) -> Choice | None:
     return None
 
 
-def _prove(standing: Standing, guards: Guards) -> Choice | None:  # noqa: ARG001 - the rules' common signature
+def _prove(standing: Standing, guards: Guards) -> Choice | None:
     """Done is what is proven: every broker in KRaft mode, whole, every replica VERIFIED."""
     if all(entry.process is Mode.KRAFT and entry.whole and entry.verified for entry in standing.brokers):
         return None

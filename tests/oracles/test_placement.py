@@ -10,8 +10,8 @@ import pytest
 
 from migrate.model.ids import LOST, MIGRATING, UNASSIGNED
 from migrate.model.ledger import ReplicaFacts, ReplicaState, decide
-from migrate.model.placement import Act, Whereabouts, act, cut_short, new_placement, online, withheld
 from tests.kraft.logs import captured_dump
+from tests.oracles.placement import Act, Whereabouts, act, cut_short, new_placement, online, withheld
 from tests.testing.ensembles import IDS
 
 HERE, THERE, THIRD = IDS

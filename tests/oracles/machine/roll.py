@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from migrate.model.machine.moves import WRITES, Act, Choice, Guard, Guards, Move, Moves, Stop, Wait, on_each
-from migrate.model.machine.standing import BrokerAt, Metadata, Mode, Standing
+from tests.oracles.machine.moves import WRITES, Act, Choice, Guard, Guards, Move, Moves, Stop, Wait, on_each
+from tests.oracles.machine.standing import BrokerAt, Metadata, Mode, Standing
 
 
 def roll(standing: Standing, to: Mode, guards: Guards, *, assign: bool = False) -> Choice | None:

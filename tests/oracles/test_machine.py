@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.model.machine import (
+from tests.oracles.machine import (
     EVERY,
     Act,
     BrokerAt,

@@ -1,9 +1,9 @@
 """The protocol of a migration as a pure machine: from any state, half-done ones too, what may come next, both ways."""
 
-from migrate.model.machine.back import back
-from migrate.model.machine.forward import forward
-from migrate.model.machine.moves import EVERY, Act, Choice, Done, Guard, Guards, Move, Moves, Stop, Wait
-from migrate.model.machine.standing import (
+from tests.oracles.machine.back import back
+from tests.oracles.machine.forward import forward
+from tests.oracles.machine.moves import EVERY, Act, Choice, Done, Guard, Guards, Move, Moves, Stop, Wait
+from tests.oracles.machine.standing import (
     BrokerAt,
     ControllerAt,
     Flag,
