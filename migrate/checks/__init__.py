@@ -84,8 +84,3 @@ def asked(world: World) -> tuple[str, ...]:
     """The codes of all checks that belong to the world's phase and to such a cluster, made or not."""
     phase = phase_of(world)
     return tuple(code for code in sorted(CHECKS) if phase in CHECKS[code].when and CHECKS[code].applies(world))
-
-
-def blocking(findings: Iterable[Finding], target: Stage) -> tuple[Finding, ...]:
-    """The findings that block that stage: blockers, and blind spots that it cannot do without."""
-    return tuple(entry for entry in findings if blocks(entry, target))

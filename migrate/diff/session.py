@@ -145,11 +145,6 @@ class SparkHandle:
             raise SparkGone("Spark's driver is gone", where=str(self._jvm.log))
         return self._session
 
-    @property
-    def driver_pid(self) -> int | None:
-        """The driver's process id, while there is one."""
-        return None if self._jvm is None else self._jvm.pid
-
     def stop(self) -> None:
         """End session and driver, and remove their folder.  Stopping twice, or before the start ended, is well.
 

@@ -103,12 +103,6 @@ def new_disk(lab: Lab, broker: int, disk: int) -> Path:
     return folder
 
 
-def broken_disks(lab: Lab) -> tuple[Path, ...]:
-    """All that are broken now."""
-    folders = (Path(path) for broker in lab.topology.brokers for path in broker.log_dirs)
-    return tuple(folder for folder in folders if set_aside(folder).exists())
-
-
 def _put_back(folder: Path) -> None:
     _remove(folder)
     set_aside(folder).rename(folder)

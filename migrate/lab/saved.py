@@ -5,14 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import tarfile
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from migrate.errors import LabMissing, LabRuns
-from migrate.hosts.files import replace_file
 from migrate.hosts.supervisor import Supervisor
-from migrate.lab.topology import LAB_FILE, Topology, claim, free_ports, load_topology, save_topology
+from migrate.lab.topology import LAB_FILE, Topology
 from migrate.model.views import Stopped
 
 FOLDER: Final = "saved"
@@ -78,59 +76,12 @@ def restore(topology: Topology, stage: str) -> None:
     _remove(fresh)
 
 
-def restore_elsewhere(archive: Path, directory: Path) -> Topology:
-    """Unpack an archive into another, empty folder: paths and ports in its files are changed, its runs left out.
-
-    Raises:
-        LabFolderNotOurs: the folder is not empty.
-        LabMissing: no such archive.
-    """
-    claim(directory)
-    root = directory.resolve()
-    _unpack(archive, root)
-    for name in ("runs", "load", "demo.json"):
-        _remove(root / name)  # plans and journals name the old paths
-    text = (root / LAB_FILE).read_text(encoding="utf-8")
-    old = re.search(r'"directory": "([^"]+)"', text)
-    assert old is not None
-    replace_file(str(root / LAB_FILE), text.replace(old[1], str(root)).encode())
-    before = load_topology(root)
-    after = _on_other_ports(before)
-    moved = dict(zip(before.ports(), after.ports(), strict=True))
-    for path in [*sorted((root / "conf").glob("*.properties")), root / "inventory.yaml"]:
-        changed = relocated(path.read_text(encoding="utf-8"), old[1], str(root), moved)
-        replace_file(str(path), changed.encode())
-    save_topology(after)
-    return after
-
-
-def relocated(text: str, old: str, new: str, ports: dict[int, int]) -> str:
-    """A configuration file for another folder and other ports (pure)."""
-
-    def port(match: re.Match[str]) -> str:
-        return match[1] + str(ports.get(int(match[2]), int(match[2])))
-
-    return re.sub(
-        r"(127\.0\.0\.1:|localhost:|^clientPort=)(\d+)", port, text.replace(old + "/", new + "/"), flags=re.MULTILINE
-    )
-
-
 def require_stopped(topology: Topology) -> None:
     """Raise LabRuns where a process of the lab lives, or may."""
     supervisor = Supervisor(topology.processes)
     alive = [name for name in supervisor.specs() if not isinstance(supervisor.state(name), Stopped)]
     if alive:
         raise LabRuns("the lab runs", where=topology.directory, why=", ".join(alive))
-
-
-def _on_other_ports(topology: Topology) -> Topology:
-    ports = iter(free_ports(len(topology.ports())))
-    return replace(
-        topology,
-        zookeeper_port=next(ports),
-        brokers=tuple(replace(b, internal_port=next(ports), client_port=next(ports)) for b in topology.brokers),
-        controllers=tuple(replace(c, port=next(ports)) for c in topology.controllers),
-    )
 
 
 def _unpack(archive: Path, folder: Path) -> None:

@@ -96,11 +96,6 @@ def removed(keys: Iterable[str], moment: Moment) -> list[str]:
     return [key for key in keys if fate(key, moment) is Fate.REMOVED]
 
 
-def set_at(moment: Moment) -> tuple[str, ...]:
-    """The keys that the tool sets then, in the table's order."""
-    return tuple(row.name for row in TABLE if row.at(moment) is Fate.SET)
-
-
 def taken(keys: Iterable[str]) -> Iterator[str]:
     """Of a broker's keys, those that a controller's file takes: single ones in the table's order, then families'."""
     have = dict.fromkeys(keys)

@@ -99,14 +99,6 @@ class Foretold:
         return sum(entry.size for entry in self.strays)
 
 
-def assigned_to(broker: int, partitions: PartitionColumns) -> Assigned:
-    """One broker's replicas in a view's partitions (of the metadata or of ZooKeeper)."""
-    found = Assigned({}, {})
-    for index in partitions.rows_of(broker):
-        _assign(found, partitions, index, broker)
-    return found
-
-
 def all_assigned(partitions: PartitionColumns) -> dict[int, Assigned]:
     """The same of every broker that has a replica, in one pass."""
     found: dict[int, Assigned] = {}

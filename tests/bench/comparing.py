@@ -19,6 +19,7 @@ from tests.bench.decoding import digest
 from tests.bench.files import cluster
 from tests.bench.races import Race, Work
 from tests.testing.clusters import Partition, kraft_view, zookeeper_view
+from tests.testing.spark_session import driver_pid
 
 FIELDS: Final = ("topic_id", "replicas", "isr", "adding", "removing", "leader", "leader_epoch", "recovery_state")
 EVERY: Final = 997  # one partition in so many differs
@@ -70,7 +71,7 @@ def on_spark(handle: SparkHandle, size: int) -> Work:
 
     for _ in range(WARM):
         timed()
-    pid = handle.driver_pid
+    pid = driver_pid(handle)
     return Work(timed, lambda report: digest(sorted(found_by(report))), () if pid is None else (pid,))
 
 

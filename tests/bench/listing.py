@@ -14,10 +14,11 @@ from typing import Final
 from migrate.hosts.directories import LocalDisks
 from migrate.model.columns import PartitionColumns
 from migrate.model.ids import NodeId, TopicId
-from migrate.model.loader import Foretold, assigned_to, foretell
+from migrate.model.loader import Foretold, foretell
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks
 from tests.bench.races import Race, Work
+from tests.testing.assigned import assigned_to
 
 DIRECTORIES: Final = 4
 PARTITIONS: Final = 50  # a topic

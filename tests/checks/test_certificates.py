@@ -20,6 +20,7 @@ from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile
 from migrate.model.world import World
 from tests.testing import worlds
+from tests.testing.blocking import blocking
 from tests.testing.kafka_jvm import kafka_jvm
 from tests.testing.worlds import with_values, world_at
 
@@ -159,7 +160,7 @@ def test_a_certificate_that_cannot_be_read_is_a_blind_spot() -> None:
     """And stops what it might bring down."""
     found = of(with_subjects(mutual(Stage.PREPARE), {0: Unknown("no such file")}), "B-SEC-06")
     assert {(entry.severity, entry.evidence) for entry in found} == {(Severity.BLIND_SPOT, "no such file")}
-    assert set(checks.blocking(found, Stage.CONTROLLERS)) == set(found)
+    assert set(blocking(found, Stage.CONTROLLERS)) == set(found)
 
 
 def test_our_own_principal_must_be_a_super_user_of_the_controllers() -> None:

@@ -21,6 +21,7 @@ from migrate.model.world import World
 from tests.checks.bends import SECURED, metadata, registration
 from tests.checks.cases import CASES, Case
 from tests.testing import worlds
+from tests.testing.blocking import blocking
 from tests.testing.worlds import with_values, with_zk, world_at
 
 BLINDLY = {"W-ZKN-15"}  # has nothing but blind spots to tell
@@ -35,7 +36,7 @@ def of(world: World, code: str) -> list[Finding]:
 def test_a_healthy_cluster_has_no_blocker_and_no_warning_at_any_stage(stage: Stage) -> None:
     """What the steps write, and what Kafka makes of it, passes every check."""
     found = checks.run(world_at(stage), target=Stage.CLEANUP)
-    assert checks.blocking(found, Stage.CLEANUP) == ()
+    assert blocking(found, Stage.CLEANUP) == ()
     assert [entry for entry in found if entry.severity in (Severity.BLOCKER, Severity.WARNING)] == []
 
 
@@ -102,7 +103,7 @@ def test_what_cannot_be_seen_is_told_and_never_counted_as_a_pass(part: str, stag
     blind = checks.run(replace(world_at(stage), **lost), target=stage)
     new = [entry for entry in blind if entry.severity is Severity.BLIND_SPOT and entry.evidence == "the cable is cut"]
     assert new
-    assert checks.blocking(blind, Stage.FINALIZE)
+    assert blocking(blind, Stage.FINALIZE)
     hits = {entry.code for entry in blind if entry.severity is Severity.BLOCKER}
     assert hits <= {entry.code for entry in whole} | {"B-CFG-08"}
 
@@ -126,7 +127,7 @@ def test_a_connect_string_alone_gives_a_useful_answer() -> None:
     bare = replace(full.inventory, name="", brokers=(), controllers=(), expect_cluster_id=None)
     world = World(inventory=bare, zookeeper=with_zk(full, topics_without_id=("t0",)).zookeeper)
     found = checks.run(world, target=Stage.ASSESS)
-    assert checks.blocking(found, Stage.ASSESS) == ()
+    assert blocking(found, Stage.ASSESS) == ()
     assert [entry.code for entry in found if entry.severity is Severity.BLOCKER] == ["B-ZKN-03"]
     unseen = {(entry.code, entry.about) for entry in found if entry.evidence == "not asked for"}
     assert ("B-DIR-01", "the brokers' disks") in unseen
@@ -149,7 +150,7 @@ def test_a_stale_migration_znode_under_a_kraft_owner_needs_the_log_to_judge() ->
     world = replace(world_at(Stage.HYBRID), kraft=Unknown("no controller answers"))
     (finding,) = of(world, "B-ZKN-01")
     assert finding.severity is Severity.BLIND_SPOT
-    assert finding in checks.blocking(checks.run(world, target=Stage.CONTROLLERS), Stage.CONTROLLERS)
+    assert finding in blocking(checks.run(world, target=Stage.CONTROLLERS), Stage.CONTROLLERS)
 
 
 def test_findings_that_block_the_target_come_first() -> None:
@@ -267,4 +268,4 @@ def test_what_a_kraft_controllers_first_full_request_would_set_aside_holds_the_f
     for case in CASES:
         if case.code == code:
             found = checks.run(case.bend(world_at(case.stage)), target=Stage.MIGRATION_MODE)
-            assert code in {entry.code for entry in checks.blocking(found, Stage.MIGRATION_MODE)}, case.name
+            assert code in {entry.code for entry in blocking(found, Stage.MIGRATION_MODE)}, case.name

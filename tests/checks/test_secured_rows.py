@@ -29,6 +29,7 @@ from migrate.steps import configuration
 from tests.checks.bends import OPEN_READ, acls, entity, launched
 from tests.checks.cases import CLOSED, NO_LOGIN, REFUSED_LOGIN, STRANGE_LOGIN
 from tests.testing import worlds
+from tests.testing.blocking import blocking
 from tests.testing.worlds import config_file, with_zk, world_at
 
 ACL_AUTHORIZER = "kafka.security.authorizer.AclAuthorizer"
@@ -421,7 +422,7 @@ def test_a_wrong_file_is_found_before_the_process_that_would_suffer(
     assert [one for one in found if row.about in one.about], found
     assert all(one.fix and one.message for one in found)
     if row.stops is not None:
-        assert checks.blocking(found, row.stops) == tuple(found)
+        assert blocking(found, row.stops) == tuple(found)
     assert not [word for word in secrets(bent) if word in repr(every)]
 
 

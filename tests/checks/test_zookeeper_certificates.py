@@ -17,6 +17,7 @@ from migrate.model.views import ConfigFile
 from migrate.model.world import World
 from migrate.model.znodes import ZnodeAcl
 from tests.checks.bends import OPEN_READ, acls, launched, then, values
+from tests.testing.blocking import blocking
 from tests.testing.worlds import world_at
 
 NODES = (3000, 3001, 3002)
@@ -60,7 +61,7 @@ def test_another_certificate_is_stopped_before_the_controllers_start() -> None:
     found = of(world("CN=controller", "x509:CN=kafka"))
     assert {entry.about for entry in found} == {f"controller {node}" for node in NODES}
     assert all("x509:CN=controller, and x509:CN=kafka may write" in entry.message for entry in found)
-    assert checks.blocking(found, Stage.CONTROLLERS) == tuple(found)
+    assert blocking(found, Stage.CONTROLLERS) == tuple(found)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ from migrate.java.find import Java, find_java
 from migrate.java.gateway import DriverRequest
 from migrate.model.spark_where import SparkWhere
 from tests.testing.rotating import in_turn
+from tests.testing.spark_session import driver_pid
 
 DEADLINE = 60.0
 ROOT = Path(__file__).parents[2]
@@ -149,7 +150,7 @@ def test_the_gateways_secret_leaves_the_environment_and_never_stands_in_argv(
 def test_the_drivers_memory_beside_its_heap_is_held_together(spark: SparkSession, spark_handle: SparkHandle) -> None:
     """Two of glibc's heaps for all its threads, unless the operator has said how many."""
     assert spark.version
-    told = Path(f"/proc/{spark_handle.driver_pid}/environ").read_bytes().split(b"\0")
+    told = Path(f"/proc/{driver_pid(spark_handle)}/environ").read_bytes().split(b"\0")
     assert f"MALLOC_ARENA_MAX={os.environ.get('MALLOC_ARENA_MAX', '2')}".encode() in told
 
 
@@ -191,14 +192,15 @@ from migrate.diff.ledger import ledger
 from migrate.diff.session import SparkHandle
 from migrate.errors import MigrateError, SparkGone
 from tests.testing.clusters import healthy_cluster
+from tests.testing.spark_session import driver_pid
 
 handle = SparkHandle.start(Path(sys.argv[1]))
-print(handle.get(120).range(4).count(), handle.driver_pid, flush=True)
+print(handle.get(120).range(4).count(), driver_pid(handle), flush=True)
 if sys.argv[2] == "killed":
     os.kill(os.getpid(), signal.SIGKILL)
 if sys.argv[2] == "driver dies":
-    os.kill(handle.driver_pid, signal.SIGKILL)
-    os.waitid(os.P_PID, handle.driver_pid, os.WEXITED | os.WNOWAIT)
+    os.kill(driver_pid(handle), signal.SIGKILL)
+    os.waitid(os.P_PID, driver_pid(handle), os.WEXITED | os.WNOWAIT)
     c, stale = healthy_cluster(), handle._session
     for ask in (
         lambda: handle.get(5),
@@ -280,7 +282,7 @@ for name in ("start_driver", "_connect", "_warm"):
     real = wait(name)
     handle = SparkHandle.start(folder)
     assert reached.wait(120), name
-    pid = handle.driver_pid
+    pid = driver_pid(handle)
     handle.stop()
     setattr(session, name, real)
     reached.clear()
@@ -361,7 +363,7 @@ with tempfile.TemporaryDirectory() as folder:
     session = handle.get(300)
     found = handle._archive
     assert session.range(7).count() == 7
-    maps = Path(f"/proc/{handle.driver_pid}/maps").read_text()
+    maps = Path(f"/proc/{driver_pid(handle)}/maps").read_text()
     print("none" if found is None else "used" if found.used else "written", *["mapped"] * ("/archives/spark-" in maps))
     handle.stop()
 """

@@ -25,6 +25,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.views import LiveView, MetaProperties, Running, Stopped
 from migrate.observe.sources import Sources
 from tests.lab.commands import kraft_migrate
+from tests.testing.sick_disks import broken_disks
 
 SECONDS: Final = 120.0
 STOP: Final = 90.0
@@ -183,7 +184,7 @@ class SickBroker:
 
     def made_whole(self) -> None:
         """Whatever a failed test has left."""
-        for path in breaking.broken_disks(self.lab):
+        for path in broken_disks(self.lab):
             broker, disk = int(path.parent.name.removeprefix("broker-")), int(path.name.removeprefix("disk"))
             with suppress(OSError):
                 breaking.mend_disk(self.lab, broker, disk)

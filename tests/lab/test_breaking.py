@@ -22,6 +22,7 @@ from migrate.lab.topology import Shape, plan_topology, save_topology
 from migrate.model.views import Directory, MetaBroken, MetaMissing, MetaProperties, Running
 from tests.cli.commands import kraft_migrate
 from tests.testing.clusters import CLUSTER_ID, uuid
+from tests.testing.sick_disks import broken_disks
 
 OLD = uuid(7)
 META = f"broker.id=0\ncluster.id={CLUSTER_ID}\ndirectory.id={OLD}\nversion=0\n"
@@ -67,11 +68,11 @@ def test_a_mended_disk_is_what_it_was(lab: Lab, fault: DiskFault) -> None:
     before, other = seen(lab), seen(lab, 0)
     assert before.healthy
     folder = breaking.break_disk(lab, 0, 1, fault)
-    assert breaking.broken_disks(lab) == (folder,)
+    assert broken_disks(lab) == (folder,)
     assert seen(lab) != before
     assert seen(lab, 0) == other
     assert breaking.mend_disk(lab, 0, 1) == folder
-    assert breaking.broken_disks(lab) == ()
+    assert broken_disks(lab) == ()
     after = seen(lab)
     assert (after.healthy, after.meta, after.replicas) == (True, before.meta, before.replicas)
     assert (folder / "orders-0" / "partition.metadata").exists()
@@ -149,7 +150,7 @@ def test_what_cannot_be_mounted_leaves_the_disk_whole(lab: Lab, monkeypatch: pyt
     with pytest.raises(MountRefused):
         breaking.break_disk(lab, 0, 1, DiskFault.FULL)
     assert seen(lab).meta == before.meta
-    assert breaking.broken_disks(lab) == ()
+    assert broken_disks(lab) == ()
 
 
 @pytest.mark.parametrize("fault", FAULTS)
@@ -160,7 +161,7 @@ def test_a_new_disk_is_empty_and_the_old_one_waits_for_nobody(lab: Lab, fault: D
     assert list(folder.iterdir()) == []
     assert not is_mounted(folder)
     assert (folder.with_name("disk1.old") / "meta.properties").read_text() == META
-    assert breaking.broken_disks(lab) == ()
+    assert broken_disks(lab) == ()
     (folder / "meta.properties").write_text(META)
     breaking.break_disk(lab, 0, 1, fault)
     breaking.new_disk(lab, 0, 1)

@@ -1,8 +1,9 @@
-"""One real lab: interrupted, adopted, seeded, looked at, stopped, saved, restored elsewhere."""
+"""One real lab: interrupted, adopted, seeded, looked at, stopped, saved, restored."""
 
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -27,7 +28,6 @@ from confluent_kafka.admin import (
 
 from migrate.errors import LabNotReady, LabRuns, PortTaken
 from migrate.kafka.connection import Connection
-from migrate.lab import saved
 from migrate.lab import seed_data as data
 from migrate.lab.cluster import Lab
 from migrate.lab.inventory import KEYSTORE, TOKENS, secret_path
@@ -57,7 +57,7 @@ class Story:
     up: LabStatus | None = None
     facts: dict[str, Any] = field(default_factory=dict)
     down: LabStatus | None = None
-    elsewhere: dict[str, Any] = field(default_factory=dict)
+    restored: dict[str, Any] = field(default_factory=dict)
     died: LabNotReady | None = None
 
 
@@ -194,7 +194,6 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     root = tmp_path_factory.mktemp("cluster")
     lab = Lab.create(root / "lab")
     story = Story(lab)
-    second: Lab | None = None
     try:
         story.port_taken = take_port(lab)
         story.died = kill_while_starting(lab)
@@ -213,15 +212,14 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
         story.busy = caught.value
         lab.down()
         story.down = lab.status()
-        saved.restore_elsewhere(lab.save("seeded"), root / "second")
-        second = Lab.create(root / "second")
-        second.up()
-        story.elsewhere = look(second)
+        lab.save("seeded")
+        shutil.rmtree(lab.topology.folder("data"))
+        lab.restore("seeded")
+        lab.up()
+        story.restored = look(lab)
         yield story
     finally:
         lab.down()
-        if second is not None:
-            second.down()
 
 
 def test_a_taken_port_is_named_before_anything_starts(story: Story) -> None:
@@ -290,7 +288,7 @@ def test_scram_users_acls_and_groups_are_there(story: Story) -> None:
 def test_delegation_tokens_are_there_and_in_a_restored_lab_the_same(story: Story) -> None:
     """As many as the seed names, each as it was when it was made; none is made twice."""
     assert [seed.tokens for seed in story.seeds] == [len(data.TOKENS)] * 2
-    assert story.facts["tokens"] == story.elsewhere["tokens"] == (len(data.TOKENS), "")
+    assert story.facts["tokens"] == story.restored["tokens"] == (len(data.TOKENS), "")
 
 
 def test_acls_let_in_and_keep_out(story: Story) -> None:
@@ -334,11 +332,11 @@ def test_every_file_lies_in_the_labs_folder(story: Story) -> None:
     assert story.lab.topology.folder("logs", "broker-0.log").exists()
 
 
-def test_a_lab_restored_elsewhere_holds_the_same_cluster(story: Story) -> None:
-    """Other folder, other ports: same topics, records, quotas, users, ACLs."""
+def test_a_restored_lab_holds_the_same_cluster(story: Story) -> None:
+    """Its data was deleted before: same topics, records, quotas, users, ACLs."""
     for part in ("topics", "records", "quotas", "scram", "groups"):
-        assert story.elsewhere[part] == story.facts[part]
-    assert len(story.elsewhere["acls"]) == len(story.facts["acls"])
+        assert story.restored[part] == story.facts[part]
+    assert len(story.restored["acls"]) == len(story.facts["acls"])
 
 
 def test_no_secret_reaches_a_log(story: Story) -> None:

@@ -30,6 +30,7 @@ from migrate.model.disk_trouble import TIMEOUT
 from tests.lab.commands import kraft_migrate
 from tests.lab.sick_broker import BLOCKED, CHANGES, INCOMPLETE, ROOT, STOP, SickBroker
 from tests.testing.rotating import DISKS, in_turn, rotated, rotation
+from tests.testing.sick_disks import broken_disks
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark]
 
@@ -178,7 +179,7 @@ def at_mode(lab: Lab, mode: str, *, load: bool = False) -> None:
 
 def whole_again(lab: Lab) -> None:
     """Whatever a failed test has left."""
-    for path in breaking.broken_disks(lab):
+    for path in broken_disks(lab):
         sick = SickBroker(lab, int(path.parent.name.removeprefix("broker-")), int(path.name.removeprefix("disk")))
         lab.supervisor.stop(sick.name, STOP)
         breaking.mend_disk(lab, sick.broker, sick.disk)

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 
 import pytest
 
-from migrate.lab import breaking
 from migrate.lab.breaking import DiskFault
 from tests.lab.commands import kraft_migrate
 from tests.lab.disk_story import KILLED, NO_PROGRESS, REFUSED, Story, story_in
 from tests.lab.sick_broker import SickBroker
+from tests.testing.sick_disks import broken_disks
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]
 
@@ -141,4 +141,4 @@ def test_the_new_disk_has_a_version_0_file_and_is_registered(story: Story) -> No
     status = SickBroker(story.lab, 1).status()
     assert status["stage"] in ("finalize", "cleanup")
     assert set(status["ledger"]["brokers"]["1"]) == {"VERIFIED"}
-    assert breaking.broken_disks(story.lab) == ()
+    assert broken_disks(story.lab) == ()

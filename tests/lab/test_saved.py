@@ -7,14 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import LabFolderNotOurs, LabMissing, LabRuns
+from migrate.errors import LabMissing, LabRuns
 from migrate.hosts.process_spec import ProcessSpec, write_spec
 from migrate.hosts.supervisor import Supervisor
 from migrate.lab import saved
 from migrate.lab.inventory import make_secrets, write_inventory
-from migrate.lab.saved import relocated
-from migrate.lab.topology import Topology, load_topology, plan_topology, save_topology
-from migrate.playbook.load import load_inventory
+from migrate.lab.topology import Topology, plan_topology, save_topology
 
 
 @pytest.fixture
@@ -51,21 +49,6 @@ def test_a_restored_lab_is_as_it_was_saved(lab: Topology) -> None:
     assert lab.folder("runs", "journal").read_text() == "one"
 
 
-def test_a_lab_restored_elsewhere_names_its_own_folder_and_ports(lab: Topology, tmp_path: Path) -> None:
-    """Both may then run at once; plans and journals, which name the old paths, stay behind."""
-    archive = saved.save(lab, "hybrid")
-    other = saved.restore_elsewhere(archive, tmp_path / "other")
-    assert load_topology(tmp_path / "other") == other
-    assert not set(other.ports()) & set(lab.ports())
-    text = "".join(path.read_text() for path in other.folder("conf").iterdir())
-    assert lab.directory not in text
-    assert str(other.brokers[0].internal_port) in text
-    assert f"clientPort={other.zookeeper_port}" in text
-    assert load_inventory(other.inventory).brokers[0].address.endswith(str(other.brokers[0].client_port))
-    assert not other.folder("runs").exists()
-    assert other.folder("data", "log").read_text() == "stage one"
-
-
 def test_a_running_lab_is_neither_saved_nor_restored(lab: Topology) -> None:
     """Files under a living broker are no state of a cluster."""
     saved.save(lab, "before")
@@ -99,25 +82,8 @@ def test_what_was_never_saved_is_told(lab: Topology) -> None:
     assert lab.folder("data", "log").exists()
 
 
-def test_a_folder_in_use_takes_no_lab(lab: Topology, tmp_path: Path) -> None:
-    """As with `lab up`."""
-    archive = saved.save(lab, "hybrid")
-    (tmp_path / "full").mkdir()
-    (tmp_path / "full" / "file").write_text("")
-    with pytest.raises(LabFolderNotOurs):
-        saved.restore_elsewhere(archive, tmp_path / "full")
-
-
 @pytest.mark.parametrize("stage", ["", "../x", "a/b", "A"])
 def test_a_stages_name_is_a_plain_word(lab: Topology, stage: str) -> None:
     """It becomes a file's name."""
     with pytest.raises(ValueError, match="no name"):
         saved.save(lab, stage)
-
-
-def test_only_the_labs_own_ports_and_folder_are_changed() -> None:
-    """A number that looks like a port stays."""
-    text = "clientPort=100\nvoters=3000@127.0.0.1:200,3001@127.0.0.1:300\nsize=100\nlog.dirs=/old/d0,/older/d1\n"
-    assert relocated(text, "/old", "/new", {100: 101, 200: 201}) == (
-        "clientPort=101\nvoters=3000@127.0.0.1:201,3001@127.0.0.1:300\nsize=100\nlog.dirs=/new/d0,/older/d1\n"
-    )

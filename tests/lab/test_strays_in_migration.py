@@ -22,12 +22,13 @@ from migrate.lab.cluster import Lab
 from migrate.lab.ready import brokers_agree
 from migrate.lab.topology import Shape
 from migrate.model.ids import NodeId, TopicId
-from migrate.model.loader import Fate, Foretold, Loading, assigned_to, foretell
+from migrate.model.loader import Fate, Foretold, Loading, foretell
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
 from tests.lab.sick_broker import STOP, SickBroker
 from tests.lab.test_disk_failures import at_mode
+from tests.testing.assigned import assigned_to
 from tests.testing.kafka_loader import UNIQUE, Planted, became, metadata_of
 
 pytestmark = [pytest.mark.kafka, pytest.mark.spark, pytest.mark.long]

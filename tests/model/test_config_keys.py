@@ -9,13 +9,18 @@ import pytest
 from migrate.checks.phase import FLAG
 from migrate.hosts.properties import parse
 from migrate.model import config_keys
-from migrate.model.config_keys import ANY, TABLE, Fate, Moment, fate, override_fault, row_of, set_at, taken
+from migrate.model.config_keys import ANY, TABLE, Fate, Moment, fate, override_fault, row_of, taken
 from migrate.steps import configuration
 from tests.testing import worlds
 
 KNOWN = worlds.inventory()
 BROKER, CONTROLLER = KNOWN.brokers[1], KNOWN.controllers[1]
 RAW = worlds.BROKER_FILE.format(id=1).encode()
+
+
+def set_at(moment: Moment) -> tuple[str, ...]:
+    """The keys that the tool sets then, in the table's order."""
+    return tuple(row.name for row in TABLE if row.at(moment) is Fate.SET)
 
 
 def test_every_key_has_one_row_with_a_reason_and_a_source() -> None:

@@ -12,8 +12,9 @@ import pytest
 from migrate.hosts.folders import decode_folder, decode_partition_metadata
 from migrate.model.columns import PartitionColumns, ReplicaColumns
 from migrate.model.ids import DirectoryId, NodeId
-from migrate.model.loader import Assigned, Fate, Foretold, Loading, assigned_to, foretell, foretell_all
+from migrate.model.loader import Assigned, Fate, Foretold, Loading, foretell, foretell_all
 from migrate.model.views import BrokerDisks, Directory, MetaProperties
+from tests.testing.assigned import assigned_to
 from tests.testing.ensembles import CLUSTER, IDS
 from tests.testing.kafka_loader import BROKER, UNIQUE, KafkaLoader, Planted, became, kafka_loader, metadata_of
 

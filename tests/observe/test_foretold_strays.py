@@ -13,11 +13,12 @@ from migrate.hosts.directories import LocalDisks
 from migrate.kraft.dump import dump_lines, paths_of
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import TopicId
-from migrate.model.loader import Fate, Foretold, assigned_to, foretell
+from migrate.model.loader import Fate, Foretold, foretell
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
 from tests.oracles.placement import Act, Whereabouts, act, new_placement
+from tests.testing.assigned import assigned_to
 from tests.testing.kafka_loader import UNIQUE, Planted, became, metadata_of
 from tests.testing.kraft_cluster import BROKER, CONTROLLERS, KraftCluster, wait_for
 

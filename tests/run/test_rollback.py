@@ -34,6 +34,7 @@ from migrate.steps.controllers import StartControllers
 from migrate.steps.rollback.control import StopControllers
 from tests.run.test_engine import Labels, plan_for, run
 from tests.testing import worlds
+from tests.testing.blocking import blocking
 from tests.testing.killing import memory_folder
 from tests.testing.simulated import KillAt, Killed
 from tests.testing.simulated_back import MADE_IN_DUAL_WRITE, TwoWay, two_way
@@ -408,7 +409,7 @@ def test_a_difference_stops_the_rollback_before_any_controller(tmp_path: Path, e
     cluster = differing(at(entry, tmp_path / "forward"), LOST_ACL, KEPT_QUOTA)
     plan = way_back(cluster)
     assert judge(plan).word is Word.BLOCKED
-    assert [finding.about.split()[0] for finding in checks.blocking(plan.findings, plan.target)] == [
+    assert [finding.about.split()[0] for finding in blocking(plan.findings, plan.target)] == [
         "acl",
         "client-quota",
     ]

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
+from migrate.lab.breaking import set_aside
+from migrate.lab.cluster import Lab
 from migrate.model.disk_trouble import BrokerMode
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
@@ -52,3 +55,9 @@ def with_process(world: World, broker: int, state: ServiceState) -> World:
     """Its process in that state."""
     assert not isinstance(world.services, Unknown)
     return replace(world, services={**world.services, NodeId(broker): state})
+
+
+def broken_disks(lab: Lab) -> tuple[Path, ...]:
+    """The directories of a lab that `lab break` has broken."""
+    folders = (Path(path) for broker in lab.topology.brokers for path in broker.log_dirs)
+    return tuple(folder for folder in folders if set_aside(folder).exists())

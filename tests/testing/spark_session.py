@@ -27,3 +27,8 @@ def spark_handle(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkHand
 def spark(spark_handle: SparkHandle) -> SparkSession:
     """The one session, warm."""
     return spark_handle.get(timeout=300)
+
+
+def driver_pid(handle: SparkHandle) -> int | None:
+    """The process id of its driver, while there is one."""
+    return None if handle._jvm is None else handle._jvm.pid
