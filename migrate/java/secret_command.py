@@ -11,7 +11,6 @@ import contextlib
 import os
 import selectors
 import signal
-import stat
 import subprocess
 import threading
 import time
@@ -22,11 +21,11 @@ from typing import Final
 
 from migrate.errors import SecretUnreadable
 from migrate.java.run import child_environment
+from migrate.model.trusted import distrust_of
 
 MAX_BYTES: Final = 64 * 1024
 KEPT_SECONDS: Final = 300.0  # an answer is used for so long: connections are opened by the hundred
 PIECE: Final = 4096
-OTHERS_WRITE: Final = stat.S_IWGRP | stat.S_IWOTH
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +66,15 @@ def forget() -> None:
 
 def _check(program: str) -> None:
     try:
-        status = Path(program).stat()
+        problem = distrust_of(Path(program), Path(program).parent)
     except OSError as error:
         raise SecretUnreadable(f"the secret's command cannot be started: {error.strerror}", where=program) from None
-    if status.st_mode & OTHERS_WRITE:
+    if problem:
         raise SecretUnreadable(
-            f"the secret's command has mode {stat.S_IMODE(status.st_mode):04o}",
+            f"the secret's command cannot be trusted: {problem}",
             where=program,
-            why="others than its owner can change it, and it would be run as this user",
-            next_step=f"chmod go-w {program}",
+            why="another user can change it, and it would be run as this user",
+            next_step="let it and its folder belong to this user or to root, and nobody else write them (chmod go-w)",
         )
 
 

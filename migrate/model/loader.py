@@ -100,20 +100,19 @@ class Foretold:
 
 
 def all_assigned(partitions: PartitionColumns) -> dict[int, Assigned]:
-    """The same of every broker that has a replica, in one pass."""
+    """What is assigned to each broker that has a replica, in one pass over a view of the metadata or of ZooKeeper."""
     found: dict[int, Assigned] = {}
     for index, replicas in enumerate(partitions.replicas):
-        for broker in replicas:
-            _assign(found.setdefault(broker, Assigned({}, {})), partitions, index, broker)
+        for place in range(len(replicas) - 1, -1, -1):  # of a broker that is named twice the first place counts
+            _assign(found.setdefault(replicas[place], Assigned({}, {})), partitions, index, place)
     return found
 
 
-def _assign(into: Assigned, partitions: PartitionColumns, index: int, broker: int) -> None:
+def _assign(into: Assigned, partitions: PartitionColumns, index: int, place: int) -> None:
     topic_id, partition = partitions.topic_id[index], partitions.partition[index]
     into.names[partitions.topic[index], partition] = topic_id
     if topic_id:
         named = partitions.directories[index] if index < len(partitions.directories) else []
-        place = partitions.replicas[index].index(broker)
         into.directories[topic_id, partition] = named[place] if place < len(named) else ""
 
 

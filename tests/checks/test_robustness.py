@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import time
+from dataclasses import fields, replace
 
 import pytest
 from hypothesis import given
@@ -115,3 +116,22 @@ def test_the_order_of_brokers_and_directories_means_nothing(broker: int, index: 
     assert not isinstance(world.disks, Unknown)
     turned = replace(world, disks=dict(reversed(list(world.disks.items()))))
     assert hits(checks.run(world, target=Stage.COPY)) == hits(checks.run(turned, target=Stage.COPY))
+
+
+def test_one_partition_of_a_hundred_thousand_replicas_is_judged_in_linear_time() -> None:
+    """In ZooKeeper and in the metadata; it took a minute and more, and takes some seconds of CPU now."""
+    many = list(range(100_000))
+    for stage in (Stage.ASSESS, Stage.COPY):
+        world = world_at(stage)
+        for view in (world.zookeeper, world.kraft):
+            if isinstance(view, Unknown) or not len(view.partitions):
+                continue
+            rows = view.partitions
+            for column in fields(rows):
+                getattr(rows, column.name).append(getattr(rows, column.name)[0])
+            rows.topic[-1], rows.replicas[-1], rows.isr[-1] = "wide", many, many
+            rows.directories[-1] = rows.directories[0][:1] * len(many)
+        began = time.process_time()
+        found = checks.run(world, target=stage)
+        assert time.process_time() - began < 20
+        assert found

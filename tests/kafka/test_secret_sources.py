@@ -150,12 +150,28 @@ def test_a_command_that_fails_is_refused_by_its_program_alone(tmp_path: Path, te
 
 
 def test_a_program_that_others_can_change_is_not_run(tmp_path: Path) -> None:
-    """It would be run as this user."""
+    """It would be run as this user; the same rule decides that decides for files."""
     made = tmp_path / "made"
-    for mode in (0o775, 0o757, 0o777):
+    for mode in (0o757, 0o777):
         error = refused(SecretCommand((program(tmp_path, f"touch {made}; echo x", mode),)))
         assert f"{mode:04o}" in error.what
-        assert error.next_step == f"chmod go-w {tmp_path / 'vault'}"
+        assert "chmod go-w" in error.next_step
+    program(tmp_path, f"touch {made}; echo x")
+    tmp_path.chmod(0o757)
+    assert f"{tmp_path}: its mode is 0757" in refused(SecretCommand((str(tmp_path / "vault"),))).what
+    assert not made.exists()
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
+def test_a_program_of_another_user_or_of_a_group_with_others_is_not_run(tmp_path: Path) -> None:
+    """Whoever owns it can change it, whatever its mode is now."""
+    made = tmp_path / "made"
+    path = program(tmp_path, f"touch {made}; echo x")
+    os.chown(path, 65534, 0)
+    assert "it belongs to" in refused(SecretCommand((path,))).what
+    os.chown(path, 0, 65534)
+    Path(path).chmod(0o775)
+    assert "others of its group may write it" in refused(SecretCommand((path,))).what
     assert not made.exists()
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from re import _compiler  # type: ignore[attr-defined] # what runs on each miss of re's cache
 
 import pytest
 from hypothesis import given
@@ -127,3 +128,17 @@ def test_ranges_name_exactly_those_numbers(numbers: set[int]) -> None:
         low, _, high = part.partition("-")
         read |= set(range(int(low), int(high or low) + 1))
     assert read == numbers
+
+
+def test_many_nodes_are_grouped_without_a_pattern_for_each(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A partition may name 100,000 brokers that are not there; compiling a pattern takes longer than all else."""
+    compiled, whole = list[object](), _compiler.compile
+
+    def counted(*words: object) -> object:
+        compiled.append(words)
+        return whole(*words)
+
+    monkeypatch.setattr(_compiler, "compile", counted)
+    many = [found(f"broker {node}", f"broker {node} is gone, not broker x{node}") for node in range(5000)]
+    assert one_per_kind(many)
+    assert len(compiled) < 10

@@ -12,7 +12,7 @@ import pytest
 from migrate.hosts.folders import decode_folder, decode_partition_metadata
 from migrate.model.columns import PartitionColumns, ReplicaColumns
 from migrate.model.ids import DirectoryId, NodeId
-from migrate.model.loader import Assigned, Fate, Foretold, Loading, foretell, foretell_all
+from migrate.model.loader import Assigned, Fate, Foretold, Loading, all_assigned, foretell, foretell_all
 from migrate.model.views import BrokerDisks, Directory, MetaProperties
 from tests.testing.assigned import assigned_to
 from tests.testing.ensembles import CLUSTER, IDS
@@ -252,3 +252,32 @@ def test_kafkas_loader_does_what_was_foretold_with_any_folders(kafka: KafkaLoade
         found = compare(kafka, tuple(planted.values()), tmp_path / str(number))
         seen |= {entry.fate for entry in found.fates} | {bool(found.refuses)}
     assert seen >= {Fate.STRAY, Fate.FUTURE, Fate.PROMOTED, Fate.DUPLICATE, True, False}
+
+
+class Counted(int):
+    """A broker's id that counts how often it is compared."""
+
+    compared = 0
+    __hash__ = int.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        type(self).compared += 1
+        return int(self) == other
+
+
+def test_a_partition_of_many_replicas_is_assigned_in_linear_time() -> None:
+    """One znode may name 100,000: looking for each in the list compares five thousand million times."""
+    ids = [Counted(number) for number in range(20_000)]
+    rows = PartitionColumns(
+        topic=["a"], topic_id=[A], partition=[0], replicas=[[*ids]], directories=[[IDS[0], *[IDS[1]] * (len(ids) - 1)]]
+    )
+    Counted.compared = 0
+    found = all_assigned(rows)
+    assert Counted.compared <= 2 * len(ids)
+    assert [found[broker].directories[A, 0] for broker in (0, 1, 19_999)] == [IDS[0], IDS[1], IDS[1]]
+
+
+def test_of_a_broker_that_a_partition_names_twice_the_first_place_counts() -> None:
+    """As a search for it would find it."""
+    rows = PartitionColumns(topic=["a"], topic_id=[A], partition=[0], replicas=[[7, 8, 7]], directories=[[*IDS[:3]]])
+    assert all_assigned(rows)[7] == Assigned({(A, 0): IDS[0]}, {("a", 0): A})
