@@ -221,11 +221,10 @@ def _check(batch: Batch | Idle, before: Last | None, *, leads: bool) -> None:
 
 
 def _check_snapshot(snapshot: Snapshot, lineage: Lineage) -> None:
-    if snapshot.end_offset and lineage.marks:
-        epoch = lineage.epoch_of(snapshot.end_offset - 1)
-        if epoch is not None and epoch != snapshot.epoch:
-            what = f"the snapshot's name says epoch {snapshot.epoch}; the log wrote its last offset in epoch {epoch}"
-            raise SnapshotError(what, where=str(snapshot.path))
+    epoch = lineage.epoch_of(snapshot.end_offset - 1)
+    if epoch is not None and epoch != snapshot.epoch:
+        what = f"the snapshot's name says epoch {snapshot.epoch}; its last offset was written in epoch {epoch}"
+        raise SnapshotError(what, where=str(snapshot.path))
 
 
 def common_end(one: Lineage, other: Lineage) -> int:
@@ -243,5 +242,5 @@ def common_end(one: Lineage, other: Lineage) -> int:
 
 
 def _contradicts(log: Lineage, snapshots: Iterable[Snapshot]) -> bool:
-    found = ((entry.epoch, log.epoch_of(entry.end_offset - 1)) for entry in snapshots if entry.end_offset)
+    found = ((entry.epoch, log.epoch_of(entry.end_offset - 1)) for entry in snapshots)
     return any(epoch is not None and epoch != named for named, epoch in found)

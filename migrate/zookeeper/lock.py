@@ -18,6 +18,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from kazoo import exceptions as kazoo_errors
+from kazoo.protocol.states import ZnodeStat
 from kazoo.security import ACL, make_acl
 
 from migrate.errors import LockHeld, LockLost, MalformedZnode, ZnodeChanged, ZookeeperDenied, ZookeeperSessionLost
@@ -77,7 +78,7 @@ class ZookeeperLock:
             raise self._loss("ZooKeeper could not be asked for as long as the session lives")
         try:
             self.client.sync(self.path)
-            znode = self.client.data([self.path])[0]
+            (znode,) = self.client.data([self.path])
         except ZookeeperSessionLost as error:
             raise self._loss("ZooKeeper could not be asked") from error
         if self._lost.is_set():
@@ -125,13 +126,13 @@ def acquire(client: ZookeeperClient, owner: str, plan: str, path: str = LOCK_PAT
     _prepare(client, path, fence_path, acl)
     for _ in range(ATTEMPTS):
         fence = _try(client, (path, fence_path), holder, acl)
-        znode = client.data([path])[0]
+        (znode,) = client.data([path])
         if isinstance(znode, Absent):
             continue
         if znode.ephemeral_owner != client.session:
             raise LockHeld(describe(path, znode), where=path)
         if fence is None:  # an answer was lost: the lock is ours, its fence is read
-            found = client.data([fence_path])[0]
+            (found,) = client.data([fence_path])
             if isinstance(found, Absent):
                 raise LockLost("the fence beside the lock is gone", where=fence_path)
             fence = Fence(fence_path, found.version)
@@ -145,7 +146,7 @@ def _acl(client: ZookeeperClient) -> list[ACL] | None:
 
     A certificate's identity is not known by a name here: what it makes stays open.
     """
-    theirs = client.acls([TOPICS])[0]
+    (theirs,) = client.acls([TOPICS])
     is_open = isinstance(theirs, Absent) or any(who == "anyone" and bits & CHANGES for bits, _, who in theirs)
     if is_open or not client.sasl_user:
         return None
@@ -172,19 +173,18 @@ def _try(client: ZookeeperClient, paths: tuple[str, str], holder: LockHolder, ac
     data = {name: getattr(holder, name) for name in LockHolder.__slots__}
     transaction.create(path, json.dumps({"version": 1, **data}).encode(), acl=acl, ephemeral=True)
     transaction.set_data(fence_path, str(holder.pid).encode(), -1)  # bound to the creation: no write of its own
-    results = client.commit(transaction, path)
-    if isinstance(results[0], kazoo_errors.NodeExistsError):
-        return None
-    if isinstance(results[0], kazoo_errors.NoAuthError):
-        raise ZookeeperDenied("this identity may not create the lock: it needs CREATE on its parent", where=path)
-    if len(results) == 2 and isinstance(results[1], kazoo_errors.NoAuthError):
-        raise ZookeeperDenied("this identity may not count the lock: it needs WRITE on it", where=fence_path)
-    failures = [result for result in results if isinstance(result, Exception)]
-    if failures or len(results) != 2:
-        raise ZnodeChanged(
-            f"the lock cannot be made ({', '.join(type(each).__name__ for each in failures)})", where=path
-        )
-    return Fence(fence_path, results[1].version)
+    match client.commit(transaction, path):
+        case [str(), ZnodeStat(version=version)]:
+            return Fence(fence_path, version)
+        case [kazoo_errors.NodeExistsError(), *_]:
+            return None
+        case [kazoo_errors.NoAuthError(), *_]:
+            raise ZookeeperDenied("this identity may not create the lock: it needs CREATE on its parent", where=path)
+        case [_, kazoo_errors.NoAuthError()]:
+            raise ZookeeperDenied("this identity may not count the lock: it needs WRITE on it", where=fence_path)
+        case answers:
+            failures = ", ".join(type(each).__name__ for each in answers)
+            raise ZnodeChanged(f"the lock cannot be made ({failures})", where=path)
 
 
 def holder_of(path: str, znode: Znode) -> LockHolder:
@@ -194,7 +194,7 @@ def holder_of(path: str, znode: Znode) -> LockHolder:
     return LockHolder(
         owner=fields.text("owner"),
         host=fields.text("host"),
-        pid=fields.integer("pid", low=0),
+        pid=fields.integer("pid", low=1),
         since=fields.text("since"),
         plan=fields.text("plan"),
         session_seconds=fields.number("session_seconds"),

@@ -238,3 +238,31 @@ def test_a_comment_beside_a_change_is_shown_without_its_secret() -> None:
     (comment,) = [line for line in shown if "kept" in line]
     assert comment.startswith(" # kept: password=")
     assert "hunter2" not in comment
+
+
+# -- back to an earlier file -----------------------------------------------------------------------------------------
+def test_a_long_file_goes_back_to_the_byte_however_often_its_comments_repeat() -> None:
+    """As in the file that comes with Kafka, in which most comments are set off by lines with a # alone."""
+    earlier = b"".join(b"#\n# key %d\n#\n\nkey.%d=%d\n" % (number, number, number) for number in range(100))
+    made = properties.edit(earlier, {"key.3": "x", "new": "1"}, ["key.50", "key.99"])
+    assert properties.put_back(made, earlier, ["key.3", "key.50", "key.99", "new"]) == earlier
+
+
+@pytest.mark.parametrize(
+    ("raw", "earlier", "keys", "expected"),
+    [
+        (b"a=1\n", b"", ["a"], b""),
+        (b"", b"a=1\n", ["a"], b"a=1\n"),
+        (b"a=1\nb=2\n", b"b=1\n", ["a"], b"b=2\n"),
+        (b"a=1", b"a=2\n# c\n", ["a"], b"a=2\n"),
+        (b"b=3\n", b"a=1\nb=2", ["a"], b"a=1\nb=3\n"),
+        (b"b=2\n", b"a=1\nb=2", ["a"], b"a=1\nb=2"),
+        (b"b=3\r\n", b"b=2\na=1", ["a"], b"b=3\r\na=1"),
+        (b"z=1\nb=2\n", b"z=1\na=1\nb=2\n", ["a"], b"z=1\na=1\nb=2\n"),
+        (b"b=3\r\nc=1\r\n", b"b=2\na=1", ["a"], b"b=3\r\na=1\r\nc=1\r\n"),
+    ],
+    ids=["all goes", "all comes", "goes", "no comment comes", "edited", "not edited", "last", "its place", "line ends"],
+)
+def test_only_the_given_keys_go_back(raw: bytes, earlier: bytes, keys: list[str], expected: bytes) -> None:
+    """What was edited since stays; a line that comes back before another one has an end of its own."""
+    assert properties.put_back(raw, earlier, keys) == expected

@@ -235,7 +235,7 @@ class TestDivergence:
     def test_a_snapshot_contradicts_a_log(self, tmp_path: Path) -> None:
         """Its epoch is that of the record before its end, in every log that reaches there."""
         name = "00000000000000000004-0000000003"
-        with pytest.raises(SnapshotError, match="says epoch 3; the log wrote its last offset in epoch 1"):
+        with pytest.raises(SnapshotError, match="says epoch 3; its last offset was written in epoch 1"):
             read_directory(*directory(tmp_path, 3000, BASE, 1, **{name: snapshot()}))
         fetched = directory(tmp_path, 3001, b"", 3, **{name: snapshot()})
         with pytest.raises(MetadataDiverges):

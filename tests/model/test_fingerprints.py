@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 
 import pytest
 from hypothesis import given
@@ -108,6 +109,56 @@ def test_another_spelling_of_an_id_is_another_id() -> None:
     twin = ID[:-1] + chr(ord(ID[-1]) + 1)
     assert base64.urlsafe_b64decode(twin + "==") == base64.urlsafe_b64decode(ID + "==")
     assert len({identity(ID), identity(twin), identity(""), identity("A" * 22)}) == 4
+
+
+@pytest.mark.parametrize("place", range(16))
+def test_each_byte_of_an_id_counts(place: int) -> None:
+    """In both lanes: two topics whose ids differ in one byte are two topics."""
+    raw = bytearray(range(16))
+    raw[place] ^= 0x80
+    other = identity(base64.urlsafe_b64encode(raw)[:22].decode())
+    assert other.a != identity(ID).a
+    assert other.b != identity(ID).b
+
+
+def test_an_id_is_hashed_as_the_two_numbers_that_java_keeps_of_it() -> None:
+    """Most significant bits first, as the compiled reader hashes the 16 bytes of a record."""
+    both = (0x0001020304050607, 0x08090A0B0C0D0E0F)
+    assert identity(ID) == hashed(fingerprints.IDENTITY, both)
+    twin = ID[:-1] + chr(ord(ID[-1]) + 1)
+    spelling = int(hashlib.sha256(twin.encode()).hexdigest()[:16], 16)
+    assert identity(twin) == hashed(fingerprints.IDENTITY, (*both, spelling))
+
+
+def test_parts_of_different_kinds_never_hash_alike() -> None:
+    """The same numbers, in each kind of part."""
+    kinds = (
+        fingerprints.ASSIGNMENT,
+        fingerprints.STATE,
+        fingerprints.IDENTITY,
+        fingerprints.ROW,
+        fingerprints.TEXT,
+    )
+    assert len({hashed(kind, [1, 2]) for kind in kinds}) == len(kinds)
+
+
+def test_a_topics_id_counts_once_however_many_partitions_it_has() -> None:
+    """Rows that name two ids are of two topics: both are in the fingerprint."""
+    row: Row = {name: [] for name in ("replicas", "isr", "adding", "removing")}
+    row |= {"leader": 1, "leader_epoch": 2, "recovery_state": 0}
+    parts = NOTHING
+    for number in range(3):
+        parts = parts.plus(assignment(number, [])).plus(state(number, 1, 2, 0, []))
+    one, two = {**row, "topic_id": ID}, {**row, "topic_id": OTHER_ID}
+    assert topic_fingerprints(columns(one, one, one)) == {"t": parts.plus(identity(ID))}
+    assert topic_fingerprints(columns(one, two, one)) == {"t": parts.plus(identity(ID)).plus(identity(OTHER_ID))}
+
+
+def test_columns_of_different_lengths_have_no_fingerprint() -> None:
+    """A row that lacks a field is no row to leave out."""
+    torn = columns({name: [] for name in ("replicas", "isr", "adding", "removing")} | {"topic_id": ID, "leader": 1})
+    with pytest.raises(ValueError, match="shorter"):
+        topic_fingerprints(torn)
 
 
 @given(st.lists(st.tuples(numbers, numbers), max_size=3), st.tuples(numbers, numbers))

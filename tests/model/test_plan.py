@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.model.findings import Finding, Severity
-from migrate.model.plan import Plan, PlannedStep, PlanSummary
+from migrate.model.plan import Direction, Plan, PlannedStep, PlanSummary
 from migrate.model.stage import Stage
 from migrate.model.step import Action
 
@@ -67,6 +67,7 @@ def with_step(**changes: Any) -> Plan:
         with_step(proof="other words"),
         with_step(actions=(Action("~", "another host", "other words"),)),
         replace(PLAN, inventory_sha256="2" * 64),
+        replace(PLAN, direction=Direction.BACK),
     ],
 )
 def test_what_decides_the_actions_is_in_the_fingerprint(other: Plan) -> None:
@@ -108,3 +109,38 @@ def test_a_plan_is_irreversible_from_the_first_step_of_finalize_on() -> None:
     assert not replace(PLAN, steps=()).irreversible
     assert PLAN.fingerprint.startswith(PLAN.short)
     assert len(PLAN.short) == 8
+
+
+def test_only_a_plan_that_a_rollback_can_undo_is_applied_without_its_fingerprint() -> None:
+    """What passes the point of no return, and every rollback, is confirmed."""
+    final = with_step(stage=Stage.FINALIZE)
+    assert not PLAN.needs_confirmation
+    assert final.needs_confirmation
+    assert replace(PLAN, direction=Direction.BACK).needs_confirmation
+    assert replace(final, direction=Direction.BACK).needs_confirmation
+
+
+def test_a_plan_is_about_log_directories_by_its_target_alone() -> None:
+    """Forward and back."""
+    directories = replace(PLAN, target=Stage.DIRECTORIES)
+    assert directories.of_directories
+    assert replace(directories, direction=Direction.BACK).of_directories
+    assert not PLAN.of_directories
+    assert (PLAN.back, replace(PLAN, direction=Direction.BACK).back) == (False, True)
+
+
+def test_a_plan_has_a_fingerprint_whatever_text_is_in_it() -> None:
+    """A path of the host may hold bytes that are no UTF-8, which Python reads as lone surrogates."""
+    one, two = (with_step(params={"path": f"/data/{name}"}).fingerprint for name in ("\udc80", "\udc81"))
+    assert one != two
+
+
+def test_a_fingerprint_is_the_same_in_every_process_and_for_every_order_of_keys() -> None:
+    """It is confirmed on another day than it was shown: pinned here, so that nothing changes it by accident."""
+    assert PLAN.fingerprint == "1f8f601bec677d8928643e4c66ad5026854746566c7e138e976b803397cee87f"
+    assert replace(PLAN, direction=Direction.BACK).fingerprint != PLAN.fingerprint
+
+
+def test_a_summary_counts_nothing_that_was_not_counted() -> None:
+    """Keys that stand in no file, and checks."""
+    assert (PLAN.summary.parity_unset, PLAN.summary.checks) == (0, 0)

@@ -63,6 +63,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
             "tests/run/test_engine.py",
             "tests/run/test_guards.py",
             "tests/run/test_health_gate.py",
+            "tests/run/test_host_locks.py",
             "tests/run/test_journal.py",
             "tests/run/test_locks_and_crash.py",
             "tests/run/test_lost_and_cut.py",
@@ -92,6 +93,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
             "tests/diff/test_ledger.py",
             "tests/model/test_difference.py",
             "tests/model/test_kraft_only.py",
+            "tests/model/test_ledger.py",
             "tests/model/test_plan.py",
             "tests/model/test_verdict.py",
             "tests/observe/test_ledgers.py",
@@ -127,6 +129,10 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "znodes": (
         ("migrate.zookeeper.decode", "migrate.zookeeper.fields", "migrate.zookeeper.layout"),
         ("tests/zookeeper/test_decode.py", "tests/zookeeper/test_fields.py", "tests/zookeeper/test_malformed.py"),
+    ),
+    "lock": (
+        ("migrate.zookeeper.lock",),
+        ("tests/zookeeper/test_lock_asked.py", "tests/zookeeper/test_lock_taken.py"),
     ),
     "files": (
         (

@@ -101,8 +101,9 @@ class Trials:
         picked = {
             test for (at, line), tests in self.runs.items() if at == file and first <= line <= last for test in tests
         }
-        if not mutant.function:
+        if not mutant.function:  # a constant may decide in another module alone: then any test may notice it
             picked = {test for (at, _), tests in self.runs.items() if at == file for test in tests}
+            picked = picked or set(range(len(items)))
         if not picked:
             return End.UNREACHED, ""
         chosen, total = [], 0.0

@@ -12,7 +12,15 @@ from typing import Any
 
 import pytest
 
-from migrate.errors import DirectoryLost, HostCommandUnknown, LockLost, NotSetAside, PlanIsStale, ProcessNotStopped
+from migrate.errors import (
+    DirectoryInUse,
+    DirectoryLost,
+    HostCommandUnknown,
+    LockLost,
+    NotSetAside,
+    PlanIsStale,
+    ProcessNotStopped,
+)
 from migrate.hosts import meta_properties
 from migrate.hosts.backups import ASIDE_SUFFIX
 from migrate.model.history import Event
@@ -21,7 +29,8 @@ from migrate.model.outcome import Unknown
 from migrate.model.states_behind import StateBehind
 from migrate.model.units import STOP_SECONDS
 from migrate.model.views import MetaProperties, Running, ServiceState, Stopped
-from migrate.run.effects import BACKUP_SUFFIX, Hands, JournaledEffects
+from migrate.run import measured
+from migrate.run.effects import BACKUP_SUFFIX, STATES_AT_ONCE, Hands, JournaledEffects
 from migrate.run.journal import Journal, notes, read
 from tests.testing.simulated import FakeClock, KillAt, Killed
 
@@ -370,6 +379,27 @@ def test_what_drive_sent_is_noted(rig: Rig) -> None:
     assert notes(rig.journal.events) == {"assigned:1": "6 replicas in 1 requests, 0 retried"}
 
 
+def test_what_the_journals_times_tell_is_noted(rig: Rig) -> None:
+    """How long the cluster had no controller, here no time at all."""
+    rig.effects.step = "rollback/stop-controllers"
+    rig.effects.stop(NODE)
+    rig.effects.delete_znode("/controller", 7)
+    rig.effects.note_measures()
+    found = notes(rig.journal.events)
+    assert found
+    assert found == measured.notes(rig.journal.events)
+
+
+def test_what_kafka_said_of_a_format_is_noted_in_one_line(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end, where it said much: that is where an error would be."""
+    said = "Formatting /data/d1\n" + "x" * 10_000 + " \n the end"
+    monkeypatch.setattr(rig.log, "format_storage", lambda *_, **__: said)
+    rig.effects.format_directories(NODE, "C" * 22, "3.9-IV0")
+    noted = notes(rig.journal.events)["formatted:1"]
+    assert noted.endswith("x the end")
+    assert 1_000 < len(noted) < 5_000
+
+
 def test_what_is_set_aside_gets_a_name_that_nothing_has(rig: Rig) -> None:
     """Twice in one second, and never over something; what is not there needs none."""
     for raw in (OLD, NEW):
@@ -391,6 +421,30 @@ def test_nothing_is_taken_from_under_a_process_that_lives_again(rig: Rig, looks:
         with pytest.raises(ProcessNotStopped, match="lives again or cannot be seen"):
             act(rig.effects)
     assert not [said for said in rig.log.said if said.startswith(("rename", "delete"))]
+
+
+def test_of_many_states_the_owner_goes_with_the_last(rig: Rig) -> None:
+    """Killed in between, some are still behind, so that the rest is planned again with it; each is told and raised."""
+    states = [StateBehind(f"/s{number}", number, number + 1) for number in range(2 * STATES_AT_ONCE + 1)]
+    rig.effects.raise_versions(states, 4, (NODE,))
+    raised = [said for said in rig.log.said if said.startswith("raise")]
+    assert [said.rsplit(" ", 1)[1] for said in raised] == ["None", "None", "4"]
+    assert [said.count("/s") for said in raised] == [STATES_AT_ONCE, STATES_AT_ONCE, 1]
+    told = [data["detail"] for name, data in rig.events() if name == "effect"]
+    assert "; ".join(told) == "; ".join(
+        [*(f"/s{number} {number} -> {number + 1}" for number in range(len(states))), "delete /controller version 4"]
+    )
+    assert rig.log.said.count(f"stop 1 {STOP_SECONDS:g}") == 3, "held down before each"
+
+
+def test_states_that_fill_one_request_are_the_last(rig: Rig) -> None:
+    """The owner is never left for a request that does not come; without one none is deleted."""
+    states = [StateBehind(f"/s{number}", 1, 2) for number in range(STATES_AT_ONCE)]
+    rig.effects.raise_versions(states, 0, ())
+    rig.effects.raise_versions(states, None, ())
+    raised = [said for said in rig.log.said if said.startswith("raise")]
+    assert [said.rsplit(" ", 1)[1] for said in raised] == ["0", "None"]
+    assert ["delete" in data["detail"] for name, data in rig.events() if name == "effect"] == [True, False]
 
 
 def test_a_service_without_a_process_is_stopped_before_its_files_go(rig: Rig) -> None:
@@ -445,6 +499,22 @@ def test_a_file_that_is_overwritten_is_kept_beside_it(rig: Rig) -> None:
     rig.effects.write_config(NODE, PATH, OLD, hashlib.sha256(NEW).hexdigest())
     assert rig.log.files[PATH + BACKUP_SUFFIX] == OLD
     assert rig.log.files[f"{PATH}{BACKUP_SUFFIX}-{hashlib.sha256(NEW).hexdigest()[:8]}"] == NEW
+
+
+# -- the last look before a directory goes --------------------------------------------------------------------------
+@pytest.mark.parametrize("name", ["orders-0", "orders-0.0123456789abcdef0123456789abcdef-delete"])
+def test_a_directory_in_which_a_replica_is_does_not_go(rig: Rig, name: str) -> None:
+    """It may have come since the step's own look; one that is being deleted is one, too."""
+    rig.log.files |= {"/data/d1/meta.properties": OLD, f"/data/d1/{name}/0.log": b""}
+    with pytest.raises(DirectoryInUse, match=name) as caught:
+        rig.effects.require_empty(NODE, "/data/d1")
+    assert caught.value.where == "/data/d1"
+
+
+def test_a_directory_without_replicas_goes(rig: Rig) -> None:
+    """Kafka's own files in it are none."""
+    rig.log.files |= {"/data/d1/meta.properties": OLD, "/data/d1/recovery-point-offset-checkpoint": b""}
+    rig.effects.require_empty(NODE, "/data/d1")
 
 
 # -- the last look before a start -----------------------------------------------------------------------------------

@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from migrate.cli.unlock import unlock
-from migrate.errors import LockLost, LockNotDead, RunLocked
+from migrate.errors import DirectoriesRefused, LockLost, LockNotDead, RunLocked
+from migrate.hosts.executors import SUPERVISOR
 from migrate.hosts.held_command import ProgramHolder
 from migrate.hosts.host_locks import HostLock
 from migrate.model.ids import NodeId
-from migrate.run.locks import HOST_SUFFIX, HostLocks, LockFile, RunLock
+from migrate.run.locks import HOST_SUFFIX, HostLocks, LockFile, RunLock, of_brokers
 from tests.playbook.test_directories import SPEC, lay
+from tests.testing import worlds
 from tests.testing.host_program import broker, installed
 from tests.testing.ssh_server import ssh_server
 
@@ -83,6 +87,88 @@ def test_it_is_asked_and_given_back_with_the_runs_own_file(tmp_path: Path) -> No
         lock.still_ours()
     lock.release()
     HostLocks.acquire(configs(tmp_path)).release()
+
+
+@dataclass
+class Held:
+    """A lock file of a host, as an executor holds it."""
+
+    where: str
+    owner: str
+    there: bool = True
+    given_back: int = 0
+
+    def still_there(self) -> bool:
+        """As it was set."""
+        return self.there
+
+    def release(self) -> None:
+        """Count it."""
+        self.given_back += 1
+
+
+class Hosts:
+    """Takes lock files on hosts; `refuses` is a node whose lock another run holds."""
+
+    def __init__(self, refuses: int | None = None) -> None:
+        self.refuses, self.taken = refuses, list[Held]()
+
+    def take(self, node: NodeId, place: str, owner: str) -> Held:
+        """One more."""
+        if int(node) == self.refuses:
+            raise RunLocked("another process holds this run", where=place)
+        self.taken.append(Held(f"{int(node)}:{place}", owner))
+        return self.taken[-1]
+
+
+def test_the_lock_of_a_cluster_is_beside_every_brokers_configuration_on_its_host() -> None:
+    """Each names the same run; no other run has the same line, not even one of this process."""
+    inventory = worlds.inventory()
+    hosts, later = Hosts(), Hosts()
+    lock = of_brokers(inventory, hosts.take)
+    assert [held.where for held in hosts.taken] == [f"{n.id}:{n.config}{HOST_SUFFIX}" for n in inventory.brokers]
+    (owner,) = {held.owner for held in hosts.taken}
+    of_brokers(inventory, later.take)
+    assert owner not in {held.owner for held in later.taken}
+    assert len(json.loads(owner)["token"]) >= 8
+    assert json.loads(owner)["pid"] == os.getpid()
+    lock.still_ours()
+    lock.release()
+    assert [held.given_back for held in hosts.taken] == [1] * len(inventory.brokers)
+
+
+def test_a_lock_that_one_host_refuses_is_given_back_on_the_others() -> None:
+    """And it is said which one refused."""
+    inventory = worlds.inventory()
+    hosts = Hosts(refuses=int(inventory.brokers[-1].id))
+    with pytest.raises(RunLocked) as caught:
+        of_brokers(inventory, hosts.take)
+    assert caught.value.where == inventory.brokers[-1].config + HOST_SUFFIX
+    assert [held.given_back for held in hosts.taken] == [1] * (len(inventory.brokers) - 1)
+
+
+@pytest.mark.parametrize("number", [0, 2])
+def test_one_host_whose_lock_is_gone_is_a_lost_lock(number: int) -> None:
+    """Another run could hold that one by now; the first and the last count alike."""
+    hosts = Hosts()
+    lock = of_brokers(worlds.inventory(), hosts.take)
+    hosts.taken[number].there = False
+    with pytest.raises(LockLost, match="deleted or replaced") as caught:
+        lock.still_ours()
+    assert caught.value.where == hosts.taken[number].where
+
+
+def test_only_an_executor_of_this_host_locks_files_of_this_host(tmp_path: Path) -> None:
+    """Where it reaches no host a path means nothing here, and nothing is locked."""
+    nodes = tuple(replace(node, config=str(tmp_path / f"broker-{int(node.id)}")) for node in worlds.inventory().brokers)
+    inventory = replace(worlds.inventory(), brokers=nodes)
+    with pytest.raises(DirectoriesRefused, match="executor by hand reaches no host"):
+        of_brokers(replace(inventory, executor="by hand"), None)
+    assert list(tmp_path.iterdir()) == []
+    lock = of_brokers(replace(inventory, executor=SUPERVISOR), None)
+    with pytest.raises(RunLocked):
+        LockFile(Path(nodes[-1].config + HOST_SUFFIX))
+    lock.release()
 
 
 def test_unlock_shows_the_hosts_locks_and_removes_none(tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ import json
 import os
 import signal
 import socket
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
-from migrate.errors import RunLocked
+from migrate.errors import LockLost, RunLocked
 from migrate.run.crash import VARIABLE, CrashPoints
 from migrate.run.locks import LockFile, RunLock
 
@@ -24,6 +25,38 @@ def test_a_second_holder_of_the_lock_file_is_refused_by_name(tmp_path: Path) -> 
     assert caught.value.exit_code == 7
     first.release()
     LockFile(tmp_path / "runs" / "lock").release()
+
+
+def test_a_lock_file_is_made_for_its_owner_alone_wherever_it_is(tmp_path: Path) -> None:
+    """With the folders above it; a second lock in the same folder is another lock."""
+    place = tmp_path / "runs" / "of" / "lab"
+    one, two = LockFile(place / "one"), LockFile(place / "two")
+    assert (one.where, stat.S_IMODE((place / "one").stat().st_mode)) == (str(place / "one"), 0o600)
+    one.release()
+    two.release()
+
+
+def test_a_refused_lock_leaves_no_file_open(tmp_path: Path) -> None:
+    """A watcher may ask again and again for as long as the other run lasts."""
+    held = LockFile(tmp_path / "lock")
+    before = len([*Path("/proc/self/fd").iterdir()])
+    for _ in range(3):
+        with pytest.raises(RunLocked):
+            LockFile(tmp_path / "lock")
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+    held.release()
+
+
+@pytest.mark.parametrize("replaced", [False, True])
+def test_a_lock_file_that_was_deleted_or_replaced_is_not_there(tmp_path: Path, replaced: bool) -> None:
+    """Another run would lock the new one."""
+    lock = LockFile(tmp_path / "lock")
+    assert lock.still_there()
+    (tmp_path / "lock").unlink()
+    if replaced:
+        (tmp_path / "lock").touch()
+    assert not lock.still_there()
+    lock.release()
 
 
 def test_the_lock_file_names_its_holder_alone(tmp_path: Path) -> None:
@@ -65,6 +98,29 @@ def test_after_releasing_zookeeper_the_file_holds_alone(tmp_path: Path) -> None:
     lock.still_ours()
     lock.release()
     assert (znode.asked, znode.released) == (1, 1)
+
+
+class _Gone(_Znode):
+    def release(self) -> None:
+        raise LockLost("the lock znode is missing")
+
+
+def test_the_file_is_given_back_also_where_the_znode_was_lost(tmp_path: Path) -> None:
+    """The next run must not be refused by a process that has ended its work."""
+    lock = RunLock(LockFile(tmp_path / "lock"), None).joined(_Gone())
+    with pytest.raises(LockLost):
+        lock.release()
+    LockFile(tmp_path / "lock").release()
+
+
+def test_without_a_znode_the_file_alone_is_the_lock(tmp_path: Path) -> None:
+    """Nothing else is asked or given back."""
+    lock = RunLock(LockFile(tmp_path / "lock"), None)
+    lock.still_ours()
+    lock.release_zookeeper()
+    with pytest.raises(RunLocked):
+        LockFile(tmp_path / "lock")
+    lock.release()
 
 
 @pytest.mark.parametrize("wanted", ["2", "before:stop:1"])
