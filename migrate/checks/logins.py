@@ -1,16 +1,17 @@
-"""SEC: logins of brokers, controllers and of this tool: does each side know the other, before it is started?
+"""SEC: logins of brokers, controllers and of this tool: does each side know the other, and what goes unencrypted?
 
 Passwords are compared here, and never stand in a finding.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from migrate.checks.certificates import LOCATION, certificates_name
 from migrate.checks.config import Configs, inter_broker_listener, protocols
 from migrate.checks.jaas import options
+from migrate.checks.phase import Phase, phase_of
 from migrate.checks.principals import (
     ANONYMOUS,
     BUILDER,
@@ -22,7 +23,7 @@ from migrate.checks.principals import (
 )
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind, Hit, Result, check
 from migrate.checks.security import EXTERNAL, dynamic_logins
-from migrate.checks.sight import both, broker_configs, controller_configs, readable_zookeeper
+from migrate.checks.sight import Sight, both, broker_configs, controller_configs, readable_zookeeper
 from migrate.checks.zookeeper_access import stranger
 from migrate.model.findings import CodeDoc
 from migrate.model.inventory import Access
@@ -220,3 +221,100 @@ def own_identity(view: ZookeeperView, world: World) -> Result:
         yield said
     elif said is not None:
         yield Hit("ZooKeeper's ACLs", said)
+
+
+def _files(world: World) -> Sight[tuple[Configs, Configs]]:
+    """Look at the files that can be seen; what the inventory says holds without any."""
+    brokers, controllers = broker_configs(world), controller_configs(world)
+    return Sight((brokers.value or {}, controllers.value or {}), (*brokers.missing, *controllers.missing))
+
+
+def _unencrypted(configs: Iterable[Configs], world: World) -> tuple[list[str], list[str]]:
+    """List what goes without TLS, by the listeners' names: with a credential in clear, and without one."""
+    found: dict[str, bool] = {}
+    known, (brokers, controllers) = world.inventory, configs
+    between = [
+        (file.values, "brokers", inter_broker_listener(file.values), BROKER_MECHANISM) for file in brokers.values()
+    ]
+    between += [
+        (file.values, "controllers", name, CONTROLLER_MECHANISM)
+        for file in controllers.values()
+        if (name := controller_listener(file.values))
+    ]
+    for values, who, name, key in between:
+        protocol = protocols(values).get(name.upper(), name.upper())
+        mechanism = values.get(key, "GSSAPI").strip() if protocol.startswith("SASL") else ""
+        found |= _told(f"the {who}' listener {name}", protocol, mechanism)
+    names = {
+        name
+        for node in known.brokers
+        if node.id in brokers
+        for name in _listeners_at(brokers[node.id].values, node.address.rpartition(":")[2])
+    }
+    listener = f" at listener {', '.join(sorted(names))}" if names else ""
+    for nodes, where, access in (
+        (known.brokers, f"brokers{listener}", known.broker_access),
+        (known.controllers, f"controllers at listener {known.controller_listener}", known.controller_access),
+    ):
+        if nodes:
+            found |= _told(f"this tool to the {where}", access.protocol, access.mechanism)
+    if known.zookeeper and not known.zookeeper_login.tls and phase_of(world) is not Phase.FINALIZED:
+        found["this tool to ZooKeeper (no TLS)"] = False
+    return [said for said, clear in found.items() if clear], [said for said, clear in found.items() if not clear]
+
+
+def _told(what: str, protocol: str, mechanism: str) -> dict[str, bool]:
+    """Name a connection without TLS, with whether a credential can be read on it; nothing for one with TLS."""
+    if protocol not in ("PLAINTEXT", "SASL_PLAINTEXT"):
+        return {}
+    return {f"{what} ({', '.join(filter(None, (protocol, mechanism)))})": mechanism in ("PLAIN", "OAUTHBEARER")}
+
+
+def _listeners_at(values: Mapping[str, str], port: str) -> Iterator[str]:
+    """Name the listeners that are bound to, or advertised with, that port."""
+    for key in ("advertised.listeners", "listeners"):
+        for entry in values.get(key, "").split(","):
+            name, _, address = entry.strip().partition("://")
+            if address.rpartition(":")[2] == port:
+                yield name
+
+
+@check(
+    CodeDoc(
+        "W-SEC-23",
+        "a password or a token goes over the network in clear",
+        "SASL_PLAINTEXT with PLAIN or OAUTHBEARER sends the credential itself: whoever sees one connection's packets "
+        "is that user from then on, often a super user.",
+        "The listener has SASL without TLS, or the inventory's `access` says so.",
+        "Give the listener SASL_SSL (and `access` of the inventory `protocol: SASL_SSL`), or a mechanism that sends no "
+        "credential, such as SCRAM. The migration does not need it: it keeps each listener's protocol as it is.",
+        "KIP-43; Apache Kafka, Security: SASL/PLAIN should be used with TLS only",
+    ),
+    sees=_files,
+    when=ALWAYS,
+)
+def credentials_in_clear(seen: tuple[Configs, Configs], world: World) -> Result:
+    """One finding for all of them."""
+    clear, _ = _unencrypted(seen, world)
+    if clear:
+        yield Hit("the network", f"a credential is sent in clear: {'; '.join(clear)}")
+
+
+@check(
+    CodeDoc(
+        "I-SEC-24",
+        "connections that are not encrypted",
+        "Everything on them can be read and changed on the way: records, metadata, and what a migration is decided by.",
+        "The listener's protocol is PLAINTEXT or SASL_PLAINTEXT, or ZooKeeper is reached without TLS: the defaults.",
+        "Where the network is not trusted, give the listener SSL or SASL_SSL and the inventory's `access` the same; "
+        "for ZooKeeper a secureClientPort, and `tls` in `zookeeper_access`. The migration changes no protocol.",
+        "Apache Kafka, Security: listener.security.protocol.map; zookeeper.ssl.client.enable",
+    ),
+    sees=_files,
+    when=ALWAYS,
+)
+def not_encrypted(seen: tuple[Configs, Configs], world: World) -> Result:
+    """One finding for all of them."""
+    clear, plain = _unencrypted(seen, world)
+    if clear or plain:
+        yield Hit("the network", f"not encrypted: {'; '.join((*clear, *plain))}")

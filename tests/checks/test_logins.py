@@ -8,7 +8,8 @@ import pytest
 
 from migrate import checks
 from migrate.model.findings import Finding, Severity
-from migrate.model.inventory import AddedProperties, SecretFile, ZookeeperLogin
+from migrate.model.inventory import Access, AddedProperties, SecretFile, ZookeeperLogin
+from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.model.znodes import ZnodeAcl
@@ -116,3 +117,79 @@ def test_a_login_by_a_delegation_token_has_its_owners_name() -> None:
     found = of(then(SECURED, bent)(world_at(PREPARED)), "B-SEC-06")
     assert Severity.BLIND_SPOT in {entry.severity for entry in found}
     assert "User:id" not in repr(found)
+
+
+# -- what is not encrypted ---------------------------------------------------------------------------------------------
+def told(world: World, code: str) -> list[str]:
+    """The messages of that code."""
+    return [entry.message for entry in checks.run(world, target=Stage.CLEANUP) if entry.code == code]
+
+
+def test_every_connection_without_tls_is_named_by_its_listener_in_one_finding() -> None:
+    """Between the nodes by their files, ours by the inventory and the port; ZooKeeper as long as there is one."""
+    assert told(world_at(Stage.PREPARE), "I-SEC-24") == [
+        (
+            "not encrypted: the brokers' listener INTERNAL (PLAINTEXT); the controllers' listener CTL (PLAINTEXT); "
+            "this tool to the brokers at listener INTERNAL (PLAINTEXT); "
+            "this tool to the controllers at listener CTL (PLAINTEXT); this tool to ZooKeeper (no TLS)"
+        )
+    ]
+    (after,) = told(world_at(Stage.CLEANUP), "I-SEC-24")
+    assert "ZooKeeper" not in after
+
+
+def test_a_credential_in_clear_is_a_warning_and_a_challenge_is_none() -> None:
+    """PLAIN and OAUTHBEARER send it; SCRAM and GSSAPI, and Kafka's default where no mechanism is named, do not."""
+    world = SECURED(world_at(Stage.PREPARE))
+    assert told(world, "W-SEC-23") == [
+        "a credential is sent in clear: the controllers' listener CTL (SASL_PLAINTEXT, PLAIN)"
+    ]
+    (all_of_them,) = told(world, "I-SEC-24")
+    assert "the controllers' listener CTL (SASL_PLAINTEXT, PLAIN)" in all_of_them
+    for mechanism, clear in (("PLAIN", 1), ("OAUTHBEARER", 1), ("SCRAM-SHA-512", 0), ("GSSAPI", 0), (None, 0)):
+        bend = then(
+            *(
+                values(
+                    node,
+                    listener__security__protocol__map="INTERNAL:SASL_PLAINTEXT,CLIENT:SASL_PLAINTEXT,CTL:SSL",
+                    sasl__mechanism__inter__broker__protocol=mechanism,
+                )
+                for node in (0, 1, 2)
+            )
+        )
+        assert len(told(bend(world_at(Stage.ASSESS)), "W-SEC-23")) == clear, mechanism
+
+
+def test_the_tools_own_password_in_clear_is_told_with_the_listener_that_its_port_is_of() -> None:
+    """By the inventory's access, to brokers and to controllers."""
+    access = Access("SASL_PLAINTEXT", "PLAIN", "tool", SecretFile("p"))
+    world = world_at(Stage.ASSESS)
+    ours = replace(world, inventory=replace(world.inventory, broker_access=access, controller_access=access))
+    assert told(ours, "W-SEC-23") == [
+        (
+            "a credential is sent in clear: this tool to the brokers at listener INTERNAL (SASL_PLAINTEXT, PLAIN); "
+            "this tool to the controllers at listener CTL (SASL_PLAINTEXT, PLAIN)"
+        )
+    ]
+    unseen = replace(ours, configs=Unknown("no host may be reached"))
+    assert "this tool to the brokers (SASL_PLAINTEXT, PLAIN)" in told(unseen, "W-SEC-23")[-1]
+
+
+def test_where_everything_has_tls_nothing_is_told() -> None:
+    """Nor is a client's listener that no node and not this tool uses."""
+    world = world_at(Stage.PREPARE)
+    inventory = replace(
+        world.inventory,
+        broker_access=Access("SSL"),
+        controller_access=Access("SASL_SSL", "PLAIN", "tool", SecretFile("p")),
+        zookeeper_login=ZookeeperLogin(tls=True),
+    )
+    mapped = "INTERNAL:SSL,CLIENT:SASL_PLAINTEXT,CTL:SASL_SSL"
+    bend = then(
+        *(
+            values(node, listener__security__protocol__map=mapped, sasl__mechanism__controller__protocol="PLAIN")
+            for node in (0, 1, 2, 3000, 3001, 3002)
+        )
+    )
+    found = checks.run(bend(replace(world, inventory=inventory)), target=Stage.CLEANUP)
+    assert [entry for entry in found if entry.code in ("W-SEC-23", "I-SEC-24")] == []

@@ -373,6 +373,21 @@ ROWS = (
         "node 3000",
     ),
     Row("users made in hybrid can be read by everybody", lambda world: world, "W-SEC-12", None, "/config/users"),
+    *(
+        Row(
+            "the brokers call each other without TLS",
+            replaced(
+                *BROKERS,
+                key="listener.security.protocol.map",
+                old="INTERNAL:SASL_SSL",
+                new="INTERNAL:SASL_PLAINTEXT",
+            ),
+            code,
+            None,
+            "the network",
+        )
+        for code in ("W-SEC-23", "I-SEC-24")
+    ),
     Row(
         "SCRAM among the controllers",
         keys(*CONTROLLERS, CTL_MECHANISM="SCRAM-SHA-512"),
@@ -402,7 +417,7 @@ ROWS = (
         "controller 3000",
     ),
 )
-ALWAYS_TOLD = {"W-SEC-12"}  # of every cluster with zookeeper.set.acl
+ALWAYS_TOLD = {"W-SEC-12", "I-SEC-24"}  # with zookeeper.set.acl, and of connections that are not encrypted
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.what)
