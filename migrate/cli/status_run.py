@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import pathlib
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
+    from migrate.model.history import Event
     from migrate.model.plan import Plan
 
 RUN_ROLLS_IT: Final = ("S-STUCK-30", "S-STUCK-31")  # a broker that is not rolled yet, or was stopped to be rolled
@@ -26,10 +27,7 @@ def unended(runs: pathlib.Path) -> dict[str, Any] | None:
     """
     from migrate.cli.planning import load_plan
     from migrate.errors import MigrateError
-    from migrate.model.stage import Stage
-    from migrate.report.run_board import WELL, board, lines
     from migrate.run import journal as journals
-    from migrate.run import owners
 
     found = [(path.stat().st_mtime, path) for path in runs.glob("*/journal.jsonl")]
     if not found:
@@ -37,8 +35,17 @@ def unended(runs: pathlib.Path) -> dict[str, Any] | None:
     folder = max(found)[1].parent
     try:
         plan, events = load_plan(folder / "plan.json"), journals.read(folder / "journal.jsonl").events
-    except (OSError, MigrateError):
+        return _told(plan, events, folder, runs)
+    except (OSError, MigrateError, KeyError, ValueError):
         return None
+
+
+def _told(plan: Plan, events: Sequence[Event], folder: pathlib.Path, runs: pathlib.Path) -> dict[str, Any] | None:
+    """The same of its plan and journal; KeyError or ValueError where they are none of a run's."""
+    from migrate.model.stage import Stage
+    from migrate.report.run_board import WELL, board, lines
+    from migrate.run import owners
+
     done = {event.data["step"] for event in events if event.name == "conclude" and event.data["outcome"] in WELL}
     left = [step for step in plan.steps if step.id not in done]
     if not left:

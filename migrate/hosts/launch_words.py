@@ -31,7 +31,7 @@ SHELL_OWN: Final = frozenset({"KAFKA_CONTROLLER_OPTS", "KAFKA_BROKER_OPTS", "KAF
 MAXBUFFER: Final = re.compile(r"-Djute\.maxbuffer=(?:0[xX]([0-9a-fA-F]{1,8})|([0-9]{1,10}))")  # Integer.decode
 RELEASE: Final = re.compile(r"(?:^|[/:])kafka-clients-([0-9]+\.[0-9]+\.[0-9]+[^/:]*?)\.jar(?::|$)")
 CONTAINERS: Final = frozenset({"docker", "docker-compose", "podman", "conmon", "nerdctl", "ctr", "runc", "crun"})
-UNIT_FILE: Final = re.compile(r"(\S.*?) \(ignore_errors=(?:yes|no)\)")
+BEHIND_UNIT_FILE: Final = re.compile(r" \(ignore_errors=(?:yes|no)\)")
 
 
 def words_of(raw: bytes) -> list[str]:
@@ -102,7 +102,8 @@ def generating(raw: bytes) -> tuple[str, ...]:
 
 def of_unit(properties: Mapping[str, str]) -> UnitNotes:
     """What `systemctl show` says of it; a property that was not asked for is unknown, or none."""
+    *files, _ = BEHIND_UNIT_FILE.split(properties.get("EnvironmentFiles", ""))
     return UnitNotes(
-        environment_files=tuple(UNIT_FILE.findall(properties.get("EnvironmentFiles", ""))),
+        environment_files=tuple(path for file in files if (path := file.strip())),
         drop_ins=tuple(properties.get("DropInPaths", "").split()),
     )

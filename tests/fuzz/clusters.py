@@ -1,0 +1,186 @@
+"""Backups, ZooKeeper's files, metadata, and documents that people write."""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import google_crc32c
+
+from migrate.model.secrets import Digester
+from migrate.playbook.load import load_approvals
+from migrate.zookeeper import backup
+from migrate.zookeeper.compare_backup import compare
+from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files, view_of_files
+from migrate.zookeeper.read import view_of
+from migrate.zookeeper.znode import Absent
+from tests.cli.commands import playbook_in
+from tests.fuzz.damage import Parts
+from tests.fuzz.trial import command
+from tests.testing.golden_trees import golden
+from tests.zookeeper.offline import written
+
+DIGESTER: Final = Digester(b"k" * 32)
+PLAYBOOKS: Final = Path(__file__).parents[2] / "playbooks"
+
+
+BACKED_UP: Final = ("/", "/cluster", "/brokers", "/config", "/controller", "/kafka-acl", "/admin", "/migration")
+
+
+@functools.cache
+def small_tree() -> backup.BackupTree:
+    """A real cluster's tree with one topic."""
+    tree = golden("hybrid-after-copy")
+    topics = sorted(path for path in tree.znodes if path.startswith("/brokers/topics/") and path.count("/") == 3)
+    left = [
+        path
+        for path in tree.znodes
+        if not path.startswith(tuple(f"{topic}/" for topic in topics[1:])) and path not in topics[1:]
+    ]
+    kept = left[::2] if len(left) > 300 else left
+    kept = sorted({above for path in kept for above in _above(path)} | {*kept})
+    return backup.BackupTree("zk:2181", {path: tree.znodes[path] for path in kept}, tree.acls)
+
+
+def _above(path: str) -> list[str]:
+    return ["/", *(path[:at] for at, letter in enumerate(path) if letter == "/" and at)]
+
+
+def backup_parts(_: Path) -> Parts:
+    """Line by line as `backup create` writes it."""
+    tree = small_tree()
+    lines = [backup._line({"format": backup.FORMAT, "connect": tree.connect})]
+    for path, znode in tree.znodes.items():
+        acl = tree.acls.get(path, ((31, "world", "anyone"),))
+        values = {"path": path, "denied": True} if isinstance(znode, Absent) else backup._znode_line(path, znode, acl)
+        lines.append(backup._line(values))
+    return {"tree.jsonl": b"".join([*lines, backup._line({"end": True, "znodes": len(lines) - 1})])}
+
+
+class Live(backup.BackupTree):
+    """A tree that answers as a client does."""
+
+    def sync(self) -> None:
+        """It is up to date."""
+
+    def compared_with(self, other: backup.BackupTree) -> None:
+        """What a restore would write."""
+        compare(other, self)  # type: ignore[arg-type] # all that is asked of a client is here
+
+
+def _with_acls(tree: backup.BackupTree) -> Live:
+    live = Live(tree.connect, tree.znodes, tree.acls)
+    live.acls = lambda paths: [tree.acls.get(path, ()) for path in paths]  # type: ignore[assignment]
+    return live
+
+
+def read_backup(_: Path, path: Path) -> None:
+    """Shown whole and with data, read as a cluster's tree, and held against the tree that it is of."""
+    command("backup", "show", path)
+    command("backup", "show", path, "-o", "json")
+    command("backup", "show", path, "--path", "/config")
+    tree = backup.load_backup(str(path))
+    view_of(tree, "backup", DIGESTER)
+    _with_acls(small_tree()).compared_with(tree)
+    _with_acls(tree).compared_with(small_tree())
+
+
+def read_zookeeper(place: Path, _: Path) -> None:
+    """The folder's snapshot and log."""
+    view_of_files(open_files(ZookeeperFiles((str(place),), "")), DIGESTER)
+
+
+def zookeeper(name: str, raw: bytes, **others: bytes) -> Callable[[Path], Parts]:
+    """A file of a data directory, beside the others."""
+
+    def parts(folder: Path) -> Parts:
+        written.data_dir(folder, **others)
+        return {f"{name}.bin": raw}
+
+    return parts
+
+
+METADATA: Final = "d/__cluster_metadata-0"
+FIRST: Final = f"{METADATA}/00000000000000000000.log"
+CHECKPOINT: Final = f"{METADATA}/00000000000000000000-0000000000.checkpoint"
+DATA: Final = Path(__file__).parents[1] / "data" / "metadata"
+
+
+def sealed_batch(raw: bytes) -> bytes:
+    """The CRC of the first batch anew, as far as its length says."""
+    end = min(len(raw), 12 + int.from_bytes(raw[8:12], "big"))
+    return raw if end < 61 else raw[:17] + google_crc32c.value(raw[21:end]).to_bytes(4, "big") + raw[21:]
+
+
+def read_metadata(place: Path, path: Path) -> None:
+    """Each record, and the image."""
+    for words in (("dump", path), ("image", place / "d"), ("image", place / "d", "-o", "json")):
+        _metadata(*words)
+
+
+def _metadata(*words: object) -> None:
+    from migrate.kraft.dump import dump_lines
+    from migrate.observe.metadata_files import read_metadata as read
+    from migrate.report.metadata_image import image_json, image_lines
+
+    if words[0] == "dump":
+        for _ in dump_lines([Path(str(words[1]))], show_secrets=False):
+            pass
+        return
+    found = read([Path(str(words[1]))], DIGESTER)
+    if len(words) > 2:
+        json.dumps(image_json(found.view, (), found.notes))
+    else:
+        list(image_lines(found.view, (), found.notes))
+
+
+def document(name: str) -> Callable[[Path], Parts]:
+    """A playbook of the shipped ones, or a small one, beside an inventory."""
+
+    def parts(folder: Path) -> Parts:
+        small = playbook_in(folder)
+        inventory = (folder / "inventory.yaml").read_bytes()
+        return {name: inventory if name == "inventory.yaml" else small.read_bytes()}
+
+    return parts
+
+
+def shipped(name: str) -> Callable[[Path], Parts]:
+    """A shipped playbook, under the name that its kind is read by."""
+    return lambda folder: (playbook_in(folder), {"playbook.yaml": (PLAYBOOKS / name).read_bytes()})[1]
+
+
+def read_document(_: Path, path: Path) -> None:
+    """Linted and shown."""
+    command("playbook", "lint", path)
+    command("playbook", "show", path)
+    command("playbook", "show", path, "-o", "json")
+    if path.name == "playbook.yaml":
+        load_approvals(path)
+
+
+FLEET: Final = b"""apiVersion: kraft-migrate/v1
+kind: Fleet
+metadata: {name: all}
+spec:
+  clusters:
+    - {name: a, inventory: a/inventory.yaml}
+    - {name: b, playbook: ../b.yaml}
+    - {name: c, zookeeper: "zk:2181/kafka"}
+    - {name: d, bundle: d.bundle}
+    - {name: e, files: {zookeeper: zk, zookeeperLog: log, chroot: /kafka, metadata: m}}
+"""
+ACCEPTED: Final = b"""apiVersion: kraft-migrate/v1
+kind: AcceptedDifferences
+metadata: {name: a}
+spec:
+  accept:
+    - rule: DIFFERS
+      selector: {kind: topic-config, name: t, field: retention.ms}
+      reason: known
+      ticket: CHG1
+      expires: 2026-12-01
+"""

@@ -1,0 +1,155 @@
+"""Every reader of files that people hand over, with a small file of its kind that the program itself made.
+
+Each is asked through the command that a person's file goes through, or where that needs a cluster or a host, through
+the function that the command calls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Final
+
+from migrate.kraft.files import read_quorum_state
+from migrate.model import plain_tar
+from migrate.playbook.access_file import load_zookeeper_access
+from migrate.playbook.load import load_accepted, load_fleet
+from migrate.report import evidence
+from tests.fuzz.clusters import (
+    ACCEPTED,
+    DATA,
+    FIRST,
+    FLEET,
+    backup_parts,
+    document,
+    read_backup,
+    read_document,
+    read_metadata,
+    read_zookeeper,
+    sealed_batch,
+    shipped,
+    zookeeper,
+)
+from tests.fuzz.damage import Parts, gzipped
+from tests.fuzz.hosts import (
+    BUDGET,
+    COMMAND_LINE,
+    JAAS,
+    PROPERTIES,
+    TCP,
+    UNIT,
+    archive_members,
+    archive_parts,
+    collected,
+    meta_parts,
+    read_archive,
+    read_budget,
+    read_collected,
+    read_disks,
+    read_meta,
+    read_process,
+    read_properties,
+    read_system,
+    read_unit,
+    sealed_answer,
+)
+from tests.fuzz.parts import one
+from tests.fuzz.runs import (
+    RUN,
+    approval_parts,
+    bundle_members,
+    bundle_parts,
+    evidence_members,
+    evidence_parts,
+    in_run,
+    read_approvals,
+    read_bundle,
+    read_control,
+    read_plan,
+    sealed_journal,
+    sealed_plan,
+)
+from tests.fuzz.trial import Reader, command
+from tests.kraft.logs import captured_log
+from tests.playbook.test_access_file import ACCESS
+from tests.zookeeper.offline.test_damage import LOG, SNAPSHOT
+
+
+def tar_of(members: Callable[[Parts], list[tuple[str, bytes]]]) -> Callable[[Parts], bytes]:
+    """An archive as ours are."""
+    return lambda parts: plain_tar.pack(dict(members(parts)))
+
+
+SEALS: Final[Mapping[str, Callable[[bytes], bytes]]] = {
+    "journal.jsonl": sealed_journal,
+    "plan.json": sealed_plan,
+    "answer.json": sealed_answer,
+    "log.bin": sealed_batch,
+}
+READERS: Final = tuple(
+    replace(entry, sealed=SEALS)
+    for entry in (
+        Reader(
+            "bundle",
+            "b.bundle",
+            bundle_parts,
+            read_bundle,
+            packed=tar_of(bundle_members),
+            wrapped=gzipped,
+            tar=bundle_members,
+            edits=60,
+            drawn=12,
+        ),
+        Reader(
+            "evidence",
+            "e.tar",
+            evidence_parts,
+            lambda _, path: command("report", "verify", path),
+            packed=evidence.pack,
+            tar=evidence_members,
+            edits=120,
+        ),
+        Reader("plan", f"{RUN}/plan.json", in_run("plan.json"), read_plan, edits=60),
+        Reader("approval", f"{RUN}/approvals/bob-3.json", approval_parts, read_approvals, edits=400),
+        Reader("control", f"{RUN}/control.json", in_run("control.json"), read_control, edits=300),
+        Reader("backup", "tree.jsonl.gz", backup_parts, read_backup, wrapped=gzipped, edits=80),
+        Reader(
+            "zookeeper-snapshot", "version-2/snapshot.9", zookeeper("snapshot", SNAPSHOT, log_a=LOG), read_zookeeper
+        ),
+        Reader("zookeeper-log", "version-2/log.a", zookeeper("log", LOG, snapshot_9=SNAPSHOT), read_zookeeper),
+        Reader("metadata-log", FIRST, one("log.bin", captured_log()[:6000]), read_metadata),
+        Reader(
+            "metadata-checkpoint",
+            "d/bootstrap.checkpoint",
+            one("log.bin", (DATA / "bootstrap.checkpoint").read_bytes()),
+            read_metadata,
+        ),
+        Reader(
+            "quorum-state",
+            "quorum-state",
+            one("q.json", (DATA / "quorum-state").read_bytes()),
+            lambda _, path: read_quorum_state(path),
+        ),
+        Reader("meta-properties", "disk/meta.properties", meta_parts, read_meta),
+        Reader("broker-properties", "b.properties", one("b.properties", PROPERTIES), read_properties),
+        Reader("playbook", "playbook.yaml", shipped("production-example.yaml"), read_document, edits=60),
+        Reader("playbook-small", "playbook.yaml", document("playbook.yaml"), read_document, edits=100),
+        Reader("playbook-directories", "playbook.yaml", shipped("directories-example.yaml"), read_document, edits=60),
+        Reader("inventory", "inventory.yaml", document("inventory.yaml"), read_document, edits=100),
+        Reader("fleet", "fleet.yaml", one("fleet.yaml", FLEET), lambda _, path: load_fleet(path), edits=300),
+        Reader(
+            "access", "access.yaml", one("access.yaml", ACCESS.encode()), lambda _, path: load_zookeeper_access(path)
+        ),
+        Reader("accepted", "a.yaml", one("a.yaml", ACCEPTED), lambda _, path: load_accepted(path), edits=300),
+        Reader("collector", "answer.json", collected, read_collected, edits=150),
+        Reader("collector-remote", "answer.json", collected, read_disks, edits=150),
+        Reader(
+            "host-archive", "a.tar", archive_parts, read_archive, packed=tar_of(archive_members), tar=archive_members
+        ),
+        Reader("unit", "u.properties", one("u.properties", UNIT), read_unit),
+        Reader("process", "cmdline.bin", one("cmdline.bin", COMMAND_LINE), read_process),
+        Reader("jaas", "j.conf", one("j.conf", JAAS), read_system),
+        Reader("sockets", "tcp", one("tcp", TCP), read_system),
+        Reader("probe-history", "h.jsonl", one("h.jsonl", BUDGET), read_budget),
+    )
+)
