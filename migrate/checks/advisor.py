@@ -6,13 +6,13 @@ for every release that the ranges allow.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
 from typing import Final
 
+from migrate.model import strict_json
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import is_password_config
 from migrate.model.views import BrokerDisks, ConfigFile, NodeAnswer, PartlyRead, ZookeeperView
@@ -60,7 +60,7 @@ def release(text: str) -> Release:
 @cache
 def fixes() -> tuple[Fix, ...]:
     """The shipped list."""
-    raw = json.loads((files("migrate.checks") / "data" / "advisor.json").read_text(encoding="utf-8"))
+    raw = strict_json.loads((files("migrate.checks") / "data" / "advisor.json").read_text(encoding="utf-8"))
     return tuple(
         Fix(
             entry["id"],

@@ -232,7 +232,7 @@ def idle_acceptance(seen: tuple[ZookeeperView, Disks], world: World) -> Result:
     _, disks = seen
     there = {(str(int(broker)), path) for broker, _, path in strays(seen)}
     for entry in entries(world, STRAY_RULE):
-        if not entry.name.isdecimal() or int(entry.name) not in disks:
+        if entry.name not in map(str, map(int, disks)):
             continue
         if not holds(entry, world):
             yield Hit(f"broker {entry.name}: {entry.field}", f"the acceptance {entry.ticket} expired {entry.expires}")

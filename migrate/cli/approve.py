@@ -48,6 +48,7 @@ def approve(
     import time
 
     from migrate.cli.planning import load_plan
+    from migrate.model import strict_json
     from migrate.playbook.load import load_inventory, load_playbook
     from migrate.run import approvals
     from migrate.run.carry_out import folder_of
@@ -65,7 +66,8 @@ def approve(
         raise KeyUnusable(f"an approval of {name} counts only where it is signed", next_step="give --sign KEYFILE")
     path = written(given, folder_of(inventory, plan).path, out)
     if output == "json":
-        say_page(json.dumps({**json.loads(approvals.to_json(given)), "file": str(path), "counts_for": asked}, indent=1))
+        whole = strict_json.mapping(approvals.to_json(given))
+        say_page(json.dumps({**whole, "file": str(path), "counts_for": asked}, indent=1))
         return EXIT_OK
     worth = "proven by its signature" if given.signature else "recorded, not proven"
     head = f"plan {plan.short} of cluster {plan.cluster}, up to stage {plan.target.label}: approved by {name}"

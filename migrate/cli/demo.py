@@ -28,6 +28,7 @@ from migrate.lab.load_watch import RestartInterval
 from migrate.lab.person import Person, ask_to_look_everywhere
 from migrate.lab.seed_data import LOAD_TOPICS
 from migrate.lab.topology import DEFAULT_SHAPE, Shape
+from migrate.model import strict_json
 from migrate.model.history import Event, LoadSummary
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
@@ -332,10 +333,9 @@ class Demo:
     # -- what is remembered ------------------------------------------------------------------------------------------
     def _state(self) -> dict[str, Any]:
         try:
-            found: dict[str, Any] = json.loads(self._state_file.read_text(encoding="utf-8"))
+            return strict_json.mapping(self._state_file.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return {}
-        return found
 
     def _remember(self, **facts: Any) -> None:
         write_text(self._state_file, json.dumps({**self._state(), **facts}))

@@ -173,6 +173,13 @@ class MetadataAwaited(NotTold):
     hint = "bring what the README.txt of the folder named above asks for, then run the same command again"
 
 
+class InstructionDamaged(InputError):
+    """A file of an instruction for a person is not the one that was rendered."""
+
+    id = "E-MAN-05"
+    hint = "keep the folder for whoever looks into it, move it out of `manual`, then run the same command again"
+
+
 class CannotBeInstructed(WorldError):
     """No instruction can be written for this without seeing a file that the collector may not show."""
 

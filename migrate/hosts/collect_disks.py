@@ -500,7 +500,7 @@ def collect(
     apart = metadata_dir if metadata_dir and os.path.normpath(metadata_dir) not in known else None
     if node is None:
         text = (values.get("node.id") or values.get("broker.id") or "").strip()
-        node = int(text) if text.isdigit() else None
+        node = int(text) if re.match(r"[0-9]{1,10}\Z", text) else None
     config = None
     if properties is not None:
         digest = keyed(key) if key is not None else lambda _value: HIDDEN

@@ -25,6 +25,7 @@ from migrate.hosts.ports import TABLES
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.remote_metadata import LOG
 from migrate.hosts.runner import Runner
+from migrate.model import strict_json
 from migrate.model.host_rights import HostRights, Refused
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
@@ -166,8 +167,8 @@ def _answer(runner: Runner, command: Words, stdin: bytes = b"") -> object:
             f"`{command[0]}` was refused: {done.says or done.code}", where=runner.host, next_step=set_up(runner.host)
         )
     try:
-        return json.loads(done.output)
-    except ValueError as error:
+        return strict_json.loads(done.output, surrogates=True)
+    except strict_json.NotStrictJson as error:
         raise HostCommandRefused(f"`{command[0]}` gave no answer that can be read", where=runner.host) from error
 
 

@@ -19,15 +19,17 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from migrate.errors import PersonCouldNot
+from migrate.errors import InstructionDamaged, PersonCouldNot
 from migrate.hosts.collect_disks import Digest, keyed
-from migrate.hosts.files import replace_file
+from migrate.hosts.files import read_no_follow, replace_file
 from migrate.hosts.manual_orders import CONTENT, Order, Proof, collector_words, readme, sha256
 from migrate.hosts.manual_reports import Answer, Inbox, Watched
 from migrate.hosts.remote_words import quoted
+from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import ControllerNode, Inventory
 from migrate.model.outcome import Unknown
+from migrate.model.strict_json import Each
 
 LOG: Final = logging.getLogger("migrate.manual")
 FOLDER: Final = "manual"
@@ -38,6 +40,13 @@ COULD_NOT: Final = "could-not"
 CLOSED: Final = "closed.json"
 RECORD: Final = "instruction.json"
 COMMANDS: Final = "commands.txt"
+SHAPE: Final = {  # of RECORD
+    **dict.fromkeys(("id", "effect", "what", "host", "key", "since"), str),
+    "number": int,
+    "node": int,
+    "answer": bool,
+    "proofs": [Each(str)],
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,13 +280,17 @@ _LOOK: Final = """Look at this node: nothing is changed by it.
 
 
 def _read(folder: Path) -> Instruction:
-    record = json.loads((folder / RECORD).read_bytes())
-    closed = ""
-    if (folder / CLOSED).exists():
-        closed = str(json.loads((folder / CLOSED).read_bytes())["how"])
-    proofs = tuple(Proof(**entry) for entry in record.pop("proofs"))
-    node = NodeId(record.pop("node"))
-    return Instruction(folder=folder, node=node, proofs=proofs, closed=closed, **record)
+    """The instruction in a folder.  Raises InstructionDamaged."""
+    try:
+        record = strict_json.mapping(read_no_follow(str(folder / RECORD)), SHAPE, surrogates=True)
+        closed = ""
+        if (folder / CLOSED).exists():
+            closed = strict_json.mapping(read_no_follow(str(folder / CLOSED)), {"how": str})["how"]
+        proofs = tuple(Proof(**entry) for entry in record.pop("proofs"))
+        node = NodeId(record.pop("node"))
+        return Instruction(folder=folder, node=node, proofs=proofs, closed=closed, **record)
+    except (OSError, ValueError, TypeError) as error:  # a field too many is a TypeError
+        raise InstructionDamaged(f"it is not what was rendered: {error}", where=str(folder)) from error
 
 
 __all__ = ["Desk", "Instruction", "sha256"]

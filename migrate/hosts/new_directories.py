@@ -115,7 +115,12 @@ def _told(used: Sequence[_Place], places: Places) -> dict[NodeId, Mapping[_Place
     for node in dict.fromkeys(place.node for place in used):
         mine = {place.path: place for place in used if place.node == node}
         told = places.told(node, tuple(mine))
-        found[node] = told if isinstance(told, Unknown) else {mine[path]: told[path] for path in mine}
+        if isinstance(told, Unknown):
+            found[node] = told
+        elif untold := sorted(mine.keys() - told.keys()):
+            found[node] = Unknown(f"the host of node {int(node)} does not say where {untold[0]} leads to")
+        else:
+            found[node] = {mine[path]: told[path] for path in mine}
     return found
 
 

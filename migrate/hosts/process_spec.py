@@ -8,12 +8,20 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from migrate.errors import ProcessSpecUnreadable
-from migrate.hosts.files import replace_file
+from migrate.hosts.files import read_no_follow, replace_file
+from migrate.model import strict_json
+from migrate.model.strict_json import Each
 
 SUFFIX: Final = ".process.json"
+SHAPE: Final = {
+    **dict.fromkeys(("name", "directory", "log", "output", "config"), str),
+    "argv": [str],
+    "format_argv": [str],
+    "environment?": Each(str),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +55,7 @@ def read_spec(path: Path) -> ProcessSpec:
         ProcessSpecUnreadable: no such file, or not one of ours.
     """
     try:
-        data: dict[str, Any] = json.loads(path.read_bytes())
+        data = strict_json.mapping(read_no_follow(str(path)), SHAPE, surrogates=True)
         data["argv"], data["format_argv"] = tuple(data["argv"]), tuple(data["format_argv"])
         return ProcessSpec(**data)
     except (OSError, ValueError, KeyError, TypeError) as error:

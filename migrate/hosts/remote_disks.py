@@ -5,16 +5,16 @@ Its answer is decoded by the rules for the collector's files, and its hash is ch
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 from migrate.errors import MigrateError
 from migrate.hosts import commands
 from migrate.hosts.collected import decode_collected
 from migrate.hosts.new_directories import Told
 from migrate.hosts.runner import Runner
+from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, Directory
@@ -67,14 +67,14 @@ class RemotePlaces:
         if done.code:
             return Unknown(f"where paths lead to on {runner.host} is unknown: {done.says or done.code}")
         try:
-            return {path: _told(entry) for path, entry in json.loads(done.output).items()}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            return Unknown(f"{runner.host} gave no answer that can be read: {error!r}")
+            found = strict_json.mapping(done.output, surrogates=True)
+            return {path: _told(entry) for path, entry in found.items()}
+        except ValueError as error:
+            return Unknown(f"{runner.host} gave no answer that can be read: {error}")
 
 
-def _told(entry: Mapping[str, object]) -> Told:
-    real, names = entry["real"], entry["names"]
-    if not isinstance(real, str) or not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-        message = f"{entry!r} is no answer"
-        raise TypeError(message)
-    return Told(real, tuple(names))
+def _told(entry: Any) -> Told:
+    problem = strict_json.unlike(entry, {"real": str, "names": [str]})
+    if problem or not entry["real"].startswith("/"):
+        raise ValueError(problem or f"{entry['real'][:80]!r} is no absolute path")
+    return Told(entry["real"], tuple(entry["names"]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 
 from migrate.errors import MigrateError, UnitNotUsable
@@ -11,6 +10,7 @@ from migrate.hosts.runner import Runner
 from migrate.hosts.systemd import SystemdServices
 from migrate.hosts.unit_access import access_of
 from migrate.hosts.unit_faults import faults_of, reload_due, restarts_halted, user_of
+from migrate.model import strict_json
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.units import Unit
@@ -42,6 +42,6 @@ def _access(runner: Runner, node: Node) -> tuple[tuple[str, str], ...] | Unknown
     if done.code:
         return Unknown(f"{runner.host} did not look as the unit's user: {done.says or done.code}")
     try:
-        return tuple(access_of(json.loads(done.output), node))
-    except (ValueError, TypeError, RecursionError) as error:
+        return tuple(access_of(strict_json.loads(done.output, surrogates=True), node))
+    except (ValueError, TypeError) as error:
         return Unknown(f"{runner.host} gave no answer that can be read: {error}")

@@ -24,6 +24,7 @@ import google_crc32c
 from migrate.java.archive import runtime_facts
 from migrate.java.find import Java
 from migrate.java.jars import fingerprint
+from migrate.model import strict_json
 from migrate.model.trusted import distrust_of
 from migrate.model.user_cache import cache_directory
 
@@ -117,7 +118,7 @@ def _whole(path: Path) -> bool:
     try:
         if distrust_of(path) or not _is_archive(path):
             return False
-        return bool(json.loads(_sum_of(path).read_text(encoding="utf-8")) == _sum(path))
+        return bool(strict_json.loads(_sum_of(path).read_text(encoding="utf-8")) == _sum(path))
     except (OSError, ValueError):
         return False
 

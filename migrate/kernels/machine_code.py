@@ -17,7 +17,7 @@ import importlib.metadata
 import json
 import logging
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
 from types import SimpleNamespace
@@ -26,6 +26,7 @@ from typing import Any, Final, NamedTuple, TypeAlias
 import llvmlite.binding as llvm
 import numpy as np
 
+from migrate.model import strict_json
 from migrate.model.trusted import distrust_of
 from migrate.model.user_cache import cache_directory
 
@@ -159,7 +160,7 @@ def kept(module: str, name: str) -> Code | None:
         if why := distrust_of(place.parent, text, object_file):
             LOG.info("machine code is not used: %s", why)
             return None
-        told: Mapping[str, Any] = json.loads(text.read_text())
+        told = strict_json.mapping(text.read_text())
         machine = object_file.read_bytes()
         arguments = [*map(_argument, told["arguments"])]
         if hashlib.sha256(machine).hexdigest() != told["sum"]:

@@ -22,6 +22,7 @@ from migrate.protocol.batches import Batch, batch_at, stream
 PARTITION_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
 BOOTSTRAP: Final = "bootstrap.checkpoint"
 QUORUM_STATE: Final = "quorum-state"
+QUORUM_STATE_LIMIT: Final = 2**20  # bytes; real ones have some hundreds
 _SEGMENT: Final = re.compile(r"(\d{20})\.log")
 _SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 NOBODY: Final = -1
@@ -149,7 +150,11 @@ def read_batches_at(path: Path, positions: Iterable[int]) -> Iterator[Batch]:
 def read_quorum_state(path: Path) -> QuorumState:
     """The quorum-state file, in its version 0 (static voters) or 1 (KIP-853)."""
     try:
-        state = strict_json.mapping(path.read_bytes())
+        with path.open("rb") as file:
+            raw = file.read(QUORUM_STATE_LIMIT + 1)
+        if len(raw) > QUORUM_STATE_LIMIT:
+            raise MetadataFileError(f"more than {QUORUM_STATE_LIMIT} bytes: this is no quorum-state", where=str(path))
+        state = strict_json.mapping(raw)
         version = int(state["data_version"])
         return QuorumState(
             version=version,

@@ -15,6 +15,7 @@ from migrate.model.views import ConfigFile, NoFile
 MIN_ISR: Final = "min.insync.replicas"
 KAFKAS_DEFAULT: Final = 1
 LONGEST_TOPIC: Final = 249  # characters (Topic.MAX_NAME_LENGTH)
+LONGEST: Final = 10  # digits of a number of 32 bits
 Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown] | Unknown
 
 
@@ -65,7 +66,9 @@ def _in_file(broker: NodeId, configs: Configs) -> int | Unknown:
 
 
 def _number(text: str) -> int | Unknown:
-    return int(text) if text.isascii() and text.strip().isdecimal() else Unknown(f"{MIN_ISR} is no number")
+    digits = text.strip()
+    known = digits.isascii() and digits.isdecimal() and len(digits) <= LONGEST
+    return int(digits) if known else Unknown(f"{MIN_ISR} is no number")
 
 
 def suffering(

@@ -9,6 +9,7 @@ from datetime import date
 from enum import StrEnum
 from typing import Final
 
+from migrate.model import strict_json
 from migrate.model.inventory import AcceptedDifference
 
 
@@ -78,7 +79,7 @@ def names_to_text(names: Iterable[DifferenceName]) -> str:
 
 def names_from_text(text: str) -> frozenset[DifferenceName]:
     """The names that `names_to_text` wrote; ValueError or TypeError for any other text."""
-    return frozenset(DifferenceName(*entry) for entry in json.loads(text)) if text else frozenset()
+    return frozenset(DifferenceName(*entry) for entry in strict_json.loads(text)) if text else frozenset()
 
 
 class IdleReason(StrEnum):

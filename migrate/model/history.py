@@ -24,9 +24,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
+
+from migrate.model.strict_json import Each, unlike
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +60,59 @@ class LoadSummary:
     blind: tuple[tuple[float, float, str], ...] = ()  # (start, seconds, why): nobody saw who leads
     short: tuple[tuple[float, float, str, str], ...] = ()  # (start, seconds, topic-partition, why): too few in the ISR
     judged: int = 0  # samples in which ISRs were held against min.insync.replicas
+
+
+STEP: Final[dict[str, Any]] = {"step": str}
+EFFECT: Final[dict[str, Any]] = {**STEP, "effect": str, "node": str, "detail": str}
+UNIT: Final[dict[str, Any]] = {"node": int, "unit": str, "word": str, "starts": str, "why": str}
+CELL: Final[dict[str, Any]] = {"broker": int, "directory": str, "path": str, "states": Each(int)}
+READING: Final[dict[str, Any]] = {"boot?": str, "at?": float}
+SHAPES: Final[Mapping[str, dict[str, Any]]] = {
+    "run": {"plan?": str, "tool?": str, "cluster?": str},
+    "session": READING,
+    "intend": {**STEP, "stage?": str},
+    "effect": EFFECT,
+    "effected": EFFECT,
+    "diff-file": {"lines?": [str]},
+    "waiting": {**STEP, "what": str, "owner": str, "next": str},
+    "ledger": {**STEP, "offset": int, "engine": str, "cells": [CELL]},
+    "diff": {
+        "offset": int,
+        "lag": int,
+        "counts": Each(Each(int)),
+        "unexcused": int,
+        "expected": Each(int),
+        "blind_spots?": [str],
+        "samples?": [Each(str)],
+    },
+    "copy-check": {"at_end": bool},
+    "units": {"nodes": [UNIT]},
+    "conclude": {**STEP, "stage?": str, "outcome": str, "evidence?": [str], **READING},
+    "paused": {**STEP, "by": str},
+    "stop": {"reason": str},
+    "note": {"key": str, "value": str},
+}
+COPY_CHECKED: Final[dict[str, Any]] = {
+    "zxid": int,
+    "offset": int,
+    "counts": Each([int]),
+    "lost": int,
+    "samples?": [str],
+    "known?": Each([[str]]),
+    "miscounted?": [str],
+}
+OF_NODES: Final = frozenset({"stop", "start", "enable-unit", "disable-unit"})  # effects that are a node's
+NODE: Final = re.compile("[0-9]{1,10}")
+LATEST: Final = 253_402_300_799  # the last second of the year 9999
+
+
+def misshapen(event: Event) -> str:
+    """Why an event is none that a run writes; "" where it may be one.  Names that are not known are not judged."""
+    if not 0 <= event.time <= LATEST:
+        return f"its time {event.time} is none"
+    problem = unlike(event.data, SHAPES.get(event.name, {}), "data")
+    if not problem and event.name == "copy-check" and "not_checked" not in event.data:
+        problem = unlike(event.data, COPY_CHECKED, "data")
+    if not problem and event.name in ("effect", "effected") and event.data["effect"] in OF_NODES:
+        problem = "" if NODE.fullmatch(event.data["node"]) else "data.node is no node's"
+    return problem

@@ -7,12 +7,21 @@ ends.  This one takes what `json.dumps` of ours writes, and refuses everything e
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, NoReturn
 
 DEPTH: Final = 100
 DIGITS: Final = 20  # a whole number of 64 bits, with its sign
 LARGEST: Final = 2.0**64
 ITEMS: Final = 3_000_000  # brackets, braces and commas: what a text of `{},` makes stays below 256 MB
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """The kind of an object with any keys: each value is of that kind."""
+
+    kind: Any
 
 
 class NotStrictJson(ValueError):
@@ -43,12 +52,48 @@ def loads(raw: bytes | str, *, items: int = ITEMS, surrogates: bool = False) -> 
     return value
 
 
-def mapping(raw: bytes | str) -> dict[str, Any]:
-    """The object in a JSON text.  Raises NotStrictJson, also where the text holds another kind of value."""
-    value = loads(raw)
+def mapping(
+    raw: bytes | str, kind: Mapping[str, Any] | None = None, *, items: int = ITEMS, surrogates: bool = False
+) -> dict[str, Any]:
+    """The object in a JSON text, of that kind (`unlike`).
+
+    Raises NotStrictJson, also where the text holds another kind of value.
+    """
+    value = loads(raw, items=items, surrogates=surrogates)
     if not isinstance(value, dict):
         raise NotStrictJson(f"an object is expected, not {type(value).__name__}")
+    if kind is not None and (problem := unlike(value, dict(kind))):
+        raise NotStrictJson(problem)
     return value
+
+
+def unlike(value: Any, kind: Any, where: str = "it") -> str:
+    """Why a value is not of that kind; "" where it is.
+
+    A kind is a type (float takes whole numbers, too), a list of one kind, `Each`, or an object: its keys, a `?` behind
+    those that may be missing, and the kind of each.  Other keys are not judged.
+    """
+    match kind:
+        case dict():
+            if not isinstance(value, Mapping):
+                return f"{where} is no object"
+            wanted = {name.removesuffix("?"): (name[-1] == "?", inner) for name, inner in kind.items()}
+            absent = [name for name, (may, _) in wanted.items() if not may and name not in value]
+            if absent:
+                return f"{where} lacks {absent[0]}"
+            found = ((value[name], inner, f"{where}.{name}") for name, (_, inner) in wanted.items() if name in value)
+        case Each(kind=inner):
+            if not isinstance(value, Mapping):
+                return f"{where} is no object"
+            found = ((entry, inner, where) for entry in value.values())
+        case [inner]:
+            if not isinstance(value, list):
+                return f"{where} is no list"
+            found = ((entry, inner, where) for entry in value)
+        case _:
+            right = isinstance(value, int | float if kind is float else kind)
+            return "" if right and (kind is bool or not isinstance(value, bool)) else f"{where} is no {kind.__name__}"
+    return next((problem for entry in found if (problem := unlike(*entry))), "")
 
 
 def _within(text: str, items: int) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from migrate.hosts.properties import is_secret
+from migrate.model import strict_json
 from migrate.model.secrets import Digester
 from migrate.report.wording import clip, plural, printable
 from migrate.zookeeper.backup import Acl
@@ -30,10 +31,10 @@ def content(data: bytes | None, digester: Digester) -> tuple[str, ...]:
         return ()
     try:
         text = data.decode()
-        found = json.loads(text)
+        found = strict_json.loads(text)
     except UnicodeDecodeError:
         return (f"{plural(len(data), 'byte')} that are no text",)
-    except (ValueError, RecursionError):
+    except strict_json.NotStrictJson:
         return (clip(printable(text), LONGEST),)
     if not isinstance(found, dict):
         return (clip(printable(text), LONGEST),)

@@ -80,7 +80,7 @@ def columns(rows: Iterable[Mapping[str, str]]) -> tuple[list[str], list[list[str
 
 
 def _cell(name: str, value: str) -> str:
-    return size(int(value)) if name in SIZES and value.isdecimal() else value
+    return size(int(value)) if name in SIZES and value.isdecimal() and len(value) < 20 else value
 
 
 def title(name: str) -> str:

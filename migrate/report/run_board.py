@@ -9,6 +9,7 @@ from typing import Final
 
 from migrate.model.history import Event
 from migrate.model.plan import Plan, PlannedStep
+from migrate.report.run_events import node_order
 from migrate.report.wording import duration, plural
 
 WELL: Final = ("Verified", "AlreadyDone")
@@ -59,7 +60,7 @@ def board(plan: Plan, events: Sequence[Event]) -> Board:
         nodes.setdefault(_node(step), {}).setdefault(step.stage.label, []).append(step)
     rows = tuple(
         (node, tuple(_cell(nodes[node].get(column, ()), done, current, stopped=stopped) for column in columns))
-        for node in sorted(nodes, key=_order)
+        for node in sorted(nodes, key=node_order)
     )
     left = [step for step in plan.steps if step.id not in done and step.id != current]
     return Board(
@@ -130,10 +131,6 @@ def _present(events: Iterable[Event]) -> tuple[str, str, float | None, tuple[str
 
 def _node(step: PlannedStep) -> str:
     return next((step.params[name] for name in NODE_PARAMS if name in step.params), CLUSTER)
-
-
-def _order(node: str) -> tuple[int, str]:
-    return (int(node), "") if node.isdecimal() else (-1, node)
 
 
 def _cell(steps: Sequence[PlannedStep], done: set[str], current: str, *, stopped: bool) -> Cell:

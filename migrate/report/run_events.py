@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from migrate.model.history import Event
+from migrate.model.history import NODE, Event
 from migrate.model.stage import Stage
 from migrate.report.run_values import (
     Cell,
@@ -55,7 +55,7 @@ class Story:
 
 def node_order(node: str) -> tuple[int, str]:
     """Nodes by number, everything else before them."""
-    return (int(node), "") if node.isdecimal() else (-1, node)
+    return (int(node), "") if NODE.fullmatch(node) else (-1, node)
 
 
 def tell(steps: Iterable[StepRecord], events: Sequence[Event]) -> Story:

@@ -165,7 +165,7 @@ def _copy_evidence(found: Mapping[str, Any]) -> Iterator[str]:
     kinds = ", ".join(f"{after} of {before} {kind}" for kind, (before, after) in found["counts"].items())
     yield f"zxid {found['zxid']} against offset {found['offset']:,} ({where}): {kinds}"
     if found["lost"]:
-        yield f"missing: {', '.join(found['samples'])}"
+        yield f"missing: {', '.join(found.get('samples', ()))}"
     yield from found.get("miscounted", ())
     for rule, rows in found.get("known", {}).items():
         yield f"dropped, and known ({rule}): {', '.join(' '.join(row).rstrip() for row in rows)}"

@@ -38,7 +38,7 @@ UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]")
 # -- files -----------------------------------------------------------------------------------------------------------
 def to_json(approval: Approval) -> str:
     """The file's text."""
-    body = {**json.loads(approval.signed_bytes()), "signature": approval.signature}
+    body = {**strict_json.mapping(approval.signed_bytes()), "signature": approval.signature}
     return json.dumps(body, indent=1, sort_keys=True) + "\n"
 
 

@@ -28,6 +28,6 @@ def kept_before_copy(inventory: Inventory) -> KeptTree | None:
             said = TREE.fullmatch(str(event.data["value"]))
             kept = KeptTree(str(folder / "backup" / said["name"]), said["digest"], folder.name) if said else None
         elif event.name == COPY_CHECK and kept is not None and event.data["at_end"]:
-            clean = not (event.data["lost"] or event.data["miscounted"])
+            clean = event.data.get("lost") == 0 and event.data.get("miscounted") == []
             kept = replace(kept, concluded=dict(event.data) if clean else None)
     return kept

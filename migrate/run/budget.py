@@ -6,10 +6,10 @@ before, the time is in seconds since the epoch.  A probe that is silent tells no
 
 from __future__ import annotations
 
-import json
 import pathlib
 from typing import Final
 
+from migrate.model import strict_json
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import NotYet, Readiness, Ready, Unknown
 from migrate.model.policies import ErrorBudget
@@ -26,10 +26,10 @@ def within_budget(budget: ErrorBudget, now: float) -> Readiness:
     passed, failed, seen = 0, 0, False
     for line in lines:
         try:
-            body = json.loads(line)
+            body = strict_json.mapping(line)
             time, one, other = float(body["time"]), int(body["ok"]), int(body["failed"])
             odd = min(one, other) < 0
-        except (ValueError, TypeError, KeyError, OverflowError, RecursionError):
+        except (ValueError, TypeError, KeyError):
             odd = True
         if odd:
             return Unknown(f"a line of the probe's file {budget.history} is none of a probe's")

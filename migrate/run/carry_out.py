@@ -347,9 +347,10 @@ def _open_journal(folder: RunFolder, plan: Plan, clock: SystemClock) -> Journal:
     }
     journal = Journal.opened(folder.journal, clock.now(), header)
     first = journal.events[0].data
-    if first["plan"] != plan.fingerprint or first["tool"] != __version__:
+    if first.get("plan") != plan.fingerprint or first.get("tool") != __version__:
         raise JournalDamaged(
-            f"the journal belongs to plan {first['plan'][:8]} of version {first['tool']}", where=str(folder.journal)
+            f"the journal belongs to plan {str(first.get('plan'))[:8]} of version {first.get('tool')}",
+            where=str(folder.journal),
         )
     return journal
 

@@ -38,5 +38,5 @@ def _readings(events: Iterable[Event]) -> Iterator[tuple[bool, str, float]]:
     """(is the end of a step of the second roll, boot, reading) of the events that carry one."""
     for event in events:
         rolled = event.name == "conclude" and event.data.get("stage") == BEGINS
-        if (rolled or event.name == "session") and "boot" in event.data:
+        if (rolled or event.name == "session") and {"boot", "at"} <= event.data.keys():
             yield rolled, str(event.data["boot"]), float(event.data["at"])

@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any, Final, Protocol
 
+from migrate.model import strict_json
 from migrate.model.outcome import Failed, NotYet, Outcome, Refused, Unknown
 from migrate.model.plan import PlannedStep
 from migrate.model.views import Quorum
@@ -36,7 +37,7 @@ class Faults:
     def __init__(self, planned: PlannedStep, write: Writer, notes: Mapping[str, str]) -> None:
         self._step, self._write, self._soaks = planned.id, write, planned.kind in SOAKS
         self._key = f"marks:{planned.id}"
-        self._marks: dict[str, str] = json.loads(notes.get(self._key, "{}"))
+        self._marks: dict[str, str] = strict_json.mapping(notes.get(self._key, "{}"))
         self._amiss = ""
         self._passing = False  # did the last look find what may be a topic in creation or deletion?
 

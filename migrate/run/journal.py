@@ -22,7 +22,7 @@ import google_crc32c
 
 from migrate.errors import JournalDamaged, JournalUnwritable
 from migrate.model import strict_json
-from migrate.model.history import Event
+from migrate.model.history import Event, misshapen
 from migrate.model.outcome import Refused
 
 START: Final = "0" * 64
@@ -62,7 +62,7 @@ def decode(raw: bytes, where: str) -> Reading:
     for number, line in enumerate(raw.splitlines(keepends=True)):
         event = _event(line, number, previous)
         if isinstance(event, Refused):
-            if good + len(line) == len(raw) and _may_be_torn(line):
+            if good + len(line) == len(raw) and not _is_whole(line) and _may_be_torn(line):
                 return Reading(tuple(events), good, previous, torn=True)
             raise JournalDamaged(f"line {number + 1}: {event.reason}", where=where)
         events.append(event)
@@ -80,13 +80,17 @@ def _may_be_torn(line: bytes) -> bool:
     return len(line) <= HEAD + announced + 1
 
 
+def _is_whole(line: bytes) -> bool:
+    text = line[HEAD:-1]
+    return line.endswith(b"\n") and line[:HEAD] == b"%08x %08x " % (len(text), google_crc32c.value(text))
+
+
 def _event(line: bytes, number: int, previous: str) -> Event | Refused:
     """The event of a line; Refused where the line is not what was written."""
-    text = line[HEAD:-1]
-    if not line.endswith(b"\n") or line[:HEAD] != b"%08x %08x " % (len(text), google_crc32c.value(text)):
+    if not _is_whole(line):
         return Refused("its length or checksum does not fit")
     try:
-        body = strict_json.loads(text)
+        body = strict_json.loads(line[HEAD:-1])
     except strict_json.NotStrictJson as error:
         return Refused(str(error))
     if not isinstance(body, dict) or set(body) != {"n", "t", "event", "data", "prev"}:
@@ -96,7 +100,8 @@ def _event(line: bytes, number: int, previous: str) -> Event | Refused:
         return Refused("a field is of another type")
     if body["n"] != number or body["prev"] != previous:
         return Refused("it does not follow the line before it")
-    return Event(body["n"], body["t"], body["event"], body["data"])
+    event = Event(body["n"], body["t"], body["event"], body["data"])
+    return Refused(problem) if (problem := misshapen(event)) else event
 
 
 class Journal:

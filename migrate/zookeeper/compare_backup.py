@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from migrate.errors import BackupUnreadable
+from migrate.model import strict_json
 from migrate.zookeeper import layout
 from migrate.zookeeper.backup import OWN_TREE, Acl, BackupTree
 from migrate.zookeeper.client import ZookeeperClient
@@ -208,7 +209,7 @@ def _topic(path: str, tree: BackupTree, live: Mapping[str, Znode | Absent]) -> s
 
 def _json(data: bytes | None) -> Mapping[str, Any]:
     try:
-        found = json.loads(data or b"")
+        found = strict_json.loads(data or b"")
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}

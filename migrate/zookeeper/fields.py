@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from itertools import chain
 from typing import Any, Final, NoReturn, cast
 
 from migrate.errors import MalformedZnode
+from migrate.model import strict_json
 
 INT32: Final = 2**31
 INT64: Final = 2**63
@@ -18,19 +18,6 @@ def refuse(path: str, what: str) -> NoReturn:
     raise MalformedZnode(what, where=path, why="it is not what Kafka 3.9 writes there, and nothing is guessed")
 
 
-def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    values = dict(pairs)
-    if len(values) != len(pairs):
-        message = "a key stands twice"
-        raise ValueError(message)
-    return values
-
-
-def _no_constant(name: str) -> NoReturn:
-    message = f"{name} is no JSON"
-    raise ValueError(message)
-
-
 def parse_json(path: str, data: bytes | None) -> Any:
     """Return the JSON value in a znode: UTF-8, each key once, no NaN, no lone surrogates.
 
@@ -39,13 +26,9 @@ def parse_json(path: str, data: bytes | None) -> Any:
     if not data:
         refuse(path, "the znode has no data")
     try:
-        value = json.loads(data.decode("utf-8"), object_pairs_hook=_unique, parse_constant=_no_constant)
-        if b"\\u" in data:
-            json.dumps(value, ensure_ascii=False).encode("utf-8")
-    except (ValueError, RecursionError) as error:
-        reason = "nested too deep" if isinstance(error, RecursionError) else type(error).__name__
-        refuse(path, f"the data is no JSON that can be trusted ({reason})")
-    return value
+        return strict_json.loads(data)
+    except strict_json.NotStrictJson as error:
+        refuse(path, f"the data is no JSON that can be trusted ({error})")
 
 
 class JsonZnode:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import stat
 import subprocess
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.errors import CannotBeInstructed, NotTold, PersonCouldNot
+from migrate.errors import CannotBeInstructed, InstructionDamaged, NotTold, PersonCouldNot
 from migrate.hosts import aside
 from migrate.hosts import manual_reports as reports
 from migrate.hosts.backups import BACKUP_SUFFIX
@@ -312,6 +313,34 @@ def test_a_person_may_say_could_not(hosts: Bench) -> None:
     hosts.act = lambda waiting: once(hosts, waiting)
     hosts.files.write(BROKER, hosts.config, content)
     assert [one.closed for one in hosts.desk.all()] == ["could-not", "observed"]
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        *(b"", b"{", b"[]", b"{}", b"[" * 100_000, b"\xff"),
+        *({"node": 2**40}, {"number": 1e30}, {"proofs": {}}, {"proofs": [{"x": "y"}]}, {"more": 1}, {"id": 7}),
+        *({"number": 10**400}, {"answer": "yes"}, {"proofs": [{"kind": 3}]}),
+    ],
+    ids=itertools.count(),
+)
+def test_a_damaged_instruction_is_named(hosts: Bench, raw: bytes | dict[str, object]) -> None:
+    """A file of ours that is not what was rendered: with its folder, before anything is asked of a person."""
+    hosts.files.write(BROKER, hosts.config, edited(hosts))
+    file = hosts.desk.all()[-1].folder / "instruction.json"
+    file.write_bytes(raw if isinstance(raw, bytes) else json.dumps({**json.loads(file.read_bytes()), **raw}).encode())
+    with pytest.raises(InstructionDamaged) as caught:
+        hosts.desk.all()
+    assert caught.value.where == str(file.parent)
+
+
+@pytest.mark.parametrize("raw", [b"", b"{}", b"[" * 100_000, b'{"how": 3}'])
+def test_a_damaged_end_of_an_instruction_is_named(hosts: Bench, raw: bytes) -> None:
+    """Whether it is open is not guessed."""
+    hosts.files.write(BROKER, hosts.config, edited(hosts))
+    (hosts.desk.all()[-1].folder / "closed.json").write_bytes(raw)
+    with pytest.raises(InstructionDamaged):
+        hosts.desk.open()
 
 
 def refuses(reason: str) -> Callable[[Instruction], None]:

@@ -226,6 +226,12 @@ def test_a_host_of_its_own_says_the_same_as_this_one(host: Path) -> None:
         (Completed(1, b"", "kraft-migrate-host: -: Permission denied"), "Permission denied"),
         (Completed(0, b"what", ""), "no answer that can be read"),
         (Completed(0, b'{"/x": {"real": 7, "names": []}}', ""), "no answer that can be read"),
+        (Completed(0, b'{"/x": {"real": "a", "names": []}}', ""), "no answer that can be read"),
+        (Completed(0, b'{"/x": {"real": "/a"}}', ""), "no answer that can be read"),
+        (Completed(0, b'{"/x": 7}', ""), "no answer that can be read"),
+        (Completed(0, b"[" * 100_000, ""), "no answer that can be read"),
+        (Completed(0, b"[]", ""), "no answer that can be read"),
+        (Completed(0, b"{}", ""), "does not say where"),
     ],
 )
 def test_a_host_that_does_not_say_where_paths_lead_proves_nothing(host: Path, answer: Completed, says: str) -> None:

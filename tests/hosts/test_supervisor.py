@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import os
 import select
 import signal
@@ -337,3 +338,20 @@ def test_a_description_survives_the_disk(stage: Stage) -> None:
     (stage.folder / "broker-0.process.json").write_text('{"name": "broker-0"}')
     with pytest.raises(ProcessSpecUnreadable):
         stage.supervisor.spec("broker-0")
+
+
+@pytest.mark.parametrize(
+    "change", [..., b"", b"[]", b"[" * 100_000, {"argv": "sh -c x"}, {"argv": [1]}, {"environment": {"A": 1}}, {"x": 1}]
+)
+def test_a_description_of_another_kind_is_refused_by_name(tmp_path: Path, change: object) -> None:
+    """Nothing is started by it."""
+    write_spec(tmp_path, ProcessSpec("a", None, ("true",), "/", "/l", "/o", "/c"))
+    (path,) = tmp_path.iterdir()
+    whole = json.loads(path.read_bytes())
+    if change is ...:
+        del whole["name"]
+    raw = change if isinstance(change, bytes) else json.dumps({**whole, **(change if isinstance(change, dict) else {})})
+    path.write_bytes(raw if isinstance(raw, bytes) else raw.encode())
+    with pytest.raises(ProcessSpecUnreadable) as caught:
+        read_specs(tmp_path)
+    assert caught.value.where == str(path)

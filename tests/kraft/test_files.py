@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from pathlib import Path
 
@@ -200,7 +201,16 @@ class TestQuorumState:
         )
         assert read_quorum_state(path) == QuorumState(1, -1, 7, 3001, D1, ())
 
-    @pytest.mark.parametrize("text", ["", "{}", "[]", "7", '{"data_version":1}', '{"data_version":"x"}', "\x00\x00"])
+    @pytest.mark.parametrize(
+        "text",
+        [
+            *("", "{}", "[]", "7", '{"data_version":1}', '{"data_version":"x"}', "\x00\x00", "[" * 100_000),
+            *(f'{{"data_version":{value}}}' for value in ("1e999", "Infinity", "9" * 400, '"' + "9" * 5000 + '"')),
+            '{"data_version":0,"leaderId":1,"leaderEpoch":1,"votedId":1,"currentVoters":[7]}',
+            " " * (9 * 2**20),
+        ],
+        ids=itertools.count(),
+    )
     def test_anything_else_is_an_error_with_the_path(self, tmp_path: Path, text: str) -> None:
         """Half a file after a crash, for one."""
         path = tmp_path / "quorum-state"

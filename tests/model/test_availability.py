@@ -132,6 +132,17 @@ def test_a_setting_that_is_no_number_is_not_passed_over() -> None:
     assert found([(*DEFAULT[:3], "")], files({})) == Suffering({}, "min.insync.replicas is no number")
 
 
+@pytest.mark.parametrize("value", ["9" * 4301, "9" * 11])
+def test_a_setting_of_thousands_of_digits_is_no_number(value: str) -> None:
+    """In a topic's znode, in a broker's, and in a broker's file."""
+    no_number = "min.insync.replicas is no number"
+    assert found([(*TOPIC[:3], value)], files({})).topics == {
+        "orders": "3 replicas and a min.insync.replicas that cannot be read"
+    }
+    assert found([(*DEFAULT[:3], value)], files({})) == Suffering({}, no_number)
+    assert found([], files({MIN_ISR: value})) == Suffering({}, f"broker 1: {no_number}")
+
+
 def test_a_single_replica_suffers_whatever_is_wanted_and_only_with_its_own_broker() -> None:
     """No setting saves it; another broker's stop does not touch it."""
     assert found([], files({}), replicas=(0,)) == Suffering({"orders": "one replica"})

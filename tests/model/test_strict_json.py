@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ast
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -10,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.model import strict_json
-from migrate.model.strict_json import NotStrictJson, loads, mapping
+from migrate.model.strict_json import Each, NotStrictJson, loads, mapping, unlike
+
+ROOT = Path(__file__).parents[2]
 
 WHOLE = st.integers(-(2**63), 2**63)
 FLOATS = st.floats(-(2.0**63), 2.0**63)
@@ -75,3 +79,65 @@ def test_a_mapping_is_an_object() -> None:
 def test_a_lone_surrogate_is_taken_where_paths_are_told() -> None:
     """A file name of a host need not be UTF-8."""
     assert loads(b'"\\udc80"', surrogates=True) == "\udc80"
+
+
+OTHERS: dict[str, str] = {
+    "migrate/zookeeper/decode.py": "the quick look at a partition's state: whatever is odd goes to the strict reader",
+}
+
+
+def json_readers() -> set[str]:
+    """Modules that call the JSON reader of the standard library, but for the lab's, which reads its own files."""
+    found = set()
+    for path in (ROOT / "migrate").rglob("*.py"):
+        name = str(path.relative_to(ROOT))
+        if name.startswith("migrate/lab/"):
+            continue
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            match node:
+                case ast.Attribute(value=ast.Name(id="json"), attr="loads" | "load" | "JSONDecoder"):
+                    found.add(name)
+                case ast.ImportFrom(module="json"):
+                    found.add(name)
+                case _:
+                    pass
+    return found
+
+
+def test_json_is_read_by_the_strict_reader_alone() -> None:
+    """The others have a reason here."""
+    assert json_readers() == {"migrate/model/strict_json.py", *OTHERS}
+
+
+KIND = {"a": int, "b?": float, "c": [{"d": str}], "e": Each([bool])}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({}, ""),
+        ({"b": 1}, ""),
+        ({"b": 1.5, "z": "free"}, ""),
+        ({"a": "1"}, "it.a is no int"),
+        ({"a": True}, "it.a is no int"),
+        ({"a": 1.0}, "it.a is no int"),
+        ({"b": "1"}, "it.b is no float"),
+        ({"c": {}}, "it.c is no list"),
+        ({"c": [{}]}, "it.c lacks d"),
+        ({"c": [{"d": None}]}, "it.c.d is no str"),
+        ({"c": ["d"]}, "it.c is no object"),
+        ({"e": []}, "it.e is no object"),
+        ({"e": {"x": [True, 1]}}, "it.e is no bool"),
+    ],
+)
+def test_a_value_is_held_against_its_kind(change: dict[str, Any], says: str) -> None:
+    """Missing keys, other types at any depth; a truth value is no number."""
+    value = {"a": 1, "c": [{"d": ""}], "e": {"x": [True]}, **change}
+    assert unlike(value, KIND) == says
+
+
+def test_an_object_of_another_kind_is_refused() -> None:
+    """By what is wrong with it."""
+    assert mapping(b'{"a": 1}', {"a": int}) == {"a": 1}
+    with pytest.raises(NotStrictJson, match="it lacks b"):
+        mapping(b'{"a": 1}', {"b": int})

@@ -49,8 +49,16 @@ def test_a_line_counts_for_as_long_as_the_budget_looks_back(tmp_path: Path, time
         [probe_line(NOW, 0, -1)],
         [probe_line(NOW, 100, 0).strip()],
         [probe_line(NOW, 100, 0), "{}\n"],
+        ["[" * 100_000 + "\n"],
+        ["[]\n"],
+        [probe_line(NOW, 10**400, 0)],
+        [f'{{"time": {NOW}, "ok": Infinity, "failed": 0}}\n'],
+        [f'{{"time": {NOW}, "ok": "{"1" * 5000}", "failed": 0}}\n'],
     ],
-    ids=["nothing", "no json", "no request", "negative", "negative failures", "half a line", "a line beside"],
+    ids=[
+        *("nothing", "no json", "no request", "negative", "negative failures", "half a line", "a line beside"),
+        *("deep", "a list", "400 digits", "infinite", "5000 digits"),
+    ],
 )
 def test_a_probe_that_says_nothing_is_unknown(tmp_path: Path, lines: list[str]) -> None:
     """Never fine."""

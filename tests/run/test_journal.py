@@ -7,12 +7,22 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from migrate.errors import JournalDamaged, JournalUnwritable
+from migrate.model.history import COPY_CHECKED, SHAPES, Event, misshapen
+from migrate.report.run_board import board
+from migrate.report.run_events import tell
 from migrate.run import journal as journals
+from migrate.run.clock import SystemClock
+from migrate.run.elapsed import since_last_roll
+from migrate.run.interrupts import half_done
 from migrate.run.journal import Journal
+from tests.report import story
 
 ROOT = Path(__file__).parents[2]
 
@@ -124,6 +134,68 @@ def test_a_line_written_anew_with_a_checksum_that_fits_is_refused(tmp_path: Path
     path.write_bytes(b"".join(lines))
     with pytest.raises(JournalDamaged, match="line 3: it does not follow"):
         journals.read(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "says"),
+    [
+        ("intend", {}, "data lacks step"),
+        ("intend", {"step": 7}, "data.step is no str"),
+        ("conclude", {"step": "a", "outcome": None}, "data.outcome is no str"),
+        ("conclude", {"step": "a", "outcome": "Verified", "evidence": "all"}, "data.evidence is no list"),
+        ("effect", {"step": "a", "effect": "stop", "node": "x", "detail": ""}, "no node's"),
+        ("effect", {"step": "a", "effect": "stop", "node": "9" * 5000, "detail": ""}, "no node's"),
+        ("ledger", {"step": "a", "offset": 1, "engine": "", "cells": [7]}, "data.cells is no object"),
+        ("ledger", {"step": "a", "offset": "1", "engine": "", "cells": []}, "data.offset is no int"),
+        ("diff", {"offset": 1, "lag": 0, "counts": {"a": []}, "unexcused": 0, "expected": {}}, "data.counts is no"),
+        ("copy-check", {"at_end": True}, "data lacks zxid"),
+        ("units", {"nodes": [{}]}, "data.nodes lacks node"),
+        ("note", {"key": "k", "value": 1}, "data.value is no str"),
+        ("waiting", {"step": "a"}, "data lacks what"),
+    ],
+)
+def test_an_event_of_another_kind_is_damage(tmp_path: Path, name: str, data: dict[str, Any], says: str) -> None:
+    """Its sums fit, and no reader is made to guess: a typed error with the line."""
+    path = tmp_path / "journal.jsonl"
+    Journal.begin(path, 1.0, {"plan": "ab"}).append(2.0, name, data)
+    with pytest.raises(JournalDamaged, match="line 2: ") as caught:
+        journals.read(path)
+    assert says in caught.value.what
+
+
+@pytest.mark.parametrize("time", [-1.0, 1e12, 1e18])
+def test_a_time_that_no_calendar_has_is_damage(tmp_path: Path, time: float) -> None:
+    """Reports show it."""
+    path = tmp_path / "journal.jsonl"
+    Journal.begin(path, time, {"plan": "ab"})
+    with pytest.raises(JournalDamaged, match="its time"):
+        journals.read(path)
+
+
+TEXTS = st.text(max_size=3)
+LEAVES: st.SearchStrategy[Any] = st.none() | st.booleans() | st.integers(-5, 2**40) | st.floats(-5, 5) | TEXTS
+KEYS = sorted({key.removesuffix("?") for shape in (*SHAPES.values(), COPY_CHECKED) for key in shape} | {"x", "node"})
+VALUES = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(KEYS) | st.text(max_size=2), inner),
+    max_leaves=6,
+)
+NAMES = st.sampled_from([*SHAPES, "fault", "approved", "resumed", "end", "stage", "other"])
+
+
+@given(st.lists(st.tuples(NAMES, st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=4)), max_size=4))
+@settings(max_examples=300, deadline=None)
+def test_whatever_a_journal_lets_pass_can_be_told(drawn: list[tuple[str, dict[str, Any]]]) -> None:
+    """The reader refuses it, or the report, the board and a new run understand it."""
+    events = tuple(Event(number, float(number), name, data) for number, (name, data) in enumerate(drawn))
+    if any(misshapen(event) for event in events):
+        return
+    tell((), events)
+    board(story.plan(), events)
+    assert isinstance(half_done(events), str)
+    assert journals.notes(events) is not None
+    assert len(journals.concluded(events)) <= len(events)
+    since_last_roll(events, SystemClock())
 
 
 def test_a_name_that_is_no_utf_8_does_not_make_the_journal_unreadable(tmp_path: Path) -> None:
