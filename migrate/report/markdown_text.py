@@ -8,7 +8,7 @@ from typing import Final
 
 from migrate.report.wording import printable
 
-_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~])|(?<=[a-zA-Z])(?=:/)|(?<=www)(?=\.)")
+_SPECIAL: Final = re.compile(r"([\\`*_{}\[\]<>#|~&])|(?<=[a-zA-Z])(?=:/)|(?<=www)(?=\.)")
 
 
 def words(text: str) -> str:

@@ -46,7 +46,7 @@ def _head(report: RunReport) -> Iterator[str]:
         "Began": moment(report.begin),
         "Last event": moment(report.end),
         "Took": duration(report.end - report.begin),
-        "Target": f"stage {report.target}",
+        "Target": f"stage {words(str(report.target))}",
         "Change": words(report.change) or DASH,
         "Cluster id": code(report.cluster_id),
         "Run on": words(report.host) or DASH,
@@ -228,7 +228,7 @@ def _steps(report: RunReport) -> Iterator[str]:
     rows = [
         (
             f"{words(step.title)} ({code(step.id)})",
-            step.outcome or ("begun" if step.begin is not None else "not begun"),
+            words(step.outcome) or ("begun" if step.begin is not None else "not begun"),
             "; ".join(words(entry) for entry in (step.reason, *step.evidence) if entry),
         )
         for step in report.steps

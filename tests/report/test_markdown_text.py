@@ -20,6 +20,7 @@ from migrate.report.markdown_text import block, code, table, words
         ("[l](http://e.example)", "\\[l\\](http\\://e.example)"),
         ("www.e.example", "www\\.e.example"),
         ("a\nb", "a\\\\x0ab"),
+        ("a &#x202e; b", "a \\&\\#x202e; b"),
     ],
 )
 def test_words_stay_words(text: str, safe: str) -> None:

@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import unicodedata
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from migrate.errors import MigrateError
 from migrate.model.history import Event
 from migrate.report.markdown_text import words as markdown
 from migrate.report.run_html import run_html
@@ -55,6 +60,55 @@ def test_the_markdown_of_a_whole_run() -> None:
 def test_the_markdown_of_a_run_that_goes_on() -> None:
     """Golden: what is open is said to be open."""
     same_as_golden("run-open.md", run_markdown(_reports()["open"]))
+
+
+ACTING = "# owned\n\n## owned\n[l](http://e.example) <script>x</script> **b** | \x1b[2J\u202e\ud800\u200b"
+
+
+def _texts(value: object, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The paths of all texts in a journal line's data, keys of its own too; a list's entries have one path."""
+    if isinstance(value, str):
+        yield path
+    elif isinstance(value, dict):
+        for key, part in value.items():
+            yield from _texts(part, (*path, key))
+    elif isinstance(value, list | tuple):
+        for part in value:
+            yield from _texts(part, (*path, "*"))
+
+
+def _bent(value: Any, path: tuple[str, ...]) -> Any:
+    if not path:
+        return ACTING if isinstance(value, str) else value
+    head, rest = path[0], path[1:]
+    if head == "*" and isinstance(value, list | tuple):
+        return [_bent(part, rest) for part in value]
+    if isinstance(value, dict) and head in value:
+        return {**value, head: _bent(value[head], rest)}
+    return value
+
+
+def test_no_text_of_a_journal_becomes_markup_whichever_it_is() -> None:
+    """Each text of each kind of line in turn, in a journal with right sums: refused by name, or shown spelled out."""
+    events = story.journal()
+    every = sorted({(event.name, path) for event in events for path in _texts(dict(event.data))})
+    assert len(every) > 40
+    shown = 0
+    for name, path in every:
+        bent = [replace(event, data=_bent(dict(event.data), path)) if event.name == name else event for event in events]
+        try:
+            report = build(story.plan(), bent, story.load(), story.extra())
+        except MigrateError:
+            continue
+        shown += 1
+        text, html = run_markdown(report), run_html(report)
+        acting = {char for char in text + html if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp")} - {"\n"}
+        assert acting == set(), (name, path)
+        prose = re.sub(r"^(`{3,})[a-z]*\n.*?^\1$", "", text, flags=re.MULTILINE | re.DOTALL)
+        prose = re.sub(r"(?<!`)(`+)(?!`).*?(?<!`)\1(?!`)", "", prose)
+        assert not re.search(r"^\s*#+ owned|(?<!\\)\]\(|(?<!\\)<script|(?<!\\)\*\*b", prose, re.MULTILINE), (name, path)
+        assert pages.read(html).count("script") == 0, (name, path)
+    assert shown > 40
 
 
 @pytest.mark.parametrize("name", ["nothing", "begun"])
