@@ -39,7 +39,7 @@ LAG: Final = 1000  # records
 def stuck_after_copy(seen: tuple[ZookeeperView, KraftView], world: World) -> Result:
     """MIGRATION in the log, no copied offset in the znode."""
     znode = seen[0].migration
-    if not isinstance(znode, MigrationZnode) or znode.offset <= 0:
+    if not isinstance(znode, MigrationZnode) or not znode.copied:
         found = f"kraft_metadata_offset {znode.offset}" if isinstance(znode, MigrationZnode) else "no znode"
         yield Hit("/migration", f"the metadata log is at MIGRATION, /migration has {found}")
 

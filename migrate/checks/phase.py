@@ -8,7 +8,7 @@ from migrate.model.broker_modes import FLAG, Mode, mode_of, roles_of, truth
 from migrate.model.new_directories import alone
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
-from migrate.model.views import ControllerZnode, NoZnode, Running
+from migrate.model.views import NoZnode, Running
 from migrate.model.world import World
 
 __all__ = ["FLAG", "Mode", "Phase", "mode_of", "roles_of", "truth"]
@@ -32,11 +32,8 @@ def phase_of(world: World) -> Phase:
 
 
 def kraft_holds_controller(world: World) -> bool:
-    """Is /controller known to be a KRaft controller's (persistent, with an epoch of its own)?"""
-    if isinstance(world.zookeeper, Unknown):
-        return False
-    owner = world.zookeeper.controller
-    return isinstance(owner, ControllerZnode) and not owner.ephemeral and owner.kraft_epoch >= 0
+    """Is /controller known to be a KRaft controller's?"""
+    return not isinstance(world.zookeeper, Unknown) and world.zookeeper.kraft_owns
 
 
 def no_quorum_yet(world: World) -> bool:

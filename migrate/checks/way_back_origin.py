@@ -100,7 +100,7 @@ def _copied(world: World) -> bool:
     if isinstance(world.zookeeper, Unknown):
         return False
     znode = world.zookeeper.migration
-    return isinstance(znode, MigrationZnode) and znode.offset > 0
+    return isinstance(znode, MigrationZnode) and znode.copied
 
 
 def _finalized(world: World, kraft: tuple[NodeId, ...]) -> bool:

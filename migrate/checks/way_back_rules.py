@@ -152,7 +152,7 @@ def dual_write(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[R
         yield bar("migration-unknown", "/migration", znode.reason, "make /migration readable for us")
     elif not origin.copied:
         return
-    elif not isinstance(znode, MigrationZnode) or znode.offset <= 0:
+    elif not isinstance(znode, MigrationZnode) or not znode.copied:
         yield work(
             "stuck-copy",
             "/migration",

@@ -46,7 +46,7 @@ def sample(names: list[str]) -> str:
 def stale_migration(view: ZookeeperView, world: World) -> Result:
     """An offset above 0 needs a metadata log at MIGRATION or POST_MIGRATION."""
     znode = view.migration
-    if not isinstance(znode, MigrationZnode) or znode.offset <= 0:
+    if not isinstance(znode, MigrationZnode) or not znode.copied:
         return
     evidence = (
         f"kraft_metadata_offset {znode.offset}, kraft_metadata_epoch {znode.epoch}, controller {znode.controller_id}"

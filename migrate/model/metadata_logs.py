@@ -43,7 +43,7 @@ class Growing(Unknown):
 def old_log(view: ZookeeperView, logs: MetadataLogs) -> str | None:
     """What a half-done way back, or a copy that is stuck, has left of a quorum; None where /migration goes with it."""
     znode = view.migration
-    if isinstance(znode, MigrationZnode) and znode.offset > 0:
+    if isinstance(znode, MigrationZnode) and znode.copied:
         return None  # whether the log has made that copy is another rule's
     word = "absent" if isinstance(znode, NoZnode) else "without an offset"
     if logs.state in (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION):

@@ -41,7 +41,7 @@ class ControllerZnode:
 
 @dataclass(frozen=True, slots=True)
 class MigrationZnode:
-    """/migration: the dual write's own position; `offset` <= 0 means: nothing was ever copied.
+    """/migration: the dual write's own position, as a metadata offset.
 
     `epoch` is the epoch of the metadata record at `offset`, `controller_epoch` that of the controller that claimed it.
     """
@@ -52,12 +52,17 @@ class MigrationZnode:
     controller_epoch: int
     version: int
 
+    @property
+    def copied(self) -> bool:
+        """Does it remember a copy?  One that waits for the copy has offset -1 or 0."""
+        return self.offset > 0
+
     def sync_pending(self, epoch: int) -> bool:
         """Has the leader of that epoch taken over dual write, and not yet written anything of its own epoch?
 
         The driver is in SYNC_KRAFT_TO_ZK then: in DUAL_WRITE the leader's own NoOp records move the znode at once.
         """
-        return self.offset > 0 and self.epoch < epoch <= self.controller_epoch
+        return self.copied and self.epoch < epoch <= self.controller_epoch
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,7 +107,7 @@ def _not_comparable(world: World) -> str | None:
     if world.kraft.migration_state is not ZkMigrationState.MIGRATION:
         return f"they are equal by dual write only in MIGRATION; the metadata says {world.kraft.migration_state.name}"
     znode = world.zookeeper.migration
-    if isinstance(znode, MigrationZnode) and znode.offset <= 0:
+    if isinstance(znode, MigrationZnode) and not znode.copied:
         return "the metadata says MIGRATION, and /migration has no offset: dual write has not begun"
     return None
 

@@ -73,16 +73,17 @@ class FormatController(BaseStep):
             return disks
         if len(disks.directories) != 1:
             return Unknown(f"{len(disks.directories)} metadata directories of controller {self.controller} were seen")
-        meta = disks.directories[0].meta
+        (directory,) = disks.directories
+        meta = directory.meta
         if isinstance(meta, MetaBroken):
-            return Refused(f"{disks.directories[0].path} has a meta.properties that cannot be trusted: {meta.reason}")
+            return Refused(f"{directory.path} has a meta.properties that cannot be trusted: {meta.reason}")
         if not isinstance(meta, MetaProperties):
-            if disks.directories[0].holds_metadata_log:
-                return Refused(f"{disks.directories[0].path} holds a metadata log and no meta.properties: set it aside")
+            if directory.holds_metadata_log:
+                return Refused(f"{directory.path} holds a metadata log and no meta.properties: set it aside")
             return Ready()
         if (meta.cluster_id, meta.node_id) != (world.zookeeper.cluster_id, self.controller):
             return Refused(
-                f"{disks.directories[0].path} belongs to cluster {meta.cluster_id} and node {meta.node_id}, not to "
+                f"{directory.path} belongs to cluster {meta.cluster_id} and node {meta.node_id}, not to "
                 f"cluster {world.zookeeper.cluster_id} and node {self.controller}: set it aside"
             )
         return AlreadyDone("its meta.properties holds this cluster's id and its node id")
@@ -118,8 +119,8 @@ class StartControllers(BaseStep):
     kind: ClassVar[str] = "start-controllers"
     stage_is: ClassVar[Stage] = Stage.CONTROLLERS
     title: ClassVar[str] = "start the controllers with the migration flag"
-    needs: ClassVar[frozenset[Need]] = LOOK | {Need.LIVE, Need.METADATA_LOGS, Need.PORTS, Need.LAUNCHES}
-    proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.LIVE, Need.KRAFT}
+    needs: ClassVar[frozenset[Need]] = LOOK | {Need.METADATA_LOGS, Need.PORTS, Need.LAUNCHES}
+    proof_needs: ClassVar[frozenset[Need]] = LOOK
     undo: ClassVar[str] = "stop the controllers and delete /migration"
     proof: ClassVar[str] = (
         "PRE_MIGRATION, every voter caught up, every controller registered with the flag, /migration waits"
@@ -223,7 +224,7 @@ def _no_other_copy(world: World) -> Readiness:
     znode = world.zookeeper.migration
     if isinstance(znode, NullZnode):
         return Refused("/migration exists with null data", ("B-ZKN-02",))
-    if isinstance(znode, MigrationZnode) and znode.offset > 0:
+    if isinstance(znode, MigrationZnode) and znode.copied:
         return Refused(f"/migration remembers a copy that this quorum has not made: {znode}", ("B-ZKN-01",))
     return Ready()
 

@@ -16,7 +16,7 @@ from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.step import Predicted
-from migrate.model.views import ConfigFile, ControllerZnode, LiveView, NoFile, NoZnode, NullZnode
+from migrate.model.views import ConfigFile, LiveView, NoFile, NoZnode, NullZnode
 from migrate.model.world import World
 
 ABSENT: Final = "absent"
@@ -149,7 +149,7 @@ def _migration_znode(world: World) -> str:
         case NullZnode():
             return "null"
         case znode:
-            return "copied" if znode.offset > 0 else "waiting"
+            return "copied" if znode.copied else "waiting"
 
 
 def _controller_znode(world: World) -> str:
@@ -159,10 +159,10 @@ def _controller_znode(world: World) -> str:
     match world.zookeeper.controller:
         case NoZnode():
             return ABSENT
-        case ControllerZnode(ephemeral=ephemeral, kraft_epoch=epoch):
-            return "zookeeper" if ephemeral and epoch < 0 else "kraft"
-        case _:
+        case Unknown():
             return UNKNOWN
+        case _:
+            return "kraft" if world.zookeeper.kraft_owns else "zookeeper"
 
 
 def _session(world: World, broker: int) -> str:

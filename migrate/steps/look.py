@@ -187,7 +187,7 @@ def _content(kraft: KraftView) -> str:
 
 
 def _copied(view: ZookeeperView) -> bool:
-    return view.kraft_owns and isinstance(view.migration, MigrationZnode) and view.migration.offset > 0
+    return view.kraft_owns and isinstance(view.migration, MigrationZnode) and view.migration.copied
 
 
 def _why_waiting(world: World, view: ZookeeperView) -> str:

@@ -118,9 +118,9 @@ class RollStep(BaseStep):
         if started is not None or isinstance(world.kraft, Unknown):
             return started == sha256
         found = world.kraft.brokers.get(NodeId(self.broker))
-        stopped = world.facts.get(ended(self.id))
-        mode = facts.observed(world, (f"registered:{self.broker}",))[f"registered:{self.broker}"]
-        return found is not None and mode == self.goal and found.incarnation != stopped and not found.fenced
+        if found is None or found.migrating is not (self.goal == "migration"):
+            return False
+        return found.incarnation != world.facts.get(ended(self.id)) and not found.fenced
 
     def _edited(self, world: World, file: ConfigFile) -> bool:
         """Is it the file that is wanted?  Of that mode alone is not enough: other keys of it may be missing."""

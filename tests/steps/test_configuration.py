@@ -5,7 +5,7 @@ import pytest
 from migrate.checks.config import DEFAULT_PROTOCOL_MAP
 from migrate.hosts.properties import parse
 from migrate.model import config_keys
-from migrate.model.config_keys import Moment
+from migrate.model.config_keys import Fate, Moment
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory
 from migrate.steps import configuration
@@ -229,3 +229,48 @@ def test_overrides_of_the_playbook_stand_in_a_controllers_file_and_never_replace
     after = parse(configuration.controller(parse(BROKER), inventory(), inventory().controllers[0], wanted))
     assert (after["num.io.threads"], after["ssl.keystore.location"]) == ("3", "/c.p12")
     assert (after["node.id"], after["min.insync.replicas"]) == ("3000", "2")
+
+
+@pytest.mark.parametrize(
+    ("given", "after"),
+    [
+        ("log.dirs=/d0,/d1", "/d0,/d1,/d2"),
+        ("log.dirs= /d0/ , /d1, ", "/d0/,/d1,/d2"),
+        ("log.dirs=/d2,/d0", None),
+        ("log.dirs=/d0,/d2/", None),
+        ("log.dirs= /d0 , /d2", None),
+        ("log.dir=/d2", None),
+        ("log.dir=/d0", "/d0,/d2"),
+        ("log.dirs=/d0\nlog.dir=/other", "/d0,/d2"),
+        ("log.dirs=\nlog.dir=/d0", "/d0,/d2"),
+        ("num.io.threads=8", "/tmp/kafka-logs,/d2"),
+    ],
+)
+def test_a_new_directory_stands_behind_those_that_the_broker_has(given: str, after: str | None) -> None:
+    """As they are spelled; one that is there already leaves the file as it is, to the byte."""
+    raw = given.encode() + b"\n"
+    made = configuration.with_directories(raw, ["/d2"])
+    assert parse(made).get("log.dirs") == after if after else made == raw
+
+
+@pytest.mark.parametrize(
+    ("given", "after"),
+    [
+        ("log.dirs= /d0/ ,/d1,/d2,", "/d0/,/d1"),
+        ("log.dirs=/d0,/d2/", "/d0"),
+        ("log.dirs=/d0,/d1", None),
+        ("log.dir=/d0", None),
+    ],
+)
+def test_a_directory_that_is_taken_out_leaves_the_others_as_they_are_spelled(given: str, after: str | None) -> None:
+    """And the file to the byte where it was none of them."""
+    raw = given.encode() + b"\n"
+    made = configuration.without_directories(raw, ["/d2"])
+    assert parse(made).get("log.dirs") == after if after else made == raw
+
+
+def test_a_key_that_the_table_does_not_announce_is_never_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The documents and the plan are made from the table: another key would reach a file unseen."""
+    monkeypatch.setattr(config_keys, "fate", lambda _key, _moment: Fate.KEPT)
+    with pytest.raises(AssertionError, match="the table of keys does not say so"):
+        configuration.migration_mode(BROKER, inventory())

@@ -7,11 +7,22 @@ from dataclasses import replace
 import pytest
 
 from migrate.model.ids import NodeId
+from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import AlreadyDone, Failed, NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import HalfDone, NotBegun, Predicted
-from migrate.model.views import MetaMissing, MetaProperties, MigrationZnode, NoFile, NoZnode, NullZnode, Stopped
-from migrate.model.world import World
+from migrate.model.views import (
+    NOT_THERE,
+    MetaBroken,
+    MetaMissing,
+    MetaProperties,
+    MigrationZnode,
+    NoFile,
+    NoZnode,
+    NullZnode,
+    Stopped,
+)
+from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.controllers import FormatController, StartControllers
 from tests.steps.looks import (
@@ -78,7 +89,7 @@ def test_a_directory_formatted_for_this_cluster_and_node_is_done() -> None:
     """meta.properties is written last by Kafka's tool."""
     assert isinstance(FORMAT.check(RUNNING), AlreadyDone)
     assert isinstance(FORMAT.progress(RUNNING), AlreadyDone)
-    assert isinstance(FORMAT.verify(RUNNING), Verified)
+    assert FORMAT.verify(RUNNING) == Verified(("its meta.properties holds this cluster's id and its node id",))
 
 
 @pytest.mark.parametrize(("cluster", "node"), [("O" * 22, 3001), (CLUSTER_ID, 3002), (None, 3001), (CLUSTER_ID, None)])
@@ -88,6 +99,40 @@ def test_a_foreign_directory_is_neither_formatted_nor_taken(cluster: str | None,
     assert "set it aside" in answer(FORMAT.check(world))
     assert isinstance(FORMAT.verify(world), Refused)
     assert FORMAT.progress(world) == NotBegun()
+
+
+@pytest.mark.parametrize(
+    ("meta", "log", "says"),
+    [
+        (MetaBroken("no cluster.id"), False, "refused: /data/c3001 has a meta.properties that cannot be trusted"),
+        (MetaMissing(), True, "refused: /data/c3001 holds a metadata log and no meta.properties"),
+    ],
+)
+def test_a_directory_that_is_neither_empty_nor_formatted_is_refused(
+    meta: MetaBroken | MetaMissing, log: bool, says: str
+) -> None:
+    """A format would make a metadata log of an unknown cluster this cluster's."""
+    world = worlds.with_directory(BEFORE, 3001, 0, lambda entry: replace(entry, meta=meta, holds_metadata_log=log))
+    assert answer(FORMAT.check(world)).startswith(says)
+    assert answer(FORMAT.verify(world)).startswith(says)
+
+
+@pytest.mark.parametrize("count", [0, 2])
+def test_a_controller_with_other_than_one_metadata_directory_is_unknown(count: int) -> None:
+    """Which of them Kafka's tool would format is not known."""
+    assert not isinstance(BEFORE.disks, Unknown)
+    disks = BEFORE.disks[NodeId(3001)]
+    assert not isinstance(disks, Unknown)
+    bent = replace(disks, directories=disks.directories * count)
+    found = FORMAT.check(replace(BEFORE, disks={**BEFORE.disks, NodeId(3001): bent}))
+    assert answer(found) == f"unknown: {count} metadata directories of controller 3001 were seen"
+
+
+def test_a_directory_that_does_not_exist_is_made_before_the_format() -> None:
+    """Kafka's tool runs as a user who may not make it."""
+    effects = Remembered()
+    FORMAT.do(worlds.with_directory(BEFORE, 3001, 0, lambda entry: replace(entry, problem=NOT_THERE)), effects)
+    assert effects.done == ["make 3001 /data/c3001", f"format 3001 {CLUSTER_ID} 3.9"]
 
 
 @pytest.mark.parametrize(
@@ -139,6 +184,21 @@ def test_prepared_controllers_may_start() -> None:
     """Formatted, with the flag, on a whole cluster."""
     ready = formatted(MetaProperties(1, CLUSTER_ID, 3001, None))(BEFORE)
     assert START.check(ready) == Ready()
+
+
+def test_controllers_that_all_run_before_the_start_are_held_by_nothing() -> None:
+    """They have a leader, so every check can see the metadata; each view that the gates ask for is in `needs`."""
+    assert START.check(RUNNING) == Ready()
+    assert {Need.METADATA_LOGS, Need.PORTS, Need.LAUNCHES, Need.LIVE, Need.KRAFT} <= START.needs
+
+
+def test_controllers_with_a_log_of_an_earlier_migration_are_not_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its state is MIGRATION and /migration is gone: such a log waits for ever, or copies as if brokers were there."""
+    monkeypatch.setattr(gates, "no_blockers", silent)
+    logs = MetadataLogs((3000,), 9, state=ZkMigrationState.MIGRATION)
+    found = START.check(replace(BEFORE, metadata_logs=logs))
+    assert isinstance(found, Refused)
+    assert "finish the way back first" in found.reason
 
 
 @pytest.mark.parametrize(

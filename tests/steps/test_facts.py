@@ -10,12 +10,21 @@ from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Predicted
-from migrate.model.views import ConfigFile, MigrationZnode, NoFile, NullZnode
+from migrate.model.views import (
+    ConfigFile,
+    ControllerZnode,
+    LogDirAnswer,
+    MigrationZnode,
+    NoFile,
+    NoZnode,
+    NullZnode,
+)
 from migrate.run import snapshots
 from migrate.steps import facts
 from tests.steps.looks import whole, without
 from tests.testing import worlds
 from tests.testing.clusters import CLUSTER_ID
+from tests.testing.worlds import live
 
 
 def see(world: object, key: str) -> str:
@@ -37,6 +46,8 @@ def test_every_fact_of_a_healthy_world() -> None:
     assert see(worlds.with_zk(whole(Stage.ASSESS), migration=NullZnode(0)), "migration_znode:") == "null"
     nothing = MigrationZnode(0, 0, 3000, 2, 7)  # an offset of 0 is no copy
     assert see(worlds.with_zk(whole(Stage.ASSESS), migration=nothing), "migration_znode:") == "waiting"
+    least = MigrationZnode(1, 0, 3000, 2, 7)
+    assert see(worlds.with_zk(whole(Stage.ASSESS), migration=least), "migration_znode:") == "copied"
     assert see(whole(Stage.COPY), "migration_state:") == ZkMigrationState.MIGRATION.name
     assert see(whole(Stage.ASSESS), "cluster_id:") == see(whole(Stage.CLEANUP), "cluster_id:") == CLUSTER_ID
     assert see(whole(Stage.ASSESS), "log_dirs:1") == "/data/b1/d0,/data/b1/d1,/data/b1/d2"
@@ -58,6 +69,8 @@ def test_log_dir_stands_in_for_log_dirs() -> None:
         ("kraft", "registered:1"),
         ("kraft", "migration_state:"),
         ("zookeeper", "migration_znode:"),
+        ("zookeeper", "controller_znode:"),
+        ("zookeeper", "session:1"),
     ],
 )
 def test_a_hidden_view_is_unknown(part: str, key: str) -> None:
@@ -65,6 +78,41 @@ def test_a_hidden_view_is_unknown(part: str, key: str) -> None:
     assert see(whole(Stage.COPY), key) != facts.UNKNOWN
     assert see(without(part)(whole(Stage.COPY)), key) == facts.UNKNOWN
     assert see(whole(Stage.COPY), "weather:1") == facts.UNKNOWN
+
+
+@pytest.mark.parametrize(
+    ("owner", "fact"),
+    [
+        (ControllerZnode(0, -1, ephemeral=True, version=3), "zookeeper"),
+        (ControllerZnode(3000, 5, ephemeral=False, version=3), "kraft"),
+        (NoZnode(), "absent"),
+        (Unknown("malformed"), "unknown"),
+    ],
+)
+def test_the_owner_of_the_controller_znode_is_told_by_how_the_znode_was_made(owner: object, fact: str) -> None:
+    """A broker's ends with its session; a KRaft controller's stays."""
+    assert see(worlds.with_zk(whole(Stage.COPY), controller=owner), "controller_znode:") == fact
+
+
+def test_a_malformed_migration_znode_is_unknown() -> None:
+    """Neither waiting nor copied."""
+    assert see(worlds.with_zk(whole(Stage.COPY), migration=Unknown("malformed")), "migration_znode:") == facts.UNKNOWN
+
+
+def test_only_a_file_is_shown_by_its_path() -> None:
+    """Other facts have no file: the key names them."""
+    world = whole(Stage.ASSESS)
+    assert facts.shown(world, "config:1") == "/conf/b1.properties of broker 1 on b1"
+    assert facts.shown(world, "cluster_id:") == "cluster_id:"
+    assert facts.shown(world, "mode:1") == "mode:1"
+
+
+def test_offline_directories_are_those_that_a_broker_calls_offline() -> None:
+    """A broker that does not answer calls none."""
+    dead = LogDirAnswer("/data/b1/d0", 56, 0, ())
+    found = {**live(whole(Stage.COPY)).log_dirs, NodeId(0): Unknown("refused"), NodeId(1): (dead,)}
+    world = worlds.with_live(whole(Stage.COPY), log_dirs=found)
+    assert facts.offline_directories(live(world)) == [(1, "/data/b1/d0")]
 
 
 def test_the_cluster_id_is_read_from_either_store() -> None:

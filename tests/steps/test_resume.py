@@ -10,7 +10,7 @@ from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import NotYet, Ready, Refused, Unknown
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import MigrationZnode, NoFile, NullZnode, Stopped
+from migrate.model.views import MigrationZnode, NoFile, NoZnode, NullZnode, Stopped
 from migrate.model.world import World
 from migrate.steps import configuration, gates
 from migrate.steps.base import BaseStep
@@ -34,6 +34,7 @@ from tests.steps.looks import (
 )
 from tests.steps.test_finalize import file_of, finalized, started, with_file
 from tests.testing import worlds
+from tests.testing.clusters import topic_id
 from tests.testing.worlds import kraft, live, zk
 
 HELD = Refused | NotYet | Unknown
@@ -109,6 +110,15 @@ def test_the_last_start_of_the_first_roll_is_held_by_everything_else(bend: Bend,
     assert says in answer(found)
 
 
+def test_neither_start_leans_on_the_checks_for_its_disks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With every check silent: a dead disk, and a move that the stop interrupted."""
+    monkeypatch.setattr(gates, "no_blockers", silent)
+    assert "/data/b2/d2" in answer(FIRST_ROLL.resume(broken_disk(2)(HALF_FIRST)))
+    assert "/data/b1/d2" in answer(SECOND_ROLL.resume(broken_disk(1)(HALF_SECOND)))
+    moving = worlds.with_folder(HALF_SECOND, 1, 2, ("t0", 0, topic_id(0), "future"))
+    assert "in the middle of" in answer(SECOND_ROLL.resume(moving))
+
+
 def test_the_copy_may_have_begun_meanwhile() -> None:
     """The start before the kill was the last one: the state is MIGRATION by now, and that is no fault."""
     begun = worlds.with_zk(state(ZkMigrationState.MIGRATION)(HALF_FIRST), migration=MigrationZnode(499, 1, 3000, 2, 9))
@@ -134,6 +144,7 @@ SOME_RUN = service(3002, Stopped())(whole(Stage.CONTROLLERS))
         (lambda world: worlds.with_values(world, 3002, zookeeper__metadata__migration__enable=None), "lacks"),
         (lambda world: replace(world, configs={**world.configs, NodeId(3002): NoFile("/x")}), "cannot be read"),
         (lambda world: worlds.with_zk(world, migration=MigrationZnode(400, 1, 3000, 2, 7)), "remembers a copy"),
+        (lambda world: worlds.with_zk(world, migration=MigrationZnode(1, 1, 3000, 2, 7)), "remembers a copy"),
         (lambda world: worlds.with_zk(world, migration=NullZnode(0)), "null data"),
         (without("zookeeper"), "zookeeper hidden"),
         (without("configs"), "cannot be read"),
@@ -141,7 +152,8 @@ SOME_RUN = service(3002, Stopped())(whole(Stage.CONTROLLERS))
 )
 def test_the_rest_of_the_controllers_start_with_the_flag_and_over_no_other_copy(bend: Bend, says: str) -> None:
     """However long ago the first ones were started."""
-    assert START.resume(SOME_RUN) == Ready()
+    for none in (NoZnode(), MigrationZnode(0, -1, 3000, 2, 7), MigrationZnode(-1, -1, 3000, 2, 7)):
+        assert START.resume(worlds.with_zk(SOME_RUN, migration=none)) == Ready()
     found = START.resume(bend(SOME_RUN))
     assert isinstance(found, Refused | Unknown)
     assert says in answer(found)

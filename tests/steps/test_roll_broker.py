@@ -8,11 +8,11 @@ import pytest
 
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
-from migrate.model.ledger import ReplicaState
+from migrate.model.ledger import Ledger, ReplicaState
 from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import HalfDone, NotBegun, Predicted, Step
-from migrate.model.views import ControllerZnode, NoFile, Stopped
+from migrate.model.views import ControllerZnode, MetaMissing, NoFile, Stopped
 from migrate.model.world import Need, World
 from migrate.steps import configuration, facts, gates
 from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode, kraft_brokers
@@ -41,6 +41,7 @@ from tests.testing import worlds
 from tests.testing.clusters import directory_id
 from tests.testing.worlds import config_file, inventory, kraft
 
+Roll = RollToMigrationMode | RollToKraft
 FIRST_ROLL = RollToMigrationMode(1)
 SECOND_ROLL = RollToKraft(1)
 DRIVEN = RollToKraft(2, "drive")
@@ -76,6 +77,15 @@ def in_kraft_mode(world: World, node: int) -> World:
 def state(found: ZkMigrationState) -> Bend:
     """The metadata in that state."""
     return lambda world: worlds.with_kraft(world, migration_state=found)
+
+
+def without_directory(world: World, row: int) -> World:
+    """One row of the ledger whose replica has no directory in the metadata."""
+    assert isinstance(world.ledger, Ledger)
+    found = [
+        replace(entry, in_metadata="") if number == row else entry for number, entry in enumerate(world.ledger.rows)
+    ]
+    return replace(world, ledger=replace(world.ledger, rows=tuple(found)))
 
 
 def wanted(node: int, count: str) -> Bend:
@@ -179,6 +189,25 @@ def test_what_was_proven_of_an_earlier_broker_must_still_hold_before_the_next_on
     assert kraft_brokers(without("kraft")(rolled)) == ()
 
 
+@pytest.mark.parametrize("bend", [row_in(ReplicaState.NOT_ON_DISK, 1), row_in(ReplicaState.MISMATCH, 1)])
+def test_a_replica_that_looks_like_a_new_topics_is_waited_for_before_the_second_roll(
+    bend: Bend, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By its name; everything else of the ledger must be right, or the roll is refused."""
+    monkeypatch.setattr(gates, "no_blockers", silent)
+    world = without_directory(bend(BEFORE_SECOND), 1)
+    found = SECOND_ROLL.check(world)
+    assert isinstance(found, NotYet)
+    assert len(found.objects) == 1
+    assert all("on broker 1" in name for name in found.objects)
+    assert isinstance(SECOND_ROLL.check(row_in(ReplicaState.TWO_COPIES, 4)(world)), Refused)
+
+
+def test_a_new_topics_replica_does_not_hold_the_second_roll_where_the_broker_reports_it_itself() -> None:
+    """Under policy observe a row without a directory in the metadata bars no restart: there is nothing to wait for."""
+    assert SECOND_ROLL.check(row_in(ReplicaState.UNASSIGNED, 1)(BEFORE_SECOND)) == Ready()
+
+
 # -- what is left to do ----------------------------------------------------------------------------
 def edited(world: World, node: int, raw: bytes) -> World:
     """The file written under the process that runs."""
@@ -200,6 +229,64 @@ LEFT = [
         ["start 1"],
     ),
 ]
+
+
+def test_a_file_of_the_mode_that_lacks_a_key_of_the_migration_is_not_done() -> None:
+    """With the flag alone the broker finds no controllers."""
+    raw = raw_of(BEFORE_FIRST, 1) + b"zookeeper.metadata.migration.enable=true\n"
+    assert FIRST_ROLL.progress(edited(BEFORE_FIRST, 1, raw)) == NotBegun()
+
+
+def test_a_file_of_another_mode_that_has_every_key_of_the_migration_is_not_done() -> None:
+    """The flag beside process.roles: such a broker starts in KRaft mode."""
+    target = configuration.migration_mode(raw_of(AFTER_SECOND, 1), inventory())
+    assert configuration.migration_mode(target, inventory()) == target
+    assert FIRST_ROLL.progress(edited(BEFORE_FIRST, 1, target)) == NotBegun()
+
+
+@pytest.mark.parametrize(
+    ("bend", "done"),
+    [
+        (lambda world: world, True),
+        (lambda world: worlds.with_kraft(world, brokers={}), False),
+        (registration(1, migrating=False), False),
+        (registration(1, fenced=True), False),
+        (registration(1, incarnation="stopped"), False),
+        (without("kraft"), False),
+    ],
+    ids=["anew", "none", "other mode", "fenced", "the one that was stopped", "unknown"],
+)
+def test_where_nobody_knows_the_file_of_a_process_a_new_registration_tells_that_it_was_restarted(
+    bend: Bend, done: bool
+) -> None:
+    """Of the mode, unfenced, and of another incarnation than the one that the step stopped."""
+    world = running(replace(AFTER_FIRST, facts={"ended:migration-mode/1": "stopped"}), 1, None)
+    assert isinstance(FIRST_ROLL.progress(bend(world)), AlreadyDone if done else HalfDone)
+
+
+def test_a_process_with_another_file_is_not_restarted_whatever_is_registered() -> None:
+    """The file that it was started with is known, and is the better evidence."""
+    assert FIRST_ROLL.progress(running(AFTER_FIRST, 1, "0" * 64)) == HalfDone("file written, old process alive")
+    hidden = without("kraft")(AFTER_FIRST)
+    assert isinstance(FIRST_ROLL.progress(hidden), AlreadyDone)
+
+
+def test_the_directories_of_the_last_look_are_asked_for_again_before_the_start() -> None:
+    """Those with an identity, the metadata directory among them; what was not seen is not asked for."""
+    world = worlds.with_directory(BEFORE_FIRST, 1, 2, lambda entry: replace(entry, meta=MetaMissing()))
+    assert not isinstance(world.disks, Unknown)
+    disks = world.disks[NodeId(1)]
+    assert not isinstance(disks, Unknown)
+    apart = replace(disks.directories[0], path="/meta/b1")
+    effects = Remembered()
+    changed = replace(world, disks={**world.disks, NodeId(1): replace(disks, metadata_directory=apart)})
+    FIRST_ROLL.do(changed, effects)
+    assert effects.asked == {1: ("/data/b1/d0", "/data/b1/d1", "/meta/b1")}
+    for hidden in (without("disks")(world), replace(world, disks={})):
+        unasked = Remembered()
+        FIRST_ROLL.do(hidden, unasked)
+        assert unasked.asked == {}
+        assert unasked.done[-1] == "start 1"
 
 
 @pytest.mark.parametrize(("bend", "told", "done"), LEFT, ids=["nothing", "stopped", "written", "stopped and written"])
@@ -237,10 +324,27 @@ def test_zookeeper_is_backed_up_before_the_last_broker_is_stopped(last: int) -> 
     over = Remembered()
     owned = worlds.with_zk(rolled_but(last), controller=ControllerZnode(3000, 1, ephemeral=False, version=0))
     RollToMigrationMode(last).do(service(last, Stopped())(owned), over)
+    RollToMigrationMode(last).do(service(last, Stopped())(without("zookeeper")(rolled_but(last))), over)
     assert not [entry for entry in over.done if entry.startswith("back up")]
+    written = Remembered()
+    ready = edited(rolled_but(last), last, configuration.migration_mode(raw_of(BEFORE_FIRST, last), inventory()))
+    RollToMigrationMode(last).do(service(last, Stopped())(ready), written)
+    assert written.done[0] == "back up zookeeper-before-copy"
     earlier = Remembered()
     RollToMigrationMode(last).do(BEFORE_FIRST, earlier)
     assert not [entry for entry in earlier.done if entry.startswith("back up")]
+
+
+def test_a_broker_whose_process_never_was_in_migration_mode_is_still_to_come() -> None:
+    """Its file alone, or a stopped process with the file of ZooKeeper mode: this broker is not the last one."""
+    world = rolled_but(1)
+    file, old = raw_of(world, 0), raw_of(BEFORE_FIRST, 0)
+    waits = edited(edited(world, 0, old), 0, file)  # the file of migration mode, the process of the one before
+    stopped = service(0, Stopped())(edited(world, 0, old))
+    for bent in (waits, stopped):
+        effects = Remembered()
+        FIRST_ROLL.do(bent, effects)
+        assert not [entry for entry in effects.done if entry.startswith("back up")]
 
 
 @pytest.mark.parametrize(("step", "world"), [(FIRST_ROLL, AFTER_FIRST), (SECOND_ROLL, AFTER_SECOND)])
@@ -317,6 +421,9 @@ def test_a_broker_that_does_not_register_is_told_with_the_cause() -> None:
     assert found.next_step == "Correct controller.quorum.voters in that file, then restart that broker."
     right = FIRST_ROLL.registered(worlds.with_kraft(AFTER_FIRST, brokers={}), migrating=True)
     assert "S-STUCK" not in answer(right)
+    assert isinstance(right, NotYet)
+    assert right.next_step.startswith("nothing: it comes by itself")
+    assert "S-STUCK" not in answer(SECOND_ROLL.registered(world, migrating=False))
 
 
 def test_without_a_ledger_no_broker_is_proven() -> None:
@@ -328,12 +435,22 @@ def test_without_a_ledger_no_broker_is_proven() -> None:
 
 def test_the_old_registration_proves_no_roll() -> None:
     """The mode must be the new one."""
-    assert "now: registered in migration mode, unfenced" in answer(
+    assert "to register in kraft mode and unfence (now: registered in migration mode, unfenced" in answer(
         SECOND_ROLL.verify(registration(1, migrating=True)(AFTER_SECOND))
     )
-    assert "now: registered in KRaft mode, unfenced" in answer(
+    assert "to register in migration mode and unfence (now: registered in KRaft mode, unfenced" in answer(
         FIRST_ROLL.verify(registration(1, migrating=False)(AFTER_FIRST))
     )
+
+
+@pytest.mark.parametrize(("step", "world"), [(FIRST_ROLL, AFTER_FIRST), (SECOND_ROLL, AFTER_SECOND)])
+def test_the_registration_of_the_process_that_was_stopped_proves_no_roll(step: Roll, world: World) -> None:
+    """It stays in the metadata until the broker registers again."""
+    old = kraft(world).brokers[NodeId(1)].incarnation
+    found = step.verify(replace(world, facts={f"ended:{step.id}": old}))
+    assert isinstance(found, NotYet)
+    assert found.what == f"broker 1 to register anew (incarnation {old} was stopped)"
+    assert isinstance(step.verify(replace(world, facts={f"ended:{step.id}": "another"})), Verified)
 
 
 @pytest.mark.parametrize("found", [entry for entry in ReplicaState if entry is not ReplicaState.VERIFIED])
@@ -353,6 +470,12 @@ def test_the_plan_shows_the_files_change_and_the_restart() -> None:
     assert (edit.symbol, restart.symbol) == ("~", ">")
     assert "+zookeeper.metadata.migration.enable=true" in edit.diff
     assert not [line for line in edit.diff if "a-secret-of-the-lab" in line]
+    assert restart.what == "restart: stop, write the file, start"
+    bent = edited(BEFORE_FIRST, 1, TARGET)
+    assert FIRST_ROLL.actions(bent, Predicted())[1].what == (
+        "restart: stop, write the file, start (broker 1 runs in ZooKeeper mode; its file says migration mode: it needs "
+        "a restart)"
+    )
     (unreadable,) = FIRST_ROLL.actions(without("configs")(BEFORE_FIRST), Predicted())
     assert unreadable.symbol == "?"
 
@@ -401,6 +524,10 @@ def test_the_gates_of_the_second_roll_ask_spark() -> None:
     """And its proof the pure rule, again and again while it waits."""
     assert {Need.SPARK_LEDGER, Need.DIFF} <= RollToKraft.needs
     assert not {Need.SPARK_LEDGER, Need.DIFF} & RollToKraft.proof_needs
+    for step in (FIRST_ROLL, SECOND_ROLL):
+        assert step.proof_needs == {
+            *(Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.LEDGER)
+        }
     assert [FIRST_ROLL.id, SECOND_ROLL.id] == ["migration-mode/1", "kraft-mode/1"]
     assert "into kraft mode" in SECOND_ROLL.title
 

@@ -43,7 +43,7 @@ def null_migration(view: ZookeeperView) -> Iterator[Explanation]:
 def stale_migration(world: World, clues: Clues, kraft: KraftView, view: ZookeeperView) -> Iterator[Explanation]:
     """An offset above 0 before this quorum's copy: the most dangerous wait there is."""
     znode = view.migration
-    if not isinstance(znode, MigrationZnode) or znode.offset <= 0:
+    if not isinstance(znode, MigrationZnode) or not znode.copied:
         return
     evidence = (
         f"/migration: kraft_metadata_offset {znode.offset}, kraft_metadata_epoch {znode.epoch}",
@@ -86,7 +86,7 @@ def missing_brokers(world: World, view: ZookeeperView, kraft: KraftView) -> set[
 def copy_not_noted(world: World, clues: Clues, kraft: KraftView, view: ZookeeperView) -> Iterator[Explanation]:
     """MIGRATION in the log, no offset in the znode.  For ever, where the leader is not the one that copied."""
     znode = view.migration
-    if isinstance(znode, Unknown | NullZnode) or (isinstance(znode, MigrationZnode) and znode.offset > 0):
+    if isinstance(znode, Unknown | NullZnode) or (isinstance(znode, MigrationZnode) and znode.copied):
         return
     quorum = quorum_of(world)
     epoch = max(kraft.epoch, quorum.leader_epoch if isinstance(quorum, Quorum) else -1)

@@ -32,7 +32,7 @@ def stuck(world: World) -> bool:
     if world.kraft.migration_state is not ZkMigrationState.MIGRATION:
         return False
     znode = world.zookeeper.migration
-    return not isinstance(znode, Unknown) and not (isinstance(znode, MigrationZnode) and znode.offset > 0)
+    return not isinstance(znode, Unknown) and not (isinstance(znode, MigrationZnode) and znode.copied)
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,8 +52,10 @@ class PutFlagBack(BaseStep):
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:  # noqa: ARG002 - the protocol's signature
         """The file's change."""
         file = facts.config(world, self.controller)
-        found = to_flagged(world, self.controller, file.raw) if isinstance(file, ConfigFile) else None
-        if not isinstance(file, ConfigFile) or not isinstance(found, Restored):
+        if not isinstance(file, ConfigFile):
+            return ()
+        found = to_flagged(world, self.controller, file.raw)
+        if not isinstance(found, Restored):
             return ()
         lines = tuple(diff(file.raw, found.raw, file.path))
         edit = Action("~", f"controller {self.controller}", f"restore {file.path} from {found.source}", lines)

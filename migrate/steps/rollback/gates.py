@@ -160,7 +160,7 @@ def zookeeper_equal(world: World, discarded: Collection[DifferenceName]) -> Read
             "migration fault` in the active controller's log",
             progress=str(znode.offset),
         )
-    return equal_but(world.diff, discarded) if znode.offset > 0 else Ready()
+    return equal_but(world.diff, discarded) if znode.copied else Ready()
 
 
 def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName], remedy: str = REPAIR) -> Readiness:
@@ -230,7 +230,7 @@ def stopped_equal(world: World, discarded: Collection[DifferenceName]) -> Readin
     if isinstance(world.zookeeper, Unknown):
         return world.zookeeper
     view = world.zookeeper
-    if not isinstance(view.migration, MigrationZnode) or view.migration.offset <= 0:
+    if not isinstance(view.migration, MigrationZnode) or not view.migration.copied:
         return Ready()  # nothing was ever copied: what ZooKeeper has is all that there is
     if not view.kraft_owns:
         return Ready()

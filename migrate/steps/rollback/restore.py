@@ -223,17 +223,18 @@ def _by_keys(node: BrokerNode, raw: bytes, writes: list[Written], mode: str) -> 
     if not proven:
         return _unproven(node, raw, writes)
     try:
-        made = [put_back(raw, write.before, write.owned, node.config) for write in proven]
+        made, *others = [put_back(raw, write.before, write.owned, node.config) for write in proven]
     except InputError as error:
         return Refused(f"{node.config} was edited since, and cannot be put back key by key: {error}")
-    if any(parse(other) != parse(made[0]) for other in made):
+    if any(parse(other) != parse(made) for other in others):
         paths = ", ".join(write.copy.path for write in proven)
         return Refused(f"{paths} all lead to the file that lies there: move away those that are not the original")
-    if facts.mode_of(parse(made[0])) != mode:
-        return Refused(f"{node.config} is no file of {mode} mode with the keys of {proven[0].copy.path}")
-    edited = proven[0].edited(raw)
-    kept = tuple(diff(proven[0].after, raw, node.config, ("as the migration wrote it", "now")))
-    return Restored(made[0], f"{_told(proven[0].copy)}, key by key: {_named(proven[0].owned)}", edited, kept or ("",))
+    closest, *_ = proven
+    if facts.mode_of(parse(made)) != mode:
+        return Refused(f"{node.config} is no file of {mode} mode with the keys of {closest.copy.path}")
+    kept = tuple(diff(closest.after, raw, node.config, ("as the migration wrote it", "now")))
+    source = f"{_told(closest.copy)}, key by key: {_named(closest.owned)}"
+    return Restored(made, source, closest.edited(raw), kept or ("",))
 
 
 def _unproven(node: BrokerNode, raw: bytes, writes: list[Written]) -> Refused:

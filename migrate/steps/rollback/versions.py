@@ -106,7 +106,7 @@ def _never_led(world: World) -> bool:
     if isinstance(world.zookeeper, Unknown) or isinstance(world.zookeeper.migration, Unknown) or epoch_low(world):
         return False
     view = world.zookeeper
-    copied = isinstance(view.migration, MigrationZnode) and view.migration.offset > 0
+    copied = isinstance(view.migration, MigrationZnode) and view.migration.copied
     return not copied and isinstance(view.controller, ControllerZnode) and not view.kraft_owns
 
 

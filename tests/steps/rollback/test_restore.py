@@ -17,7 +17,15 @@ from migrate.model.stage import Stage
 from migrate.model.views import HostFile, KeptFiles
 from migrate.model.world import World
 from migrate.steps import configuration
-from migrate.steps.rollback.restore import Restored, Written, bytes_of, restorable, to_migration, to_zookeeper
+from migrate.steps.rollback.restore import (
+    Restored,
+    Written,
+    bytes_of,
+    restorable,
+    to_flagged,
+    to_migration,
+    to_zookeeper,
+)
 from tests.testing import worlds
 
 KNOWN: Final = worlds.inventory()
@@ -160,6 +168,91 @@ def test_two_copies_that_give_the_keys_other_values_are_not_chosen_between() -> 
     found = to_zookeeper(world(*copies), 1, KRAFT + b"num.io.threads=9\n")
     assert isinstance(found, Refused)
     assert "all lead" in found.reason
+
+
+def test_a_flag_that_was_written_into_a_kraft_file_is_no_way_to_zookeeper_mode() -> None:
+    """The migration has no such key there, so it would stay, and the broker would start in migration mode."""
+    found = to_zookeeper(world(copy(ORIGINAL)), 1, KRAFT + b"zookeeper.metadata.migration.enable=true\n")
+    assert isinstance(found, Refused)
+    assert "is no file of zookeeper mode" in found.reason
+
+
+def test_a_key_that_the_original_had_itself_is_refused_with_a_third_value() -> None:
+    """The original's controllers were somebody's: the value of neither is not ours to replace."""
+    own = ORIGINAL + b"controller.quorum.voters=1@other:9090\n"
+    rolled = configuration.migration_mode(own, KNOWN)
+    voters = KNOWN.voters.replace(":", "\\:").encode()
+    assert voters in rolled
+    found = to_zookeeper(world(copy(own)), 1, rolled.replace(voters, b"2@third\\:9090"))
+    assert isinstance(found, Refused)
+    assert "and controller.quorum.voters has neither" in found.reason
+
+
+def test_the_refusal_names_the_copy_that_is_closest() -> None:
+    """With its keys alone: another copy has more of them, and says nothing of this file."""
+    other = copy(ORIGINAL.replace(b"CLIENT:SASL_PLAINTEXT", b"CLIENT:SSL"), BESIDE + "-12345678")
+    edited = KRAFT.replace(b"node.id=1", b"node.id=7")
+    for copies in ((copy(ORIGINAL), other), (other, copy(ORIGINAL))):
+        found = to_zookeeper(world(*copies), 1, edited)
+        assert isinstance(found, Refused)
+        assert f"wrote it from {BESIDE}, and node.id has neither" in found.reason
+
+
+TWICE: Final = ORIGINAL + b"controller.listener.names=A\ncontroller.listener.names=B\n"  # neither roll can edit it
+ROLLED_ONCE: Final = ORIGINAL + b"node.id=1\nnode.id=2\n"  # the first roll can, the second one cannot
+
+
+def test_copies_that_no_roll_can_edit_prove_nothing_and_bar_nothing() -> None:
+    """A key that stands twice: such a file never went forward."""
+    found = to_zookeeper(world(copy(TWICE)), 1, KRAFT)
+    assert isinstance(found, Refused)
+    assert "can be rolled forward to the mode that it has now" in found.reason
+    edited = KRAFT + b"num.io.threads=9\n"
+    seen = world(copy(ORIGINAL), copy(TWICE, BESIDE + "-1"), copy(ROLLED_ONCE, BESIDE + "-2"))
+    assert bytes_of(to_migration(seen, 1, edited), 1) == ROLLED + b"num.io.threads=9\n"
+
+
+def test_an_edited_file_goes_to_migration_mode_only_where_that_rolls_keys_are_proven_too() -> None:
+    """The flag has a value of neither mode: ZooKeeper mode takes it out, migration mode cannot tell."""
+    edited = KRAFT + b"zookeeper.metadata.migration.enable=false\n"
+    assert isinstance(to_zookeeper(world(copy(ORIGINAL)), 1, edited), Restored)
+    found = to_migration(world(copy(ORIGINAL)), 1, edited)
+    assert isinstance(found, Refused)
+    assert "zookeeper.metadata.migration.enable has neither" in found.reason
+
+
+def test_other_line_ends_count_as_an_edit() -> None:
+    """No line differs in what is shown, and the file still is not the one that the migration wrote."""
+    found = to_zookeeper(world(copy(ORIGINAL)), 1, KRAFT.replace(b"\n", b"\r\n"))
+    assert isinstance(found, Restored)
+    assert parse(found.raw) == parse(ORIGINAL)
+    assert found.note == "edited since the migration wrote it, and kept: comments or order alone"
+
+
+def test_a_note_lists_eight_keys_and_counts_the_rest() -> None:
+    """All of them up to that number."""
+    names = tuple(f"key.{number}" for number in range(9))
+    assert Restored(b"", "", names[:8], ("a line",)).note.endswith("key.6, key.7")
+    assert Restored(b"", "", names, ("a line",)).note.endswith("key.7 and 1 more")
+
+
+FLAGGED: Final = configuration.controller(parse(ORIGINAL), KNOWN, KNOWN.controllers[0])
+FLAGLESS: Final = configuration.finalized_controller(FLAGGED)
+
+
+def test_a_controllers_file_goes_back_to_the_one_copy_that_finalize_made_it_of() -> None:
+    """Of two that lead to it neither is taken, and of none nothing is made up."""
+
+    def with_copies(*copies: HostFile) -> World:
+        return replace(world(), backups={NodeId(3000): KeptFiles(copies, ())})
+
+    assert bytes_of(to_flagged(with_copies(copy(FLAGGED)), 3000, FLAGLESS), 3000) == FLAGGED
+    other = copy(FLAGGED.replace(b"zk1", b"zk2"), BESIDE + "-1")
+    two = to_flagged(with_copies(copy(FLAGGED), other), 3000, FLAGLESS)
+    assert isinstance(two, Refused)
+    assert "all lead to the file that lies there" in two.reason
+    none = to_flagged(with_copies(copy(FLAGGED + b"num.io.threads=9\n")), 3000, FLAGLESS)
+    assert none == Refused("no copy of controller 3000's file with the flag leads to the one there")
 
 
 def test_a_migrations_key_that_stands_twice_is_refused() -> None:
