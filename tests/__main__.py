@@ -4,8 +4,9 @@
 (`python -m tests tests/cli -k plan`, `python -m tests -m kafka`).  The first thing that fails ends it, with its exit
 code.  `python -m tests mutants` puts small mistakes into the modules that decide and names those that no test notices
 (`python -m tests mutants --help`).  `python -m tests fuzz` damages files that people hand over and names each reader
-that does not end typed (`python -m tests fuzz --help`).  The whole takes about half an hour on two cores; its tiers are
-markers: `zookeeper`, `spark`, `kafka`, `explorer`, `hosts` (part of it) and `long` (not part of it).
+that does not end typed (`python -m tests fuzz --help`).  `python -m tests features` compares what the tool offers with
+the kept list.  The whole takes about half an hour on two cores; its tiers are markers: `zookeeper`, `spark`, `kafka`,
+`explorer`, `hosts` (part of it) and `long` (not part of it).
 """
 
 import os
@@ -31,7 +32,7 @@ def main(words: list[str]) -> int:
         print("\npytest's own help: python -m pytest --help")
         return 0
     os.chdir(ROOT)
-    if words[:1] in (["mutants"], ["fuzz"]):
+    if words[:1] in (["mutants"], ["fuzz"], ["features"]):
         return subprocess.run([sys.executable, "-m", f"tests.{words[0]}", *words[1:]], check=False).returncode
     if not words or words == ["fast"]:
         for name, command in CHECKS:
