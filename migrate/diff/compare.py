@@ -6,12 +6,12 @@ What is counted: every field of a key that both sides have, and one field ("") f
 from __future__ import annotations
 
 import logging
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from functools import reduce
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
@@ -22,12 +22,48 @@ from migrate.diff.expected import RULES, rule_of
 from migrate.diff.guard import answering
 from migrate.diff.partition_files import PartitionFiles
 from migrate.diff.sql import chosen, literal
-from migrate.diff.tables import FOUND, Compared, entity_table, partition_table
-from migrate.diff.totals import Sides, equal_fields, rows_given
+from migrate.diff.tables import FOUND, PARTITION_FIELDS, Compared, entity_table, partition_table
 from migrate.errors import MalformedZnode
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason, current
 from migrate.model.inventory import AcceptedDifference
 from migrate.model.views import KraftView, ZookeeperView
+
+PARTITION: Final = "partition"
+Key = tuple[int, str]  # cluster, kind
+Sides = tuple[pa.Table, pa.Table]
+Given = Mapping[Key, tuple[int, int]]
+
+
+def rows_given(tables: Sequence[Sides]) -> Given:
+    """Rows of ZooKeeper and of KRaft by cluster and kind; a table without kinds is the partitions'."""
+    found: defaultdict[Key, list[int]] = defaultdict(lambda: [0, 0])
+    for sides in tables:
+        for number, table in enumerate(sides):
+            keys = [name for name in ("cluster", "kind") if name in table.column_names]
+            for row in table.group_by(keys).aggregate([([], "count_all")]).to_pylist():
+                found[row["cluster"], row.get("kind", PARTITION)][number] += row["count_all"]
+    return {key: (zookeeper, kraft) for key, (zookeeper, kraft) in found.items()}
+
+
+def equal_fields(given: Given, differences: Iterable[Mapping[str, Any]]) -> Counter[Key]:
+    """Equal fields by cluster and kind; a partition has `PARTITION_FIELDS`, everything else is one field.
+
+    Raises:
+        RuntimeError: the rows that both sides have are not as many on one as on the other: a key stands twice.
+    """
+    only_zookeeper, only_kraft, differing = Counter[Key](), Counter[Key](), Counter[Key]()
+    for row in differences:
+        alone = not row["field"] if row["kind"] == PARTITION else None in (row["zookeeper"], row["kraft"])
+        side = only_kraft if row["zookeeper"] is None else only_zookeeper
+        (side if alone else differing)[row["cluster"], row["kind"]] += 1
+    equal = Counter[Key]()
+    for key, (zookeeper, kraft) in given.items():
+        both = zookeeper - only_zookeeper[key]
+        if both != kraft - only_kraft[key]:
+            raise RuntimeError(f"{zookeeper} and {kraft} rows of {key} do not go with what differs: a key stands twice")
+        equal[key] = both * (len(PARTITION_FIELDS) if key[1] == PARTITION else 1) - differing[key]
+    return equal
+
 
 LOG = logging.getLogger("migrate.diff")
 EQUAL: Final = DifferenceClass.EQUAL.value

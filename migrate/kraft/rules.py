@@ -5,13 +5,13 @@ Source: `MD/image/*Delta.java`, `MD/metadata/PartitionRegistration.java` (MD = m
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Final
+from urllib.parse import quote
 
 from migrate.errors import ReplayError
-from migrate.kraft import spelling
 from migrate.kraft.state import PartitionRow, State, Topic
 from migrate.model.ids import MIGRATING, DirectoryId, NodeId
 from migrate.model.secrets import Digester, is_password_config
@@ -19,6 +19,90 @@ from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ControllerRegistration, Registration
 from migrate.protocol.fields import Struct, Values
 from migrate.protocol.records import brokers, security, settings, topics
+
+DEFAULT: Final = "<default>"
+TOPIC_RESOURCE: Final = 2
+BROKER_RESOURCE: Final = 4
+
+CONFIG_KINDS: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        TOPIC_RESOURCE: "topic-config",
+        BROKER_RESOURCE: "broker-config",
+        8: "broker-logger-config",
+        16: "client-metrics-config",
+        32: "group-config",
+    }
+)
+SCRAM_MECHANISMS: Final[Mapping[int, str]] = MappingProxyType({1: "SCRAM-SHA-256", 2: "SCRAM-SHA-512"})
+
+_RESOURCES: Final = ("UNKNOWN", "ANY", "TOPIC", "GROUP", "CLUSTER", "TRANSACTIONAL_ID", "DELEGATION_TOKEN", "USER")
+_PATTERNS: Final = ("UNKNOWN", "ANY", "MATCH", "LITERAL", "PREFIXED")
+_OPERATIONS: Final = (
+    "UNKNOWN",
+    "ANY",
+    "ALL",
+    "READ",
+    "WRITE",
+    "CREATE",
+    "DELETE",
+    "ALTER",
+    "DESCRIBE",
+    "CLUSTER_ACTION",
+    "DESCRIBE_CONFIGS",
+    "ALTER_CONFIGS",
+    "IDEMPOTENT_WRITE",
+    "CREATE_TOKENS",
+    "DESCRIBE_TOKENS",
+)
+_PERMISSIONS: Final = ("UNKNOWN", "ANY", "DENY", "ALLOW")
+
+
+def _named(names: tuple[str, ...], code: int) -> str:
+    """The enum's name; a code that 3.9 lacks stays visible as its number."""
+    return names[code] if 0 <= code < len(names) else f"UNKNOWN({code})"
+
+
+def acl_key(values: Values) -> str:
+    """`TOPIC|LITERAL|name|principal|host|READ|ALLOW` of an AccessControlEntryRecord."""
+    return "|".join(
+        (
+            _named(_RESOURCES, values["resourceType"]),
+            _named(_PATTERNS, values["patternType"]),
+            *(quote(values[name], safe="*:") for name in ("resourceName", "principal", "host")),
+            _named(_OPERATIONS, values["operation"]),
+            _named(_PERMISSIONS, values["permissionType"]),
+        )
+    )
+
+
+def quota_key(entity: Iterable[Values]) -> str:
+    """`client-id=a/user=<default>` of a ClientQuotaRecord's entity: parts sorted by type, names quoted."""
+    parts = sorted(
+        ((part["entityType"], part["entityName"]) for part in entity), key=lambda part: (part[0], part[1] or "")
+    )
+    return "/".join(f"{kind}={DEFAULT if name is None else quote(name, safe='')}" for kind, name in parts)
+
+
+def config_kind(resource_type: int) -> str:
+    """The entity kind of a ConfigRecord's resource type."""
+    return CONFIG_KINDS.get(resource_type, f"config-{resource_type}")
+
+
+def config_key(resource_type: int, name: str) -> str:
+    """The entity key: a broker's id, `<default>` for all brokers, else the resource's name."""
+    return DEFAULT if resource_type == BROKER_RESOURCE and not name else name
+
+
+def scram_mechanism(code: int) -> str:
+    """The mechanism's name."""
+    return SCRAM_MECHANISMS.get(code, f"SCRAM-UNKNOWN({code})")
+
+
+def endpoint(values: Values) -> str:
+    """`NAME://host:port` of a registration's endpoint; an IPv6 host stands in brackets, as in `listeners`."""
+    host = f"[{values['host']}]" if ":" in values["host"] else values["host"]
+    return f"{values['name']}://{host}:{values['port']}"
+
 
 Rule = Callable[[State, Values, str, Digester], None]
 
@@ -53,7 +137,7 @@ def _remove_topic(state: State, values: Values, where: str, _: Digester) -> None
 
 def drop_topic_settings(state: State, name: str) -> None:
     """With a topic its configs are gone."""
-    state.settings.pop((spelling.CONFIG_KINDS[spelling.TOPIC_RESOURCE], name), None)
+    state.settings.pop((CONFIG_KINDS[TOPIC_RESOURCE], name), None)
 
 
 def _directories(listed: list[str], replicas: list[int], where: str) -> list[str]:
@@ -114,7 +198,7 @@ def _register_broker(state: State, values: Values, where: str, _: Digester) -> N
         fenced=values["fenced"],
         in_controlled_shutdown=values.get("inControlledShutdown", False),
         log_dirs=directories,
-        endpoints=tuple(sorted(spelling.endpoint(entry) for entry in values["endPoints"])),
+        endpoints=tuple(sorted(endpoint(entry) for entry in values["endPoints"])),
         rack=values["rack"],
         at_start=directories,
     )
@@ -167,16 +251,16 @@ def _register_controller(state: State, values: Values, _where: str, _: Digester)
 
 # -- settings ----------------------------------------------------------------------------------------------------
 def _config(state: State, values: Values, where: str, digester: Digester) -> None:
-    kind, key = spelling.config_kind(values["resourceType"]), values["resourceName"]
+    kind, key = config_kind(values["resourceType"]), values["resourceName"]
     value = values["value"]
     if value is not None and is_password_config(values["name"]):
         value = digester.digest(value)
-    state.put(kind, spelling.config_key(values["resourceType"], key), values["name"], value, where)
+    state.put(kind, config_key(values["resourceType"], key), values["name"], value, where)
 
 
 def _client_quota(state: State, values: Values, where: str, _: Digester) -> None:
     value = None if values["remove"] else repr(values["value"])
-    state.put("client-quota", spelling.quota_key(values["entity"]), values["key"], value, where)
+    state.put("client-quota", quota_key(values["entity"]), values["key"], value, where)
 
 
 def _producer_ids(state: State, values: Values, where: str, _: Digester) -> None:
@@ -199,14 +283,14 @@ def _migration_state(state: State, values: Values, where: str, _: Digester) -> N
 
 # -- security ----------------------------------------------------------------------------------------------------
 def _scram(state: State, values: Values, where: str, digester: Digester) -> None:
-    mechanism, user = spelling.scram_mechanism(values["mechanism"]), values["name"]
+    mechanism, user = scram_mechanism(values["mechanism"]), values["name"]
     for name, source in (("salt", "salt"), ("stored_key", "storedKey"), ("server_key", "serverKey")):
         state.put("scram", user, f"{mechanism}.{name}", digester.digest(values[source]), where)
     state.put("scram", user, f"{mechanism}.iterations", str(values["iterations"]), where)
 
 
 def _remove_scram(state: State, values: Values, where: str, _: Digester) -> None:
-    mechanism = spelling.scram_mechanism(values["mechanism"])
+    mechanism = scram_mechanism(values["mechanism"])
     for name in ("salt", "stored_key", "server_key", "iterations"):
         state.put("scram", values["name"], f"{mechanism}.{name}", None, where)
 
@@ -230,7 +314,7 @@ def _remove_token(state: State, values: Values, _where: str, digester: Digester)
 
 
 def _acl(state: State, values: Values, where: str, _: Digester) -> None:
-    state.acls[values["id"]] = (spelling.acl_key(values), where)
+    state.acls[values["id"]] = (acl_key(values), where)
 
 
 def _remove_acl(state: State, values: Values, where: str, _: Digester) -> None:

@@ -10,16 +10,16 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Generator, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from itertools import chain, groupby
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 import numpy as np
 
 from migrate.errors import MigrateError, ReplayError
-from migrate.kraft.ahead import ahead
 from migrate.kraft.files import Segment, Snapshot, read_batches, read_batches_at
 from migrate.kraft.plain_batches import Array, OtherRecord, PlainBatch, PlainBatches, in_order, topic_values
 from migrate.kraft.replay import apply_control, check_broker_epoch, data_batches, decoded, in_sequence
@@ -32,6 +32,22 @@ from migrate.protocol.batches import Batch
 from migrate.protocol.fields import Struct, Values
 from migrate.protocol.primitives import uuid_bytes, uuid_text
 from migrate.protocol.records import settings, topics
+
+T = TypeVar("T")
+
+
+def ahead(items: Iterator[T]) -> Generator[T, None, None]:
+    """The same items, in order, each asked for in another thread while the one before is worked on.
+
+    So one more is in memory.  What `items` raises is raised here, behind the items that came before it.
+    """
+    end = object()
+    with ThreadPoolExecutor(1, "ahead") as pool:
+        asked = pool.submit(next, items, end)
+        while (found := asked.result()) is not end:
+            asked = pool.submit(next, items, end)
+            yield found  # type: ignore[misc]  # the end is not yielded
+
 
 IN_SNAPSHOT: Final = -1  # for the offset of a topic's record
 OF_TOPICS: Final = frozenset({topics.PARTITION, topics.PARTITION_CHANGE, topics.REMOVE_TOPIC})

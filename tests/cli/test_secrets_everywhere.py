@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.lab.certificates import Authority
+from migrate.lab.secured import Authority
 from tests.cli.commands import Ended, kraft_migrate
 from tests.lab.secrets_seen import holding
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.kraft import spelling
+from migrate.kraft import rules
 from migrate.protocol.fields import Values
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=8)
@@ -54,16 +54,16 @@ class TestAcls:
         """ResourceType, PatternType, AclOperation, AclPermissionType."""
         place = {"resourceType": 0, "patternType": 1, "operation": 5, "permissionType": 6}[name]
         for code, text in codes.items():
-            assert spelling.acl_key(acl(**{name: code})).split("|")[place] == text
+            assert rules.acl_key(acl(**{name: code})).split("|")[place] == text
 
     def test_the_wildcards_and_colons_stay_readable(self) -> None:
         """As an operator writes them."""
-        assert spelling.acl_key(acl(resourceName="*")) == "TOPIC|LITERAL|*|User:a|*|READ|ALLOW"
+        assert rules.acl_key(acl(resourceName="*")) == "TOPIC|LITERAL|*|User:a|*|READ|ALLOW"
 
     @given(st.tuples(TEXT, TEXT, TEXT), st.tuples(TEXT, TEXT, TEXT))
     def test_different_acls_have_different_keys(self, one: tuple[str, ...], other: tuple[str, ...]) -> None:
         """Whatever stands in names, principals and hosts."""
-        keys = [spelling.acl_key(acl(resourceName=a, principal=b, host=c)) for a, b, c in (one, other)]
+        keys = [rules.acl_key(acl(resourceName=a, principal=b, host=c)) for a, b, c in (one, other)]
         assert (keys[0] == keys[1]) == (one == other)
         assert all(key.count("|") == 6 for key in keys)
 
@@ -84,7 +84,7 @@ class TestQuotas:
                 {"entityType": "user", "entityName": one},
                 {"entityType": "client-id", "entityName": two},
             ]
-            return spelling.quota_key(parts)
+            return rules.quota_key(parts)
 
         same = (user, client) == (other_user, other_client)
         assert (key(user, client) == key(other_user, other_client)) == same
@@ -95,16 +95,16 @@ class TestQuotas:
             {"entityType": "user", "entityName": "u"},
             {"entityType": "client-id", "entityName": None},
         ]
-        assert spelling.quota_key(parts) == spelling.quota_key(parts[::-1]) == "client-id=<default>/user=u"
+        assert rules.quota_key(parts) == rules.quota_key(parts[::-1]) == "client-id=<default>/user=u"
 
 
 @pytest.mark.parametrize(("code", "name"), [(1, "SCRAM-SHA-256"), (2, "SCRAM-SHA-512"), (3, "SCRAM-UNKNOWN(3)")])
 def test_scram_mechanisms_have_kafkas_names(code: int, name: str) -> None:
     """As in ZooKeeper's user znodes; an unknown one stays visible."""
-    assert spelling.scram_mechanism(code) == name
+    assert rules.scram_mechanism(code) == name
 
 
 def test_a_quota_that_names_a_type_twice_is_still_spelled() -> None:
     """Kafka never writes it; damage does, and a name beside null must not break the sorting."""
     twice: list[Values] = [{"entityType": "user", "entityName": "a"}, {"entityType": "user", "entityName": None}]
-    assert spelling.quota_key(twice) == "user=<default>/user=a"
+    assert rules.quota_key(twice) == "user=<default>/user=a"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random  # noqa: TID251 - seeded
+import threading
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from migrate.kraft.files import find as find_files
 from migrate.kraft.image import Image, entity_columns
 from migrate.kraft.state import State, partition_columns
 from migrate.kraft.topic_prints import _entities
-from migrate.kraft.topic_scan import Scan, Source, scan
+from migrate.kraft.topic_scan import Scan, Source, ahead, scan
 from migrate.model.fingerprints import topic_fingerprints
 from migrate.protocol.batches import Batch, build, split
 from migrate.protocol.fields import Struct
@@ -317,3 +318,49 @@ def test_what_a_log_holds_counts_for_whether_a_kernel_pays(tmp_path: Path, monke
         segment(place, b"x" * size, base)
     assert topic_prints.topic_prints(find_files(tmp_path), DIGESTER) is None
     assert asked == [len(raw) + 10 + 1]
+
+
+def test_the_same_items_come_in_the_same_order() -> None:
+    """None, one and many."""
+    for size in (0, 1, 7):
+        assert list(ahead(iter(range(size)))) == list(range(size))
+
+
+def test_what_is_raised_comes_behind_the_items_before_it() -> None:
+    """As without."""
+
+    def two() -> Iterator[int]:
+        yield 1
+        yield 2
+        raise ValueError("cut")
+
+    reading = ahead(two())
+    assert [next(reading), next(reading)] == [1, 2]
+    with pytest.raises(ValueError, match="cut"):
+        next(reading)
+
+
+def test_the_next_one_is_read_while_one_is_worked_on() -> None:
+    """And no further one."""
+    asked = [threading.Event() for _ in range(4)]
+
+    def items() -> Iterator[int]:
+        for number, event in enumerate(asked):
+            event.set()
+            yield number
+
+    reading = ahead(items())
+    assert next(reading) == 0
+    assert asked[1].wait(20)
+    assert not asked[2].is_set()
+    reading.close()
+    assert not asked[2].is_set()
+
+
+def test_who_stops_early_leaves_no_thread() -> None:
+    """The thread ends with the iteration."""
+    before = threading.active_count()
+    reading = ahead(iter(range(10)))
+    next(reading)
+    reading.close()
+    assert threading.active_count() == before

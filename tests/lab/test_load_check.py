@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import LoadHistoryBroken
-from migrate.lab.load_check import Judgement, complaints, find_gaps
+from migrate.lab.load_check import IdSet, Judgement, complaints, find_gaps
 from migrate.lab.load_history import Entry, HistoryHead, Kind, LoadTopic
 from migrate.lab.load_isr import FILE as ISRS
 from migrate.lab.load_isr import IsrSample, Short
@@ -229,3 +229,41 @@ def test_a_short_isr_is_told_with_its_reason_and_with_how_often_was_looked(watch
         (1.0, 1.0, "pair-0", "needs every replica; restart of broker 1"),
         (1.0, 1.0, "safe-0", "unexplained"),
     )
+
+
+IDS = st.sets(st.tuples(st.integers(1, 3), st.integers(0, 40_000)), max_size=200)
+
+
+def _filled(ids: set[tuple[int, int]]) -> IdSet:
+    filled = IdSet()
+    for epoch, sequence in ids:
+        assert filled.add(epoch, sequence)
+    return filled
+
+
+@given(IDS, IDS)
+def test_it_equals_a_plain_set(left: set[tuple[int, int]], right: set[tuple[int, int]]) -> None:
+    """Length, membership and difference agree with Python's set; the difference comes in order."""
+    one, other = _filled(left), _filled(right)
+
+    assert len(one) == len(left)
+    assert all(key in one for key in left)
+    assert not any(key in one for key in right - left)
+    assert list(one.without(other)) == sorted(left - right)
+
+
+@given(IDS)
+def test_a_second_add_is_told_apart(ids: set[tuple[int, int]]) -> None:
+    """That is how a record at two offsets is found."""
+    filled = _filled(ids)
+    assert not any(filled.add(epoch, sequence) for epoch, sequence in ids)
+    assert len(filled) == len(ids)
+
+
+def test_a_million_ids_take_a_bit_each() -> None:
+    """An hour and a half of load fits into a fraction of a megabyte."""
+    filled = IdSet()
+    for sequence in range(1_000_000):
+        filled.add(1, sequence)
+    assert len(filled) == 1_000_000
+    assert sum(map(len, filled._bits.values())) < 130_000

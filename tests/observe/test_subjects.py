@@ -13,7 +13,7 @@ from migrate.hosts.files import LocalFiles
 from migrate.hosts.properties import parse
 from migrate.java.find import find_java
 from migrate.kafka.subjects import as_java, subject
-from migrate.lab.certificates import Authority
+from migrate.lab.secured import Authority
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties
 from migrate.model.outcome import Unknown

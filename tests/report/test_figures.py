@@ -12,12 +12,11 @@ from hypothesis import strategies as st
 from migrate.model.ledger import ReplicaState
 from migrate.report.figure_diff import counts_matrix
 from migrate.report.figure_ledger import MOST_MOMENTS, brokers, chosen, css_class, legend, overview
-from migrate.report.figure_timeline import timeline
+from migrate.report.figure_timeline import time_scale, timeline
 from migrate.report.run_report import build
 from migrate.report.run_values import Cell, DiffMoment, LedgerMoment, RunReport
 from migrate.report.svg import element, picture, text
 from migrate.report.templating import environment
-from migrate.report.time_scale import time_scale
 from tests.report import pages, story
 
 

@@ -6,7 +6,7 @@ import ssl
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from migrate.lab.certificates import Authority, Issued, span
+from migrate.lab.secured import Authority, Issued, span
 from migrate.model.inventory import SecretFile, Store
 
 HOSTS = ("localhost", "127.0.0.1")

@@ -12,7 +12,7 @@ import pytest
 
 from migrate.errors import AccessRefused
 from migrate.kafka.connection import Connection
-from migrate.kafka.scram import HASHES, ScramBroken, scram
+from migrate.kafka.sasl import HASHES, ScramBroken, scram
 from migrate.model.inventory import Access
 from migrate.protocol.fields import Values
 from tests.kafka.fake_node import FakeNode, Script
