@@ -10,6 +10,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import output_option
+from migrate.cli.outputs import OUTPUT_FILE
 from migrate.cli.screen import say_page
 from migrate.cli.who import account
 from migrate.errors import KeyUnusable, UsageWrong
@@ -22,9 +23,7 @@ from migrate.model.approvals import Approval, ApprovalPolicy
 @click.option("--sign", "key_file", metavar="KEYFILE", type=click.Path(path_type=pathlib.Path), help="Ed25519 key.")
 @click.option("--stage", "stages", multiple=True, metavar="STAGE", help="Only for this stage; repeatable.")
 @click.option("--comment", default="", help="What was looked at.")
-@click.option(
-    "--out", type=click.Path(path_type=pathlib.Path), help="Write it there, to be carried to the run's folder."
-)
+@click.option("--out", type=OUTPUT_FILE, help="Write it there, to be carried to the run's folder.")
 @output_option
 def approve(
     plan_file: pathlib.Path,

@@ -16,6 +16,7 @@ from migrate.cli.options import (
     output_option,
     paced,
 )
+from migrate.cli.outputs import OUTPUT_FILE
 from migrate.cli.screen import say, say_page
 from migrate.errors import UsageWrong
 
@@ -24,8 +25,8 @@ from migrate.errors import UsageWrong
 @cluster_options
 @click.option("--zookeeper", metavar="CONNECT", help="A connect string, with the chroot; nothing else is needed.")
 @evidence_options
-@click.option("--html", metavar="FILE", type=click.Path(path_type=pathlib.Path), help="Write one HTML file too.")
-@click.option("--markdown", metavar="FILE", type=click.Path(path_type=pathlib.Path), help="Write Markdown too.")
+@click.option("--html", metavar="FILE", type=OUTPUT_FILE, help="Write one HTML file too.")
+@click.option("--markdown", metavar="FILE", type=OUTPUT_FILE, help="Write Markdown too.")
 @output_option
 def assess(
     playbook: pathlib.Path | None,

@@ -13,6 +13,7 @@ import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import cluster_options, load_target, observing, output_option
+from migrate.cli.outputs import require_file
 from migrate.cli.screen import say, say_page
 from migrate.errors import UsageWrong
 
@@ -74,8 +75,7 @@ def create(file: pathlib.Path, playbook: pathlib.Path | None, inventory: pathlib
 
     if file.exists():
         raise UsageWrong(f"{file} exists: a backup never replaces another one")
-    if not file.absolute().parent.is_dir():
-        raise UsageWrong(f"there is no folder {file.absolute().parent}")
+    require_file(file)
     with _opened(playbook, inventory) as observer:
         facts = write_backup(observer.sources.zookeeper_client(), str(file))
     if output == "json":

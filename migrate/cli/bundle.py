@@ -11,6 +11,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import Evidence, cluster_options, load_target, observing, output_option
+from migrate.cli.outputs import require_file
 from migrate.cli.screen import say, say_page
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ def create(
     from migrate.observe.bundled import look_for_bundle
 
     refuse_existing(str(file))
+    require_file(file)
     found, loaded = load_target(playbook, inventory)
     with observing(found, loaded, evidence=Evidence(disks)) as observer:
         world = look_for_bundle(observer)

@@ -9,6 +9,7 @@ import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, output_option, spark_options
+from migrate.cli.outputs import OUTPUT_FOLDER
 from migrate.cli.screen import say, say_page
 
 
@@ -17,9 +18,7 @@ from migrate.cli.screen import say, say_page
 @evidence_options
 @spark_options
 @output_option
-@click.option(
-    "--parquet", metavar="FOLDER", type=click.Path(path_type=pathlib.Path), help="Write the rows and counts there too."
-)
+@click.option("--parquet", metavar="FOLDER", type=OUTPUT_FOLDER, help="Write the rows and counts there too.")
 def diff(
     playbook: pathlib.Path | None,
     inventory: pathlib.Path | None,

@@ -9,6 +9,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import Evidence, cluster_options, evidence_options, load_target, observing, output_option
+from migrate.cli.outputs import OUTPUT_FILE
 from migrate.cli.screen import say_page
 
 
@@ -16,7 +17,7 @@ from migrate.cli.screen import say_page
 @cluster_options
 @evidence_options
 @output_option
-@click.option("--html", type=click.Path(path_type=pathlib.Path), help="Write a page with a picture of disks, too.")
+@click.option("--html", type=OUTPUT_FILE, help="Write a page with a picture of disks, too.")
 def show(
     playbook: pathlib.Path | None,
     inventory: pathlib.Path | None,

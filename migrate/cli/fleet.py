@@ -12,6 +12,7 @@ import click
 
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK, exit_code_of
 from migrate.cli.options import output_option, rate_option, spark_options
+from migrate.cli.outputs import OUTPUT_FILE
 from migrate.cli.screen import say_page
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ OPTIONS: Final = (
     click.option(
         "--at-once", metavar="N", type=click.IntRange(1, 32), default=4, show_default=True, help="So many side by side."
     ),
-    click.option("--html", metavar="FILE", type=FILE, help="Write one HTML file with all clusters too."),
+    click.option("--html", metavar="FILE", type=OUTPUT_FILE, help="Write one HTML file with all clusters too."),
     output_option,
 )
 

@@ -9,6 +9,7 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import rate_given, rate_option
+from migrate.cli.outputs import OUTPUT_FILE
 from migrate.cli.screen import say, say_page
 from migrate.errors import NotVisible, UsageWrong
 
@@ -37,7 +38,7 @@ def inventory() -> None:
     help="Who works the hosts (docs/executors.md): OpenSSH, this host's systemd, people, or (supervisor) a lab's own "
     "processes. What it needs is among the gaps.",
 )
-@click.option("--output", "output", type=click.Path(path_type=pathlib.Path), help="Write there instead of to stdout.")
+@click.option("--output", "output", type=OUTPUT_FILE, help="Write there instead of to stdout.")
 def init(
     zookeeper: str, name: str | None, access: pathlib.Path | None, executor: str, output: pathlib.Path | None
 ) -> int:
@@ -53,6 +54,8 @@ def init(
     from migrate.zookeeper.pace import Pace
     from migrate.zookeeper.read import read_view
 
+    if output is not None and output.exists():
+        raise UsageWrong("the inventory cannot be written: a file of that name is there", where=str(output))
     login = NO_LOGIN if access is None else load_zookeeper_access(access)
     with connect(zookeeper, access=access_of(login), pace=Pace(rate_given())) as client:
         view = read_view(client, Digester())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import logging
+import os
 import sys
 from typing import Final
 
@@ -46,6 +47,7 @@ COMMANDS: Final = {
     "unlock": ("migrate.cli.unlock", "unlock", "Show who holds the lock; remove a dead owner's by its id."),
     "doctor": ("migrate.cli.doctor", "doctor", "What is here, what is missing, what to do."),
 }
+OURS_ALONE: Final = 0o077
 HELP_NAMES: Final = ["-h", "--help"]
 EXIT_CODES: Final = "Exit codes of every command: 0 done, 1 error, 64 wrong usage, 130 interrupted."
 
@@ -129,7 +131,11 @@ def _say_more(part: str, level: int) -> None:
 
 
 def main() -> None:
-    """Entry point of the console script; the exit codes are listed in docs/exit-codes.md."""
+    """Entry point of the console script; the exit codes are listed in docs/exit-codes.md.
+
+    What is written is its owner's alone: files that Kafka reads have their owner and mode set by those who write them.
+    """
+    os.umask(OURS_ALONE)
     with error_handler(verbose="-v" in sys.argv[1:] or "--verbose" in sys.argv[1:]):
         try:
             code = cli.main(standalone_mode=False)

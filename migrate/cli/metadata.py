@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from migrate.cli.options import output_option
+from migrate.cli.outputs import OUTPUT_FOLDER
 from migrate.cli.screen import say, say_page
 from migrate.report.metadata_image import KINDS
 
@@ -92,7 +93,7 @@ def image(
 
 @metadata.command()
 @directories_options
-@click.option("--to", "folder", required=True, type=click.Path(path_type=Path), help="A folder that does not exist.")
+@click.option("--to", "folder", required=True, type=OUTPUT_FOLDER, help="A folder that does not exist.")
 @output_option
 def export(paths: tuple[Path, ...], at: int | None, high_watermark: int | None, folder: Path, output: str) -> None:
     """Write that state as Parquet files, a table a kind; the folder appears whole or not at all."""

@@ -9,6 +9,7 @@ import click
 
 from migrate.cli.errors import EXIT_CHANGES, exit_code_of
 from migrate.cli.options import Evidence, evidence_options, observing, output_option, rate_option
+from migrate.cli.outputs import OUTPUT_FILE, require_folder
 from migrate.cli.screen import say_page
 from migrate.errors import UsageWrong
 
@@ -18,7 +19,7 @@ from migrate.errors import UsageWrong
 @click.option("--stage", help="Plan this stage alone (it must be the next one).")
 @click.option("--to", "to", help="Plan up to this stage.  Default: the last one of the playbook.")
 @click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="Instead of the one the playbook names.")
-@click.option("--out", type=click.Path(path_type=pathlib.Path), help="Save the plan there, too.")
+@click.option("--out", type=OUTPUT_FILE, help="Save the plan there, too.")
 @rate_option
 @evidence_options
 @output_option
@@ -50,8 +51,6 @@ def plan(
 
     if stage is not None and to is not None:
         raise UsageWrong("--stage plans one stage alone, --to all up to one: give one of them")
-    if out is not None and not out.absolute().parent.is_dir():
-        raise UsageWrong(f"--out: there is no folder {out.absolute().parent}")
     if playbook is None and evidence.bundle is None:
         raise UsageWrong("name a playbook")
     found, loaded = load_target(playbook, inventory, evidence)
@@ -62,6 +61,8 @@ def plan(
             next_step=f"kraft-migrate plan playbook.yaml --from-bundle {evidence.bundle}",
         )
     target = target_stage(loaded, stage or to)
+    if evidence.live:
+        require_folder(pathlib.Path(found.runs))
     with observing(found, loaded, evidence=evidence) as observer:
         made = make_plan(observer, loaded, target=target, only=stage is not None, created=time.time())
     saved = str(save_plan(found, made)) if evidence.live else "PLAN (made live: this one is not saved)"

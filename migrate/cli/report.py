@@ -13,6 +13,7 @@ import click
 
 from migrate.cli.errors import EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import output_option
+from migrate.cli.outputs import OUTPUT_FILE, require_file
 from migrate.cli.screen import say, say_page
 from migrate.errors import EvidenceBroken, InputError, NotVisible
 from migrate.hosts.files import read_no_follow, replace_file
@@ -65,7 +66,7 @@ def write(folder: pathlib.Path, output: str) -> int:
 
 @report.command()
 @click.argument("folder", metavar="RUN", type=click.Path(path_type=pathlib.Path, file_okay=False, exists=True))
-@click.option("--out", type=click.Path(path_type=pathlib.Path), help="Default: evidence-PLAN.tar in the run's folder.")
+@click.option("--out", type=OUTPUT_FILE, help="Default: evidence-PLAN.tar in the run's folder.")
 @click.option("--sign", "key_file", metavar="KEYFILE", type=click.Path(path_type=pathlib.Path), help="Ed25519 key.")
 def evidence(folder: pathlib.Path, out: pathlib.Path | None, key_file: pathlib.Path | None) -> int:
     """What proves how a run went, in one file: plan, approvals, journal, playbook, reports, versions, hashes.
@@ -81,12 +82,13 @@ def evidence(folder: pathlib.Path, out: pathlib.Path | None, key_file: pathlib.P
     from migrate.run.clock import SystemClock
 
     plan = load_plan(RunFolder(folder).plan)
+    target = out or folder / f"evidence-{plan.short}.tar"
+    require_file(target)
     members = files.collect(folder, pathlib.Path(plan.playbook), round(SystemClock().now(), 3))
     signature = ""
     if key_file is not None:
         key = approvals.signing_key(key_file, passphrase)
         signature = approvals.sign(key, files.manifest_of(members))
-    target = out or folder / f"evidence-{plan.short}.tar"
     raw = files.pack(members, signature)
     replace_file(str(target), raw)
     say(f"{target}: {len(members)} files, SHA-256 {hashlib.sha256(raw).hexdigest()}")

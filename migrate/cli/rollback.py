@@ -10,6 +10,7 @@ import click
 from migrate.cli.apply import JSON_LINES
 from migrate.cli.errors import EXIT_BLOCKED, EXIT_CHANGES, EXIT_OK
 from migrate.cli.options import output_option
+from migrate.cli.outputs import OUTPUT_FILE, require_folder
 from migrate.cli.screen import say_page
 from migrate.errors import UsageWrong
 
@@ -22,7 +23,7 @@ def rollback() -> None:
 @rollback.command("plan", short_help="Say exactly how the way back would go; change nothing.")
 @click.argument("playbook", type=click.Path(path_type=pathlib.Path))
 @click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="Instead of the one the playbook names.")
-@click.option("--out", type=click.Path(path_type=pathlib.Path), help="Save the plan there, too.")
+@click.option("--out", type=OUTPUT_FILE, help="Save the plan there, too.")
 @click.option(
     "--copy-again", is_flag=True, help="Not back: only out of a copy that is stuck for ever, with a fresh quorum."
 )
@@ -65,10 +66,9 @@ def plan_back(
 
     if copy_again and discard_differences:
         raise UsageWrong("--copy-again gives nothing up: take one of the two options")
-    if out is not None and not out.absolute().parent.is_dir():
-        raise UsageWrong(f"--out: there is no folder {out.absolute().parent}")
     found, loaded = load_target(playbook, inventory)
     assert isinstance(loaded, Playbook)
+    require_folder(pathlib.Path(found.runs))
     with observing(found, loaded, spark=not loaded.of_directories) as observer:
         made = make_rollback_plan(
             observer,

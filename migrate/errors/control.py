@@ -51,6 +51,13 @@ class ControlUnreadable(InputError):
     hint = "write it with `kraft-migrate control`, or delete the file; nothing was changed"
 
 
+class ControlUnwritable(WorldError):
+    """What is wished of a run cannot be written into its folder: the run goes on as before."""
+
+    id = "E-CTL-02"
+    hint = "make room, or give the right to write into the run's folder; then run the same command again"
+
+
 class NotApproved(InputError):
     """A stage asks for approvals, and there are not enough that count."""
 

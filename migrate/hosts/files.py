@@ -170,6 +170,7 @@ class LocalFiles:
             here = here.parent
         for folder in reversed(missing):
             folder.mkdir(NEW_FOLDER_MODE)
+            folder.chmod(NEW_FOLDER_MODE)  # whatever the umask: Kafka's group may read it
             fsync_folder(str(folder.parent))
 
     def names(self, node: NodeId, path: str) -> list[str]:  # noqa: ARG002

@@ -17,19 +17,21 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import pathlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from migrate.errors import ControlUnreadable
+from migrate.errors import ControlUnreadable, ControlUnwritable, FileNotReplaced
+from migrate.hosts.files import replace_file
 from migrate.model import strict_json
 from migrate.model.stage import Stage
+from migrate.run import owners
 
 FORMAT: Final = "kraft-migrate/control/v1"
 NAME: Final = "control.json"
+LOCK: Final = "lock"  # beside the runs' folders
 LARGEST: Final = 16 * 1024
 
 
@@ -97,17 +99,38 @@ def _parsed(body: Any) -> Control:
 
 
 def write(folder: pathlib.Path, control: Control) -> pathlib.Path:
-    """Replace the control file, whole or not at all; its path."""
+    """Replace the control file, whole or not at all; its path.
+
+    Raises:
+        ControlUnwritable: it cannot be written, as on a full disk; how the run is stopped all the same is said.
+    """
     path = folder / NAME
-    part = folder / f".{NAME}.{os.getpid()}"
     body = {"format": FORMAT, **asdict(control), "wish": control.wish.value}
-    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    with os.fdopen(handle, "w", encoding="utf-8") as file:
-        file.write(json.dumps(body, indent=1, sort_keys=True) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(path)
+    try:
+        replace_file(str(path), (json.dumps(body, indent=1, sort_keys=True) + "\n").encode())
+    except FileNotReplaced as error:
+        raise ControlUnwritable(
+            f"the wish was not written: {error.what}",
+            where=str(path),
+            why="the run does not know of it, and what was wished before still holds",
+            next_step=_by_signal(folder) if control.wish is not Wish.RUN or control.hold_after else "",
+        ) from error
     return path
+
+
+def _by_signal(folder: pathlib.Path) -> str:
+    """How a person stops the run without a file: by its process, which the lock beside the run's folder names."""
+    try:
+        owner = owners.of_file(folder.parent / LOCK)
+        told = strict_json.loads(owner.text.encode()) if owner is not None and owner.held else None
+    except (OSError, ValueError):
+        told = None
+    if not isinstance(told, Mapping) or type(told.get("pid")) is not int or not isinstance(told.get("host"), str):
+        return "make room or give the right; no run holds the lock beside this folder, so that none has to be stopped"
+    return (
+        f"to stop the run: `kill -TERM {told['pid']}` on {told['host']}, once: it stops at the next parking point"
+        " (E-PARK-02); then make room, and the same `apply` goes on"
+    )
 
 
 def obeyed(folder: pathlib.Path, control: Control) -> None:

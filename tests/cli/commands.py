@@ -55,6 +55,7 @@ def kraft_migrate(*words: object) -> Ended:
     """Run the command's entry point here; a defect of ours fails the test, with its traceback."""
     out, err = io.StringIO(), io.StringIO()
     with (
+        kept_umask(),
         patch.object(sys, "argv", ["kraft-migrate", *map(str, words)]),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
@@ -67,6 +68,17 @@ def kraft_migrate(*words: object) -> Ended:
             code = 0
     assert "E-DEFECT" not in err.getvalue(), err.getvalue()
     return Ended(code, out.getvalue(), err.getvalue())
+
+
+@contextlib.contextmanager
+def kept_umask() -> Iterator[None]:
+    """The command sets the umask of its process, which is that of the tests here."""
+    before = os.umask(0o022)
+    os.umask(before)
+    try:
+        yield
+    finally:
+        os.umask(before)
 
 
 def process(*words: object, code: str = "", seconds: float = 120) -> Ended:

@@ -19,6 +19,7 @@ from migrate.run import approvals
 from migrate.run.control import Control, Wish, read
 from tests.cli.commands import kraft_migrate, playbook_in
 from tests.steps.looks import whole
+from tests.testing.no_room import no_room
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(range(1, 33)))
@@ -187,3 +188,12 @@ def test_the_point_of_no_return_wants_the_clusters_name_on_top(tmp_path: Path) -
         assert answer.code == 4
         assert "the cluster's name was not given" in answer.err
         assert not (path.parent / "journal.jsonl").exists()
+
+
+def test_a_pause_that_cannot_be_written_ends_with_a_named_error(plan: Path) -> None:
+    """The emergency brake says what else stops the run."""
+    with no_room():
+        answer = kraft_migrate("control", "pause", plan.parent)
+    assert (answer.code, answer.out) == (1, "")
+    assert answer.err.startswith("E-CTL-02: the wish was not written: ")
+    assert not [path for path in plan.parent.iterdir() if "control" in path.name]

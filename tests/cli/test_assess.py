@@ -176,7 +176,7 @@ def test_reports_put_the_verdict_first_and_show_every_directory(assess: Assess, 
         assert " checks made" in text
     assert html.stat().st_mode & 0o777 == 0o600
     nowhere = assess(whole(Stage.ASSESS), "--inventory", path, "--html", tmp_path / "no" / "a.html")
-    assert (nowhere.code, nowhere.err.split(":")[0]) == (1, "E-HOST-01")
+    assert (nowhere.code, nowhere.err.split(":")[0]) == (64, "E-USAGE")
 
 
 def test_one_malformed_znode_is_a_blocker_and_the_others_are_still_judged(assess: Assess) -> None:

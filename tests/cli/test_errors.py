@@ -13,6 +13,7 @@ from migrate.cli import main as module
 from migrate.cli.errors import error_handler, render
 from migrate.errors import MigrateError, NotConfirmed, PlanIsStale, RunLocked, UsageWrong, WorldError
 from migrate.run.carry_out import TOLD
+from tests.cli.commands import kept_umask
 
 CLASSES = sorted(
     {entry for entry in vars(errors).values() if isinstance(entry, type) and issubclass(entry, MigrateError)},
@@ -120,7 +121,7 @@ def test_clicks_abort_is_an_interruption(monkeypatch: pytest.MonkeyPatch, capsys
         raise click.exceptions.Abort
 
     monkeypatch.setattr(module.cli, "main", aborted)
-    with pytest.raises(SystemExit) as caught:
+    with kept_umask(), pytest.raises(SystemExit) as caught:
         module.main()
     assert caught.value.code == 130
     assert "run the same command again" in capsys.readouterr().err

@@ -265,3 +265,13 @@ def test_folders_are_made_with_their_parents_and_twice_is_once(here: LocalFiles,
     (tmp_path / "file").touch()
     with pytest.raises(FileExistsError):
         here.make_directory(NODE, str(tmp_path / "file"))
+
+
+def test_a_folder_that_is_made_has_the_same_mode_whatever_the_umask(here: LocalFiles, tmp_path: Path) -> None:
+    """The command's umask is 077, and Kafka's group reads its folders."""
+    old = os.umask(0o077)
+    try:
+        here.make_directory(NODE, str(tmp_path / "a" / "b"))
+    finally:
+        os.umask(old)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "a", tmp_path / "a" / "b")] == [0o750, 0o750]

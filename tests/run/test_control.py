@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import socket
 import stat
 from dataclasses import replace
 from pathlib import Path
@@ -10,10 +12,13 @@ from typing import Any
 
 import pytest
 
-from migrate.errors import ControlUnreadable
+from migrate.errors import ControlUnreadable, ControlUnwritable
 from migrate.model.stage import MIGRATION
 from migrate.run import control
 from migrate.run.control import Control, Wish
+from migrate.run.locks import LockFile
+from tests.testing.full_disk import fill, small_disk
+from tests.testing.no_room import no_room
 
 FULL = Control(Wish.PAUSE, "copy", "alice", "desk", 5.5, "lunch")
 
@@ -99,3 +104,37 @@ def test_who_wished_it_is_said_as_far_as_it_is_known() -> None:
     """Nobody is left unnamed in silence."""
     assert FULL.said == "by alice on desk: lunch"
     assert Control().said == "by somebody on an unnamed host"
+
+
+def test_on_a_full_disk_a_pause_names_the_signal_that_stops_the_run(tmp_path: Path) -> None:
+    """On a real one: the earlier wish still holds, no draft is left, and the owner of the lock is named."""
+    with small_disk(tmp_path / "disk") as disk:
+        folder = disk / "runs" / "0123abcd"
+        folder.mkdir(parents=True)
+        control.write(folder, Control(hold_after="copy", time=1.0))
+        lock = LockFile(disk / "runs" / "lock")
+        fill(disk)
+        try:
+            with pytest.raises(ControlUnwritable, match="No space left on device") as raised:
+                control.write(folder, FULL)
+            assert f"`kill -TERM {os.getpid()}` on {socket.gethostname()}" in raised.value.next_step
+            with pytest.raises(ControlUnwritable) as resumed:
+                control.write(folder, Control())
+            assert "kill" not in resumed.value.next_step
+        finally:
+            lock.release()
+        assert control.read(folder) == Control(hold_after="copy", time=1.0)
+        assert [path.name for path in folder.iterdir()] == ["control.json"]
+
+
+@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"pid": "1", "host": "h"}', '{"pid": 1}'])
+def test_without_a_run_that_holds_the_lock_no_process_is_named(tmp_path: Path, text: str | None) -> None:
+    """A dead owner's number may be another process by now."""
+    folder = tmp_path / "0123abcd"
+    folder.mkdir()
+    if text is not None:
+        (tmp_path / "lock").write_text(text)
+    with no_room(), pytest.raises(ControlUnwritable) as raised:
+        control.write(folder, FULL)
+    assert "kill" not in raised.value.next_step
+    assert list(folder.iterdir()) == []
