@@ -21,8 +21,11 @@ from typing import Any, Final
 
 from migrate.model.columns import EntityColumns, PartitionColumns, ReplicaColumns
 from migrate.model.ids import KafkaUuid
+from migrate.model.loader import CURRENT, DELETED, FUTURE, STRAY
 
 CLASS: Final = "$"
+REPLICA_KINDS: Final = {CURRENT, FUTURE, DELETED, STRAY}
+MOST: Final = 2**63 - 1  # of a number in a column: tables of numbers have 64 bits
 COLUMNS: Final = (PartitionColumns, EntityColumns, ReplicaColumns)
 PLAIN: Final = (str, int, float, bool, type(None))
 
@@ -144,9 +147,27 @@ def _dataclass(kind: Any, data: Any, where: str) -> Any:
         value = found(**values)
     except ValueError as error:
         raise NotDecodable(f"{where}: {error}") from error
-    if isinstance(value, COLUMNS) and len({len(getattr(value, name)) for name in hints}) > 1:
-        raise NotDecodable(f"{where}: columns of different lengths")
+    if isinstance(value, COLUMNS):
+        if len({len(getattr(value, name)) for name in hints}) > 1:
+            raise NotDecodable(f"{where}: columns of different lengths")
+        if problem := _unlike_rows(value):
+            raise NotDecodable(f"{where}: {problem}")
     return value
+
+
+def _unlike_rows(value: PartitionColumns | EntityColumns | ReplicaColumns) -> str:
+    """What no reader of a cluster or a disk puts into these columns; "" where they are fine."""
+    if isinstance(value, EntityColumns):
+        return ""
+    numbers = [getattr(value, entry.name) for entry in fields(value) if entry.type == "list[int]"]
+    if any(column and not -MOST <= min(column) <= max(column) <= MOST for column in numbers):
+        return "a number of more than 64 bits"
+    if isinstance(value, ReplicaColumns):
+        odd = set(value.kind) - REPLICA_KINDS
+        return f"no kind of replica: {min(odd)!r:.60}" if odd else ""
+    columns = (value.replicas, value.isr, value.adding, value.removing)
+    ids = {node for column in columns for entry in column for node in entry}
+    return "" if not ids or (min(ids) >= 0 and max(ids) < 2**31) else "a replica's broker is no node id"
 
 
 def _chosen(kinds: tuple[Any, ...], data: Any, where: str) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
@@ -17,6 +17,7 @@ from migrate.hosts import (
     launch_words,
     meta_properties,
     mounts,
+    new_directories,
     ports,
     process_table,
     properties,
@@ -31,10 +32,11 @@ from migrate.hosts.remote_metadata import RemoteMetadata
 from migrate.hosts.runner import Completed
 from migrate.hosts.systemd import parse_unit, patience
 from migrate.hosts.unit_look import _access
+from migrate.model.columns import ReplicaColumns
 from migrate.model.difference import names_from_text
 from migrate.model.ids import NodeId
-from migrate.model.outcome import Unknown
 from migrate.model.policies import ErrorBudget
+from migrate.model.views import BrokerDisks, ConfigFile, Directory, MetaMissing
 from migrate.playbook.load import dump_inventory
 from migrate.run.budget import within_budget
 from tests.fuzz.damage import Parts
@@ -134,11 +136,24 @@ def read_facts(_: Path, path: Path) -> None:
     _answer(runner, ("host", "about"))
 
 
+class Healthy:
+    """Disks that are as they should be, wherever one looks."""
+
+    def look(self, broker: NodeId, log_dirs: Sequence[str], metadata_dir: str | None) -> BrokerDisks:
+        """Empty ones."""
+        return BrokerDisks(
+            broker, tuple(Directory(path, "", MetaMissing(), ReplicaColumns(), False) for path in log_dirs), None
+        )
+
+
 def read_places(_: Path, path: Path) -> None:
-    """Where new directories lead to."""
+    """Where new directories lead to, and whose they are."""
+    known = worlds.inventory()
+    node = replace(known.brokers[0], id=NODE)
+    known = replace(known, brokers=(node,), controllers=())
+    configs = {NODE: ConfigFile(NODE, "/s", b"", "", {"log.dirs": "/b"})}
     places = RemoteDisks({NODE: Answering(path.read_bytes())}).places
-    found = places.told(NODE, ["/a", "/b"])
-    assert isinstance(found, Unknown) or {"/a", "/b"} <= set(found)
+    new_directories.look(Healthy(), known, configs, {NODE: ("/a",)}, places)
 
 
 def read_disks(_: Path, path: Path) -> None:

@@ -34,6 +34,7 @@ from tests.fuzz.damage import Parts, gzipped
 from tests.fuzz.hosts import (
     BUDGET,
     COMMAND_LINE,
+    FACTS,
     JAAS,
     PROPERTIES,
     TCP,
@@ -41,19 +42,24 @@ from tests.fuzz.hosts import (
     archive_members,
     archive_parts,
     collected,
+    instruction,
     meta_parts,
     read_archive,
     read_budget,
     read_collected,
     read_disks,
+    read_facts,
+    read_manual,
     read_meta,
+    read_names,
+    read_places,
     read_process,
     read_properties,
     read_system,
     read_unit,
     sealed_answer,
 )
-from tests.fuzz.parts import one
+from tests.fuzz.parts import dumped, one
 from tests.fuzz.runs import (
     RUN,
     approval_parts,
@@ -65,9 +71,11 @@ from tests.fuzz.runs import (
     read_approvals,
     read_bundle,
     read_control,
+    read_journal,
     read_plan,
     sealed_journal,
     sealed_plan,
+    unsealed_journal,
 )
 from tests.fuzz.trial import Reader, command
 from tests.kraft.logs import captured_log
@@ -110,6 +118,7 @@ READERS: Final = tuple(
             edits=120,
         ),
         Reader("plan", f"{RUN}/plan.json", in_run("plan.json"), read_plan, edits=60),
+        Reader("journal", f"{RUN}/journal.jsonl", unsealed_journal, read_journal, edits=40, drawn=15),
         Reader("approval", f"{RUN}/approvals/bob-3.json", approval_parts, read_approvals, edits=400),
         Reader("control", f"{RUN}/control.json", in_run("control.json"), read_control, edits=300),
         Reader("backup", "tree.jsonl.gz", backup_parts, read_backup, wrapped=gzipped, edits=80),
@@ -144,6 +153,17 @@ READERS: Final = tuple(
         Reader("collector", "answer.json", collected, read_collected, edits=150),
         Reader("collector-remote", "answer.json", collected, read_disks, edits=150),
         Reader(
+            "manual-instruction", "m/open/instruction.json", instruction("instruction.json"), read_manual, edits=100
+        ),
+        Reader("manual-closed", "m/open/closed.json", instruction("closed.json"), read_manual, edits=60),
+        Reader("host-facts", "f.json", one("f.json", dumped(FACTS)), read_facts),
+        Reader(
+            "host-places",
+            "p.json",
+            one("p.json", dumped({"/a": {"real": "/a", "names": ["x"]}, "/b": {"real": "/c", "names": []}})),
+            read_places,
+        ),
+        Reader(
             "host-archive", "a.tar", archive_parts, read_archive, packed=tar_of(archive_members), tar=archive_members
         ),
         Reader("unit", "u.properties", one("u.properties", UNIT), read_unit),
@@ -151,5 +171,6 @@ READERS: Final = tuple(
         Reader("jaas", "j.conf", one("j.conf", JAAS), read_system),
         Reader("sockets", "tcp", one("tcp", TCP), read_system),
         Reader("probe-history", "h.jsonl", one("h.jsonl", BUDGET), read_budget),
+        Reader("given-up", "n.json", one("n.json", dumped([["a", "b", "c", "d"]])), read_names),
     )
 )

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from migrate.model.columns import EntityColumns, PartitionColumns
+from migrate.model.columns import EntityColumns, PartitionColumns, ReplicaColumns
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
@@ -24,6 +24,7 @@ from tests.testing import worlds
 from tests.testing.clusters import uuid
 
 HINTS = typing.get_type_hints(World)
+ONE_PARTITION = PartitionColumns(["t"], [""], [0], [[0]], [[0]], [[]], [[]], [0], [0], [0], [[]], [0])
 
 
 def there_and_back(value: Any, kind: Any) -> Any:
@@ -162,3 +163,19 @@ def test_what_no_view_has_is_not_written() -> None:
     for value in ({1}, print, float("inf"), Odd):
         with pytest.raises(TypeError, match="no form in JSON"):
             encode(Odd(value))
+
+
+# -- what no reader puts into columns ----------------------------------------------------------------------------------
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        (ReplicaColumns(["t"], [0], [""], ["x"], ["t-0"], [1]), "no kind of replica: 'x'"),
+        (ReplicaColumns(["t"], [2**63], [""], ["current"], ["t-0"], [1]), "64 bits"),
+        (replace(ONE_PARTITION, replicas=[[2**31]]), "no node id"),
+        (replace(ONE_PARTITION, isr=[[-1]]), "no node id"),
+    ],
+)
+def test_rows_that_no_cluster_has_are_refused(columns: PartitionColumns | ReplicaColumns, says: str) -> None:
+    """They would end later, in whatever is decided by them."""
+    with pytest.raises(NotDecodable, match=says):
+        there_and_back(columns, type(columns))
