@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from migrate.checks.phase import FLAG, roles_of, truth
+from migrate.checks.phase import FLAG, truth
 from migrate.checks.registry import Blind
 from migrate.checks.versions import METADATA_VERSION_3_9
 from migrate.checks.way_back_origin import Origin, Start
@@ -23,7 +23,7 @@ from migrate.model.views import (
     ControllerZnode,
     KraftView,
     MetaBroken,
-    MetaProperties,
+    MetaMissing,
     MigrationZnode,
     Quorum,
     Running,
@@ -73,7 +73,7 @@ def controllers_without_flag(world: World, facts: WayBackFacts, origin: Origin) 
         if isinstance(file, Unknown) and origin.start > Start.NOTHING:
             about, next_step = f"controller {int(controller.id)}", "make its configuration file readable for us"
             yield work("flag-unknown", about, f"whether its file has {FLAG} is not known: {file.reason}", next_step)
-        if isinstance(file, ConfigFile) and roles_of(file.values) and not truth(file.values, FLAG):
+        if isinstance(file, ConfigFile) and not truth(file.values, FLAG):
             yield work(
                 "flag-not-in-file",
                 f"controller {int(controller.id)}",
@@ -108,7 +108,7 @@ def backups(_world: World, facts: WayBackFacts, origin: Origin) -> Iterator[Reas
             what = f"its file was {kept.note}: the rollback restores the migration's keys alone, key by key"
             yield Reason(Weight.NOTE, "file-edited", about, what)
     tree = facts.zookeeper
-    if origin.start >= Start.CONTROLLERS and (isinstance(tree, Unknown) or tree.problem):
+    if isinstance(tree, Unknown) or tree.problem:
         said = tree.reason if isinstance(tree, Unknown) else f"{tree.path}: {tree.problem}"
         yield work(
             "no-zookeeper-backup",
@@ -134,7 +134,10 @@ def disks(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason
                 continue  # what was read of a broken disk is no second fault
             if isinstance(entry.meta, MetaBroken):
                 yield bar("meta-broken", place, entry.meta.reason, "mend meta.properties: see explain B-RBK-03")
-            elif isinstance(entry.meta, MetaProperties) and entry.meta.version != 0:
+            elif isinstance(entry.meta, MetaMissing):
+                what, next_step = "there is no meta.properties", "`status` says what this directory needs"
+                yield bar("no-identity", place, f"{what}: emptied, new, or not mounted (B-DIR-24)", next_step)
+            elif entry.meta.version != 0:
                 yield work(
                     "meta-version",
                     place,
@@ -176,7 +179,8 @@ def dual_write(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[R
 def _compared(report: DiffReport | Unknown) -> Iterator[Reason]:
     """As the rollback's own gate, which asks before the controllers stop: /migration's offset proves nothing.
 
-    Registrations of brokers do not count: each broker makes its own.
+    What the playbook accepts counts: it was accepted for the way to KRaft.  Registrations of brokers do not count: each
+    broker makes its own.
     """
     if isinstance(report, Unknown):
         why = "" if report is NOT_ASKED else f" ({report.reason})"
@@ -188,13 +192,14 @@ def _compared(report: DiffReport | Unknown) -> Iterator[Reason]:
             "it stops a controller",
         )
         return
-    lasting = [row for row in report.unexcused if row.kind != "broker"]
+    lasting = [row for row in report.uncovered if row.kind != "broker"]
     if lasting:
-        first, cause = DifferenceName.of(lasting[0]), cause_of(lasting[0])
+        row, *_ = lasting
+        first, cause = DifferenceName.of(row), cause_of(row)
         yield bar(
             "different",
             "ZooKeeper",
-            f"{plural(len(lasting), 'difference')} that nothing excuses, {first} among them ({cause.cause})",
+            f"{plural(len(lasting), 'difference')} that no rule covers, {first} among them ({cause.cause})",
             f"{cause.what_to_do}; `kraft-migrate rollback plan` names all, and --discard-differences gives them up",
         )
 
@@ -259,8 +264,8 @@ def quorum(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reaso
         yield from _majority(world, found)
     if isinstance(world.kraft, Unknown):
         return  # said by `dual_write`
-    level = world.kraft.features.get("metadata.version")
-    if level is not None and level != METADATA_VERSION_3_9:
+    level = world.kraft.features.get("metadata.version", "unknown")
+    if level != METADATA_VERSION_3_9:
         yield bar(
             "metadata-version",
             "the KRaft metadata",
@@ -302,9 +307,9 @@ def znodes(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reaso
     yield from _pending(view)
 
 
-def identity(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+def identity(world: World, _facts: WayBackFacts, _origin: Origin) -> Iterator[Reason]:
     """Closed znodes are the brokers'; a right of our own may do: `rollback apply` asks ZooKeeper at its start."""
-    if origin.start < Start.CONTROLLERS or isinstance(world.zookeeper, Unknown):
+    if isinstance(world.zookeeper, Unknown):
         return
     acls = world.zookeeper.acls
     said = Blind("", acls.reason) if isinstance(acls, Unknown) else stranger(acls, world.inventory.zookeeper_login)
@@ -322,7 +327,8 @@ def _pending(view: ZookeeperView) -> Iterator[Reason]:
     found = {"reassignments": view.pending.reassignments, "log directory failures": view.pending.log_dir_events}
     for name, entries in found.items():
         if entries:
-            yield work("pending", entries[0], f"{len(entries)} {name} are under way", "wait until they are done")
+            first, *_ = entries
+            yield work("pending", first, f"{len(entries)} {name} are under way", "wait until they are done")
 
 
 def running_controllers(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:

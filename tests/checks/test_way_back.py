@@ -9,6 +9,7 @@ from functools import partial
 import pytest
 
 from migrate.checks.way_back import way_back
+from migrate.model.difference import DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.inventory import SecretFile, ZookeeperLogin
 from migrate.model.outcome import Unknown
@@ -16,6 +17,7 @@ from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import (
     ControllerZnode,
     MetaBroken,
+    MetaMissing,
     MetaProperties,
     MigrationZnode,
     NodeAnswer,
@@ -34,9 +36,11 @@ from migrate.model.way_back import (
     Weight,
     gap_seconds,
 )
-from migrate.model.world import World
+from migrate.model.world import NOT_ASKED, World
+from tests.checks.bends import kraft_has
 from tests.checks.cases import CLOSED
 from tests.steps.looks import (
+    WRONG,
     broken_disk,
     different,
     no_leader,
@@ -198,6 +202,16 @@ def broken_meta(world: World) -> World:
     return worlds.with_directory(world, 1, 2, lambda entry: replace(entry, meta=MetaBroken("version is no number")))
 
 
+def emptied(world: World) -> World:
+    """A log directory without its meta.properties."""
+    return worlds.with_directory(world, 1, 2, lambda entry: replace(entry, meta=MetaMissing()))
+
+
+def with_bare_kraft_only(world: World) -> World:
+    """A row that Kafka cannot write to ZooKeeper."""
+    return kraft_has("client-metrics-config", "m")(world)
+
+
 def behind(records: int) -> Bend:
     """/migration that many records behind."""
 
@@ -252,7 +266,11 @@ def file_without_flag(world: World) -> World:
         (Stage.SOAK, without("disks"), {"disks-unknown"}),
         (Stage.COPY, broken_disk(1), {"disk"}),
         (Stage.COPY, broken_meta, {"meta-broken"}),
-        (Stage.COPY, lambda world: broken_disk(1)(broken_meta(world)), {"disk"}),
+        (Stage.COPY, emptied, {"no-identity"}),
+        (Stage.COPY, with_bare_kraft_only, {"kraft-only"}),
+        (Stage.SOAK, lambda world: worlds.with_kraft(world, features={}), {"metadata-version"}),
+        (Stage.COPY, lambda world: worlds.with_zk(world, controller_epoch=Unknown("denied")), {"controller-unknown"}),
+        (Stage.CONTROLLERS, lambda world: worlds.with_zk(world, controller=Unknown("x")), {"controller-unknown"}),
         (Stage.COPY, behind(101), {"lag"}),
         (Stage.COPY, without("kraft"), {"lag-unknown"}),
         (Stage.COPY, different, {"different"}),
@@ -348,12 +366,82 @@ def test_the_brokers_own_zookeeper_identity_is_no_work() -> None:
         (Stage.ASSESS, lambda world: world, replace(GOOD, zookeeper=Unknown("none was made"))),
         (Stage.CONTROLLERS, service(1, Stopped()), GOOD),
         (Stage.ASSESS, lambda world: worlds.with_zk(world, acls=Unknown("not read")), GOOD),
+        (Stage.ASSESS, lambda world: worlds.with_zk(world, controller=Unknown("denied")), GOOD),
+        (Stage.PREPARE, file_unread(3001), GOOD),
     ],
-    ids=["backup of the tree", "broker down", "identity"],
+    ids=["backup of the tree", "broker down", "identity", "controller", "a controller's file"],
 )
 def test_what_a_rollback_does_not_need_yet_is_no_work(stage: Stage, bend: Bend, facts: WayBackFacts) -> None:
     """From there it restarts no broker, or touches no znode."""
     assert asked(bend(whole(stage)), facts).word is READY
+
+
+def test_what_was_read_of_a_broken_disk_is_no_second_fault() -> None:
+    """One reason a disk: its meta.properties is not to be mended before it works."""
+    for other in (broken_meta, emptied):
+        assert names(asked(broken_disk(1)(other(whole(Stage.COPY)))), Weight.BAR) == {"disk"}
+
+
+def test_dual_write_may_be_a_hundred_records_behind() -> None:
+    """It is so in a busy cluster; the comparison says whether anything is missing."""
+    assert asked(behind(100)(whole(Stage.COPY))).word is READY
+
+
+def test_a_controller_that_ran_without_the_flag_is_told_once() -> None:
+    """By the journal and by its answer: it is one fault."""
+    found = asked(unflagged(3000)(whole(Stage.SOAK)), replace(GOOD, unflagged=(3000,)))
+    assert [reason.what for reason in found.of(Weight.BAR) if reason.name == "controller-without-flag"] == [
+        "a run started it without the migration flag: as soon as it is elected the migration is finalized"
+    ]
+
+
+def test_a_comparison_that_nobody_asked_for_has_no_reason() -> None:
+    """One that was tried and failed says why."""
+    for diff, why in ((NOT_ASKED, "with the metadata: /migration"), (Unknown("no route"), "metadata (no route): /m")):
+        (reason,) = asked(replace(whole(Stage.COPY), diff=diff)).of(Weight.WORK)
+        assert why in reason.what
+
+
+def test_the_first_of_several_differences_is_named_and_registrations_are_none() -> None:
+    """A broker's registration is its own to make: no controller writes it to ZooKeeper."""
+    later = replace(WRONG, key="z-topic")
+    own = replace(WRONG, kind="broker", key="1")
+    report = DiffReport(0, 0, {"topic-config": {"DIFFERS": 3}}, (own, WRONG, later))
+    (reason,) = asked(replace(whole(Stage.COPY), diff=report)).of(Weight.BAR)
+    assert reason.what.startswith(
+        "2 differences that no rule covers, DIFFERS topic-config orders retention.ms among them"
+    )
+    alone = replace(whole(Stage.COPY), diff=replace(report, differences=(own,)))
+    assert asked(alone).word is READY
+
+
+def test_a_difference_that_the_playbook_accepts_bars_the_way_back() -> None:
+    """It was accepted for the way to KRaft: the rollback gives it up by its own list alone, and refuses until then."""
+    accepted = replace(WRONG, cls=DifferenceClass.ACCEPTED)
+    report = DiffReport(0, 0, {"topic-config": {"ACCEPTED": 1}}, (accepted,))
+    assert names(asked(replace(whole(Stage.COPY), diff=report)), Weight.BAR) == {"different"}
+
+
+def test_several_reassignments_are_one_reason_that_names_the_first() -> None:
+    """With their number."""
+    world = worlds.with_zk(whole(Stage.COPY), pending=PendingWork(reassignments=("t-0", "t-1")))
+    (reason,) = asked(world).of(Weight.WORK)
+    assert (reason.about, reason.what) == ("t-0", "2 reassignments are under way")
+
+
+def test_where_no_broker_answers_no_number_of_partitions_is_told() -> None:
+    """Each silent broker is; what they would say is not known."""
+    answers = {node: Unknown("refused") for node in BROKERS}
+    found = asked(worlds.with_live(whole(Stage.COPY), metadata=answers))
+    assert names(found, Weight.BAR) == {"no-answer"}
+    assert not names(found, Weight.WORK)
+
+
+def test_controllers_that_were_started_without_the_flag_before_the_copy_are_noted() -> None:
+    """Their state is NONE: they cannot migrate, and are taken back like any others."""
+    world = worlds.with_kraft(whole(Stage.CONTROLLERS), migration_state=ZkMigrationState.NONE)
+    assert "state-none" in names(asked(world), Weight.NOTE)
+    assert not names(asked(whole(Stage.CONTROLLERS)), Weight.NOTE)
 
 
 def test_a_broker_that_is_down_need_not_answer() -> None:
@@ -440,6 +528,10 @@ def test_the_epoch_rule_is_told_and_changes_nothing() -> None:
     found = asked(worlds.with_zk(whole(Stage.COPY), controller=znode))
     assert (found.word, names(found, Weight.NOTE)) == (READY, {"epoch-rule"})
     assert not names(asked(whole(Stage.COPY)), Weight.NOTE)
+    same = replace(znode, kraft_epoch=3)
+    assert not names(asked(worlds.with_zk(whole(Stage.COPY), controller=same)), Weight.NOTE)
+    for part in ({"controller": NoZnode()}, {"controller": znode, "controller_epoch": NoZnode()}):
+        assert not names(asked(worlds.with_zk(whole(Stage.COPY), **part)), Weight.NOTE)
 
 
 def test_a_cluster_of_which_nothing_can_be_seen_is_not_ready() -> None:

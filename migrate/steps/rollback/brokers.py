@@ -14,11 +14,11 @@ from migrate.hosts.meta_properties import mended
 from migrate.hosts.properties import diff
 from migrate.model.broker_modes import position_of
 from migrate.model.ids import NodeId
-from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Unknown
+from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, Predicted, Progress
-from migrate.model.views import ConfigFile, HostFile, Running
+from migrate.model.views import BrokerDisks, ConfigFile, HostFile, MetaMissing, Running
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.roll_broker import SEEN, RollStep, ended
@@ -74,6 +74,7 @@ class RollBackToMigrationMode(RollStep):
             gates.all_writable(world),
             _restorable(self, world),
             gates.disks_healthy(world, self.broker),
+            _identified(world, self.broker),
             gates.stop_is_accepted(world, self.broker),
             back.whole_before(world, self.broker),
             back.session_ended(world, self.broker),
@@ -86,6 +87,7 @@ class RollBackToMigrationMode(RollStep):
             back.quorum_leads(world),
             _restorable(self, world),
             gates.disks_healthy(world, self.broker),
+            _identified(world, self.broker),
             back.session_ended(world, self.broker),
         )
 
@@ -160,6 +162,7 @@ class RollToZookeeperMode(RollStep):
             back.zookeeper_controls(world),
             _restorable(self, world),
             _metas_trusted(world, self.broker),
+            _identified(world, self.broker),
             back.controller_named(world),
             back.session_ended(world, self.broker),
         )
@@ -277,6 +280,24 @@ def _metas_trusted(world: World, broker: int) -> Readiness:
         return world.backups
     kept = world.backups.get(NodeId(broker), Unknown(f"the files of broker {broker} were not looked at"))
     return kept if isinstance(kept, Unknown) else Ready()
+
+
+def _identified(world: World, broker: int) -> Readiness:
+    """No log directory that works lacks its meta.properties: in either mode a start takes such a folder for a new disk.
+
+    Replicas that lie there alone would be made anew, empty.
+    """
+    disks = world.disks if isinstance(world.disks, Unknown) else world.disks.get(NodeId(broker))
+    if not isinstance(disks, BrokerDisks):
+        return disks or Unknown(f"the disks of broker {broker} were not looked at")
+    bare = [entry.path for entry in disks.directories if not entry.problem and isinstance(entry.meta, MetaMissing)]
+    if not bare:
+        return Ready()
+    return Refused(
+        f"broker {broker} has no meta.properties in {', '.join(bare)}: emptied, new, or not mounted. Mount the disk, "
+        "or put the file there that `status` prints; then run the same command again",
+        ("B-DIR-24",),
+    )
 
 
 def _has_session(world: World, broker: int) -> Readiness:

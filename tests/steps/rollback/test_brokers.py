@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
 
 import pytest
 
 from migrate.model.ids import NodeId
-from migrate.model.outcome import AlreadyDone, NotYet, Ready, Unknown, Verified
+from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.stage import ZkMigrationState
 from migrate.model.step import HalfDone, Predicted
-from migrate.model.views import KeptFiles, Running, Stopped
+from migrate.model.views import KeptFiles, MetaMissing, Running, Stopped
 from migrate.model.world import World
-from migrate.steps.rollback.brokers import RollBackToMigrationMode, RollToZookeeperMode
+from migrate.steps.rollback.brokers import Roll, RollBackToMigrationMode, RollToZookeeperMode
 from tests.run.test_rollback import way_back
 from tests.steps.looks import Bend, answer, no_leader, running, service, without
 from tests.steps.rollback.test_gates import ALL, handed_back, hybrid, named, taken
@@ -35,6 +36,11 @@ def half_back() -> World:
     cluster = deepcopy(taken("half of the second roll"))
     cluster.stop(NodeId(1), 1.0)
     return cluster.observe(ALL, {})
+
+
+def running_half() -> World:
+    """Brokers 0 and 1 in KRaft mode, all of them run."""
+    return deepcopy(taken("half of the second roll")).observe(ALL, {})
 
 
 def in_zookeeper_mode(world: World) -> World:
@@ -147,6 +153,41 @@ def test_the_last_roll_is_proven_by_a_new_session() -> None:
     assert isinstance(old, NotYet)
     assert (old.what, old.progress) == ("broker 1 to register in /brokers/ids (now: the old one)", "the old one")
     assert answer(TO_ZOOKEEPER.verify(without("zookeeper")(world))) == "unknown: zookeeper hidden"
+
+
+@pytest.mark.parametrize(
+    ("step", "made"), [(TO_MIGRATION, half_back), (TO_ZOOKEEPER, handed_back)], ids=["migration", "zookeeper"]
+)
+def test_no_broker_is_restarted_over_a_log_directory_without_its_identity(
+    step: Roll, made: Callable[[], World]
+) -> None:
+    """Emptied or not mounted: replicas that lie there alone would be made anew, empty."""
+    bare = worlds.with_directory(made(), 1, 1, lambda entry: replace(entry, meta=MetaMissing()))
+    found = step.resume(bare)
+    assert isinstance(found, Refused)
+    assert found.codes == ("B-DIR-24",)
+    assert found.reason.startswith("broker 1 has no meta.properties in /data/b1/d1: emptied, new, or not mounted.")
+    other = worlds.with_directory(made(), 2, 1, lambda entry: replace(entry, meta=MetaMissing()))
+    assert step.resume(other) == Ready()
+    assert answer(step.resume(without("disks")(made()))) == "unknown: disks hidden"
+    assert answer(step.resume(replace(made(), disks={}))) == "unknown: the disks of broker 1 were not looked at"
+
+
+@pytest.mark.parametrize("entry", ["half of the second roll", "handed back"])
+def test_a_running_broker_is_not_stopped_over_a_log_directory_without_its_identity(entry: str) -> None:
+    """It may not have noticed: its stop would be the first to show it."""
+    world, step = (handed_back(), TO_ZOOKEEPER) if entry == "handed back" else (running_half(), TO_MIGRATION)
+    assert step.check(world) == Ready()
+    found = step.check(worlds.with_directory(world, 1, 1, lambda entry: replace(entry, meta=MetaMissing())))
+    assert isinstance(found, Refused)
+    assert found.codes == ("B-DIR-24",)
+
+
+def test_a_dead_disk_does_not_keep_a_broker_from_zookeeper_mode() -> None:
+    """There a broker runs on without it; what was read of it is no identity that is missing."""
+    gone = {"problem": "input/output error", "meta": MetaMissing()}
+    dead = worlds.with_directory(handed_back(), 1, 1, lambda entry: replace(entry, **gone))  # type: ignore[arg-type]
+    assert TO_ZOOKEEPER.resume(dead) == Ready()
 
 
 # -- the plan ----------------------------------------------------------------------------------------------------
