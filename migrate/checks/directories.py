@@ -111,9 +111,8 @@ def offline_directory(answers: dict[NodeId, tuple[LogDirAnswer, ...]], world: Wo
 def duplicate_directory(disks: Disks, world: World) -> Result:
     """Ids over the whole cluster, the controllers' directories included where they were looked at."""
     places: dict[str, list[str]] = {}
-    seen = dict(disks)
-    if not isinstance(world.disks, Unknown):
-        seen |= {node: found for node, found in world.disks.items() if not isinstance(found, Unknown)}
+    assert not isinstance(world.disks, Unknown)  # the brokers' are of it
+    seen = disks | {node: found for node, found in world.disks.items() if not isinstance(found, Unknown)}
     for node, directory in every_directory(seen):
         if directory.id is None:
             continue

@@ -207,8 +207,11 @@ def _must_be_next(target: Stage, here: Detected, playbook: str) -> None:
 
 
 def _done(step: Step, world: World, here: Detected) -> bool:
-    """Does the world already show the step's effect?  Only asked for the stage that is half done."""
-    if step.stage is not here.half and step.stage is not Stage.PREPARE:
+    """Does the world already show the step's effect?  Only asked for the stage that is half done.
+
+    Preferred leaders that lead now do not lead after the rolls that are left.
+    """
+    if isinstance(step, RestoreLeaders) or (step.stage is not here.half and step.stage is not Stage.PREPARE):
         return False
     return step.proof_needs != frozenset() and isinstance(step.progress(world), AlreadyDone)
 

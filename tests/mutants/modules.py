@@ -132,7 +132,13 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "way back": (("migrate.checks.way_back_rules",), ("tests/checks/test_way_back.py",)),
     "directories": (
         ("migrate.checks.directories", "migrate.checks.phase"),
-        ("tests/checks/test_checks.py", "tests/checks/test_parity.py", "tests/steps/test_gates.py"),
+        (
+            "tests/checks/test_checks.py",
+            "tests/checks/test_directories.py",
+            "tests/checks/test_parity.py",
+            "tests/checks/test_phase.py",
+            "tests/steps/test_gates.py",
+        ),
     ),
     "znodes": (
         ("migrate.zookeeper.decode", "migrate.zookeeper.fields", "migrate.zookeeper.layout"),

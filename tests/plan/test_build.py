@@ -8,20 +8,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from migrate import checks
 from migrate.errors import MigrateError, NothingToPlan, NotVisible
 from migrate.model.detect import Detected, detect
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
+from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Predicted
-from migrate.model.views import ConfigFile, MigrationZnode
+from migrate.model.views import ConfigFile, MigrationZnode, PartlyRead, Stopped
 from migrate.model.world import World
 from migrate.plan.build import build, steps_of
 from migrate.steps import configuration, facts
 from migrate.steps.registry import rebuild
-from tests.steps.looks import Bend, different, registration, running, whole, without
+from tests.checks.bends import directory, unit_of
+from tests.steps.looks import Bend, different, registration, running, service, whole, without
 from tests.steps.test_finalize import finalized, started
 from tests.testing import worlds
 from tests.testing.worlds import BROKERS, CONTROLLERS, inventory
@@ -218,6 +221,124 @@ def test_what_blocks_is_named_where_the_place_is_unknown() -> None:
         plan(worlds.with_zk(without("kraft")(whole(Stage.ASSESS)), migration=stale))
     assert "B-ZKN-01 /migration" in caught.value.why
     assert "delete /migration" in caught.value.next_step
+
+
+def test_only_blockers_are_named_as_what_blocks() -> None:
+    """A warning is no cause of an unknown place; with none there is nothing to repair first."""
+    state_none = worlds.with_kraft(whole(Stage.CONTROLLERS), migration_state=ZkMigrationState.NONE)
+    warned = directory(1, 0, oddities=("link, not followed: x",))(state_none)
+    assert "W-DIR-18" in {entry.code for entry in checks.run(warned, target=Stage.CONTROLLERS)}
+    with pytest.raises(NothingToPlan) as caught:
+        plan(warned)
+    assert "W-DIR-18" not in caught.value.why
+
+
+@pytest.mark.parametrize("migration", [MigrationZnode(5, 0, 3000, 1, 0), Unknown("malformed")])
+def test_a_tree_that_is_read_in_part_is_no_store_that_is_invisible(migration: object) -> None:
+    """What is malformed in it is named, and how to repair it."""
+    world = without("kraft")(worlds.with_zk(whole(Stage.ASSESS), migration=migration))
+    part = PartlyRead("1 znode is malformed", worlds.zk(world))
+    with pytest.raises(NothingToPlan):
+        plan(replace(world, zookeeper=part))
+    with pytest.raises(NothingToPlan):
+        plan(world)
+    with pytest.raises(NotVisible):
+        plan(without("zookeeper")(world))
+
+
+def test_one_unreadable_store_of_two_is_no_incomplete_cluster() -> None:
+    """The metadata says where it is, and it is not known from there: ZooKeeper alone is missed."""
+    world = worlds.with_kraft(whole(Stage.CONTROLLERS), migration_state=ZkMigrationState.NONE)
+    with pytest.raises(NothingToPlan):
+        plan(without("zookeeper")(world))
+
+
+# -- what a playbook adds --------------------------------------------------------------------------------------------
+def test_a_canary_is_watched_behind_the_first_broker_of_each_roll() -> None:
+    """Where another broker follows it, and the playbook says how long."""
+    watched = replace(worlds.playbook(), canary_soak=60.0)
+    made = [name for name in ids(plan(whole(Stage.ASSESS), playbook=watched)) if name not in (*LOOKING, *WHOLE)]
+    canaries = [name for name in ids(plan(whole(Stage.ASSESS), playbook=watched)) if name in made]
+    assert len(canaries) == 2
+    order = ids(plan(whole(Stage.ASSESS), playbook=watched))
+    assert [order[order.index(name) - 1] for name in canaries] == ["migration-mode/0", "kraft-mode/0"]
+    last = ids(plan(whole(Stage.MIGRATION_MODE), Stage.MIGRATION_MODE, playbook=watched))
+    assert last == [*LOOKING, "migration-mode/2"]
+
+
+def test_preferred_leaders_come_back_behind_each_roll_where_the_playbook_asks_for_them() -> None:
+    """Once dual write has copied, and once every broker is in KRaft mode."""
+    asks = replace(worlds.playbook(), restore_leaders=True)
+    order = ids(plan(whole(Stage.ASSESS), playbook=asks))
+    added = [name for name in order if name not in (*LOOKING, *WHOLE)]
+    assert [order[order.index(name) - 1] for name in added] == ["copy/copy", "kraft-mode/2"]
+
+
+def test_leaders_that_are_preferred_now_are_restored_after_the_rolls_that_are_left() -> None:
+    """The second roll is half done, and every leader is where it should be at this moment: each restart moves some."""
+    asks = replace(worlds.playbook(), restore_leaders=True)
+    half = registration(0, migrating=False)(whole(Stage.COPY))
+    assert ids(plan(half, Stage.KRAFT_MODE, playbook=asks))[-1] == "kraft-mode/preferred-leaders"
+
+
+def finalized_by_accident() -> World:
+    """The metadata is finalized; brokers 0 to 2 still run in migration mode."""
+    return worlds.with_kraft(whole(Stage.COPY), migration_state=ZkMigrationState.POST_MIGRATION)
+
+
+def test_brokers_that_a_finalize_overtook_are_rolled_forward() -> None:
+    """By a step of their own: there is no dual write left to compare, and none to soak in."""
+    asks = replace(worlds.playbook(), restore_leaders=True)
+    made = plan(finalized_by_accident(), playbook=asks)
+    forward = [entry.id for entry in made.steps if entry.kind == "roll-forward"]
+    assert len(forward) == 3
+    order = ids(made)
+    assert order[order.index(forward[-1]) + 1] == "kraft-mode/preferred-leaders"
+    assert "soak/soak" not in order
+    assert not {"roll-to-kraft", "soak"} & {entry.kind for entry in made.steps}
+
+
+def test_units_that_no_boot_starts_are_enabled_with_the_controllers_and_at_the_end() -> None:
+    """Where nodes are units of hosts that a run may work on."""
+    world = unit_of(3001, word="disabled", starts_at_boot=False)(whole(Stage.PREPARE))
+    asks = replace(worlds.playbook(), enable_units=True)
+    order = ids(plan(world, playbook=asks))
+    enabling = [name for name in order if "boot" in name]
+    assert [name.split("/")[0] for name in enabling] == ["controllers", "cleanup"]
+    assert order[order.index(enabling[0]) - 1] == "controllers/start-controllers"
+    assert not [name for name in ids(plan(world, playbook=replace(asks, enable_units=False))) if "boot" in name]
+
+
+def test_without_a_soak_in_the_playbook_finalize_is_planned_alone() -> None:
+    """With one, nobody goes around it."""
+    stages = tuple(stage for stage in worlds.playbook().stages if stage is not Stage.SOAK)
+    bare = replace(worlds.playbook(), stages=stages)
+    assert ids(plan(whole(Stage.SOAK), Stage.FINALIZE, only=True, playbook=bare)) == FINAL
+    assert ids(plan(whole(Stage.SOAK), Stage.FINALIZE, only=True)) == ["soak/soak", *FINAL]
+
+
+# -- what must be finished first -------------------------------------------------------------------------------------
+def test_a_half_done_rollback_is_finished_before_anything_is_planned_forward() -> None:
+    """The old quorum would be started again, and wait for ever."""
+    logs = MetadataLogs((3000,), 9, state=ZkMigrationState.MIGRATION)
+    with pytest.raises(NothingToPlan) as caught:
+        plan(replace(whole(Stage.ASSESS), metadata_logs=logs))
+    assert "/migration is absent" in str(caught.value)
+    assert "rollback plan" in caught.value.next_step
+
+
+@pytest.mark.parametrize("runs", [True, False])
+def test_a_file_of_kraft_mode_before_the_copy_is_put_back_first(runs: bool) -> None:
+    """A broker that starts with it has no topics: the controllers know none yet."""
+    kraft_file = whole(Stage.KRAFT_MODE).configs
+    world = whole(Stage.CONTROLLERS)
+    assert not isinstance(kraft_file, Unknown)
+    assert not isinstance(world.configs, Unknown)
+    bent = replace(world, configs={**world.configs, NodeId(1): kraft_file[NodeId(1)]})
+    with pytest.raises(NothingToPlan, match="KRaft mode") as caught:
+        plan(bent if runs else service(1, Stopped())(bent))
+    assert "put the files of ZooKeeper mode back" in caught.value.next_step
+    assert plan(whole(Stage.CONTROLLERS)).steps
 
 
 # -- predictions ---------------------------------------------------------------------------------------------------
