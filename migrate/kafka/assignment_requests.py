@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate.model.ids import DirectoryId, NodeId
-from migrate.protocol.codec import encode
 from migrate.protocol.fields import Values
 from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS
+from migrate.protocol.writer import encode
 
 MAX_ASSIGNMENTS: Final = 2250  # AssignReplicasToDirsRequest.MAX_ASSIGNMENTS_PER_REQUEST, a rule of senders
 VERSION: Final = 0  # the only one there is

@@ -15,14 +15,13 @@ from migrate.errors import DecodeError, MetadataFileError, SnapshotError
 from migrate.kraft.files import Snapshot, find, read_batches, snapshot_of
 from migrate.kraft.replay import check_broker_epoch
 from migrate.model.secrets import is_password_config
+from migrate.protocol import records
 from migrate.protocol.batches import Batch
 from migrate.protocol.fields import Array, Struct, Values
-from migrate.protocol.records import brokers, security, settings
-from migrate.protocol.records.control import SNAPSHOT_FOOTER, decode_control
-from migrate.protocol.records.frame import decode_record, type_name
+from migrate.protocol.records import SNAPSHOT_FOOTER, decode_control, decode_record, type_name
 
 REDACTED: Final = "(redacted)"
-_REGISTERS: Final = bytes([brokers.REGISTER_BROKER.key])  # behind the frame's version
+_REGISTERS: Final = bytes([records.REGISTER_BROKER.key])  # behind the frame's version
 
 
 def spelled(table: Struct, version: int, values: Values) -> dict[str, Any]:
@@ -46,10 +45,10 @@ def _value(kind: object, version: int, value: Any) -> Any:
 
 def redacted(table: Struct, values: Values) -> Values:
     """The values without what may not be shown: SCRAM keys, tokens, password configs."""
-    if table is settings.CONFIG:
+    if table is records.CONFIG:
         hide = values["value"] is not None and is_password_config(values["name"])
         return {**values, "value": REDACTED} if hide else values
-    hidden = security.SECRETS.get(table.name)
+    hidden = records.SECRETS.get(table)
     return {name: REDACTED if name in hidden else value for name, value in values.items()} if hidden else values
 
 
@@ -71,7 +70,7 @@ def record_line(offset: int, epoch: int, table: Struct, version: int, values: Va
     """The line of one metadata record."""
     line = {"offset": offset, "epoch": epoch, "type": type_name(table), "version": version}
     data = spelled(table, version, values)
-    if table is settings.CLIENT_QUOTA:  # the only record with a double: Python and Java print those differently
+    if table is records.CLIENT_QUOTA:  # the only record with a double: Python and Java print those differently
         body = ",".join(
             f"{_json(name)}:{java_double(value) if isinstance(value, float) else _json(value)}"
             for name, value in data.items()

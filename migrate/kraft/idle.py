@@ -18,9 +18,9 @@ import numpy as np
 
 from migrate.errors import DecodeError, WorldError
 from migrate.kraft.files import due_offset
+from migrate.protocol import records
 from migrate.protocol.batches import CRC_FROM, HEADER_SIZE, LENGTH_END, Batch, Idle, batch_at, check_order
-from migrate.protocol.records import settings
-from migrate.protocol.records.frame import decode_record
+from migrate.protocol.records import decode_record
 
 LARGEST: Final = HEADER_SIZE + 32  # bytes of a NoOp's batch: nothing larger is looked at
 FIRST: Final = 64  # batches that are looked at first; eight times as many while all of them are NoOps
@@ -58,7 +58,7 @@ def _is_noop(batch: Batch) -> bool:
         return False
     try:
         ((_, _, value),) = batch.records()
-        return decode_record(value)[0] is settings.NO_OP
+        return decode_record(value)[0] is records.NO_OP
     except DecodeError:  # whoever needs the record says what is wrong with it
         return False
 

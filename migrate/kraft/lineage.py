@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from migrate.errors import BatchError, DecodeError, SnapshotError
 from migrate.kraft.files import MetadataFiles, QuorumState, Snapshot, find, read_quorum_state
 from migrate.protocol.batches import CRC_FROM, Batch, Idle
-from migrate.protocol.records.control import KRAFT_VOTERS, LEADER_CHANGE, decode_control
+from migrate.protocol.records import KRAFT_VOTERS, LEADER_CHANGE, decode_control
 
 _CRC: Final = slice(CRC_FROM - 4, CRC_FROM)
 

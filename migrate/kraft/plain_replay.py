@@ -13,8 +13,8 @@ from migrate.kraft.replay import Replayer, Rows, apply_data, apply_decoded, deco
 from migrate.kraft.rules import apply_record
 from migrate.kraft.state import State
 from migrate.model.secrets import Digester
+from migrate.protocol import records
 from migrate.protocol.batches import Batch
-from migrate.protocol.records import topics
 
 
 class PlainReplay:
@@ -35,7 +35,7 @@ class PlainReplay:
         def topic(number: int) -> None:
             values = topic_values(plain, number)
             self._topic_id = values["topicId"]
-            apply_record(state, topics.TOPIC, values, where, digester)
+            apply_record(state, records.TOPIC, values, where, digester)
 
         def rows(_topic: int, first: int, end: int) -> None:
             state.set_rows(self._topic_id, list(islice(made, end - first)))
@@ -67,7 +67,7 @@ class PlainLog:
         def topic(number: int) -> None:
             values = topic_values(plain, number)
             self._topic_id = values["topicId"]
-            replayer.record(topics.TOPIC, values, offsets[number - 1])
+            replayer.record(records.TOPIC, values, offsets[number - 1])
 
         def rows(_topic: int, first: int, end: int) -> None:
             replayer.take(Rows(self._topic_id, list(islice(made, end - first))))

@@ -20,9 +20,14 @@ from migrate.model.stage import ZkMigrationState
 from migrate.model.unswept import unswept
 from migrate.protocol.batches import Batch, Idle
 from migrate.protocol.fields import Struct, Values
-from migrate.protocol.records import control, settings
-from migrate.protocol.records.control import decode_control
-from migrate.protocol.records.frame import decode_record
+from migrate.protocol.records import (
+    ABORT_TRANSACTION,
+    BEGIN_TRANSACTION,
+    END_TRANSACTION,
+    KRAFT_VERSION,
+    decode_control,
+    decode_record,
+)
 
 if TYPE_CHECKING:
     from migrate.kraft.plain_replay import PlainLog
@@ -145,15 +150,15 @@ class Replayer:
     def record(self, table: Struct, values: Values, offset: int) -> None:
         """Apply one decoded record, or let it wait for the end of its transaction.  Raises ReplayError."""
         is_open, where = self.transaction is not None, f"offset {offset}"
-        if table is settings.BEGIN_TRANSACTION:
+        if table is BEGIN_TRANSACTION:
             if is_open:
                 raise ReplayError("a transaction begins inside a transaction", where=where)
             self.transaction = Transaction(offset, self.fetched_epoch)
-        elif table is settings.END_TRANSACTION or table is settings.ABORT_TRANSACTION:
+        elif table is END_TRANSACTION or table is ABORT_TRANSACTION:
             if self.transaction is None:
                 raise ReplayError("a transaction ends that has not begun", where=where)
             waiting, self.transaction = self.transaction.waiting, None
-            if table is settings.END_TRANSACTION:
+            if table is END_TRANSACTION:
                 before = self.state.migration_state
                 for one in waiting:
                     self._apply(one)
@@ -225,7 +230,7 @@ def apply_control(state: State, key: bytes | None, value: bytes | None, batch: B
         name, table, _, values = decode_control(key, value)
     except DecodeError as error:
         raise type(error)(error.what, where=batch.place) from error
-    if table is control.KRAFT_VERSION:
+    if table is KRAFT_VERSION:
         state.features["kraft.version"] = values["kRaftVersion"]
     return name
 
@@ -299,6 +304,6 @@ def apply_data(state: State, batch: Batch, where: str, digester: Digester) -> No
 def apply_decoded(state: State, record: tuple[Struct, Values], batch: Batch, where: str, digester: Digester) -> None:
     """Apply one record of a snapshot's batch."""
     table, values = record
-    if table in {settings.BEGIN_TRANSACTION, settings.END_TRANSACTION, settings.ABORT_TRANSACTION}:
+    if table in {BEGIN_TRANSACTION, END_TRANSACTION, ABORT_TRANSACTION}:
         raise SnapshotError("a snapshot holds a part of a transaction", where=batch.place)
     apply_record(state, table, values, where, digester)

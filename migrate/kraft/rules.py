@@ -17,8 +17,8 @@ from migrate.model.ids import MIGRATING, DirectoryId, NodeId
 from migrate.model.secrets import Digester, is_password_config
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ControllerRegistration, Registration
+from migrate.protocol import records
 from migrate.protocol.fields import Struct, Values
-from migrate.protocol.records import brokers, security, settings, topics
 
 DEFAULT: Final = "<default>"
 TOPIC_RESOURCE: Final = 2
@@ -324,38 +324,38 @@ def _remove_acl(state: State, values: Values, where: str, _: Digester) -> None:
 
 RULES: Final[Mapping[Struct, Rule]] = MappingProxyType(
     {
-        topics.TOPIC: _topic,
-        topics.REMOVE_TOPIC: _remove_topic,
-        topics.PARTITION: _partition,
-        topics.PARTITION_CHANGE: _partition_change,
-        brokers.REGISTER_BROKER: _register_broker,
-        brokers.UNREGISTER_BROKER: _unregister_broker,
-        brokers.FENCE_BROKER: _fence_broker,
-        brokers.UNFENCE_BROKER: _unfence_broker,
-        brokers.BROKER_REGISTRATION_CHANGE: _change_broker,
-        brokers.REGISTER_CONTROLLER: _register_controller,
-        settings.CONFIG: _config,
-        settings.CLIENT_QUOTA: _client_quota,
-        settings.PRODUCER_IDS: _producer_ids,
-        settings.FEATURE_LEVEL: _feature_level,
-        settings.ZK_MIGRATION_STATE: _migration_state,
-        security.USER_SCRAM_CREDENTIAL: _scram,
-        security.REMOVE_USER_SCRAM_CREDENTIAL: _remove_scram,
-        security.DELEGATION_TOKEN: _token,
-        security.REMOVE_DELEGATION_TOKEN: _remove_token,
-        security.ACCESS_CONTROL_ENTRY: _acl,
-        security.REMOVE_ACCESS_CONTROL_ENTRY: _remove_acl,
+        records.TOPIC: _topic,
+        records.REMOVE_TOPIC: _remove_topic,
+        records.PARTITION: _partition,
+        records.PARTITION_CHANGE: _partition_change,
+        records.REGISTER_BROKER: _register_broker,
+        records.UNREGISTER_BROKER: _unregister_broker,
+        records.FENCE_BROKER: _fence_broker,
+        records.UNFENCE_BROKER: _unfence_broker,
+        records.BROKER_REGISTRATION_CHANGE: _change_broker,
+        records.REGISTER_CONTROLLER: _register_controller,
+        records.CONFIG: _config,
+        records.CLIENT_QUOTA: _client_quota,
+        records.PRODUCER_IDS: _producer_ids,
+        records.FEATURE_LEVEL: _feature_level,
+        records.ZK_MIGRATION_STATE: _migration_state,
+        records.USER_SCRAM_CREDENTIAL: _scram,
+        records.REMOVE_USER_SCRAM_CREDENTIAL: _remove_scram,
+        records.DELEGATION_TOKEN: _token,
+        records.REMOVE_DELEGATION_TOKEN: _remove_token,
+        records.ACCESS_CONTROL_ENTRY: _acl,
+        records.REMOVE_ACCESS_CONTROL_ENTRY: _remove_acl,
     }
 )
 
 
-_PARTITION_TABLES: Final = frozenset({topics.PARTITION, topics.PARTITION_CHANGE})
-_TOPIC_TABLES: Final = frozenset({topics.TOPIC, topics.REMOVE_TOPIC})
+_PARTITION_TABLES: Final = frozenset({records.PARTITION, records.PARTITION_CHANGE})
+_TOPIC_TABLES: Final = frozenset({records.TOPIC, records.REMOVE_TOPIC})
 
 
 def apply_record(state: State, table: Struct, values: Values, where: str, digester: Digester) -> None:
     """Change the image as that record says; a NoOpRecord changes nothing.  Raises ReplayError."""
-    if table is settings.NO_OP:
+    if table is records.NO_OP:
         return
     if table not in RULES:
         raise ReplayError(f"{table.name} has no rule", where=where)

@@ -28,10 +28,10 @@ from migrate.kraft.state import State, partition_columns
 from migrate.model.fingerprints import NOTHING, Fingerprint, topic_fingerprints
 from migrate.model.secrets import Digester
 from migrate.model.unswept import unswept
+from migrate.protocol import records
 from migrate.protocol.batches import Batch
 from migrate.protocol.fields import Struct, Values
 from migrate.protocol.primitives import uuid_bytes, uuid_text
-from migrate.protocol.records import settings, topics
 
 T = TypeVar("T")
 
@@ -50,7 +50,7 @@ def ahead(items: Iterator[T]) -> Generator[T, None, None]:
 
 
 IN_SNAPSHOT: Final = -1  # for the offset of a topic's record
-OF_TOPICS: Final = frozenset({topics.PARTITION, topics.PARTITION_CHANGE, topics.REMOVE_TOPIC})
+OF_TOPICS: Final = frozenset({records.PARTITION, records.PARTITION_CHANGE, records.REMOVE_TOPIC})
 
 
 @dataclass(frozen=True, slots=True)
@@ -239,14 +239,14 @@ class _Scanner:
             listed = self.mentions.setdefault(topic, [])
             if not listed or listed[-1] != at:
                 listed.append(at)
-            if table is topics.REMOVE_TOPIC:
+            if table is records.REMOVE_TOPIC:
                 number = self._number(topic)
                 self.topics.gone.add(number)
                 drop_topic_settings(self.state, self.topics.names[number])
-        elif table is topics.TOPIC or table is settings.ABORT_TRANSACTION:
+        elif table is records.TOPIC or table is records.ABORT_TRANSACTION:
             raise _OddError
-        elif table is settings.BEGIN_TRANSACTION or table is settings.END_TRANSACTION:
-            begins = table is settings.BEGIN_TRANSACTION
+        elif table is records.BEGIN_TRANSACTION or table is records.END_TRANSACTION:
+            begins = table is records.BEGIN_TRANSACTION
             if begins == self.in_transaction or not self.places[at].logged:
                 raise _OddError
             self.in_transaction = begins
@@ -334,7 +334,7 @@ class _Selection:
             self.at_hand = plain.ids[number - 1]
             if self.at_hand in self.wanted:
                 where = place(offsets[before + number - 1])
-                apply_record(state, topics.TOPIC, topic_values(plain, number), where, self.digester)
+                apply_record(state, records.TOPIC, topic_values(plain, number), where, self.digester)
 
         def rows(_topic: int, first: int, end: int) -> None:
             if self.at_hand in self.wanted:

@@ -1,1 +1,1 @@
-"""Bytes on Kafka's wire and in its files: primitives, record batches, declarative tables and their codec."""
+"""Kafka's wire format: schemas, record batches, and the codec for both."""

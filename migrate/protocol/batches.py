@@ -1,24 +1,24 @@
-"""Record batches of magic 2, checked before they are believed (`DefaultRecordBatch.java`, `DefaultRecord.java`).
+"""Record batches of magic 2, verified before use (`DefaultRecordBatch.java`, `DefaultRecord.java`).
 
-The CRC covers everything from the attributes on; base offset, length, epoch and magic are held by other rules: batches
-follow each other without a gap, epochs never go back, the length must give a batch whose CRC is right.
+The CRC covers all bytes from the attributes on.  Other rules cover base offset, length, epoch and magic: batches follow
+each other without a gap, epochs never decrease, and the length must give a batch whose CRC is right.
 """
 
 from __future__ import annotations
 
 import struct as packing
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, Final
 
 import google_crc32c
 
 from migrate.errors import BatchCrcError, BatchCutError, BatchError, DecodeError
-from migrate.protocol.primitives import read_varint, read_varlong, write_varlong
+from migrate.protocol.primitives import read_varint, read_varlong
 
 HEADER: Final = packing.Struct(">qiibIhiqqqhii")
 HEADER_SIZE: Final = 61
-LENGTH_END: Final = 12  # base offset and batch length stand before what the length counts
+LENGTH_END: Final = 12  # base offset and batch length, which the length does not count
 CRC_FROM: Final = 21
 MAX_BATCH: Final = 64 << 20  # bytes; Kafka's raft client writes at most 8 MiB (`MAX_BATCH_SIZE_BYTES`)
 NULL: Final = 1  # the varint of -1
@@ -31,7 +31,7 @@ Record = tuple[int, bytes | None, bytes | None]  # offset, key, value
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A checked batch: offsets are inclusive, `position` is where it begins in its file or answer."""
+    """A verified batch: offsets are inclusive, `position` is where it begins in its file or response."""
 
     base_offset: int
     last_offset: int
@@ -44,7 +44,7 @@ class Batch:
 
     @property
     def place(self) -> str:
-        """File (or answer) and position, for messages."""
+        """File or response, and position, for messages."""
         return f"{self.where} at position {self.position}"
 
     def records(self) -> Iterator[Record]:
@@ -65,7 +65,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """NoOps of one epoch in a row, a batch each; `crcs` has their CRCs, four bytes each, as they stand in the log."""
+    """Consecutive NoOps of one epoch, one per batch; `crcs` has the four bytes of each batch's CRC, as in the log."""
 
     base_offset: int
     last_offset: int
@@ -163,10 +163,10 @@ def check_order(batch: Batch, before: tuple[int, int] | None, due: int | None = 
 
 
 def split(raw: bytes, *, where: str, partial_tail: bool = False) -> Iterator[Batch]:
-    """The batches of these bytes, in order, each checked.
+    """The batches of these bytes, in order, each verified.
 
-    `partial_tail` allows what a Fetch answer may have: a last batch cut at the answer's size limit.  It is left out,
-    unless it is the only one.  Raises BatchCutError otherwise.
+    `partial_tail` allows a last batch that is cut at the size limit of a Fetch response.  It is left out, unless it is
+    the only one.  Raises BatchCutError otherwise.
     """
     position, before = 0, None
     while position < len(raw):
@@ -184,7 +184,7 @@ def split(raw: bytes, *, where: str, partial_tail: bool = False) -> Iterator[Bat
 
 
 def stream(file: BinaryIO, *, where: str, due: int | None = None) -> Iterator[Batch]:
-    """The batches of an open file that can be sought in, from its beginning; one batch is in memory at a time.
+    """The batches of an open, seekable file from its beginning, with one batch in memory at a time.
 
     `due` is the base offset of the first one.
     """
@@ -206,39 +206,7 @@ def batch_at(file: BinaryIO, position: int, *, where: str) -> Batch | None:
         raise BatchCutError(f"a batch header is cut after {len(head)} bytes", where=place)
     size = _length(head, place)
     file.seek(position)
-    return parse(_whole(file, size, place), where=where, position=position)
-
-
-def _whole(file: BinaryIO, size: int, place: str) -> bytes:
-    """The bytes of a batch, once: large ones are not copied together."""
-    raw = file.read(size)
+    raw = file.read(size)  # from its beginning again: large batches are not copied together
     if len(raw) < size:
         raise BatchCutError(f"a batch of {size} bytes is cut after {len(raw)}", where=place)
-    return raw
-
-
-def build(
-    base_offset: int,
-    epoch: int,
-    records: Iterable[tuple[bytes | None, bytes | None]],
-    *,
-    control: bool = False,
-    timestamp: int = 0,
-) -> bytes:
-    """The bytes of a batch with these (key, value) records, as Kafka's raft client writes it."""
-    body, count = bytearray(), 0
-    for key, value in records:
-        one = bytearray([0, 0])  # attributes, timestamp delta
-        write_varlong(one, count)
-        for part in (key, value):
-            write_varlong(one, -1 if part is None else len(part))
-            one += part or b""
-        one.append(0)  # headers
-        write_varlong(body, len(one))
-        body += one
-        count += 1
-    tail = packing.pack(
-        ">hiqqqhii", CONTROL if control else 0, count - 1, timestamp, timestamp, -1, -1, -1, count
-    ) + bytes(body)
-    head = packing.pack(">qiibI", base_offset, len(tail) + 9, epoch, MAGIC, google_crc32c.value(tail))
-    return head + tail
+    return parse(raw, where=where, position=position)

@@ -1,17 +1,21 @@
-"""Our declarative form of Kafka's schemas: a Struct of Fields, each with its type, versions, tag and default.
+"""Kafka's message and record schemas as values: a Struct of Fields, each with its type, versions and default.
 
-Field order is the order of Kafka's JSON files; names are Kafka's in camelCase, as its dump tool prints them.
+Fields are in the order of Kafka's schema files; names are Kafka's in camelCase, as its dump tools print them.
 Source: KIP-482 (tagged fields), `clients/src/main/resources/common/message/README.md`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Final, Self
+
+from migrate.errors import UnknownSchemaError
 
 Values = dict[str, Any]  # a decoded struct: field name -> int, float, bool, str, bytes, None, list, Values
 
-UNKNOWN_TAGS: Final = "_unknownTags"  # tag -> bytes, in a decoded struct that carried tags which our table lacks
+UNKNOWN_TAGS: Final = "_unknownTags"  # tag -> bytes, in a decoded struct with tagged fields that its schema lacks
 NEWEST: Final = 32767
 
 
@@ -24,8 +28,8 @@ class Versions:
 
     @classmethod
     def parse(cls, text: str) -> Self:
-        """Kafka's own spelling: `0+`, `1-3`, `2`, or `` and `none` for no version."""
-        if text in {"", "none"}:
+        """Read Kafka's notation: `0+`, `1-3`, `2`, or `none` for no version."""
+        if text == "none":
             return cls(0, -1)
         if text.endswith("+"):
             return cls(int(text[:-1]), NEWEST)
@@ -37,6 +41,10 @@ class Versions:
 
     def __str__(self) -> str:
         return f"{self.low}-{self.high}"
+
+
+ALL_VERSIONS: Final = Versions(0, NEWEST)
+NO_VERSION: Final = Versions(0, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +68,9 @@ UUID: Final = Primitive("uuid", "AAAAAAAAAAAAAAAAAAAAAA", "16s", 16)
 STRING: Final = Primitive("string", "")
 BYTES: Final = Primitive("bytes", b"")
 RECORDS: Final = Primitive("records", b"")
+PRIMITIVES: Final[Mapping[str, Primitive]] = MappingProxyType(
+    {kind.name: kind for kind in (BOOL, INT8, INT16, UINT16, INT32, INT64, FLOAT64, UUID, STRING, BYTES, RECORDS)}
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +81,7 @@ class Array:
 
 
 class Unset:
-    """The default of a field that names none: its type's own."""
+    """The default of a field that names none: the default of its type."""
 
 
 UNSET: Final = Unset()
@@ -78,22 +89,24 @@ UNSET: Final = Unset()
 
 @dataclass(frozen=True, slots=True)
 class Field:
-    """One field.  A tagged field is optional on the wire: absent means its default.
+    """One field.
 
-    `classic` fields keep the old encoding in flexible versions too (only the request header's clientId does).
+    In the versions `tagged` it is a tagged field: optional in the bytes, and its default where it is absent.  Outside
+    the versions `flexible` it keeps its classic encoding in flexible messages too (only the request header's clientId).
     """
 
     name: str
     type: Primitive | Array | Struct
-    versions: Versions
-    nullable: Versions
-    tag: int | None = None
+    versions: Versions = ALL_VERSIONS
+    nullable: Versions = NO_VERSION
+    tagged: Versions = NO_VERSION
+    tag: int = -1
     default: bool | float | str | Unset | None = UNSET
     ignorable: bool = False
-    classic: bool = False
+    flexible: Versions = ALL_VERSIONS
 
     def default_value(self, version: int) -> Any:
-        """What an absent field means (a fresh value: lists and structs may be changed by the caller)."""
+        """What an absent field means.  Lists and structs are new ones, which the caller may change."""
         if not isinstance(self.default, Unset):
             return self.default
         match self.type:
@@ -107,53 +120,27 @@ class Field:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Struct:
-    """A struct or a whole message; compared by identity, so that readers can be kept by it.
+    """A struct or a whole message; compared by identity, so that readers and writers can be cached by it.
 
-    `key`, `versions` and `flexible` (versions with compact lengths and tags) matter on the outermost struct only.
+    `key`, `versions` and `flexible` (versions with compact lengths and tagged fields) are those of the message.
     """
 
     name: str
     fields: tuple[Field, ...]
-    versions: Versions = Versions(0, NEWEST)
-    flexible: Versions = Versions(0, NEWEST)
+    versions: Versions = ALL_VERSIONS
+    flexible: Versions = ALL_VERSIONS
     key: int = -1
 
     def defaults(self, version: int) -> Values:
-        """The struct as Kafka makes it when nothing is set: untagged fields of that version."""
+        """The untagged fields of that version at their defaults."""
         return {
             field.name: field.default_value(version)
             for field in self.fields
-            if version in field.versions and field.tag is None
+            if version in field.versions and version not in field.tagged
         }
 
-
-def field(
-    name: str,
-    kind: Primitive | Array | Struct,
-    versions: str = "0+",
-    *,
-    nullable: str = "",
-    tag: int | None = None,
-    default: bool | float | str | Unset | None = UNSET,
-    ignorable: bool = False,
-) -> Field:
-    """A Field with versions in Kafka's spelling."""
-    return Field(
-        name,
-        kind,
-        Versions.parse(versions),
-        Versions.parse(nullable),
-        tag,
-        default,
-        ignorable=ignorable,
-    )
-
-
-def struct(name: str, *fields: Field) -> Struct:
-    """A struct inside a message."""
-    return Struct(name, fields)
-
-
-def message(name: str, key: int, versions: str, flexible: str, *fields: Field) -> Struct:
-    """A whole message or record with its api key, versions and flexible versions."""
-    return Struct(name, fields, Versions.parse(versions), Versions.parse(flexible), key)
+    def is_flexible(self, version: int) -> bool:
+        """Tell whether that version of the message is flexible.  UnknownSchemaError if there is no such version."""
+        if version not in self.versions:
+            raise UnknownSchemaError(f"{self.name} version {version} is unknown (known: {self.versions})")
+        return version in self.flexible

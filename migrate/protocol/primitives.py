@@ -1,7 +1,7 @@
-"""Varints and UUIDs: what `struct` does not know of Kafka's wire format (`ByteUtils.java`, `Uuid.java`).
+"""Varints and UUIDs, the parts of Kafka's wire format that `struct` lacks (`ByteUtils.java`, `Uuid.java`).
 
-Readers take whole buffers and offsets; they raise IndexError past the end, which `codec.decode` turns into a typed
-error.
+Functions that read take a whole buffer and an offset.  They raise IndexError past its end; callers turn that into a
+DecodeError.
 """
 
 from __future__ import annotations
@@ -75,14 +75,9 @@ def write_uvarint(out: bytearray, value: int) -> None:
     out.append(value)
 
 
-def write_varlong(out: bytearray, value: int) -> None:
-    """Append a zigzag varint (of 32 or 64 bits: the bytes are the same)."""
-    write_uvarint(out, (value << 1) ^ (value >> 63))
-
-
 @lru_cache(maxsize=1 << 17)
 def uuid_text(raw: bytes) -> str:
-    """The 22 characters of a UUID's 16 bytes.  Kept, since ids of topics and directories come again and again."""
+    """The 22 characters of a UUID's 16 bytes.  Cached: ids of topics and directories repeat."""
     return base64.urlsafe_b64encode(raw)[:22].decode("ascii")
 
 

@@ -1,7 +1,7 @@
-"""Readers made from the tables: one closure a field, fixed-size neighbours unpacked in one go.
+"""Decode structs: readers are compiled from the schema once, with one closure per field or run of fixed-size fields.
 
-A reader takes (buffer, offset) and gives (value, offset after it).  Lengths are checked before anything is believed:
-a slice never runs past the end, a count never exceeds what could fit into the bytes that are left.
+A reader takes (buffer, offset) and returns (value, offset after it).  It checks lengths before it uses them: a slice
+never runs past the end, and a count never exceeds what fits into the bytes that are left.
 """
 
 from __future__ import annotations
@@ -30,16 +30,39 @@ from migrate.protocol.primitives import MAX_STRING, read_uvarint, uuid_text
 Reader = Callable[[bytes, int], tuple[Any, int]]
 Part = Callable[[bytes, int, Values], int]
 MOST_UNROLLED: Final = 3  # fields of a run that are set one by one
-MOST_PREPARED: Final = 32  # below 0x7f: lengths of arrays that have a layout ready
+MOST_PREPARED: Final = 32  # below 0x7f: lengths of arrays whose layout is prepared
+
+
+def decode(table: Struct, version: int, buffer: bytes, offset: int = 0) -> tuple[Values, int]:
+    """The values that begin at `offset`, and the offset after them.
+
+    Tagged fields that are absent or at their default are left out of the values.  Raises DecodeError.
+    """
+    flexible = table.is_flexible(version)
+    try:
+        return struct_reader(table, version, flexible=flexible)(buffer, offset)
+    except (IndexError, packing.error) as error:
+        raise DecodeError(f"{table.name} version {version} is cut short", where=f"byte {len(buffer)}") from error
+    except DecodeError as error:
+        raise DecodeError(f"{table.name} version {version}: {error.what}", where=error.where) from error
+
+
+def decode_whole(table: Struct, version: int, buffer: bytes, offset: int = 0) -> Values:
+    """The values from `offset` to the end of the buffer.  Raises DecodeError, also where bytes follow them."""
+    values, end = decode(table, version, buffer, offset)
+    if end != len(buffer):
+        rest = len(buffer) - end
+        raise DecodeError(f"{table.name} version {version} is followed by {rest} bytes too many", where=f"byte {end}")
+    return values
 
 
 @cache
 def struct_reader(table: Struct, version: int, *, flexible: bool) -> Callable[[bytes, int], tuple[Values, int]]:
     """A reader of that struct in that version."""
     present = [entry for entry in table.fields if version in entry.versions]
-    parts = _parts([entry for entry in present if entry.tag is None], version, flexible=flexible)
+    parts = _parts([entry for entry in present if version not in entry.tagged], version, flexible=flexible)
     if flexible:
-        parts.append(_tag_section([entry for entry in present if entry.tag is not None], version))
+        parts.append(_tag_section([entry for entry in present if version in entry.tagged], version))
 
     def read(buffer: bytes, offset: int) -> tuple[Values, int]:
         values: Values = {}
@@ -51,7 +74,7 @@ def struct_reader(table: Struct, version: int, *, flexible: bool) -> Callable[[b
 
 
 def _parts(fields: list[Field], version: int, *, flexible: bool) -> list[Part]:
-    """One part a field, or one for each run of fields of fixed size."""
+    """One part per field, or per run of fields of fixed size."""
     parts: list[Part] = []
     run: list[tuple[str, Primitive]] = []
     for entry in fields:
@@ -61,7 +84,7 @@ def _parts(fields: list[Field], version: int, *, flexible: bool) -> list[Part]:
         if run:
             parts.append(_fixed_run(run))
             run = []
-        parts.append(_single(entry, version, flexible=flexible and not entry.classic))
+        parts.append(_single(entry, version, flexible=flexible and version in entry.flexible))
     if run:
         parts.append(_fixed_run(run))
     return parts
@@ -76,7 +99,7 @@ def _fixed_run(run: list[tuple[str, Primitive]]) -> Part:
     size, unpack = layout.size, layout.unpack_from
 
     def part(buffer: bytes, offset: int, values: Values) -> int:
-        values.update(zip(names, unpack(buffer, offset), strict=False))  # equally many, by making
+        values.update(zip(names, unpack(buffer, offset), strict=False))  # equally many by construction
         for name, make in made:
             values[name] = make(values[name])
         return offset + size
@@ -85,7 +108,7 @@ def _fixed_run(run: list[tuple[str, Primitive]]) -> Part:
 
 
 def _short_run(names: list[str], made: list[tuple[str, Callable[[Any], Any]]], layout: packing.Struct) -> Part:
-    """The same for up to three fields, without the detour through pairs: most runs of most records."""
+    """The same for up to three fields, without pairs: most runs of most records."""
     first, second, third = (*names, "", "")[:MOST_UNROLLED]
     size, unpack, number = layout.size, layout.unpack_from, len(names)
 
@@ -107,7 +130,7 @@ def _single(entry: Field, version: int, *, flexible: bool) -> Part:
     kind, nullable = entry.type, version in entry.nullable
     if flexible and isinstance(kind, Array) and isinstance(kind.of, Primitive) and kind.of.size:
         return _compact_numbers(entry.name, kind.of, nullable=nullable)
-    read = field_reader(entry, version, flexible=flexible)
+    read = _field_reader(entry, version, flexible=flexible)
     name = entry.name
 
     def part(buffer: bytes, offset: int, values: Values) -> int:
@@ -118,7 +141,7 @@ def _single(entry: Field, version: int, *, flexible: bool) -> Part:
 
 
 def _compact_numbers(name: str, kind: Primitive, *, nullable: bool) -> Part:
-    """A compact array of fixed-size values in one go: replicas, ISRs and directories are most of what there is."""
+    """A compact array of fixed-size values, unpacked at once: most bytes are replicas, ISRs and directories."""
     length_of = _length_reader("i", name, nullable=nullable, flexible=True)
     items, size, is_uuid = _fixed_items(kind), kind.size, kind is UUID
     unpack = [packing.Struct(f">{count}{kind.code}").unpack_from for count in range(MOST_PREPARED)]
@@ -148,8 +171,8 @@ def _too_many(name: str, count: int, left: int, offset: int) -> DecodeError:
     return DecodeError(f"{name} says {count} entries; {left} bytes are left", where=f"byte {offset}")
 
 
-def field_reader(entry: Field, version: int, *, flexible: bool) -> Reader:
-    """A reader of the field's value; null only where the field may be null."""
+def _field_reader(entry: Field, version: int, *, flexible: bool) -> Reader:
+    """A reader of the field's value, which is null only where the field may be null."""
     nullable = version in entry.nullable
     match entry.type:
         case Primitive():
@@ -185,7 +208,7 @@ def _fixed(kind: Primitive) -> Reader:
 
 
 def _length_reader(code: str, name: str, *, nullable: bool, flexible: bool) -> Callable[[bytes, int], tuple[int, int]]:
-    """Reads a length; -1 is null, and an error where null may not be."""
+    """A reader of a length; -1 means null, and is an error where the field may not be null."""
     layout = packing.Struct(">" + code)
 
     def read(buffer: bytes, offset: int) -> tuple[int, int]:
@@ -276,8 +299,8 @@ def _items(kind: Array, name: str, version: int, flexible: bool) -> Callable[[by
 
 
 def _tag_section(fields: list[Field], version: int) -> Part:
-    """Tagged fields: ascending tags, each with its size.  A field at its default is left out, as if absent."""
-    known = {entry.tag: (entry, field_reader(entry, version, flexible=True)) for entry in fields}
+    """Tagged fields: ascending tags, each with its size.  A field at its default is left out, as if it were absent."""
+    known = {entry.tag: (entry, _field_reader(entry, version, flexible=True)) for entry in fields}
     defaults = {entry.name: entry.default_value(version) for entry in fields}
 
     def part(buffer: bytes, offset: int, values: Values) -> int:

@@ -1,7 +1,7 @@
-"""Writers made from the tables: what `reader` reads, byte for byte.
+"""Encode structs: the inverse of `reader`, byte for byte.
 
-A field that the values leave out stands as its default.  A value for a field that the version lacks is an error,
-unless Kafka calls the field ignorable or the value is the default (as Kafka's own generated classes do).
+A field that the values leave out is written as its default.  A value for a field that the version lacks is an error,
+unless Kafka calls the field ignorable or the value is the default, as in Kafka's generated classes.
 """
 
 from __future__ import annotations
@@ -31,16 +31,23 @@ from migrate.protocol.primitives import MAX_STRING, uuid_bytes, write_uvarint
 Writer = Callable[[bytearray, Any], None]
 
 
+def encode(table: Struct, version: int, values: Values) -> bytes:
+    """The bytes of those values.  Raises EncodeError."""
+    out = bytearray()
+    struct_writer(table, version, flexible=table.is_flexible(version))(out, values)
+    return bytes(out)
+
+
 @cache
 def struct_writer(table: Struct, version: int, *, flexible: bool) -> Writer:
     """A writer of that struct in that version."""
     writers = {
-        entry.name: field_writer(entry, version, flexible=flexible and not entry.classic)
+        entry.name: _field_writer(entry, version, flexible=flexible and version in entry.flexible)
         for entry in table.fields
         if version in entry.versions
     }
-    plain = [entry for entry in table.fields if entry.name in writers and entry.tag is None]
-    tagged = [entry for entry in table.fields if entry.name in writers and entry.tag is not None]
+    plain = [entry for entry in table.fields if entry.name in writers and version not in entry.tagged]
+    tagged = [entry for entry in table.fields if entry.name in writers and version in entry.tagged]
     fields = {entry.name: entry for entry in table.fields}
 
     def write(out: bytearray, values: Any) -> None:
@@ -68,14 +75,13 @@ def _check_absent(table: Struct, entry: Field | None, name: str, values: Values,
 
 
 def _write_tags(out: bytearray, tagged: list[Field], writers: dict[str, Writer], values: Values, version: int) -> None:
-    """Tagged fields that differ from their default, and those we only carried, by ascending tag."""
+    """Tagged fields that differ from their default, and unknown ones as they were read, by ascending tag."""
     found: dict[int, bytes] = dict(values.get(UNKNOWN_TAGS, {}))
     for entry in tagged:
         if entry.name not in values or values[entry.name] == entry.default_value(version):
             continue
         body = bytearray()
         writers[entry.name](body, values[entry.name])
-        assert entry.tag is not None
         found[entry.tag] = bytes(body)
     write_uvarint(out, len(found))
     for tag in sorted(found):
@@ -84,8 +90,8 @@ def _write_tags(out: bytearray, tagged: list[Field], writers: dict[str, Writer],
         out += found[tag]
 
 
-def field_writer(entry: Field, version: int, *, flexible: bool) -> Writer:
-    """A writer of the field's value; null only where the field may be null."""
+def _field_writer(entry: Field, version: int, *, flexible: bool) -> Writer:
+    """A writer of the field's value, which is null only where the field may be null."""
     nullable = version in entry.nullable
     match entry.type:
         case Primitive():

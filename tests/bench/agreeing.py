@@ -22,13 +22,12 @@ from migrate.kraft.files import find
 from migrate.model.fingerprints import topic_fingerprints
 from migrate.model.secrets import Digester
 from migrate.observe.agreement import read_offline
-from migrate.protocol.batches import build
-from migrate.protocol.records import topics
-from migrate.protocol.records.frame import encode_record
+from migrate.protocol.records import PARTITION_CHANGE
 from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files, view_of_files
 from tests.bench import files
 from tests.bench.races import ROOT, Race, Work
 from tests.bench.snapshots import a_data_dir, parsed, znodes
+from tests.testing.encoding import build, encode_record
 from tests.testing.zookeeper_server import classpath
 
 END: Final = 1_000_000
@@ -49,7 +48,7 @@ def both_sides(folder: Path, size: int) -> Iterator[None]:
     files.checkpoint(place / CHECKPOINT, size)
     moved = [topic for number, topic in enumerate(files.cluster(size)) if number % EVERY == 1]
     changes = [{"partitionId": 0, "topicId": topic.id, "leader": 7} for topic in moved]
-    records = [(None, encode_record(topics.PARTITION_CHANGE, 0, change)) for change in changes]
+    records = [(None, encode_record(PARTITION_CHANGE, 0, change)) for change in changes]
     if records:
         (place / SEGMENT).write_bytes(build(END, files.EPOCH, records))
     with a_data_dir(folder, size):

@@ -24,14 +24,13 @@ from migrate.java.find import find_java
 from migrate.kernels.metadata_columns import PARTITION
 from migrate.kraft.files import read_batches
 from migrate.kraft.plain_batches import PlainBatch, PlainBatches
-from migrate.protocol.batches import MAGIC, build
+from migrate.protocol.batches import MAGIC
 from migrate.protocol.primitives import uuid_text
-from migrate.protocol.records import settings
-from migrate.protocol.records.control import encode_control
-from migrate.protocol.records.frame import encode_record
+from migrate.protocol.records import FEATURE_LEVEL
 from tests.bench import peers
 from tests.bench.javac import classpath, compiled, no_compiler
 from tests.bench.races import ROOT, Race, Side, Work
+from tests.testing.encoding import build, encode_control, encode_record
 
 EPOCH, END = 5, 10**6
 CHECKPOINT: Final = f"{END:020d}-{EPOCH:010d}.checkpoint"
@@ -58,7 +57,7 @@ def values(size: int) -> Iterator[bytes]:
     chance = random.Random(size)
     directories = [chance.randbytes(16) for _ in range(BROKERS * DIRECTORIES)]
     pick, head = chance.random, b"\1\3\1"
-    yield encode_record(settings.FEATURE_LEVEL, 0, {"name": "metadata.version", "featureLevel": 20})
+    yield encode_record(FEATURE_LEVEL, 0, {"name": "metadata.version", "featureLevel": 20})
     for topic in range(-(-size // PARTITIONS)):
         name, topic_id = f"team-{topic % 97}.events-{topic}".encode(), chance.randbytes(16)
         yield b"\1\2\0" + bytes([len(name) + 1]) + name + topic_id + b"\0"

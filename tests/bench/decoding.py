@@ -11,7 +11,7 @@ from time import process_time
 from typing import Any, Final
 
 from migrate.kraft.files import read_batches
-from migrate.protocol.records.frame import decode_record
+from migrate.protocol.records import decode_record
 from migrate.zookeeper.offline.snapshot import Snapshot, read_snapshot
 from migrate.zookeeper.offline.tree import OPEN_ACL
 from tests.bench import files, peers

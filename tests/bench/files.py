@@ -16,10 +16,8 @@ from itertools import islice
 from pathlib import Path
 from typing import BinaryIO, Final, NamedTuple
 
-from migrate.protocol.batches import build
-from migrate.protocol.records import settings, topics
-from migrate.protocol.records.control import encode_control
-from migrate.protocol.records.frame import encode_record
+from migrate.protocol.records import FEATURE_LEVEL, PARTITION, TOPIC
+from tests.testing.encoding import build, encode_control, encode_record
 
 PARTITIONS_A_TOPIC: Final = 50
 RECORDS_A_BATCH: Final = 2_000
@@ -87,9 +85,9 @@ def _batch(file: BinaryIO, offset: int, records: Sequence[tuple[bytes | None, by
 def _records(partitions: int) -> Iterator[bytes]:
     chance = random.Random(2)
     directories = [[uuid(chance) for _ in range(12)] for _ in range(100)]
-    yield encode_record(settings.FEATURE_LEVEL, 0, {"name": "metadata.version", "featureLevel": 20})
+    yield encode_record(FEATURE_LEVEL, 0, {"name": "metadata.version", "featureLevel": 20})
     for topic in cluster(partitions):
-        yield encode_record(topics.TOPIC, 0, {"name": topic.name, "topicId": topic.id})
+        yield encode_record(TOPIC, 0, {"name": topic.name, "topicId": topic.id})
         for row in topic.partitions:
             values = {
                 "partitionId": row.number,
@@ -101,7 +99,7 @@ def _records(partitions: int) -> Iterator[bytes]:
                 "partitionEpoch": row.partition_epoch,
                 "directories": [chance.choice(directories[replica]) for replica in row.replicas],
             }
-            yield encode_record(topics.PARTITION, 1, values)
+            yield encode_record(PARTITION, 1, values)
 
 
 # -- ZooKeeper -----------------------------------------------------------------------------------------------------

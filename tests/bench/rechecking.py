@@ -19,9 +19,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.observe.agreement import Agreement, WholeSides
 from migrate.observe.recheck import Recheck
-from migrate.protocol.batches import build
-from migrate.protocol.records import topics
-from migrate.protocol.records.frame import encode_record
+from migrate.protocol.records import PARTITION_CHANGE
 from migrate.zookeeper import decode, layout
 from migrate.zookeeper.again import Kept
 from migrate.zookeeper.changes import catch_up
@@ -31,6 +29,7 @@ from migrate.zookeeper.tree_watch import Changes
 from migrate.zookeeper.znode import Absent, Znode
 from tests.bench import files
 from tests.bench.races import Race, Work
+from tests.testing.encoding import build, encode_record
 from tests.testing.golden_trees import minimal, tree_of
 
 CHANGES: Final = 1_000  # of each kind
@@ -109,7 +108,7 @@ class Cluster:
             self.reader.put(path, files._json(values | {"isr": row.isr}))
             taken = leader if number % 3 else 300
             change = {"partitionId": row.number, "topicId": topic.id, "leader": taken}
-            records.append((None, encode_record(topics.PARTITION_CHANGE, 0, change)))
+            records.append((None, encode_record(PARTITION_CHANGE, 0, change)))
         self.batch = build(END, files.EPOCH, records)
 
     def take_in(self) -> None:

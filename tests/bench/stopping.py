@@ -17,13 +17,13 @@ from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.observe.metadata_logs import metadata_logs
-from migrate.protocol.batches import CRC_FROM, build
-from migrate.protocol.records import settings
-from migrate.protocol.records.control import LEADER_CHANGE, decode_control
-from migrate.protocol.records.frame import decode_record, encode_record
+from migrate.protocol import records
+from migrate.protocol.batches import CRC_FROM
+from migrate.protocol.records import LEADER_CHANGE, decode_control, decode_record
 from tests.bench.races import Race, Work
 from tests.kraft.logs import D1, T1, leader_change, log, partition, topic
 from tests.testing.clusters import uuid
+from tests.testing.encoding import build, encode_record
 
 VOTERS: Final = (3000, 3001, 3002)
 BEGIN: Final = leader_change(0, 1) + log(topic("a", T1), partition(T1, 0, [1], [D1]), base=1)
@@ -35,7 +35,7 @@ DIGESTER: Final = Digester(b"k" * 32)
 @contextmanager
 def a_soak(folder: Path, size: int) -> Iterator[None]:
     """Three equal logs with so many NoOps, a batch each, as a quiet quorum writes them."""
-    noop = (None, encode_record(settings.NO_OP, 0, {}))
+    noop = (None, encode_record(records.NO_OP, 0, {}))
     batches = (build(FIRST + at, 1, [noop], timestamp=1_700_000_000_000 + HALF_A_SECOND * at) for at in range(size))
     raw = BEGIN + b"".join(batches)
     voters = [{"voterId": voter} for voter in VOTERS]
@@ -114,7 +114,7 @@ def one_by_one(folder: Path) -> MetadataLogs:
     content = -1
     for batch in (batch for segment in segments for batch in read_batches(segment.path)):
         for offset, _, value in () if batch.control else batch.records():
-            if decode_record(value)[0] is not settings.NO_OP:
+            if decode_record(value)[0] is not records.NO_OP:
                 content = offset
     assert content < FIRST
     view = image.view("c", end, "one by one")

@@ -12,9 +12,9 @@ import pytest
 
 from migrate.diff.session import SparkHandle
 from migrate.kraft import topic_prints
-from migrate.protocol.codec import decode_whole
 from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS
 from migrate.protocol.primitives import uuid_text
+from migrate.protocol.reader import decode_whole
 from migrate.zookeeper.collect import KERNEL_WARM
 from migrate.zookeeper.offline import packed
 from tests.bench import agreeing, assigning, comparing, decoding, files, peers, snapshots

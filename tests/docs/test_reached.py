@@ -16,7 +16,6 @@ KEPT = {  # by beginning: no command reaches them, each with the reason why they
     "migrate.diff.topic_sums: ": "the same",
     "migrate.cli.main: LazyGroup.": "click calls them",
     "migrate.cli.outputs: OutputPath.": "click calls it",
-    "migrate.protocol.": "Kafka's schemas become data",
 }
 ENTRIES = ("migrate.__main__", "migrate.cli.main")
 PROGRAMS = (  # started as processes of their own, here or on a host

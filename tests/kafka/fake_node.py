@@ -15,7 +15,9 @@ from types import TracebackType
 from typing import Self
 
 from migrate.protocol.fields import Values
-from migrate.protocol.messages import API, API_BY_KEY, decode_request, encode_response
+from tests.testing.encoding import APIS, decode_request, encode_response
+
+BY_KEY = {api.key: api for api in APIS.values()}
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,7 @@ Script = Callable[[int, Values], Said]
 
 def served(*names: str) -> Script:
     """An ApiVersions answer that lists these apis (all of them for none)."""
-    apis = [API[name] for name in names] or list(API.values())
+    apis = [APIS[name] for name in names] or list(APIS.values())
     keys = [{"apiKey": api.key, "minVersion": api.versions.low, "maxVersion": api.versions.high} for api in apis]
     return lambda _version, _body: {"errorCode": 0, "apiKeys": keys}
 
@@ -100,7 +102,7 @@ class FakeNode:
                 client = self.tls.wrap_socket(client, server_side=True)
         with contextlib.suppress(OSError), client:
             for request in requests(client):
-                api = API_BY_KEY[int.from_bytes(request[:2], "big")]
+                api = BY_KEY[int.from_bytes(request[:2], "big")]
                 version, correlation_id, body = decode_request(api, request)
                 self.seen.append((api.name, version, body))
                 match self.scripts[api.name](version, body):

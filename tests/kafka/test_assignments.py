@@ -22,9 +22,9 @@ from migrate.kafka.assignment_requests import MAX_ASSIGNMENTS, AssignRequest, Re
 from migrate.kafka.assignments import LARGE, prepare, requests_of
 from migrate.kernels import choice
 from migrate.model.ids import LOST, DirectoryId, NodeId, TopicId
-from migrate.protocol.codec import decode_whole
 from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS
 from migrate.protocol.primitives import uuid_text
+from migrate.protocol.reader import decode_whole
 
 Assignments = dict[str, list[Replica]]
 Cluster = dict[NodeId, Assignments]

@@ -25,13 +25,12 @@ from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
 from migrate.observe.metadata_files import read_metadata
-from migrate.protocol.batches import HEADER, HEADER_SIZE, build, split
+from migrate.protocol.batches import HEADER, HEADER_SIZE, split
 from migrate.protocol.fields import Struct, Values
-from migrate.protocol.records import settings, topics
-from migrate.protocol.records.control import encode_control
-from migrate.protocol.records.frame import RECORDS, decode_record, encode_record
+from migrate.protocol.records import CONFIG, PARTITION, RECORDS, TOPIC, decode_record
 from migrate.report.metadata_image import image_json
 from tests.kraft.logs import D1, D2, D3, captured_log
+from tests.testing.encoding import build, encode_control, encode_record
 
 KIBI = 1024
 MOST_MEMORY = 256 * KIBI * KIBI
@@ -56,7 +55,7 @@ def captured_records() -> tuple[bytes, ...]:
 def by_type() -> tuple[tuple[bytes, ...], ...]:
     """The same by type, so that rare types are damaged as often as frequent ones; and bare ones of every version."""
     kinds: dict[int, list[bytes]] = {}
-    for table in RECORDS:
+    for table in RECORDS.values():
         for version in range(table.versions.low, table.versions.high + 1):
             kinds.setdefault(table.key, []).append(encode_record(table, version, table.defaults(version)))
     for value in captured_records():
@@ -85,14 +84,14 @@ def snapshot_64k() -> bytes:
     """A snapshot of exactly 64 KiB as Kafka writes it: header, all records in one batch, footer."""
     records = [encode_record(*found) for found in _standing()]
     spare, number = "4tsyDgjgR4W6aLHiZ_kuDQ", 0
-    records.append(encode_record(topics.TOPIC, 0, {"name": "filler", "topicId": spare}))
+    records.append(encode_record(TOPIC, 0, {"name": "filler", "topicId": spare}))
     while len(_snapshot(records)) < SNAPSHOT_BYTES - 400:
         part = {"partitionId": number, "topicId": spare, "replicas": [0, 1, 2], "isr": [0, 1, 2], "leader": 0}
-        records.append(encode_record(topics.PARTITION, 1, {**part, "directories": [D1, D2, D3]}))
+        records.append(encode_record(PARTITION, 1, {**part, "directories": [D1, D2, D3]}))
         number += 1
     for length in range(400):
         values = {"resourceType": 2, "resourceName": "filler", "name": "filler", "value": "x" * length}
-        whole = _snapshot([*records, encode_record(settings.CONFIG, 0, values)])
+        whole = _snapshot([*records, encode_record(CONFIG, 0, values)])
         if len(whole) == SNAPSHOT_BYTES:
             return whole
     raise AssertionError(len(whole))

@@ -9,12 +9,21 @@ from typing import Any, Final
 
 from migrate.kraft.files import Snapshot
 from migrate.model.secrets import Digester
-from migrate.protocol.batches import build
 from migrate.protocol.fields import Values
 from migrate.protocol.primitives import uuid_text
-from migrate.protocol.records import settings, topics
-from migrate.protocol.records.control import encode_control
-from migrate.protocol.records.frame import encode_record
+from migrate.protocol.records import (
+    ABORT_TRANSACTION,
+    BEGIN_TRANSACTION,
+    CONFIG,
+    END_TRANSACTION,
+    FEATURE_LEVEL,
+    NO_OP,
+    PARTITION,
+    PARTITION_CHANGE,
+    REMOVE_TOPIC,
+    TOPIC,
+)
+from tests.testing.encoding import build, encode_control, encode_record
 
 END, EPOCH = 1000, 7
 DIGESTER: Final = Digester(b"k" * 32)
@@ -56,7 +65,7 @@ def partition(draw: random.Random, topic_id: str, number: int, *, odd: bool) -> 
             (1, {"directories": values["directories"][1:]}),  # the reference refuses it, mostly
         ]
         version, more = draw.choice(oddities)
-    return encode_record(topics.PARTITION, version, values | more)
+    return encode_record(PARTITION, version, values | more)
 
 
 def records(draw: random.Random, odd: float) -> Iterator[bytes]:
@@ -65,7 +74,7 @@ def records(draw: random.Random, odd: float) -> Iterator[bytes]:
     for index in range(draw.choice([0, 1, 8])):
         topic_id = uuid(draw)
         name = draw.choice(["t", "a.longer_name-", "ünïcode-", "x" * 300]) + str(index)
-        yield encode_record(topics.TOPIC, 0, {"name": name, "topicId": topic_id})
+        yield encode_record(TOPIC, 0, {"name": name, "topicId": topic_id})
         known.append(topic_id)
         for number in range(draw.choice([0, 1, 5, 40])):
             strange = draw.random() < odd
@@ -74,10 +83,8 @@ def records(draw: random.Random, odd: float) -> Iterator[bytes]:
             if draw.random() < odd / 4:
                 yield partition(draw, topic_id, number, odd=False)  # once more: the last one counts
             if draw.random() < odd / 4:
-                yield encode_record(
-                    settings.CONFIG, 0, {"resourceType": 2, "resourceName": name, "name": "a", "value": "1"}
-                )
-    yield encode_record(settings.FEATURE_LEVEL, 0, {"name": "metadata.version", "featureLevel": 21})
+                yield encode_record(CONFIG, 0, {"resourceType": 2, "resourceName": name, "name": "a", "value": "1"})
+    yield encode_record(FEATURE_LEVEL, 0, {"name": "metadata.version", "featureLevel": 21})
 
 
 def snapshot(draw: random.Random, values: Sequence[bytes], most: int) -> bytes:
@@ -120,14 +127,14 @@ class Writer:
         free = sorted({"again", "and-again"} - {name for name, _ in self.living.values()})
         self.made += 1
         name = draw.choice(free) if free and draw.random() < 0.3 else f"t-{self.made}"
-        yield encode_record(topics.TOPIC, 0, {"name": name, "topicId": topic_id})
+        yield encode_record(TOPIC, 0, {"name": name, "topicId": topic_id})
         count = draw.choice([0, 1, 5, 40])
         if draw.random() < 0.5:
             yield self.config(name)
         for number in range(count):
             yield partition(draw, topic_id, number, odd=False)
             if draw.random() < self.odd / 8:
-                yield encode_record(settings.NO_OP, 0, {})
+                yield encode_record(NO_OP, 0, {})
         self.living[topic_id] = (name, count)
         if draw.random() < self.odd:
             yield self.config(name)
@@ -135,18 +142,18 @@ class Writer:
     def config(self, name: str) -> bytes:
         """Of a topic."""
         values = {"resourceType": 2, "resourceName": name, "name": "a", "value": str(self.draw.random())}
-        return encode_record(settings.CONFIG, 0, values)
+        return encode_record(CONFIG, 0, values)
 
     def later(self) -> bytes:
         """What happens to a cluster: leaders move, topics go."""
         if not self.living:
-            return encode_record(settings.NO_OP, 0, {})
+            return encode_record(NO_OP, 0, {})
         topic_id = self.draw.choice(sorted(self.living))
         name, count = self.living[topic_id]
         what = self.draw.choice(["change", "change", "change", "partition", "config", "remove", "no-op"])
         if what == "remove":
             del self.living[topic_id]
-            return encode_record(topics.REMOVE_TOPIC, 0, {"topicId": topic_id})
+            return encode_record(REMOVE_TOPIC, 0, {"topicId": topic_id})
         if what == "config":
             return self.config(name)
         if what == "partition":
@@ -154,8 +161,8 @@ class Writer:
             return partition(self.draw, topic_id, count, odd=False)
         if what == "change" and count:
             values = {"partitionId": self.draw.randrange(count), "topicId": topic_id, "leader": self.draw.randrange(9)}
-            return encode_record(topics.PARTITION_CHANGE, 0, values)
-        return encode_record(settings.NO_OP, 0, {})
+            return encode_record(PARTITION_CHANGE, 0, values)
+        return encode_record(NO_OP, 0, {})
 
     def records(self) -> Iterator[bytes]:
         """Topics, and what happens between and behind them."""
@@ -168,9 +175,9 @@ class Writer:
 def bracketed(draw: random.Random, values: Sequence[bytes]) -> list[bytes]:
     """Perhaps within a transaction, which now and then is aborted, or open."""
     marks = [
-        encode_record(settings.BEGIN_TRANSACTION, 0, {"name": "copy"}),
-        encode_record(settings.END_TRANSACTION, 0, {}),
-        encode_record(settings.ABORT_TRANSACTION, 0, {"reason": "drawn"}),
+        encode_record(BEGIN_TRANSACTION, 0, {"name": "copy"}),
+        encode_record(END_TRANSACTION, 0, {}),
+        encode_record(ABORT_TRANSACTION, 0, {"reason": "drawn"}),
     ]
     begin = draw.randint(0, len(values))
     end = draw.randint(begin, len(values))

@@ -12,12 +12,10 @@ from typing import Any
 
 from migrate.model.ids import METADATA_TOPIC, NodeId, TopicId
 from migrate.model.inventory import Access, ControllerNode, Inventory
-from migrate.protocol.batches import build
 from migrate.protocol.fields import Struct, Values
-from migrate.protocol.records.control import encode_control
-from migrate.protocol.records.frame import encode_record
-from migrate.protocol.records.topics import TOPIC
+from migrate.protocol.records import TOPIC
 from tests.kafka.fake_node import FakeNode, Said, Script
+from tests.testing.encoding import build, encode_control, encode_record
 
 CLUSTER_ID = "4L6g3nShT-eMCtK--X86sw"
 

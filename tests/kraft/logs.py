@@ -5,11 +5,10 @@ from __future__ import annotations
 import gzip
 from pathlib import Path
 
-from migrate.protocol.batches import build, split
+from migrate.protocol.batches import split
 from migrate.protocol.fields import Struct, Values
-from migrate.protocol.records import brokers, topics
-from migrate.protocol.records.control import decode_control, encode_control
-from migrate.protocol.records.frame import decode_record, encode_record
+from migrate.protocol.records import PARTITION, PARTITION_CHANGE, REGISTER_BROKER, TOPIC, decode_control, decode_record
+from tests.testing.encoding import build, encode_control, encode_record
 
 DATA = Path(__file__).parents[1] / "data" / "metadata"
 
@@ -46,7 +45,7 @@ def batch(*entries: Entry, base: int = 0, epoch: int = 1) -> bytes:
     return build(base, epoch, values)
 
 
-NEWER_THAN_3_9 = {topics.PARTITION, topics.PARTITION_CHANGE}  # version 2 is written from 4.0 on only
+NEWER_THAN_3_9 = {PARTITION, PARTITION_CHANGE}  # version 2 is written from 4.0 on only
 
 
 def log(*entries: Entry, base: int = 0, epoch: int = 1) -> bytes:
@@ -74,13 +73,13 @@ def snapshot(*entries: Entry, epoch: int = 3) -> bytes:
 
 def topic(name: str, topic_id: str) -> Entry:
     """A TopicRecord."""
-    return topics.TOPIC, {"name": name, "topicId": topic_id}
+    return TOPIC, {"name": name, "topicId": topic_id}
 
 
 def partition(topic_id: str, number: int, replicas: list[int], directories: list[str]) -> Entry:
     """A PartitionRecord of version 1 with all replicas in sync and the first as leader."""
     return (
-        topics.PARTITION,
+        PARTITION,
         {
             "partitionId": number,
             "topicId": topic_id,
@@ -96,13 +95,13 @@ def partition(topic_id: str, number: int, replicas: list[int], directories: list
 
 def change(topic_id: str, number: int, **fields: object) -> Entry:
     """A PartitionChangeRecord."""
-    return topics.PARTITION_CHANGE, {"partitionId": number, "topicId": topic_id, **fields}
+    return PARTITION_CHANGE, {"partitionId": number, "topicId": topic_id, **fields}
 
 
 def register(broker: int, epoch: int, log_dirs: list[str], **fields: object) -> Entry:
     """A RegisterBrokerRecord with one endpoint."""
     return (
-        brokers.REGISTER_BROKER,
+        REGISTER_BROKER,
         {
             "brokerId": broker,
             "brokerEpoch": epoch,

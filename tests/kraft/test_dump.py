@@ -18,11 +18,10 @@ from migrate.java.jars import kafka_jars
 from migrate.java.run import run_tool
 from migrate.kraft.dump import REDACTED, dump_lines, java_double
 from migrate.kraft.files import PARTITION_DIRECTORY
-from migrate.protocol.batches import Batch, Record, build, split
+from migrate.protocol import records
+from migrate.protocol.batches import Batch, Record, split
 from migrate.protocol.fields import BOOL, FLOAT64, Field, Struct
-from migrate.protocol.records import security, settings
-from migrate.protocol.records.control import decode_control
-from migrate.protocol.records.frame import RECORDS
+from migrate.protocol.records import RECORDS, decode_control
 from tests.kraft.logs import (
     D1,
     DATA,
@@ -39,6 +38,7 @@ from tests.kraft.logs import (
     snapshot,
     topic,
 )
+from tests.testing.encoding import build
 
 SEGMENT = "00000000000000000000.log"
 NUMBERS = (0.0, -0.0, 1.0, 150.0, 0.001, 0.00095, 9999999.5, 1e7, 1.5e7, 777500.25, 1e-7, 1e21, 1.7976931348623157e308)
@@ -80,7 +80,7 @@ class TestAgainstKafka:
     @pytest.mark.kafka
     def test_kafkas_own_tool_reads_what_we_write_and_says_the_same(self, tmp_path: Path) -> None:
         """Every record type in every version, extreme numbers, and text beyond ASCII."""
-        entries = [entry for table in RECORDS for entry in _samples(table)]
+        entries = [entry for table in RECORDS.values() for entry in _samples(table)]
         path = written(tmp_path, log(*entries))
         jars = kafka_jars(java=find_java())
         arguments = ["--cluster-metadata-decoder", "--skip-record-metadata", "--files", str(path)]
@@ -110,7 +110,7 @@ def _samples(table: Struct) -> list[Entry]:
     for version in range(table.versions.low, table.versions.high + 1):
         present = [entry for entry in table.fields if version in entry.versions]
         found += [(table, {}, version), (table, {entry.name: _sample(entry, version) for entry in present}, version)]
-    if table is settings.CLIENT_QUOTA:
+    if table is records.CLIENT_QUOTA:
         found += [(table, {"key": "k", "value": number}, 0) for number in NUMBERS]
     return found
 
@@ -181,7 +181,7 @@ class TestLines:
     def test_bytes_are_base64(self, tmp_path: Path) -> None:
         """As Jackson prints them."""
         scram = {"name": "a", "mechanism": 1, "salt": b"\xff\xfe", "storedKey": b"k", "serverKey": b"", "iterations": 1}
-        (line,) = dumped(written(tmp_path, log((security.USER_SCRAM_CREDENTIAL, scram))))
+        (line,) = dumped(written(tmp_path, log((records.USER_SCRAM_CREDENTIAL, scram))))
         assert json.loads(line)["data"]["salt"] == base64.b64encode(b"\xff\xfe").decode()
 
     @pytest.mark.parametrize(
@@ -215,11 +215,11 @@ def dumped_first_line() -> str:
 
 S = "s3cret"
 TOKEN: Entry = (
-    security.DELEGATION_TOKEN,
+    records.DELEGATION_TOKEN,
     {"owner": f"User:{S}", "requester": f"User:{S}", "renewers": [S], "tokenId": S, "maxTimestamp": 5},
 )
 SCRAM: Entry = (
-    security.USER_SCRAM_CREDENTIAL,
+    records.USER_SCRAM_CREDENTIAL,
     {"name": "alice", "salt": S.encode(), "storedKey": S.encode(), "serverKey": S.encode()},
 )
 
@@ -231,12 +231,12 @@ class TestSecrets:
         """Names, numbers and plain configs are shown."""
         raw = log(
             TOKEN,
-            (security.REMOVE_DELEGATION_TOKEN, {"tokenId": S}),
+            (records.REMOVE_DELEGATION_TOKEN, {"tokenId": S}),
             SCRAM,
-            (settings.CONFIG, {"resourceType": 4, "name": "ssl.key.password", "value": S}),
-            (settings.CONFIG, {"resourceType": 4, "name": "listener.name.x.sasl.jaas.config", "value": S}),
-            (settings.CONFIG, {"resourceType": 4, "name": "ssl.key.password", "value": None}),
-            (settings.CONFIG, {"resourceType": 2, "name": "retention.ms", "value": "5"}),
+            (records.CONFIG, {"resourceType": 4, "name": "ssl.key.password", "value": S}),
+            (records.CONFIG, {"resourceType": 4, "name": "listener.name.x.sasl.jaas.config", "value": S}),
+            (records.CONFIG, {"resourceType": 4, "name": "ssl.key.password", "value": None}),
+            (records.CONFIG, {"resourceType": 2, "name": "retention.ms", "value": "5"}),
         )
         lines = dumped(written(tmp_path, raw), show_secrets=False)
         text = "\n".join(lines)

@@ -31,7 +31,7 @@ from migrate.model.secrets import Digester
 from migrate.model.views import BrokerDisks, KraftView
 from migrate.protocol.fields import Struct, Values
 from migrate.protocol.messages import DESCRIBE_QUORUM
-from migrate.protocol.records.settings import BEGIN_TRANSACTION, END_TRANSACTION
+from migrate.protocol.records import BEGIN_TRANSACTION, END_TRANSACTION
 from tests.kafka.fake_node import Close
 from tests.kraft.fake_quorum import CLUSTER_ID, FakeQuorum, Stored, running, topic
 from tests.testing.kraft_cluster import BROKER, KraftCluster, wait_for

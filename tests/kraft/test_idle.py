@@ -12,14 +12,14 @@ from migrate.kraft.idle import read_stretches
 from migrate.kraft.image import Image
 from migrate.kraft.lineage import Marks, common_end, read_directory
 from migrate.model.secrets import Digester
-from migrate.protocol.batches import Batch, Idle, build
-from migrate.protocol.records import settings
-from migrate.protocol.records.frame import encode_record
+from migrate.protocol import records
+from migrate.protocol.batches import Batch, Idle
 from tests.kraft.logs import D1, T1, T2, captured_log, leader_change, log, partition, topic
 from tests.kraft.test_quorum_files import SEGMENT, directory
+from tests.testing.encoding import build, encode_record
 
 DIGESTER = Digester(b"k" * 32)
-NO_OP = (None, encode_record(settings.NO_OP, 0, {}))
+NO_OP = (None, encode_record(records.NO_OP, 0, {}))
 
 
 def noops(count: int, base: int, epoch: int = 1, since: int = 1_700_000_000_000) -> bytes:
@@ -103,8 +103,8 @@ def test_an_image_cut_inside_a_stretch_stands_where_the_reference_stands(tmp_pat
 
 def test_a_transaction_stays_open_over_a_stretch(tmp_path: Path) -> None:
     """The image stands before it, however many NoOps follow."""
-    begin = log((settings.BEGIN_TRANSACTION, {"name": None}), topic("a", T1), base=1)
-    raw = leader_change(0, 1) + begin + noops(50, 3) + log((settings.END_TRANSACTION, {}), base=53)
+    begin = log((records.BEGIN_TRANSACTION, {"name": None}), topic("a", T1), base=1)
+    raw = leader_change(0, 1) + begin + noops(50, 3) + log((records.END_TRANSACTION, {}), base=53)
     path = segment(tmp_path / "__cluster_metadata-0", raw)
     inside = load(find(path.parent), DIGESTER, below=40)
     assert (inside.next_offset, inside.offset, inside.head().entities.key) == (40, 0, [])

@@ -13,10 +13,9 @@ import pytest
 from migrate.errors import BatchError, SnapshotError
 from migrate.kraft.files import PARTITION_DIRECTORY, read_batches
 from migrate.kraft.lineage import Lineage, Marks, MetadataDirectory, common_end, read_directory
-from migrate.protocol.batches import build
 from migrate.protocol.primitives import uuid_text
-from migrate.protocol.records.control import encode_control
 from tests.kraft.logs import D1, T1, T2, batch, leader_change, log, snapshot, topic
+from tests.testing.encoding import build, encode_control
 
 SEGMENT = "00000000000000000000.log"
 LEADER = {"version": 0, "leaderId": 3000, "grantingVoters": []}

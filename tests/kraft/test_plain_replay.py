@@ -19,8 +19,7 @@ from migrate.kraft.plain_replay import PlainLog, PlainReplay
 from migrate.kraft.replay import Replayer
 from migrate.kraft.state import State, TouchedRows
 from migrate.protocol.batches import split
-from migrate.protocol.records import topics
-from migrate.protocol.records.frame import decode_record
+from migrate.protocol.records import PARTITION, decode_record
 from tests.kraft.damage import mutated_file, snapshot_64k
 from tests.kraft.drawn import DIGESTER, END, EPOCH, drawn_log, made, on_disk, records, snapshot
 from tests.kraft.logs import captured_log
@@ -216,7 +215,7 @@ def test_what_a_real_copy_wrote_is_decoded_in_columns() -> None:
         if not batch.control and rows < 212:
             plain = decoder.decode(batch)
             assert plain is not None
-            assert topics.PARTITION not in {decode_record(record.value)[0] for record in plain.others}
+            assert PARTITION not in {decode_record(record.value)[0] for record in plain.others}
             rows += len(plain.rows)
     assert rows == 212
 

@@ -13,9 +13,8 @@ from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import KraftView
-from migrate.protocol.batches import build, split
-from migrate.protocol.records import settings as records
-from migrate.protocol.records.control import encode_control
+from migrate.protocol import records
+from migrate.protocol.batches import split
 from tests.kraft.logs import (
     D1,
     D2,
@@ -31,6 +30,7 @@ from tests.kraft.logs import (
     snapshot,
     topic,
 )
+from tests.testing.encoding import build, encode_control
 
 DIGESTER = Digester(b"k" * 32)
 BEGIN: Entry = (records.BEGIN_TRANSACTION, {"name": "a test"})

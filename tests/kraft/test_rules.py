@@ -13,10 +13,10 @@ from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import KraftView
-from migrate.protocol.records import brokers, security, settings, topics
+from migrate.protocol import records
 from tests.kraft.logs import D1, D2, D3, T1, T2, Entry, change, log, partition, register, topic
 
-CHANGE = brokers.BROKER_REGISTRATION_CHANGE
+CHANGE = records.BROKER_REGISTRATION_CHANGE
 DIGESTER = Digester(b"k" * 32)
 SCRAM = {"name": "alice", "mechanism": 1, "salt": b"s", "storedKey": b"k", "serverKey": b"v", "iterations": 4096}
 TOKEN = {
@@ -66,7 +66,7 @@ class TestPartitions:
             "removingReplicas": [1],
             "leaderRecoveryState": 1,
         }
-        columns = view_of(topic("a", T1), (topics.PARTITION, values)).partitions
+        columns = view_of(topic("a", T1), (records.PARTITION, values)).partitions
         assert (columns.topic, columns.topic_id, columns.partition) == (["a"], [T1], [2])
         assert (columns.replicas, columns.isr) == ([[1, 2]], [[2]])
         assert (columns.adding, columns.removing) == ([[3]], [[1]])
@@ -76,7 +76,7 @@ class TestPartitions:
     def test_a_version_0_partition_is_migrating_everywhere(self) -> None:
         """`PartitionRegistration.defaultToMigrating`: the copy from ZooKeeper writes these."""
         values = {**partition(T1, 0, [1, 2, 3], [])[1]}
-        columns = view_of(topic("a", T1), (topics.PARTITION, values, 0)).partitions
+        columns = view_of(topic("a", T1), (records.PARTITION, values, 0)).partitions
         assert columns.directories == [[str(MIGRATING)] * 3]
 
     def test_an_absent_field_of_a_change_is_unchanged(self) -> None:
@@ -114,7 +114,7 @@ class TestPartitions:
     def test_directories_that_are_all_migrating_follow_the_replicas(self) -> None:
         """A reassignment of a partition that nobody has placed yet."""
         columns = view_of(
-            topic("a", T1), (topics.PARTITION, partition(T1, 0, [1], [])[1], 0), change(T1, 0, replicas=[1, 2, 3])
+            topic("a", T1), (records.PARTITION, partition(T1, 0, [1], [])[1], 0), change(T1, 0, replicas=[1, 2, 3])
         ).partitions
         assert columns.directories == [[str(MIGRATING)] * 3]
 
@@ -129,12 +129,12 @@ class TestPartitions:
 
     def test_a_removed_topic_takes_its_partitions_and_configs_along(self) -> None:
         """And its name is free for another id."""
-        config = (settings.CONFIG, {"resourceType": 2, "resourceName": "a", "name": "retention.ms", "value": "5"})
+        config = (records.CONFIG, {"resourceType": 2, "resourceName": "a", "name": "retention.ms", "value": "5"})
         view = view_of(
             topic("a", T1),
             partition(T1, 0, [1], [D1]),
             config,
-            (topics.REMOVE_TOPIC, {"topicId": T1}),
+            (records.REMOVE_TOPIC, {"topicId": T1}),
             topic("a", T2),
         )
         assert len(view.partitions) == 0
@@ -198,21 +198,21 @@ class TestBrokers:
         self, change_fields: dict[str, object], fenced: bool, shutdown: bool, log_dirs: set[str]
     ) -> None:
         """Empty logDirs is unchanged, never "no directories"."""
-        record = (brokers.BROKER_REGISTRATION_CHANGE, {"brokerId": 1, "brokerEpoch": 5, **change_fields})
+        record = (records.BROKER_REGISTRATION_CHANGE, {"brokerId": 1, "brokerEpoch": 5, **change_fields})
         found = view_of(register(1, 5, [D1, D2]), record).brokers[NodeId(1)]
         assert (found.fenced, found.in_controlled_shutdown) == (fenced, shutdown)
         assert found.log_dirs == log_dirs
 
     def test_old_fencing_records_work_too(self) -> None:
         """Written below metadata.version 3.3."""
-        unfenced = view_of(register(1, 5, []), (brokers.UNFENCE_BROKER, {"id": 1, "epoch": 5}))
-        fenced = view_of(register(1, 5, [], fenced=False), (brokers.FENCE_BROKER, {"id": 1, "epoch": 5}))
+        unfenced = view_of(register(1, 5, []), (records.UNFENCE_BROKER, {"id": 1, "epoch": 5}))
+        fenced = view_of(register(1, 5, [], fenced=False), (records.FENCE_BROKER, {"id": 1, "epoch": 5}))
         assert not unfenced.brokers[NodeId(1)].fenced
         assert fenced.brokers[NodeId(1)].fenced
 
     def test_an_unregistered_broker_is_gone(self) -> None:
         """From both places where it stands."""
-        view = view_of(register(1, 5, []), (brokers.UNREGISTER_BROKER, {"brokerId": 1, "brokerEpoch": 5}))
+        view = view_of(register(1, 5, []), (records.UNREGISTER_BROKER, {"brokerId": 1, "brokerEpoch": 5}))
         assert dict(view.brokers) == {}
         assert rows(view, "broker") == {}
 
@@ -220,8 +220,8 @@ class TestBrokers:
         """The last registration counts."""
         first = {"controllerId": 3000, "incarnationId": T1, "zkMigrationReady": True}
         view = view_of(
-            (brokers.REGISTER_CONTROLLER, first),
-            (brokers.REGISTER_CONTROLLER, {**first, "incarnationId": T2, "zkMigrationReady": False}),
+            (records.REGISTER_CONTROLLER, first),
+            (records.REGISTER_CONTROLLER, {**first, "incarnationId": T2, "zkMigrationReady": False}),
         )
         found = view.controllers[NodeId(3000)]
         assert (found.incarnation, found.migration_ready) == (T2, False)
@@ -244,7 +244,7 @@ class TestSettings:
     def test_configs_stand_by_resource(self, resource: int, name: str, kind: str, key: str) -> None:
         """The empty broker name is the default of all brokers."""
         record = {"resourceType": resource, "resourceName": name, "name": "log.cleaner.threads", "value": "2"}
-        view = view_of((settings.CONFIG, record))
+        view = view_of((records.CONFIG, record))
         assert rows(view, kind) == {(key, "log.cleaner.threads"): "2"}
         assert view.entities.where == ["offset 0"]
 
@@ -252,13 +252,13 @@ class TestSettings:
         """And a second deletion is nothing."""
         record = {"resourceType": 2, "resourceName": "a", "name": "retention.ms", "value": "1"}
         gone = {**record, "value": None}
-        view = view_of((settings.CONFIG, record), (settings.CONFIG, gone), (settings.CONFIG, gone))
+        view = view_of((records.CONFIG, record), (records.CONFIG, gone), (records.CONFIG, gone))
         assert rows(view, "topic-config") == {}
 
     def test_password_configs_stand_as_digests(self) -> None:
         """With and without a listener's prefix."""
         entries = [
-            (settings.CONFIG, {"resourceType": 4, "resourceName": "1", "name": name, "value": "secret"})
+            (records.CONFIG, {"resourceType": 4, "resourceName": "1", "name": name, "value": "secret"})
             for name in ("ssl.key.password", "listener.name.internal.ssl.keystore.password", "log.dirs")
         ]
         view = view_of(*entries)
@@ -270,33 +270,33 @@ class TestSettings:
         """A default entity is null in the record."""
         entity = [{"entityType": "user", "entityName": "b@x/y"}, {"entityType": "client-id", "entityName": None}]
         quota = {"entity": entity, "key": "producer_byte_rate", "value": 1e7, "remove": False}
-        view = view_of((settings.CLIENT_QUOTA, quota))
+        view = view_of((records.CLIENT_QUOTA, quota))
         key = ("client-id=<default>/user=b%40x%2Fy", "producer_byte_rate")
         assert rows(view, "client-quota") == {key: "10000000.0"}
-        removed = view_of((settings.CLIENT_QUOTA, quota), (settings.CLIENT_QUOTA, {**quota, "remove": True}))
+        removed = view_of((records.CLIENT_QUOTA, quota), (records.CLIENT_QUOTA, {**quota, "remove": True}))
         assert rows(removed, "client-quota") == {}
 
     def test_a_client_called_default_is_not_the_default_client(self) -> None:
         """Quoting keeps the two apart."""
         entity = [{"entityType": "client-id", "entityName": "<default>"}]
-        view = view_of((settings.CLIENT_QUOTA, {"entity": entity, "key": "k", "value": 1.0}))
+        view = view_of((records.CLIENT_QUOTA, {"entity": entity, "key": "k", "value": 1.0}))
         assert rows(view, "client-quota") == {("client-id=%3Cdefault%3E", "k"): "1.0"}
 
     def test_producer_ids_keep_the_last_block(self) -> None:
         """One row."""
-        entries = [(settings.PRODUCER_IDS, {"brokerId": -1, "nextProducerId": number}) for number in (1000, 2000)]
+        entries = [(records.PRODUCER_IDS, {"brokerId": -1, "nextProducerId": number}) for number in (1000, 2000)]
         assert rows(view_of(*entries), "producer-ids") == {("", "next_producer_id"): "2000"}
 
     def test_a_feature_at_level_0_is_gone(self) -> None:
         """Others stay."""
-        entries = [(settings.FEATURE_LEVEL, {"name": name, "featureLevel": 3}) for name in ("metadata.version", "x")]
-        view = view_of(*entries, (settings.FEATURE_LEVEL, {"name": "x", "featureLevel": 0}))
+        entries = [(records.FEATURE_LEVEL, {"name": name, "featureLevel": 3}) for name in ("metadata.version", "x")]
+        view = view_of(*entries, (records.FEATURE_LEVEL, {"name": "x", "featureLevel": 0}))
         assert view.features == {"metadata.version": 3}
 
     @pytest.mark.parametrize("state", list(ZkMigrationState))
     def test_the_migration_state_is_read(self, state: ZkMigrationState) -> None:
         """All four."""
-        assert view_of((settings.ZK_MIGRATION_STATE, {"zkMigrationState": int(state)})).migration_state is state
+        assert view_of((records.ZK_MIGRATION_STATE, {"zkMigrationState": int(state)})).migration_state is state
 
 
 class TestSecurity:
@@ -304,7 +304,7 @@ class TestSecurity:
 
     def test_scram_keys_stand_as_digests_of_their_bytes(self) -> None:
         """Iterations are plain text."""
-        view = view_of((security.USER_SCRAM_CREDENTIAL, SCRAM))
+        view = view_of((records.USER_SCRAM_CREDENTIAL, SCRAM))
         assert rows(view, "scram") == {
             ("alice", "SCRAM-SHA-256.salt"): DIGESTER.digest(b"s"),
             ("alice", "SCRAM-SHA-256.stored_key"): DIGESTER.digest(b"k"),
@@ -316,15 +316,15 @@ class TestSecurity:
         """A user may have both."""
         other = {**SCRAM, "mechanism": 2}
         view = view_of(
-            (security.USER_SCRAM_CREDENTIAL, SCRAM),
-            (security.USER_SCRAM_CREDENTIAL, other),
-            (security.REMOVE_USER_SCRAM_CREDENTIAL, {"name": "alice", "mechanism": 1}),
+            (records.USER_SCRAM_CREDENTIAL, SCRAM),
+            (records.USER_SCRAM_CREDENTIAL, other),
+            (records.REMOVE_USER_SCRAM_CREDENTIAL, {"name": "alice", "mechanism": 1}),
         )
         assert {name.split(".")[0] for _, name in rows(view, "scram")} == {"SCRAM-SHA-512"}
 
     def test_a_token_stands_under_the_digest_of_its_id(self) -> None:
         """Renewers sorted; gone when removed."""
-        view = view_of((security.DELEGATION_TOKEN, TOKEN))
+        view = view_of((records.DELEGATION_TOKEN, TOKEN))
         key = DIGESTER.digest("token-1")
         assert rows(view, "delegation-token") == {
             (key, "owner"): "User:alice",
@@ -334,21 +334,19 @@ class TestSecurity:
             (key, "max_timestamp"): "3",
             (key, "expiration_timestamp"): "2",
         }
-        removed = view_of(
-            (security.DELEGATION_TOKEN, TOKEN), (security.REMOVE_DELEGATION_TOKEN, {"tokenId": "token-1"})
-        )
+        removed = view_of((records.DELEGATION_TOKEN, TOKEN), (records.REMOVE_DELEGATION_TOKEN, {"tokenId": "token-1"}))
         assert rows(removed, "delegation-token") == {}
 
     def test_an_acl_is_spelled_with_kafkas_names(self) -> None:
         """Names, principals and hosts are quoted: a bar inside a name is no separator."""
         key = "TOPIC|LITERAL|%C3%A4%7C*|User:CN%3Dx%2CO%3Dy|*|READ|ALLOW"
-        view = view_of((security.ACCESS_CONTROL_ENTRY, ACL))
+        view = view_of((records.ACCESS_CONTROL_ENTRY, ACL))
         assert rows(view, "acl") == {(key, "present"): "true"}
 
     def test_an_acl_under_two_ids_is_one_row_until_both_are_removed(self) -> None:
         """Nothing but the id tells them apart."""
-        twice = [(security.ACCESS_CONTROL_ENTRY, {**ACL, "id": key}) for key in (T1, T2)]
-        gone = [(security.REMOVE_ACCESS_CONTROL_ENTRY, {"id": key}) for key in (T1, T2)]
+        twice = [(records.ACCESS_CONTROL_ENTRY, {**ACL, "id": key}) for key in (T1, T2)]
+        gone = [(records.REMOVE_ACCESS_CONTROL_ENTRY, {"id": key}) for key in (T1, T2)]
         assert len(rows(view_of(*twice), "acl")) == 1
         assert len(rows(view_of(*twice, gone[0]), "acl")) == 1
         assert len(rows(view_of(*twice, *gone), "acl")) == 0
@@ -356,7 +354,7 @@ class TestSecurity:
     def test_codes_that_3_9_lacks_stay_visible(self) -> None:
         """Never another name by accident."""
         odd = {**ACL, "operation": 99, "resourceType": -1}
-        ((key, _),) = rows(view_of((security.ACCESS_CONTROL_ENTRY, odd)), "acl")
+        ((key, _),) = rows(view_of((records.ACCESS_CONTROL_ENTRY, odd)), "acl")
         assert key.startswith("UNKNOWN(-1)|")
         assert "|UNKNOWN(99)|" in key
 
@@ -364,10 +362,10 @@ class TestSecurity:
         """Neither in clear nor in base64."""
         secret = b"a-very-secret-salt"
         view = view_of(
-            (security.USER_SCRAM_CREDENTIAL, {**SCRAM, "salt": secret}),
-            (security.DELEGATION_TOKEN, {**TOKEN, "tokenId": secret.decode()}),
+            (records.USER_SCRAM_CREDENTIAL, {**SCRAM, "salt": secret}),
+            (records.DELEGATION_TOKEN, {**TOKEN, "tokenId": secret.decode()}),
             (
-                settings.CONFIG,
+                records.CONFIG,
                 {"resourceType": 4, "resourceName": "", "name": "ssl.key.password", "value": secret.decode()},
             ),
         )
@@ -385,25 +383,25 @@ class TestContradictions:
             ([topic("a", T1), topic("b", T1)], "created twice"),
             ([topic("a", T1), topic("a", T2)], "created twice"),
             ([partition(T1, 0, [1], [D1])], "topic .* is unknown"),
-            ([(topics.REMOVE_TOPIC, {"topicId": T1})], "topic .* is unknown"),
+            ([(records.REMOVE_TOPIC, {"topicId": T1})], "topic .* is unknown"),
             ([topic("a", T1), change(T1, 0)], "partition a-0 is unknown"),
             ([topic("a", T1), partition(T1, 0, [1, 2], [D1])], "2 replicas and 1 directories"),
             (
                 [topic("a", T1), partition(T1, 0, [1], [D1]), change(T1, 0, replicas=[1, 2])],
                 "2 replicas and 1 directories",
             ),
-            ([(brokers.UNREGISTER_BROKER, {"brokerId": 1, "brokerEpoch": 5})], "broker 1 is not registered"),
-            ([register(1, 4, []), (brokers.UNREGISTER_BROKER, {"brokerId": 1, "brokerEpoch": 5})], "epoch 4, not 5"),
-            ([register(1, 5, []), (brokers.FENCE_BROKER, {"id": 1, "epoch": 4})], "epoch 5, not 4"),
-            ([(brokers.UNFENCE_BROKER, {"id": 1, "epoch": 4})], "not registered"),
+            ([(records.UNREGISTER_BROKER, {"brokerId": 1, "brokerEpoch": 5})], "broker 1 is not registered"),
+            ([register(1, 4, []), (records.UNREGISTER_BROKER, {"brokerId": 1, "brokerEpoch": 5})], "epoch 4, not 5"),
+            ([register(1, 5, []), (records.FENCE_BROKER, {"id": 1, "epoch": 4})], "epoch 5, not 4"),
+            ([(records.UNFENCE_BROKER, {"id": 1, "epoch": 4})], "not registered"),
             ([register(1, 5, []), (CHANGE, {"brokerId": 1, "brokerEpoch": 5, "fenced": 2})], "fenced 2"),
             (
                 [register(1, 5, []), (CHANGE, {"brokerId": 1, "brokerEpoch": 5, "inControlledShutdown": -1})],
                 "Shutdown -1",
             ),
             ([register(-1, 5, [])], "node id -1"),
-            ([(settings.ZK_MIGRATION_STATE, {"zkMigrationState": 9})], "migration state 9"),
-            ([(security.REMOVE_ACCESS_CONTROL_ENTRY, {"id": T1})], "ACL .* is unknown"),
+            ([(records.ZK_MIGRATION_STATE, {"zkMigrationState": 9})], "migration state 9"),
+            ([(records.REMOVE_ACCESS_CONTROL_ENTRY, {"id": T1})], "ACL .* is unknown"),
         ],
     )
     def test_each_is_an_error_with_its_offset(self, entries: list[Entry], says: str) -> None:

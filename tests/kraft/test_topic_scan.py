@@ -19,12 +19,10 @@ from migrate.kraft.state import State, partition_columns
 from migrate.kraft.topic_prints import _entities
 from migrate.kraft.topic_scan import Scan, Source, ahead, scan
 from migrate.model.fingerprints import topic_fingerprints
-from migrate.protocol.batches import Batch, build, split
+from migrate.protocol import records
+from migrate.protocol.batches import Batch, split
 from migrate.protocol.fields import Struct
 from migrate.protocol.primitives import uuid_text
-from migrate.protocol.records import settings, topics
-from migrate.protocol.records.control import encode_control
-from migrate.protocol.records.frame import encode_record
 from tests.kraft.damage import mutated_file
 from tests.kraft.drawn import (
     DIGESTER,
@@ -41,6 +39,7 @@ from tests.kraft.drawn import (
     uuid,
 )
 from tests.kraft.logs import captured_log
+from tests.testing.encoding import build, encode_control, encode_record
 
 
 @pytest.fixture(autouse=True)
@@ -133,7 +132,7 @@ def test_two_topics_of_one_name_or_one_id_are_the_references(values: list[str], 
     first = uuid(draw)
     ids = [first, uuid(draw) if values[0] == values[1] else first]
     both = [
-        encode_record(topics.TOPIC, 0, {"name": name, "topicId": topic_id})
+        encode_record(records.TOPIC, 0, {"name": name, "topicId": topic_id})
         for name, topic_id in zip(values, ids, strict=True)
     ]
     for source in (
@@ -164,7 +163,7 @@ def test_a_snapshot_and_the_log_behind_it_are_one(odd: float, tmp_path: Path) ->
         first = [record for _ in range(draw.choice([0, 1, 5])) for record in writer.topic()]
         writer.odd = odd
         behind = bracketed(draw, list(writer.records()))
-        old = build(END - 2, EPOCH, [(None, encode_record(settings.NO_OP, 0, {}))] * 2)
+        old = build(END - 2, EPOCH, [(None, encode_record(records.NO_OP, 0, {}))] * 2)
         raw = old + log_of(draw, behind, draw.choice([1, 7, 1000]), END)
         source = Source(on_disk(tmp_path, snapshot(draw, first, 50)), (segment(tmp_path, raw, END - 2),))
         told += agrees(source)
@@ -208,17 +207,17 @@ def test_topics_with_configs_are_not_read_again(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "last",
     [
-        [settings.ABORT_TRANSACTION],
+        [records.ABORT_TRANSACTION],
         [],
-        [settings.BEGIN_TRANSACTION],
-        [settings.END_TRANSACTION, settings.END_TRANSACTION],
+        [records.BEGIN_TRANSACTION],
+        [records.END_TRANSACTION, records.END_TRANSACTION],
     ],
 )
 def test_a_transaction_that_does_not_end_as_it_should_is_the_references(last: Sequence[Struct], tmp_path: Path) -> None:
     """What stands in it may not count, and was gathered."""
     draw = random.Random(5)
-    marks = {settings.BEGIN_TRANSACTION: {"name": "x"}, settings.ABORT_TRANSACTION: {"reason": "x"}}
-    bracket = [encode_record(settings.BEGIN_TRANSACTION, 0, {"name": "x"})]
+    marks = {records.BEGIN_TRANSACTION: {"name": "x"}, records.ABORT_TRANSACTION: {"reason": "x"}}
+    bracket = [encode_record(records.BEGIN_TRANSACTION, 0, {"name": "x"})]
     ending = [encode_record(table, 0, marks.get(table, {})) for table in last]
     raw = log_of(draw, [*bracket, *Writer(draw, 0).topic(), *ending], 50)
     assert scan(Source(None, (segment(tmp_path, raw),)), DIGESTER) is None
@@ -231,7 +230,7 @@ def a_large_snapshot(folder: Path) -> Source:
     values = []
     for number in range(12):
         topic_id = uuid(draw)
-        values.append(encode_record(topics.TOPIC, 0, {"name": f"t-{number}", "topicId": topic_id}))
+        values.append(encode_record(records.TOPIC, 0, {"name": f"t-{number}", "topicId": topic_id}))
         values += [partition(draw, topic_id, row, odd=False) for row in range(40)]
     header = encode_control("SNAPSHOT_HEADER", {"version": 0, "lastContainedLogTimestamp": 7})
     raw, offset = build(0, EPOCH, [header], control=True), 1
@@ -274,7 +273,7 @@ def test_files_that_change_meanwhile_are_refused(change: str, tmp_path: Path) ->
     else:
         raw, kept = path.read_bytes(), list(split(path.read_bytes(), where="s"))
         for batch in kept[1:-1]:
-            values = [(None, encode_record(settings.NO_OP, 0, {}))] * (batch.last_offset - batch.base_offset + 1)
+            values = [(None, encode_record(records.NO_OP, 0, {}))] * (batch.last_offset - batch.base_offset + 1)
             new = build(batch.base_offset, EPOCH, values)
             raw = raw[: batch.position] + new + raw[batch.position + len(new) :]
         path.write_bytes(raw)

@@ -16,62 +16,12 @@ from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, C
 from migrate.kafka.connection import Connection
 from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
-from migrate.protocol.fields import INT16, INT32, STRING, Array, field, message, struct
-from migrate.protocol.messages.api import Api
+from tests.testing.kafka_schemas import KafkaApi
 
 THROTTLE = "replica.alter.log.dirs.io.max.bytes.per.second"
 MEGABYTES = 6
 SLOW = 20_000  # bytes a second: minutes, unless somebody lets it go
-ALTER_REPLICA_LOG_DIRS = Api(
-    "AlterReplicaLogDirs",
-    message(
-        "AlterReplicaLogDirsRequest",
-        34,
-        "1-2",
-        "2+",
-        field(
-            "dirs",
-            Array(
-                struct(
-                    "AlterReplicaLogDir",
-                    field("path", STRING),
-                    field(
-                        "topics",
-                        Array(
-                            struct("AlterReplicaLogDirTopic", field("name", STRING), field("partitions", Array(INT32)))
-                        ),
-                    ),
-                )
-            ),
-        ),
-    ),
-    message(
-        "AlterReplicaLogDirsResponse",
-        34,
-        "1-2",
-        "2+",
-        field("throttleTimeMs", INT32),
-        field(
-            "results",
-            Array(
-                struct(
-                    "AlterReplicaLogDirTopicResult",
-                    field("topicName", STRING),
-                    field(
-                        "partitions",
-                        Array(
-                            struct(
-                                "AlterReplicaLogDirPartitionResult",
-                                field("partitionIndex", INT32),
-                                field("errorCode", INT16),
-                            )
-                        ),
-                    ),
-                )
-            ),
-        ),
-    ),
-)
+ALTER_REPLICA_LOG_DIRS = KafkaApi("AlterReplicaLogDirs")
 
 
 def throttled(admin: AdminClient, broker: int, value: str | None) -> None:

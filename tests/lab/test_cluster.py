@@ -37,7 +37,7 @@ from migrate.lab.tokens import compared
 from migrate.lab.topology import HOST
 from migrate.model.inventory import Access
 from migrate.model.views import Running, Stopped
-from migrate.protocol.messages import DESCRIBE_CLIENT_QUOTAS
+from tests.testing.kafka_schemas import KafkaApi
 
 pytestmark = pytest.mark.kafka
 
@@ -132,7 +132,7 @@ def look(lab: Lab) -> dict[str, Any]:
     users = admin.describe_user_scram_credentials()
     assert isinstance(users, Future), "one of all users, where none is named"
     with Connection(f"{HOST}:{lab.topology.brokers[0].internal_port}", Access()) as connection:
-        quotas = connection.call(DESCRIBE_CLIENT_QUOTAS, {"components": [], "strict": False})
+        quotas = connection.call(KafkaApi("DescribeClientQuotas"), {"components": [], "strict": False})
     return {
         "topics": topics,
         "acls": admin.describe_acls(everything).result(30),

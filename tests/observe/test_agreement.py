@@ -24,14 +24,13 @@ from migrate.model.fingerprints import NOTHING, Fingerprint
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
 from migrate.observe.agreement import FIELDS, OfflineSides, Side, WholeSides, agreement, apart, read_offline, whole
-from migrate.protocol.batches import build
-from migrate.protocol.records import topics
-from migrate.protocol.records.frame import encode_record
+from migrate.protocol.records import PARTITION_CHANGE, REMOVE_TOPIC, TOPIC
 from migrate.zookeeper.offline import packed
 from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files, view_of_files
 from tests.bench import files
 from tests.diff.reference import reference
 from tests.testing.clusters import entities_of
+from tests.testing.encoding import build, encode_record
 from tests.zookeeper.offline.clusters import TOPICS, state_data, topic_data
 from tests.zookeeper.offline.written import Txn, create, log, set_data
 
@@ -74,7 +73,7 @@ def metadata(folder: Path, records: list[bytes]) -> Path:
 def changed(topic: int, partition: int, **values: object) -> bytes:
     """A PartitionChangeRecord."""
     fields = {"partitionId": partition, "topicId": CLUSTER[topic].id, **values}
-    return encode_record(topics.PARTITION_CHANGE, 0, fields)
+    return encode_record(PARTITION_CHANGE, 0, fields)
 
 
 def moved(topic: int, partition: int, **values: object) -> Txn:
@@ -119,11 +118,11 @@ KINDS: dict[str, Callable[[int, int], Change]] = {
         [],
     ),
     "adding in KRaft": lambda t, p: ([], [changed(t, p, addingReplicas=[7])]),
-    "a topic goes in KRaft": lambda t, _: ([], [encode_record(topics.REMOVE_TOPIC, 0, {"topicId": CLUSTER[t].id})]),
+    "a topic goes in KRaft": lambda t, _: ([], [encode_record(REMOVE_TOPIC, 0, {"topicId": CLUSTER[t].id})]),
     "a topic comes in ZooKeeper": lambda t, _: ([create(f"{TOPICS}/new-{t}", topic_data(t, [[1]]))], []),
     "a topic comes in KRaft": lambda t, _: (
         [],
-        [encode_record(topics.TOPIC, 0, {"name": f"born-{t}", "topicId": CLUSTER[t].id[:-2] + "AA"})],
+        [encode_record(TOPIC, 0, {"name": f"born-{t}", "topicId": CLUSTER[t].id[:-2] + "AA"})],
     ),
     "nothing": lambda _t, _p: ([], []),
 }
@@ -239,7 +238,7 @@ def test_a_topic_that_is_being_deleted_is_excused_by_its_rule(tmp_path: Path) ->
         create("/admin/delete_topics", None),
         create(f"/admin/delete_topics/{name}", None),
     ]
-    gone = [encode_record(topics.REMOVE_TOPIC, 0, {"topicId": CLUSTER[1].id})]
+    gone = [encode_record(REMOVE_TOPIC, 0, {"topicId": CLUSTER[1].id})]
     told = sides(zookeeper_files(tmp_path / "z", pending), metadata(tmp_path / "k", gone)).agreement()
     assert told.equal
     assert told.deleting == told.differing == (name,)

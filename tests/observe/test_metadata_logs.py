@@ -11,8 +11,8 @@ from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import KraftView
 from migrate.observe.metadata_logs import metadata_logs
+from migrate.protocol import records
 from migrate.protocol.batches import split
-from migrate.protocol.records import settings, topics
 from tests.kraft.logs import DATA, STAGES, T1, batch, captured_log
 from tests.observe.test_metadata_files import DIGESTER, controller
 
@@ -40,7 +40,7 @@ def test_a_real_log_tells_its_end_and_its_image(tmp_path: Path) -> None:
     assert (found.end, found.state, found.holders) == (end, ZkMigrationState.MIGRATION, VOTERS)
     assert found.epoch >= epoch
     assert found.registered == (0, 1, 2)
-    longer = raw + batch((settings.NO_OP, {}), base=end, epoch=epoch)
+    longer = raw + batch((records.NO_OP, {}), base=end, epoch=epoch)
     again = looked_at(tmp_path / "noop", dict.fromkeys(VOTERS, longer))
     assert isinstance(again, MetadataLogs)
     assert again.end == end + 1
@@ -58,8 +58,8 @@ def image(found: MetadataLogs | Unknown) -> KraftView:
 def test_a_topic_made_at_the_last_moment_is_in_the_image(tmp_path: Path) -> None:
     """Behind it a NoOp."""
     raw, end, epoch = hybrid()
-    topic = batch((topics.TOPIC, {"name": "late", "topicId": T1}), base=end, epoch=epoch)
-    raw += topic + batch((settings.NO_OP, {}), base=end + 1, epoch=epoch)
+    topic = batch((records.TOPIC, {"name": "late", "topicId": T1}), base=end, epoch=epoch)
+    raw += topic + batch((records.NO_OP, {}), base=end + 1, epoch=epoch)
     found = looked_at(tmp_path, dict.fromkeys(VOTERS, raw))
     assert isinstance(found, MetadataLogs)
     assert found.end == end + 2
@@ -69,7 +69,7 @@ def test_a_topic_made_at_the_last_moment_is_in_the_image(tmp_path: Path) -> None
 def test_what_only_the_leader_wrote_was_promised_to_nobody(tmp_path: Path) -> None:
     """No majority has it: it is not committed, and not missed."""
     raw, end, epoch = hybrid()
-    late = raw + batch((topics.TOPIC, {"name": "late", "topicId": T1}), base=end, epoch=epoch)
+    late = raw + batch((records.TOPIC, {"name": "late", "topicId": T1}), base=end, epoch=epoch)
     found = looked_at(tmp_path, {3000: late, 3001: raw, 3002: raw})
     assert isinstance(found, MetadataLogs)
     assert found.end == end

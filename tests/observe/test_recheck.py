@@ -19,11 +19,7 @@ from migrate.model.views import ZookeeperView
 from migrate.observe.agreement import Agreement, WholeSides
 from migrate.observe.print_columns import fingerprints_of
 from migrate.observe.recheck import Recheck
-from migrate.protocol.batches import build
-from migrate.protocol.records import settings as setting_records
-from migrate.protocol.records import topics
-from migrate.protocol.records.control import encode_control
-from migrate.protocol.records.frame import encode_record
+from migrate.protocol.records import CONFIG, PARTITION, PARTITION_CHANGE, PRODUCER_IDS, REMOVE_TOPIC, TOPIC
 from migrate.zookeeper import changes
 from migrate.zookeeper.again import Kept
 from migrate.zookeeper.backup import BackupTree
@@ -33,6 +29,7 @@ from migrate.zookeeper.layout import partition_states
 from migrate.zookeeper.read import view_from, view_of
 from migrate.zookeeper.tree_watch import Changes
 from migrate.zookeeper.znode import Absent, Znode
+from tests.testing.encoding import build, encode_control, encode_record
 from tests.testing.golden_trees import minimal, tree_of
 
 DIGESTER = Digester(b"k" * 32)
@@ -161,7 +158,7 @@ def partition_record(both: Both, name: str, number: int, first: int, leader: int
     """A partition of a topic that the metadata knows."""
     values = {"partitionId": number, "topicId": IDS[name], "replicas": [first, first + 1], "isr": [first, first + 1]}
     adding = {"removingReplicas": [], "addingReplicas": [9] if first == 3 else []}
-    both.record(topics.PARTITION, 0, **values, **adding, leader=leader, leaderEpoch=1, partitionEpoch=0)
+    both.record(PARTITION, 0, **values, **adding, leader=leader, leaderEpoch=1, partitionEpoch=0)
 
 
 # -- what may happen -------------------------------------------------------------------------------------------------
@@ -174,7 +171,7 @@ def make(both: Both, name: str, number: int, side: int) -> None:
         for state in partition_states(name, range(2)):
             both.tree.put(state, state_data(first, 1, [first + 1, first]))
     if side != 0 and name not in both.image.state.topic_ids:
-        both.record(topics.TOPIC, 0, name=name, topicId=IDS[name])
+        both.record(TOPIC, 0, name=name, topicId=IDS[name])
         for partition in range(2):
             partition_record(both, name, partition, first, first)
 
@@ -187,7 +184,7 @@ def remove(both: Both, name: str, _number: int, side: int) -> None:
         ):
             both.tree.put(path, None)
     if side != 0 and name in both.image.state.topic_ids:
-        both.record(topics.REMOVE_TOPIC, 0, topicId=IDS[name])
+        both.record(REMOVE_TOPIC, 0, topicId=IDS[name])
 
 
 def move(both: Both, name: str, number: int, side: int) -> None:
@@ -198,7 +195,7 @@ def move(both: Both, name: str, number: int, side: int) -> None:
     known = both.image.state.topics.get(IDS[name])
     if side != 0 and known is not None and number % 3 in known.partitions:
         values = {"partitionId": number % 3, "topicId": IDS[name], "leader": number, "isr": [number, number + 1]}
-        both.record(topics.PARTITION_CHANGE, 0, **values)
+        both.record(PARTITION_CHANGE, 0, **values)
 
 
 def grow(both: Both, name: str, number: int, side: int) -> None:
@@ -226,9 +223,9 @@ def other(both: Both, name: str, number: int, side: int) -> None:
     if side != 1:
         both.tree.put(*places[number % len(places)])
     if side != 0:
-        both.record(setting_records.PRODUCER_IDS, 0, brokerId=1, brokerEpoch=1, nextProducerId=1000 * number + 1000)
+        both.record(PRODUCER_IDS, 0, brokerId=1, brokerEpoch=1, nextProducerId=1000 * number + 1000)
         values = {"resourceType": 2, "resourceName": name, "name": "retention.ms", "value": str(number)}
-        both.record(setting_records.CONFIG, 0, **values)
+        both.record(CONFIG, 0, **values)
 
 
 def doubt(both: Both, name: str, number: int, side: int) -> None:
@@ -240,7 +237,7 @@ def doubt(both: Both, name: str, number: int, side: int) -> None:
         header = encode_control("SNAPSHOT_HEADER", {"version": 0, "lastContainedLogTimestamp": 7})
         footer = encode_control("SNAPSHOT_FOOTER", {"version": 0})
         records: list[tuple[bytes | None, bytes | None]] = [
-            (None, encode_record(topics.TOPIC, 0, {"name": name, "topicId": IDS[name]}))
+            (None, encode_record(TOPIC, 0, {"name": name, "topicId": IDS[name]}))
         ]
         raw = (
             build(0, EPOCH, [header], control=True) + build(1, EPOCH, records) + build(2, EPOCH, [footer], control=True)

@@ -15,7 +15,7 @@ from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.views import ZookeeperView
 from migrate.observe.sources import Sources
-from migrate.protocol.records import settings
+from migrate.protocol import records
 from migrate.zookeeper.password_encoder import encode
 from tests.hosts.test_remote_metadata import remote
 from tests.kraft.logs import batch
@@ -93,7 +93,7 @@ def test_stopped_controllers_logs_are_read_once(tmp_path: Path, where: str, monk
     assert again is not first
     for home in homes.values():  # as a controller that starts, and is elected
         with next((home / LOG).glob("*.log")).open("ab") as file:
-            file.write(batch((settings.NO_OP, {}), base=end, epoch=epoch))
+            file.write(batch((records.NO_OP, {}), base=end, epoch=epoch))
         (home / LOG / "quorum-state.tmp").write_bytes((home / LOG / "quorum-state").read_bytes())
         (home / LOG / "quorum-state.tmp").replace(home / LOG / "quorum-state")
     later = sources.metadata_logs()

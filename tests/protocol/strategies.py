@@ -41,8 +41,8 @@ PRIMITIVES: dict[Primitive, st.SearchStrategy[Any]] = {
 def values_of(table: Struct, version: int) -> st.SearchStrategy[Values]:
     """Whole values: every untagged field of the version, tagged ones where they differ from their default."""
     present = [entry for entry in table.fields if version in entry.versions]
-    plain = {entry.name: _field(entry, version) for entry in present if entry.tag is None}
-    tagged = {entry.name: _field(entry, version) for entry in present if entry.tag is not None}
+    plain = {entry.name: _field(entry, version) for entry in present if version not in entry.tagged}
+    tagged = {entry.name: _field(entry, version) for entry in present if version in entry.tagged}
     defaults = {entry.name: entry.default_value(version) for entry in present}
 
     def without_defaults(values: Values) -> Values:

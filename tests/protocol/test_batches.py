@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from migrate.errors import BatchCrcError, BatchCutError, BatchError
 from migrate.protocol import batches
-from migrate.protocol.batches import Batch, build, parse, split, stream
+from migrate.protocol.batches import Batch, parse, split, stream
+from tests.testing.encoding import build
 
 ONE = build(0, 1, [(None, b"a"), (None, b"bc")], timestamp=5)
 TWO = build(2, 1, [(b"\0\0\0\2", b"x")], control=True)

@@ -8,46 +8,32 @@ from hypothesis import strategies as st
 
 from migrate.errors import DecodeError, EncodeError, UnknownSchemaError
 from migrate.protocol import primitives
-from migrate.protocol.codec import decode, decode_whole, encode
-from migrate.protocol.fields import (
-    BOOL,
-    BYTES,
-    FLOAT64,
-    INT8,
-    INT16,
-    INT32,
-    INT64,
-    STRING,
-    UINT16,
-    UNKNOWN_TAGS,
-    UUID,
-    Array,
-    Versions,
-    field,
-    message,
-    struct,
-)
+from migrate.protocol.fields import UNKNOWN_TAGS
+from migrate.protocol.loader import parse
+from migrate.protocol.reader import decode, decode_whole
+from migrate.protocol.writer import encode
+from tests.testing.encoding import write_varlong
 
 ID = "FgyzRFHJRC2kVDVxAIvi7A"
 
 # classic in version 0, flexible from 1 on
-MIXED = message(
-    "Mixed",
-    99,
-    "0-2",
-    "1+",
-    field("id", INT32),
-    field("ready", BOOL),
-    field("name", STRING, nullable="1+"),
-    field("raw", BYTES, nullable="0+"),
-    field("numbers", Array(INT16)),
-    field("names", Array(STRING), nullable="0+"),
-    field("parts", Array(struct("Part", field("key", UUID), field("port", UINT16)))),
-    field("late", INT64, "2+", default=-1),
-    field("hint", STRING, "2+", ignorable=True),
-    field("share", FLOAT64, "1+", tag=1, default=1.5),
-    field("level", INT8, "1+", tag=0),
-    field("spare", Array(INT32), "1+", nullable="1+", tag=3, default=None),
+MIXED = parse(
+    """{ "name": "Mixed", "validVersions": "0-2", "flexibleVersions": "1+", "fields": [
+      { "name": "Id", "type": "int32", "versions": "0+" },
+      { "name": "Ready", "type": "bool", "versions": "0+" },
+      { "name": "Name", "type": "string", "versions": "0+", "nullableVersions": "1+" },
+      { "name": "Raw", "type": "bytes", "versions": "0+", "nullableVersions": "0+" },
+      { "name": "Numbers", "type": "[]int16", "versions": "0+" },
+      { "name": "Names", "type": "[]string", "versions": "0+", "nullableVersions": "0+" },
+      { "name": "Parts", "type": "[]Part", "versions": "0+", "fields": [
+        { "name": "Key", "type": "uuid", "versions": "0+" }, { "name": "Port", "type": "uint16", "versions": "0+" } ]},
+      { "name": "Late", "type": "int64", "versions": "2+", "default": "-1" },
+      { "name": "Hint", "type": "string", "versions": "2+", "ignorable": true },
+      { "name": "Share", "type": "float64", "versions": "1+", "taggedVersions": "1+", "tag": 1, "default": "1.5" },
+      { "name": "Level", "type": "int8", "versions": "1+", "taggedVersions": "1+", "tag": 0 },
+      { "name": "Spare", "type": "[]int32", "versions": "1+", "nullableVersions": "1+",
+        "taggedVersions": "1+", "tag": 3, "default": "null" }
+    ]}"""
 )
 PLAIN = {"id": 7, "ready": True, "name": "é", "raw": b"\x01", "numbers": [1, -1], "names": None, "parts": []}
 
@@ -69,7 +55,7 @@ class TestVarints:
     def test_every_long_comes_back(self, value: int) -> None:
         """Zigzag: the sign goes into the lowest bit."""
         out = bytearray()
-        primitives.write_varlong(out, value)
+        write_varlong(out, value)
         assert primitives.read_varlong(bytes(out), 0) == (value, len(out))
         if -(2**31) <= value < 2**31:
             assert primitives.read_varint(bytes(out), 0) == (value, len(out))
@@ -102,20 +88,6 @@ class TestUuids:
         """Wrong length, the other alphabet, or bits that no byte holds."""
         with pytest.raises(EncodeError):
             primitives.uuid_bytes(text)  # type: ignore[arg-type]
-
-
-class TestVersionRanges:
-    """Kafka's spelling of versions."""
-
-    @pytest.mark.parametrize(
-        ("text", "inside", "outside"),
-        [("0+", [0, 9], [-1]), ("1-3", [1, 3], [0, 4]), ("2", [2], [1, 3]), ("none", [], [0]), ("", [], [0])],
-    )
-    def test_ranges_mean_what_kafka_means(self, text: str, inside: list[int], outside: list[int]) -> None:
-        """Open, closed, single and empty."""
-        versions = Versions.parse(text)
-        assert all(version in versions for version in inside)
-        assert not any(version in versions for version in outside)
 
 
 class TestEncodings:
@@ -151,6 +123,18 @@ class TestEncodings:
         assert raw == encode(MIXED, 1, {})
         assert raw[-1] == 0
         assert decode_whole(MIXED, 1, raw[:-1] + bytes.fromhex("01 00 01 00")) == decode_whole(MIXED, 1, raw)
+
+    def test_a_field_may_be_tagged_in_newer_versions_only(self) -> None:
+        """In version 1 it is one of the plain fields, in version 2 it has a tag."""
+        table = parse(
+            """{ "name": "Moved", "validVersions": "1-2", "flexibleVersions": "1+", "fields": [
+              { "name": "Level", "type": "int8", "versions": "1+", "taggedVersions": "2+", "tag": 4 } ]}"""
+        )
+        for version, raw in ((1, "05 00"), (2, "01 04 01 05")):
+            assert encode(table, version, {"level": 5}) == bytes.fromhex(raw)
+            assert decode_whole(table, version, bytes.fromhex(raw)) == {"level": 5}
+        assert decode_whole(table, 1, b"\0\0") == {"level": 0}
+        assert decode_whole(table, 2, b"\0") == {}
 
     def test_unknown_tags_are_carried(self) -> None:
         """A newer node's field comes back as it came, in its place among ours."""

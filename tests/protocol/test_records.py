@@ -8,14 +8,23 @@ from hypothesis import strategies as st
 
 from migrate.errors import DecodeError, UnknownSchemaError
 from migrate.protocol.fields import Struct
-from migrate.protocol.records.control import CONTROL, decode_control, encode_control
-from migrate.protocol.records.frame import RECORDS, RECORDS_BY_KEY, decode_record, encode_record, type_name
-from migrate.protocol.records.topics import PARTITION, PARTITION_CHANGE, TOPIC
+from migrate.protocol.records import (
+    CONTROL,
+    PARTITION,
+    PARTITION_CHANGE,
+    RECORDS,
+    SECRETS,
+    TOPIC,
+    decode_control,
+    decode_record,
+    type_name,
+)
 from tests.protocol.strategies import values_of
+from tests.testing.encoding import encode_control, encode_record
 
 EVERY_VERSION = [
     pytest.param(table, version, id=f"{table.name}-{version}")
-    for table in RECORDS
+    for table in RECORDS.values()
     for version in range(table.versions.low, table.versions.high + 1)
 ]
 EVERY_CONTROL = [
@@ -49,13 +58,18 @@ class TestMetadataRecords:
 
     def test_all_types_of_kafka_3_9_are_there(self) -> None:
         """6, 13 and 16 were never given out."""
-        assert sorted(RECORDS_BY_KEY) == [*range(6), *range(7, 13), 14, 15, *range(17, 28)]
+        assert sorted(RECORDS) == [*range(6), *range(7, 13), 14, 15, *range(17, 28)]
 
     def test_type_names_are_kafkas(self) -> None:
         """As `MetadataRecordType` spells them."""
-        names = {type_name(table) for table in RECORDS}
+        names = {type_name(table) for table in RECORDS.values()}
         assert {"NO_OP_RECORD", "ZK_MIGRATION_STATE_RECORD", "ACCESS_CONTROL_ENTRY_RECORD"} <= names
         assert type_name(PARTITION_CHANGE) == "PARTITION_CHANGE_RECORD"
+
+    def test_secrets_name_fields_that_exist(self) -> None:
+        """A field that Kafka renamed would be shown."""
+        for table, fields in SECRETS.items():
+            assert fields <= {entry.name for entry in table.fields}
 
     def test_directories_are_plain_in_a_partition_and_tagged_in_a_change(self) -> None:
         """The one place where the two schemas of KIP-858 differ."""

@@ -28,71 +28,12 @@ from migrate.lab.topology import HOST
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access
 from migrate.model.views import ConfigFile
-from migrate.protocol.fields import INT16, INT32, STRING, Array, message, struct
-from migrate.protocol.fields import field as wire
-from migrate.protocol.messages.admin import ELECT_LEADERS
-from migrate.protocol.messages.api import Api
+from migrate.protocol.messages import ELECT_LEADERS
 from migrate.steps import configuration
+from tests.testing.kafka_schemas import KafkaApi
 from tests.testing.kraft_cluster import wait_for
 
-REASSIGN = Api(
-    "AlterPartitionReassignments",
-    message(
-        "AlterPartitionReassignmentsRequest",
-        45,
-        "0",
-        "0+",
-        wire("timeoutMs", INT32, default=60000),
-        wire(
-            "topics",
-            Array(
-                struct(
-                    "ReassignableTopic",
-                    wire("name", STRING),
-                    wire(
-                        "partitions",
-                        Array(
-                            struct(
-                                "ReassignablePartition",
-                                wire("partitionIndex", INT32),
-                                wire("replicas", Array(INT32), nullable="0+", default=None),
-                            )
-                        ),
-                    ),
-                )
-            ),
-        ),
-    ),
-    message(
-        "AlterPartitionReassignmentsResponse",
-        45,
-        "0",
-        "0+",
-        wire("throttleTimeMs", INT32),
-        wire("errorCode", INT16),
-        wire("errorMessage", STRING, nullable="0+"),
-        wire(
-            "responses",
-            Array(
-                struct(
-                    "ReassignableTopicResponse",
-                    wire("name", STRING),
-                    wire(
-                        "partitions",
-                        Array(
-                            struct(
-                                "ReassignablePartitionResponse",
-                                wire("partitionIndex", INT32),
-                                wire("errorCode", INT16),
-                                wire("errorMessage", STRING, nullable="0+"),
-                            )
-                        ),
-                    ),
-                )
-            ),
-        ),
-    ),
-)
+REASSIGN = KafkaApi("AlterPartitionReassignments")
 
 
 @dataclass
