@@ -16,6 +16,7 @@ KEPT = {  # by beginning: no command reaches them, each with the reason why they
     "migrate.diff.topic_sums: ": "the same",
     "migrate.cli.main: LazyGroup.": "click calls them",
     "migrate.cli.outputs: OutputPath.": "click calls it",
+    "migrate.errors.base: PythonTooOld": "printed before anything of ours can be imported; `explain` knows it",
 }
 ENTRIES = ("migrate.__main__", "migrate.cli.main")
 PROGRAMS = (  # started as processes of their own, here or on a host
