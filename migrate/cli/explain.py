@@ -9,8 +9,10 @@ import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import output_option
+from migrate.cli.outputs import OUTPUT_FOLDER
 from migrate.cli.screen import say, say_page
 from migrate.errors import UsageWrong
+from migrate.hosts.files import replace_file
 
 if TYPE_CHECKING:
     from migrate.checks.pages import ErrorDoc
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 @click.option("--all", "every", is_flag=True, help="Every code, a line each.")
 @click.option(
     "--pages",
-    type=click.Path(path_type=pathlib.Path, file_okay=False, exists=True),
+    type=OUTPUT_FOLDER,
     metavar="DIR",
     help="Write the pages that are made from code into DIR: every code, command, event and key.",
 )
@@ -39,8 +41,9 @@ def explain(codes: tuple[str, ...], every: bool, pages: pathlib.Path | None, out
     from migrate.cli.command_page import pages as more_pages
 
     if pages is not None:
+        pages.mkdir(parents=True, exist_ok=True)
         for name, text in {**texts.pages(), **more_pages()}.items():
-            (pages / name).write_text(text, encoding="utf-8")
+            replace_file(str(pages / name), text.encode())
             say(pages / name)
         return EXIT_OK
     if not codes and not every:

@@ -76,13 +76,13 @@ def save(folder: pathlib.Path, approval: Approval) -> pathlib.Path:
 def write(target: pathlib.Path, approval: Approval) -> None:
     """Write one approval; ApprovalRefused where a file of that name is there already."""
     part = target.with_name(f".{target.name}.{os.getpid()}")
-    part.write_text(to_json(approval), encoding="utf-8")
     try:
+        part.write_text(to_json(approval), encoding="utf-8")
         os.link(part, target)  # fails where it exists: an approval is never overwritten
     except FileExistsError as error:
         raise ApprovalRefused("there is an approval of that name and second already", where=str(target)) from error
     finally:
-        part.unlink()
+        part.unlink(missing_ok=True)
 
 
 def load(folder: pathlib.Path) -> list[Approval]:

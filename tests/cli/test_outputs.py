@@ -17,7 +17,7 @@ from tests.cli.test_main import ALL
 from tests.testing.full_disk import fill, small_disk
 from tests.testing.no_room import no_room
 
-WRITES = {"out", "html", "markdown", "parquet", "folder"}
+WRITES = {"out", "html", "markdown", "parquet", "folder", "pages"}
 
 
 def options(words: tuple[str, ...]) -> list[click.Parameter]:
@@ -39,7 +39,7 @@ def test_every_option_that_names_an_output_tries_it_first() -> None:
         for option in options(words)
         if isinstance(option, click.Option) and option.name in WRITES and isinstance(option.type, click.Path)
     }
-    assert len(found) >= 11
+    assert len(found) >= 12
     assert [words for words, tried in found.items() if not tried] == []
     assert isinstance(next(one for one in options(("inventory", "init")) if one.name == "output").type, OutputPath)
 
@@ -59,6 +59,7 @@ def commands(folder: Path) -> list[tuple[object, ...]]:
         ("diff", "--inventory", inventory, "--parquet"),
         ("metadata", "export", folder / "bare", "--to"),
         ("inventory", "init", "--zookeeper", "127.0.0.1:1", "--output"),
+        ("explain", "--pages"),
         ("bundle", "create", "--inventory", inventory),
         ("backup", "create", "--inventory", inventory),
     ]

@@ -35,6 +35,7 @@ from migrate.model.approvals import (
 )
 from migrate.run import approvals
 from tests.report import story
+from tests.testing.no_room import no_room
 
 PLAN = story.plan()
 NOW = 1_796_000_000.0
@@ -127,6 +128,13 @@ def test_an_approval_reads_back_equal_and_is_never_overwritten(tmp_path: Path) -
         approvals.save(tmp_path, replace(given, comment="another"))
     assert path.read_bytes() == before
     assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
+def test_an_approval_without_room_leaves_no_draft(tmp_path: Path) -> None:
+    """Nothing that a later look would have to explain."""
+    with no_room(), pytest.raises(OSError, match="File too large"):
+        approvals.save(tmp_path, yes())
+    assert [path for path in tmp_path.rglob("*") if path.is_file()] == []
 
 
 def test_a_reviewers_name_is_no_path(tmp_path: Path) -> None:
