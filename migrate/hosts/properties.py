@@ -82,7 +82,7 @@ def edit(raw: bytes, set_: Mapping[str, str], remove: Iterable[str] = (), where:
     if twice := [key for key in duplicates(raw, where) if key in touched]:
         raise DuplicateProperty(f"set more than once, and to be changed: {', '.join(twice)}", where=where)
     end = "\r\n" if b"\r\n" in raw else "\n"
-    lines = [_edited(element, set_, end) if _key(element) in touched else element.source for element in elements]
+    lines = [_edited(element, touched, set_, end) for element in elements]
     have = set(map(_key, elements))
     text = "".join(lines)
     added = "".join(javaproperties.join_key_value(key, set_[key]) + end for key in set_ if key not in have)
@@ -135,11 +135,14 @@ def _key(element: PropertiesElement) -> str | None:
     return element.key if isinstance(element, KeyValue) else None
 
 
-def _edited(element: PropertiesElement, set_: Mapping[str, str], end: str) -> str:
-    key = _key(element)
-    if key is None or key not in set_:
+def _edited(element: PropertiesElement, touched: frozenset[str], set_: Mapping[str, str], end: str) -> str:
+    if not isinstance(element, KeyValue) or element.key not in touched:
+        return element.source
+    if element.key not in set_:
         return ""
-    return javaproperties.join_key_value(key, set_[key]) + (end if element.source.endswith(("\r", "\n")) else "")
+    return javaproperties.join_key_value(element.key, set_[element.key]) + (
+        end if element.source.endswith(("\r", "\n")) else ""
+    )
 
 
 def _closed(text: str, end: str) -> str:
@@ -148,7 +151,7 @@ def _closed(text: str, end: str) -> str:
         return text
     body = text.rstrip("\r\n")
     tail = text[len(body) :]
-    if _DANGLING.search(body) and tail in ("", "\n", "\r", "\r\n"):
+    if tail in ("", "\n", "\r", "\r\n"):
         body = _DANGLING.sub(r"\1", body)
     return body + (tail or end)
 

@@ -179,7 +179,7 @@ def _lineage(files: MetadataFiles) -> Lineage:
         _check(batch, last, leads=bool(tables) and tables[0][0] is LEADER_CHANGE)
         for table, named in tables:
             if table is KRAFT_VOTERS or (table is LEADER_CHANGE and not written):
-                voters, written = named, written or table is KRAFT_VOTERS
+                voters, written = named, table is KRAFT_VOTERS
         marks.add(batch)
         last = Last(batch.last_offset, batch.epoch)
     newest = files.snapshots[-1] if files.snapshots else None
@@ -222,7 +222,7 @@ def _check(batch: Batch | Idle, before: Last | None, *, leads: bool) -> None:
 
 def _check_snapshot(snapshot: Snapshot, lineage: Lineage) -> None:
     epoch = lineage.epoch_of(snapshot.end_offset - 1)
-    if epoch is not None and epoch != snapshot.epoch:
+    if epoch != snapshot.epoch:
         what = f"the snapshot's name says epoch {snapshot.epoch}; its last offset was written in epoch {epoch}"
         raise SnapshotError(what, where=str(snapshot.path))
 

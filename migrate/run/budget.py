@@ -6,6 +6,7 @@ before, the time is in seconds since the epoch.  A probe that is silent tells no
 
 from __future__ import annotations
 
+import os
 import pathlib
 from typing import Final
 
@@ -23,7 +24,7 @@ def within_budget(budget: ErrorBudget, now: float) -> Readiness:
         lines = _tail(pathlib.Path(budget.history))
     except OSError as error:
         return Unknown(f"the probe's file {budget.history} cannot be read: {error.strerror}")
-    passed, failed, seen = 0, 0, False
+    passed, failed = 0, 0
     for line in lines:
         try:
             body = strict_json.mapping(line)
@@ -34,8 +35,8 @@ def within_budget(budget: ErrorBudget, now: float) -> Readiness:
         if odd:
             return Unknown(f"a line of the probe's file {budget.history} is none of a probe's")
         if now - budget.seconds <= time <= now + 1.0:
-            passed, failed, seen = passed + one, failed + other, True
-    if not seen or passed + failed <= 0:
+            passed, failed = passed + one, failed + other
+    if not passed + failed:
         return Unknown(f"the probe wrote nothing to {budget.history} within {budget.seconds:.0f} s")
     share = failed / (passed + failed)
     if share <= budget.share:
@@ -58,8 +59,8 @@ def clients_served(playbook: Playbook | Unknown, now: float) -> Readiness:
 def _tail(path: pathlib.Path) -> list[bytes]:
     """The last whole lines; one that is being written is left out."""
     with path.open("rb") as file:
-        end = file.seek(0, 2)
+        end = file.seek(0, os.SEEK_END)
         file.seek(max(0, end - TAIL))
         raw = file.read(TAIL)
-    whole = raw[: raw.rfind(b"\n") + 1].splitlines()
+    whole = raw.rpartition(b"\n")[0].splitlines()
     return whole[1:] if end > TAIL else whole

@@ -16,7 +16,6 @@ A file that cannot be read is never taken as no wish.  No file: no wish.
 from __future__ import annotations
 
 import json
-import math
 import pathlib
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
@@ -32,7 +31,6 @@ from migrate.run import owners
 FORMAT: Final = "kraft-migrate/control/v1"
 NAME: Final = "control.json"
 LOCK: Final = "lock"  # beside the runs' folders
-LARGEST: Final = 16 * 1024
 
 
 class Wish(StrEnum):
@@ -69,7 +67,7 @@ def read(folder: pathlib.Path) -> Control:
     """The wish in a run's folder; ControlUnreadable where the file is none of ours."""
     path = folder / NAME
     try:
-        raw = path.read_bytes()[: LARGEST + 1]
+        raw = path.read_bytes()
     except FileNotFoundError:
         return Control()
     except OSError as error:
@@ -89,13 +87,13 @@ def _parsed(body: Any) -> Control:
     if odd or not all(isinstance(value, str) for value in texts.values()):
         message = f"unknown or wrong fields: {', '.join(sorted(odd)) or 'texts expected'}"
         raise ValueError(message)
-    time = float(body["time"])
-    if not math.isfinite(time):
-        message = f"time is {time}"
-        raise ValueError(message)
+    time = body["time"]
+    if isinstance(time, bool) or not isinstance(time, int | float):
+        message = f"time is {time!r}"
+        raise TypeError(message)
     if texts["hold_after"]:
         Stage.from_label(texts["hold_after"])  # KeyError for a name that is none
-    return Control(wish=Wish(body["wish"]), time=time, **texts)
+    return Control(wish=Wish(body["wish"]), time=float(time), **texts)
 
 
 def write(folder: pathlib.Path, control: Control) -> pathlib.Path:
@@ -107,7 +105,7 @@ def write(folder: pathlib.Path, control: Control) -> pathlib.Path:
     path = folder / NAME
     body = {"format": FORMAT, **asdict(control), "wish": control.wish.value}
     try:
-        replace_file(str(path), (json.dumps(body, indent=1, sort_keys=True) + "\n").encode())
+        replace_file(str(path), json.dumps(body).encode() + b"\n")
     except FileNotReplaced as error:
         raise ControlUnwritable(
             f"the wish was not written: {error.what}",

@@ -96,7 +96,6 @@ class ZookeeperLock:
         transaction.delete(self.path, 0)
         if any(isinstance(result, Exception) for result in self.client.commit(transaction, self.path)):
             raise self._loss("the lock changed while it was released")
-        self._lost.set()
 
     def _loss(self, reason: str) -> LockLost:
         self._lost.set()

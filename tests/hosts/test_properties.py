@@ -99,6 +99,8 @@ def test_line_ends_of_windows_stay() -> None:
         (b"a=1", b"a=1\nn=2\n"),
         (b"a=1\\", b"a=1\nn=2\n"),
         (b"a=1\\\n", b"a=1\nn=2\n"),
+        (b"a=1\\\n\n", b"a=1\\\n\nn=2\n"),
+        (b"a=1\\\r\n", b"a=1\r\nn=2\r\n"),
         (b"a=1\\\\", b"a=1\\\\\nn=2\n"),
         (b"# c", b"# c\nn=2\n"),
         (b"", b"n=2\n"),
@@ -220,6 +222,11 @@ def test_control_characters_cannot_forge_lines() -> None:
     assert properties.diff(b"", b"a=\x1b[2J\x85+b=1\n", "/x")[3:] == ["+a=\\x1b[2J\\x85+b=1"]
 
 
+def test_a_tab_is_shown_as_it_is() -> None:
+    """It forges nothing, and people align values with it."""
+    assert "+a=1\t2" in properties.diff(b"a=1\n", b"a=1\t2\n", "/x")
+
+
 def test_equal_files_have_no_diff() -> None:
     """Nothing changes: nothing is printed."""
     assert properties.diff(BROKER, BROKER, "/x") == []
@@ -246,6 +253,15 @@ def test_a_long_file_goes_back_to_the_byte_however_often_its_comments_repeat() -
     earlier = b"".join(b"#\n# key %d\n#\n\nkey.%d=%d\n" % (number, number, number) for number in range(100))
     made = properties.edit(earlier, {"key.3": "x", "new": "1"}, ["key.50", "key.99"])
     assert properties.put_back(made, earlier, ["key.3", "key.50", "key.99", "new"]) == earlier
+    hashes = b"#\n" * 300
+    earlier = b"a=1\n" + hashes + b"b=1\n" + hashes
+    assert properties.put_back(hashes + hashes, earlier, ["a", "b"]) == earlier
+
+
+@pytest.mark.parametrize("value", ["!a!", "~", "\xa0a\xa0"])
+def test_only_control_characters_and_blanks_are_trimmed(value: str) -> None:
+    """The first character that Java keeps follows the blank."""
+    assert properties.trimmed(f" \t\x01{value}\x1f ") == value
 
 
 @pytest.mark.parametrize(

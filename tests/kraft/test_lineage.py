@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from migrate.errors import BatchError, SnapshotError
+from migrate.errors import BatchError, DecodeError, SnapshotError
 from migrate.kraft.files import PARTITION_DIRECTORY, read_batches
 from migrate.kraft.lineage import Lineage, Marks, MetadataDirectory, common_end, read_directory
 from migrate.protocol.primitives import uuid_text
@@ -106,6 +106,8 @@ class TestEpochs:
         raw = leader_change(0, 1) + log(*TOPICS[:3], base=1)  # ends at 4
         overtaken = read(tmp_path / "over", raw, held={name(5, 1): snapshot(epoch=1)}).lineage
         assert (overtaken.start, overtaken.end, overtaken.epoch_of(0)) == (5, 5, None)
+        both = {name(2, 1): snapshot(epoch=1), name(6, 1): snapshot(epoch=1)}
+        assert read(tmp_path / "both", raw, held=both).lineage.start == 6, "the newest one counts"
         level = read(tmp_path / "level", raw, held={name(4, 1): snapshot(epoch=1)}).lineage
         assert (level.start, level.end, level.epoch_of(0)) == (0, 4, 1)
 
@@ -135,6 +137,13 @@ class TestEpochs:
         with pytest.raises(BatchError, match=f"begins at offset {base}; 4 was due"):
             read(tmp_path, raw)
 
+    def test_an_epoch_never_goes_back_from_one_segment_to_the_next(self, tmp_path: Path) -> None:
+        """Each file alone is in order."""
+        read(tmp_path, leader_change(0, 2) + log(TOPICS[0], base=1, epoch=2))
+        (tmp_path / PARTITION_DIRECTORY / f"{2:020d}.log").write_bytes(log(TOPICS[1], base=2, epoch=1))
+        with pytest.raises(BatchError, match="a batch of epoch 1 follows one of epoch 2"):
+            read_directory(tmp_path, 3000)
+
     def test_a_log_may_begin_with_any_batch(self, tmp_path: Path) -> None:
         """What was before it is in a snapshot."""
         assert read(tmp_path, log(TOPICS[0], base=7, epoch=3)).lineage.start == 7
@@ -156,7 +165,8 @@ class TestVoters:
 
     def test_the_last_leader_change_names_them(self, tmp_path: Path) -> None:
         """As long as no record of voters does."""
-        raw = control(0, 1, elected(1, 2, 3)) + control(1, 2, elected(1, 2))
+        version = encode_control("KRAFT_VERSION", {"version": 0, "kRaftVersion": 0})
+        raw = control(0, 1, elected(1, 2, 3)) + control(1, 2, elected(1, 2), version)
         assert read(tmp_path, raw).voters == {1, 2}
 
     def test_a_record_of_voters_counts_for_more_than_a_leader_change(self, tmp_path: Path) -> None:
@@ -166,6 +176,13 @@ class TestVoters:
         assert read(tmp_path / "later", first + control(2, 2, elected(7))).voters == {1, 2}
         again = first + control(2, 2, elected(7)) + control(3, 2, named(1, 2, 4))
         assert read(tmp_path / "again", again).voters == {1, 2, 4}
+
+    def test_a_control_record_that_nobody_knows_is_an_error_with_its_place(self, tmp_path: Path) -> None:
+        """It may have named other voters."""
+        raw = leader_change(0, 1) + control(1, 1, (b"\x00\x00\x00\x02", b"\x00\x00\x01"))
+        with pytest.raises(DecodeError) as caught:
+            read(tmp_path, raw)
+        assert caught.value.where.endswith(f"{SEGMENT} at position {len(leader_change(0, 1))}")
 
     def test_a_quorum_state_that_names_them_counts_for_more_than_the_log(self, tmp_path: Path) -> None:
         """One of version 1 names none: then the log is asked."""
@@ -216,6 +233,7 @@ class TestCommonEnd:
         late = log(*TOPICS[4:9], base=5)
         held = {name(5, 1): snapshot(epoch=1)}
         assert self.both(tmp_path / "same", (self.SAME, {}), (late, held)) == 10
+        assert self.both(tmp_path / "on", (self.SAME, {}), (log(*TOPICS[4:20], base=5), held)) == 10
         other = log(*TOPICS[4:6], TOPICS[20], base=5)
         assert self.both(tmp_path / "parts", (self.SAME, {}), (other, held)) == 7
         assert self.both(tmp_path / "empty", (self.SAME, {}), (b"", {name(7, 1): snapshot(epoch=1)})) == 7
@@ -234,6 +252,13 @@ class TestCommonEnd:
         assert self.both(tmp_path / "both", (self.SAME, held), (self.SAME, held)) == 10
         short = leader_change(0, 1) + log(TOPICS[0], base=1)
         assert self.both(tmp_path / "beyond", (short, {}), (self.SAME, held)) == 2
+
+    def test_a_snapshots_epoch_is_that_of_the_offset_before_its_end(self, tmp_path: Path) -> None:
+        """Where the other log's next epoch begins, on either side of it."""
+        raw = leader_change(0, 1) + log(*TOPICS[:3], base=1) + leader_change(4, 2) + leader_change(5, 3)
+        for end, epoch in ((4, 1), (5, 2), (6, 3)):
+            held = {name(end, epoch): snapshot(epoch=epoch)}
+            assert self.both(tmp_path / str(end), (raw, {}), (b"", held)) == end
 
     def test_a_snapshot_of_another_epoch_leaves_only_what_is_below_both(self, tmp_path: Path) -> None:
         """What it holds was committed, and the other log has something else there."""

@@ -84,6 +84,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
             "tests/run/test_budget.py",
             "tests/run/test_canary.py",
             "tests/run/test_control.py",
+            "tests/run/test_gate_rules.py",
             "tests/run/test_gatekeeper.py",
             "tests/run/test_health_gate.py",
             "tests/run/test_interrupts.py",
@@ -122,6 +123,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         (
             "tests/kraft/test_fetch.py",
             "tests/kraft/test_idle.py",
+            "tests/kraft/test_lineage.py",
             "tests/kraft/test_plain_replay.py",
             "tests/kraft/test_quorum_files.py",
             "tests/kraft/test_replay.py",

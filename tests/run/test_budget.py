@@ -33,6 +33,22 @@ def test_the_share_itself_is_within_the_budget_and_one_more_is_not(tmp_path: Pat
     assert asked(tmp_path, probe_line(NOW, 100, 0), share=0.0) == Ready()
 
 
+def test_one_request_is_enough_and_all_of_them_may_have_failed(tmp_path: Path) -> None:
+    """A probe that begins, and a cluster that serves nobody."""
+    assert asked(tmp_path, probe_line(NOW, 1, 0)) == Ready()
+    assert isinstance(asked(tmp_path, probe_line(NOW, 0, 1)), NotYet)
+    assert asked(tmp_path, probe_line(NOW, 50, 50), share=0.5) == Ready()
+    found = asked(tmp_path, probe_line(NOW, 20, 70), share=0.5)
+    assert isinstance(found, NotYet)
+    assert "70 of 90 failed" in found.next_step
+
+
+def test_a_line_that_is_being_written_is_left_out(tmp_path: Path) -> None:
+    """The probe goes on meanwhile; what it wrote before counts."""
+    assert asked(tmp_path, probe_line(NOW, 100, 0), probe_line(NOW, 0, 100)[:20]) == Ready()
+    assert asked(tmp_path, probe_line(NOW, 100, 0), "{") == Ready()
+
+
 @pytest.mark.parametrize(("time", "counts"), [(-60.0, True), (-60.5, False), (1.0, True), (1.5, False), (0.0, True)])
 def test_a_line_counts_for_as_long_as_the_budget_looks_back(tmp_path: Path, time: float, counts: bool) -> None:
     """A second into the future: the probe's clock may be ahead by that."""
@@ -47,6 +63,8 @@ def test_a_line_counts_for_as_long_as_the_budget_looks_back(tmp_path: Path, time
         [probe_line(NOW, 0, 0)],
         [probe_line(NOW, -1, 0)],
         [probe_line(NOW, 0, -1)],
+        [probe_line(NOW, 100, 0), probe_line(NOW, 100, -1)],
+        [probe_line(NOW, 0, 100), probe_line(NOW, -1, 100)],
         [probe_line(NOW, 100, 0).strip()],
         [probe_line(NOW, 100, 0), "{}\n"],
         ["[" * 100_000 + "\n"],
@@ -56,7 +74,8 @@ def test_a_line_counts_for_as_long_as_the_budget_looks_back(tmp_path: Path, time
         [f'{{"time": {NOW}, "ok": "{"1" * 5000}", "failed": 0}}\n'],
     ],
     ids=[
-        *("nothing", "no json", "no request", "negative", "negative failures", "half a line", "a line beside"),
+        *("nothing", "no json", "no request", "negative", "negative failures", "less failures", "less passed"),
+        *("half a line", "a line beside"),
         *("deep", "a list", "400 digits", "infinite", "5000 digits"),
     ],
 )
@@ -84,7 +103,9 @@ def test_of_a_long_file_the_end_is_read_from_its_first_whole_line(
     """A line that is cut by the look back is no damage; a file of just that length is read whole."""
     lines = [probe_line(NOW, 10, 0), probe_line(NOW, 20, 1)]
     monkeypatch.setattr(budgets, "TAIL", len(lines[1]) + 5)
-    assert asked(tmp_path, *lines) == Ready()
+    cut = asked(tmp_path, *lines, share=0.0)
+    assert isinstance(cut, NotYet)
+    assert "1 of 21 failed" in cut.next_step
     monkeypatch.setattr(budgets, "TAIL", len(lines[0]) + len(lines[1]))
     found = asked(tmp_path, *lines, share=0.0)
     assert isinstance(found, NotYet)

@@ -56,6 +56,9 @@ def test_a_wish_is_read_as_it_was_written_and_no_file_is_none(tmp_path: Path) ->
         {"time": "soon"},
         {"time": None},
         {"time": float("inf")},
+        {"time": "inf"},
+        {"time": "5"},
+        {"time": True},
         {"more": ""},
     ],
 )
@@ -66,12 +69,23 @@ def test_a_field_that_is_none_of_ours_is_no_wish_at_all(tmp_path: Path, changes:
         control.read(tmp_path)
 
 
-@pytest.mark.parametrize("content", [b"", b"[]", b"null", b"{", b"\xff", b" " * control.LARGEST + b"{}"])
+def test_a_time_is_a_number_whole_or_not(tmp_path: Path) -> None:
+    """And a wish without a hold holds nothing."""
+    written(tmp_path, time=7, hold_after="")
+    assert control.read(tmp_path) == replace(FULL, time=7.0, hold_after="")
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"null", b"{", b"\xff", b" " * 100_000 + b"{}"])
 def test_what_is_no_object_of_ours_is_refused(tmp_path: Path, content: bytes) -> None:
     """Never taken as no wish."""
     (tmp_path / control.NAME).write_bytes(content)
     with pytest.raises(ControlUnreadable):
         control.read(tmp_path)
+
+
+def test_a_wish_without_a_time_is_of_no_time() -> None:
+    """As nobody said when."""
+    assert Control().time == 0.0
 
 
 def test_what_cannot_be_read_is_refused(tmp_path: Path) -> None:

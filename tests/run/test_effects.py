@@ -280,6 +280,18 @@ def test_a_connection_that_breaks_says_what_was_under_way(rig: Rig, monkeypatch:
     assert caught.value.why == "migration-mode/1 was at `stop` of node 1: it may have happened, or not"
 
 
+def test_a_connection_that_knows_more_is_not_talked_over(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What it says of the doubt is nearer to the host."""
+
+    def broken(*_: object) -> None:
+        raise HostCommandUnknown("the connection broke", where="h1", why="the host restarts")
+
+    monkeypatch.setattr(rig.log, "stop", broken)
+    with pytest.raises(HostCommandUnknown) as caught:
+        rig.effects.stop(NODE)
+    assert caught.value.why == "the host restarts"
+
+
 @each
 @pytest.mark.parametrize("point", [1, 2])
 def test_a_kill_leaves_the_intent_whether_or_not_it_was_done(
@@ -369,8 +381,27 @@ def test_the_trees_backup_is_named_with_what_it_holds(rig: Rig) -> None:
     """Sum and number of znodes."""
     rig.effects.backup_zookeeper()
     assert (rig.folder / "backup" / "zookeeper.jsonl.gz").read_bytes() == b"tree"
+    assert stat.S_IMODE((rig.folder / "backup").stat().st_mode) == 0o700
+    rig.effects.backup_zookeeper("before-finalize")
+    assert (rig.folder / "backup" / "before-finalize.jsonl.gz").exists()
     said = notes(rig.journal.events)["backup:zookeeper"]
     assert said == f"zookeeper.jsonl.gz: sha256 {'0' * 64}, znodes 7"
+
+
+@pytest.mark.parametrize(("zookeeper", "controller"), [(True, "zookeeper"), (False, "quorum")])
+def test_an_election_names_who_holds_it_and_notes_what_was_asked(rig: Rig, zookeeper: bool, controller: str) -> None:
+    """The controller in ZooKeeper before the quorum took over, and after a rollback."""
+    rig.effects.restore_leaders(5, zookeeper=zookeeper)
+    assert rig.events()[0][1]["node"] == controller
+    assert notes(rig.journal.events) == {"elected:migration-mode/1": "3 partitions in 1 request"}
+
+
+def test_a_step_can_be_killed_between_its_effects(tmp_path: Path) -> None:
+    """As a test of such a kill asks for."""
+    rig = Rig(tmp_path, KillAt(1))
+    with pytest.raises(Killed):
+        rig.effects.crash_point("between")
+    rig.journal.close()
 
 
 def test_what_drive_sent_is_noted(rig: Rig) -> None:
@@ -402,13 +433,13 @@ def test_what_kafka_said_of_a_format_is_noted_in_one_line(rig: Rig, monkeypatch:
 
 def test_what_is_set_aside_gets_a_name_that_nothing_has(rig: Rig) -> None:
     """Twice in one second, and never over something; what is not there needs none."""
-    for raw in (OLD, NEW):
+    for raw in (OLD, NEW, b"third"):
         rig.log.files[PATH] = raw
         rig.effects.set_aside(NODE, PATH)
     rig.effects.set_aside(NODE, PATH)
     aside = f"{PATH}{ASIDE_SUFFIX}-19700112T134640"
-    assert (rig.log.files[aside], rig.log.files[f"{aside}-1"]) == (OLD, NEW)
-    assert notes(rig.journal.events)[f"aside:1:{PATH}"] == f"{aside}-1"
+    assert [rig.log.files[name] for name in (aside, f"{aside}-1", f"{aside}-2")] == [OLD, NEW, b"third"]
+    assert notes(rig.journal.events)[f"aside:1:{PATH}"] == f"{aside}-2"
     assert PATH not in rig.log.files
 
 

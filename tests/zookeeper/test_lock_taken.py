@@ -195,6 +195,18 @@ def test_each_holder_has_another_fence_than_the_one_before() -> None:
     assert second.token > first.token
 
 
+def test_the_fence_is_the_one_that_this_acquisition_counted() -> None:
+    """One that was counted behind it is another run's: writes under it would pass."""
+    session = Session()
+
+    def counted() -> None:
+        fence = session.tree.znodes[FENCE]
+        session.tree.znodes[FENCE] = fence._replace(version=fence.version + 1)
+
+    session.tree.behind = counted
+    assert taken(session).fence.version == 1
+
+
 def test_a_lock_that_another_session_holds_is_refused_at_once() -> None:
     """With its holder, and without a second try; the fence is not counted."""
     tree = Tree()
@@ -337,6 +349,16 @@ def test_a_lock_that_changes_while_it_is_released_is_lost_and_stays(changed: str
     assert LOCK_PATH in session.tree.znodes
     with pytest.raises(LockLost):
         lock.still_ours()
+
+
+def test_a_lock_that_somebody_made_anew_is_not_deleted() -> None:
+    """By hand, say: its version is the same, and it is not ours."""
+    session = Session()
+    lock = taken(session)
+    session.tree.make(LOCK_PATH, b"", OTHER, None)
+    with pytest.raises(LockLost, match="another run holds it"):
+        lock.release()
+    assert session.tree.znodes[LOCK_PATH].ephemeral_owner == OTHER
 
 
 # -- what a znode says -----------------------------------------------------------------------------------------------
