@@ -9,6 +9,7 @@ never asked: to finish it is safer than to leave it.
 from __future__ import annotations
 
 import pathlib
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any, Final, NoReturn, Protocol
@@ -99,7 +100,7 @@ class RunGate:
     _approved: set[str] = field(default_factory=set)
     _aged: bool = False
     _since: tuple[float, float] | None = None
-    _fewest: int = 10**9  # failures that a spent budget has had, at best
+    _fewest: int = sys.maxsize  # failures that a spent budget has had, at best
     _postponed: str = ""  # what was asked for where the run may not park, as the journal says it
     _held: Control = field(default_factory=Control)  # the hold among it
 
@@ -148,7 +149,7 @@ class RunGate:
         if isinstance(served, NotYet):  # only fewer failures than ever before are progress
             self._fewest = min(self._fewest, int(served.progress))
             return replace(served, progress=str(self._fewest))
-        self._fewest = 10**9
+        self._fewest = sys.maxsize
         return served if isinstance(served, Unknown) else found
 
     def _check_again(self, planned: PlannedStep, index: int) -> bool:
@@ -254,12 +255,10 @@ class RunGate:
     # -- windows -----------------------------------------------------------------------------------------------------
     def _check_window(self, planned: PlannedStep, index: int) -> None:
         window = self._window(planned)
-        if window is None:
-            return
         answer = room(window, block(self.plan.steps, index), self._durations(), self.clock.now())
         if isinstance(answer, NoRoom):
             error = RunParked if self._acted() else WindowClosed
-            self._park(planned, answer.why, error, next_step=self._come_back(planned, answer.opens))
+            self._park(planned, answer.why, error, next_step=self._come_back(window, answer.opens))
 
     def _window(self, planned: PlannedStep) -> Window | None:
         if isinstance(self.playbook, Unknown):
@@ -268,8 +267,8 @@ class RunGate:
             return self.playbook.windows.get(self.playbook.rollback_window)
         return self.playbook.window_of(planned.stage)
 
-    def _come_back(self, planned: PlannedStep, opens: float | None) -> str:
-        window = self._window(planned)
+    @staticmethod
+    def _come_back(window: Window | None, opens: float | None) -> str:
         if opens is None or window is None:
             return "correct the window or the estimates in the playbook, then plan again"
         return f"run the same command again from {local(window, opens)} on"
@@ -314,7 +313,7 @@ class RunGate:
         budget = None if isinstance(self.playbook, Unknown) else self.playbook.budget
         patience = 600.0 if isinstance(self.playbook, Unknown) else self.playbook.patience(planned.stage)
         wait, good = Wait(planned.id, self.clock, patience, self._write), 0
-        took, fewest = False, 10**9
+        fewest = sys.maxsize
         while good < policy.samples - 1 or budget is not None:
             found: Readiness = gates.replicas_full(self.observer.observe(HEALTH, {}))
             if isinstance(found, Ready) and budget is not None:
@@ -332,10 +331,9 @@ class RunGate:
                 if wait.is_over(found):
                     self._refuse(planned, found)
                 self._check_wishes(planned, self._index(planned), pause=False)
-            took = True
-        if good and policy.samples > 1:
+        if policy.samples > 1:
             self.clock.sleep(policy.interval)  # the step's own look comes as long after the last of these
-        return took or good > 0
+        return bool(good)
 
     def _refuse(self, planned: PlannedStep, found: Readiness) -> NoReturn:
         reason = found.reason if isinstance(found, Refused | Unknown) else str(found)

@@ -19,10 +19,12 @@ from migrate.kraft.plain_replay import PlainLog, PlainReplay
 from migrate.kraft.replay import Replayer
 from migrate.kraft.state import State, TouchedRows
 from migrate.protocol.batches import split
-from migrate.protocol.records import PARTITION, decode_record
+from migrate.protocol.records import NO_OP, PARTITION, REMOVE_TOPIC, TOPIC, decode_record
 from tests.kraft.damage import mutated_file, snapshot_64k
 from tests.kraft.drawn import DIGESTER, END, EPOCH, drawn_log, made, on_disk, records, snapshot
-from tests.kraft.logs import captured_log
+from tests.kraft.logs import D1, T1, T2, captured_log, partition, topic
+from tests.kraft.logs import batch as batch_of
+from tests.testing.encoding import build, encode_record
 
 Outcome = tuple[str, str] | State
 
@@ -181,6 +183,27 @@ def test_a_batch_whose_last_record_is_not_committed_is_not_applied_whole(seed: i
             assert found == stands(raw, [below], plain=False, noting=False)
             assert len(found) > 2
             assert found[2] == below
+
+
+@pytest.mark.usefixtures("_no_kernel_of_its_own")
+def test_a_topic_that_went_in_a_batch_that_was_cut_has_no_more_partitions(noting: bool) -> None:
+    """The high watermark was in the middle of it: what follows is held to the image, not to the batch before."""
+    gone = (REMOVE_TOPIC, {"topicId": T1})
+    raw = batch_of(topic("t", T1), partition(T1, 0, [1], [D1])) + batch_of((NO_OP, {}), gone, base=2)
+    raw += batch_of(partition(T1, 1, [1], [D1]), base=4)
+    found = stands(raw, [3, None], plain=True, noting=noting)
+    assert found == stands(raw, [3, None], plain=False, noting=noting)
+    assert isinstance(found[0], str), "there is no such topic"
+
+
+@pytest.mark.usefixtures("_no_kernel_of_its_own")
+def test_a_last_batch_that_is_not_plain_is_not_passed_over() -> None:
+    """A topic whose name is no text: nothing behind it would notice."""
+    odd = encode_record(TOPIC, 0, {"name": "name", "topicId": T2}).replace(b"name", b"n\xff\xfee")
+    raw = batch_of(topic("t", T1), partition(T1, 0, [1], [D1])) + build(2, 1, [(None, odd)])
+    found = stands(raw, [None], plain=True, noting=False)
+    assert found == stands(raw, [None], plain=False, noting=False)
+    assert isinstance(found[0], str)
 
 
 @pytest.mark.usefixtures("_no_kernel_of_its_own")

@@ -247,6 +247,17 @@ class TestDivergence:
         with pytest.raises(MetadataDiverges, match="logs were lost"):
             tail(directory(tmp_path, 3000, BASE), directory(tmp_path, 3001, BASE), late)
 
+    def test_only_a_newer_epoch_contests_what_a_majority_holds(self, tmp_path: Path) -> None:
+        """The record before the end may be the first of its epoch."""
+        held, other = BASE + leader_change(4, 2), BASE + leader_change(4, 2, leader=3002)
+        made = [*(directory(tmp_path, n, held, 2) for n in VOTERS[:2]), directory(tmp_path, 3002, other, 2)]
+        assert tail(*made).high_watermark == 5
+
+    def test_the_first_record_of_an_epoch_is_proven_by_those_who_heard_of_that_epoch(self, tmp_path: Path) -> None:
+        """Two of three hold it, and no newer epoch is known to either."""
+        made = [directory(tmp_path, node, BASE + leader_change(4, 2), 2) for node in VOTERS[:2]]
+        assert tail(*made).high_watermark == 5
+
 
 class TestRules:
     """What a log must be before it counts."""
@@ -283,6 +294,24 @@ class TestOffsets:
         assert [len(view(found, at).partitions) for at in range(4)] == [0, 0, 1, 1]
         with pytest.raises(OffsetNotThere, match="offset 4 is not there: what may be read ends with offset 3"):
             view(found, 4)
+
+    def test_an_empty_log_has_an_image_of_nothing(self, tmp_path: Path) -> None:
+        """A quorum that never had a leader."""
+        made = [directory(tmp_path, node, BASE) for node in VOTERS]
+        for path, _ in made:
+            (path / PARTITION_DIRECTORY / SEGMENT).write_bytes(b"")
+        found = tail(*made)
+        assert (found.end, view(found).offset, view(found).entities.key) == (0, -1, [])
+
+    def test_a_log_that_was_cut_after_it_was_judged_has_no_image_at_its_old_end(self, tmp_path: Path) -> None:
+        """A node that still runs cuts its log, and a disk may lose its end."""
+        path, node = directory(tmp_path, 3000, BASE)
+        found = tail((path, node))
+        (path / PARTITION_DIRECTORY / SEGMENT).write_bytes(BASE[: -len(log(change(T1, 0, isr=[]), base=3))])
+        with pytest.raises(OffsetNotThere, match="the log ends before offset 3; 4 was due") as caught:
+            view(found)
+        assert caught.value.where == str(path)
+        assert view(found, 2).offset == 2
 
     def test_before_the_oldest_snapshot_nothing_can_be_told(self, tmp_path: Path) -> None:
         """The log below it was deleted; at its end the snapshot speaks."""

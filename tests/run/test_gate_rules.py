@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from migrate.errors import (
+    ApprovalRefused,
     ClockJumped,
     MigrateError,
     NoProgress,
@@ -158,6 +160,14 @@ def test_a_clock_may_be_set_by_a_minute_and_no_more(gate: Gate, jump: float) -> 
         gate.before(BACK_UP)
 
 
+def test_a_clock_that_is_set_while_a_step_looks_stops_it_before_it_acts(gate: Gate) -> None:
+    """A look may take a minute."""
+    gate.before(BACK_UP)
+    gate.clock.set_by = HOUR
+    with pytest.raises(ClockJumped):
+        gate.gate.still(gate.step(BACK_UP))
+
+
 # -- wishes ----------------------------------------------------------------------------------------------------------
 @pytest.mark.parametrize("step", [BACK_UP, RESTART, "finalize/1-of-3", "cleanup/prove-final"])
 def test_who_asks_to_park_is_obeyed_before_a_step(gate: Gate, step: str) -> None:
@@ -194,6 +204,15 @@ def test_what_is_asked_where_the_run_may_not_park_is_noted_once_and_obeyed_later
     gate.before(step)
     assert len(gate.told("note")) == 2
     assert control.read(gate.folder).wish is Wish.ABORT, "it is obeyed at the next parking point"
+
+
+def test_what_is_taken_back_where_the_run_may_not_park_is_not_noted(gate: Gate) -> None:
+    """Nothing is left to obey."""
+    gate.wish(Wish.PAUSE)
+    gate.before(COPY)
+    gate.wish()
+    gate.before(COPY)
+    assert len(gate.told("note")) == 1
 
 
 def test_at_the_end_of_a_plan_there_is_no_next_step_to_park_before(tmp_path: Path) -> None:
@@ -342,6 +361,17 @@ def test_a_stage_is_approved_once_a_session_and_others_need_none(tmp_path: Path)
     assert (event.data["stage"], event.data["until"]) == ("migration-mode", EVENING + 12 * HOUR)
     gate.gate = gate.session()
     gate.parked("migration-mode/2", NotApproved)
+
+
+def test_a_stage_that_needs_no_approval_reads_none(tmp_path: Path) -> None:
+    """One of another plan stops the stage that asks for it."""
+    policy = ApprovalPolicy(rules={"migration-mode": RULE})
+    gate = Gate(tmp_path, replace(worlds.playbook(), approvals=policy))
+    gate.plan = replace(gate.plan, cluster_id="another")
+    approve(gate)
+    gate.plan = gate.gate.plan
+    gate.before(BACK_UP)
+    assert "it approves plan" in gate.parked(RESTART, ApprovalRefused)
 
 
 def test_a_rollback_needs_the_approval_of_rollbacks_and_of_no_stage(tmp_path: Path) -> None:
@@ -520,11 +550,18 @@ def test_a_cluster_that_stays_sick_is_waited_for_as_long_as_the_playbook_says(tm
     assert 90.0 < gate.clock.now() - EVENING < 100.0
 
 
+def interrupted(gate: Gate, at: int, number: int) -> None:
+    """Ctrl-C at that look."""
+    gate.request.by = "Ctrl-C" if number == at else ""
+
+
 def test_time_that_passed_meanwhile_lets_wishes_and_the_hour_speak_again(tmp_path: Path) -> None:
     """A look before a restart may be a minute old."""
-    gate = healthy(tmp_path)
-    gate.at_look = lambda number: setattr(gate.request, "by", "Ctrl-C") if number == 2 else None
-    gate.parked(RESTART, RunInterrupted)
+    for samples in (2, 3):
+        (tmp_path / str(samples)).mkdir()
+        gate = healthy(tmp_path / str(samples), samples)
+        gate.at_look = partial(interrupted, gate, samples - 1)
+        gate.parked(RESTART, RunInterrupted)
 
 
 def test_an_abort_reaches_a_run_that_waits_for_health_and_a_pause_comes_behind_it(tmp_path: Path) -> None:
@@ -571,6 +608,15 @@ def test_a_spent_budget_is_waited_for_while_fewer_fail_than_ever(tmp_path: Path)
     gate.at_look = lambda number: report(gate, 0, number % 3)
     gate.parked(RESTART, NoProgress)
     assert gate.clock.now() - EVENING < 70.0
+
+
+def test_a_sick_cluster_is_waited_for_however_well_clients_are_served(tmp_path: Path) -> None:
+    """The next restart would take the next replica."""
+    gate = budgeted(tmp_path)
+    report(gate, 100, 0)
+    gate.sick = {1, 2}
+    gate.before(RESTART)
+    assert len(gate.looks) == 3
 
 
 def test_a_budget_that_recovers_lets_the_run_go_on(tmp_path: Path) -> None:
