@@ -22,6 +22,7 @@ from migrate.cli.options import load_target, output_option, rate_option
 from migrate.cli.screen import say, say_page
 from migrate.errors import MigrateError, UsageWrong
 from migrate.model.inventory import Inventory
+from migrate.report.wording import hanging
 
 LAB_MEMORY_MB: Final = 2500  # seven processes, Spark's driver and we
 LAB_DISK_MB: Final = 2000
@@ -88,7 +89,7 @@ def doctor(
         answer = {"schema": 1, "ready": not missing, "items": [asdict(item) for item in items]}
         say_page(json.dumps(answer, indent=1))
     else:
-        say_page("\n".join(_lines(items)))
+        say_page("\n".join(hanging(line, " " * 9) for line in _lines(items)))
         say(
             f"missing: {', '.join(dict.fromkeys(item.name for item in missing))}"
             if missing

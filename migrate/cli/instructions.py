@@ -79,7 +79,10 @@ def show(inventory: pathlib.Path, output: str) -> int:
         told = {"open": found, "unknown_nodes": absent, "logs_to_bring": [str(folder) for folder in logs]}
         say_page(json.dumps(told, indent=1))
         return EXIT_OK
-    say_page("no instruction is open" if waiting is None else (waiting.folder / "README.txt").read_text())
+    text = "no instruction is open"
+    if waiting is not None:
+        text = (waiting.folder / "README.txt").read_text(encoding="utf-8", errors="backslashreplace")
+    say_page(text)
     for folder in logs:
         say(f"a metadata log is to be brought: {folder / 'README.txt'}")
     for reason in absent.values():

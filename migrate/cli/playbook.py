@@ -14,6 +14,7 @@ from migrate.cli.errors import EXIT_ERROR, EXIT_OK, render
 from migrate.cli.options import output_option
 from migrate.cli.screen import say, say_page
 from migrate.errors import DocumentInvalid, InputError, MigrateError
+from migrate.report.wording import printable
 
 if TYPE_CHECKING:
     from migrate.model.inventory import Inventory, Playbook
@@ -109,7 +110,7 @@ def show(file: pathlib.Path, output: str) -> int:
     if (kind := kind_of(file)) in ("MigrationPlaybook", "DirectoryPlaybook"):
         found = load_playbook(file)
         if output == "text":
-            say_page("\n".join(_table(shown(file))))
+            say_page("\n".join(map(printable, _table(shown(file)))))
             return EXIT_OK
     elif kind == "Inventory":
         found = load_inventory(file)
@@ -120,7 +121,7 @@ def show(file: pathlib.Path, output: str) -> int:
         values = [asdict(entry) for entry in shown(file)] if kind != "Inventory" else []
         say_page(json.dumps({"kind": kind, **resolved, "values": values}, indent=2))
     else:
-        say_page("\n".join(_lines(resolved)))
+        say_page("\n".join(map(printable, _lines(resolved))))
     return EXIT_OK
 
 

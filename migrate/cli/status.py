@@ -14,6 +14,7 @@ import click
 from migrate.cli import status_directories, status_disks, status_run, status_stuck
 from migrate.cli.options import cluster_options, load_target, observing, output_option
 from migrate.cli.screen import say_page
+from migrate.report.wording import hanging
 
 NEXT: Final = {
     "assess": "plan PLAYBOOK",
@@ -246,4 +247,4 @@ def as_text(answer: Mapping[str, Any]) -> str:
     if "next" in answer:
         first = "mend the disk as is said above, then " if answer.get("disks") else ""
         lines.append(f"next     {first}kraft-migrate {answer['next']}")
-    return "\n".join(lines)
+    return "\n".join(hanging(line, " " * 9) for line in lines)

@@ -14,6 +14,7 @@ from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import cluster_options, load_target, output_option
 from migrate.cli.screen import say, say_page
 from migrate.errors import LockNotDead
+from migrate.report.wording import hanging
 
 if TYPE_CHECKING:
     from migrate.model.inventory import Inventory
@@ -164,7 +165,7 @@ def as_text(answer: dict[str, Any]) -> str:
         lines.append(f"znode    {znode['path']}, id {znode['id']}: no run of this tool wrote it")
     owner = f"{file['owner']}: {file['alive']}" if file["owner"] else "nobody"
     lines.append(f"file     {file['path']}: {owner}")
-    return "\n".join(lines)
+    return "\n".join(hanging(line, " " * 9) for line in lines)
 
 
 def typed_id(output: str) -> int | None:

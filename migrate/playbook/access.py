@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, Final, Literal
 
 import javaproperties
@@ -21,6 +22,7 @@ from migrate.model.inventory import (
     Store,
     ZookeeperLogin,
 )
+from migrate.playbook.document import read_trusted
 from migrate.playbook.fields import FilePath, SecretReference, Section, Text
 from migrate.playbook.problems import Fault
 
@@ -158,10 +160,11 @@ def secret_of(reference: SecretReference | None, beside: Place) -> Secret | None
 
 
 def added(path: str | None, beside: Place) -> AddedProperties | None:
-    """The properties of that file, which may hold passwords: mode 0600.
+    """The properties of that file, which may hold passwords: mode 0600, of our own or root's.
 
     Raises:
         SecretUnreadable: missing, or open to others.
+        DocumentNotTrusted: it belongs to another user.
         DocumentUnreadable: no properties, or keys that are not the operator's to add.
     """
     if path is None:
@@ -169,6 +172,7 @@ def added(path: str | None, beside: Place) -> AddedProperties | None:
     place = beside(path)
     try:
         values = dict(javaproperties.loads(read_secret(SecretFile(place))))
+        read_trusted(Path(place))
     except ValueError as error:
         raise DocumentUnreadable("the file holds no properties as Java reads them", where=place) from error
     if ours := sorted(set(values) & set(OURS)):

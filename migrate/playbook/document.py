@@ -7,8 +7,10 @@ decided by the schema that asks for them.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import itertools
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,13 +105,21 @@ def read_deciding(path: Path) -> Document:
 
     Raises as `read_document`, and DocumentNotTrusted where others could have written it: an inventory runs commands.
     """
-    try:
-        problem = distrust(path.stat())
-    except OSError:
-        problem = ""  # reading it says more
-    if problem:
-        raise DocumentNotTrusted(problem, where=str(path), next_step=f"look at it, then chown it, or chmod go-w {path}")
+    with contextlib.suppress(OSError):  # reading it says more
+        _refuse_distrusted(path, path.stat())
     return read_document(path)
+
+
+def read_trusted(path: Path) -> bytes:
+    """Read a file that another program obeys, as ssh its configuration.  DocumentNotTrusted, OSError."""
+    with path.open("rb") as file:
+        _refuse_distrusted(path, os.fstat(file.fileno()))
+        return file.read()
+
+
+def _refuse_distrusted(path: Path, status: os.stat_result) -> None:
+    if problem := distrust(status):
+        raise DocumentNotTrusted(problem, where=str(path), next_step=f"look at it, then chown it, or chmod go-w {path}")
 
 
 def read_document(path: Path) -> Document:

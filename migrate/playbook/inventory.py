@@ -32,7 +32,7 @@ from migrate.playbook.access import (
     secret_of,
     zookeeper_faults,
 )
-from migrate.playbook.document import Document
+from migrate.playbook.document import Document, read_trusted
 from migrate.playbook.fields import (
     API_VERSION,
     Address,
@@ -195,7 +195,7 @@ def _sum_of(document: Document, inventory: Inventory) -> str:
     whole.update(json.dumps([one and [one.path, dict(one.values)] for one in added], sort_keys=True).encode())
     if ssh_config := inventory.executor_options.get("ssh_config"):
         with contextlib.suppress(OSError):  # where it is missing, ssh itself says so
-            whole.update(Path(ssh_config).read_bytes())
+            whole.update(read_trusted(Path(ssh_config)))
     return whole.hexdigest()
 
 

@@ -24,6 +24,7 @@ from migrate.errors import JournalDamaged, JournalUnwritable
 from migrate.model import strict_json
 from migrate.model.history import Event, misshapen
 from migrate.model.outcome import Refused
+from migrate.model.trusted import distrust
 
 START: Final = "0" * 64
 ENDED_WELL: Final = ("Verified", "AlreadyDone")  # outcomes of a step that is not looked at again
@@ -140,7 +141,12 @@ class Journal:
 
     @classmethod
     def resume(cls, path: pathlib.Path) -> Journal:
-        """Go on with a journal; a torn last line is cut off."""
+        """Go on with a journal; a torn last line is cut off.
+
+        Raises JournalDamaged where another user could have written it: its sums are no secret.
+        """
+        if problem := distrust(path.stat()):
+            raise JournalDamaged(f"it cannot be trusted: {problem}", where=str(path))
         return cls(path, read(path))
 
     @property

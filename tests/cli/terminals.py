@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import pty
@@ -10,7 +11,13 @@ import struct
 import subprocess
 import sys
 import termios
+import threading
+import tty
 from pathlib import Path
+from typing import NamedTuple, TextIO
+from unittest.mock import patch
+
+from migrate.cli.main import main
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -53,3 +60,47 @@ def on_terminal(*words: object, code: str, columns: int = 160, rows: int = 50, t
 def plain(text: str) -> str:
     """Without colours and cursor movements."""
     return ANSI.sub("", text).replace("\r", "")
+
+
+class Shown(NamedTuple):
+    """How a command ended, and what it put on the screen: both streams, in the order that they came in."""
+
+    code: int
+    text: str
+
+
+def shown(kind: str, *words: object) -> Shown:
+    """Run the command here with both streams a real `file`, or a real `terminal` without line discipline."""
+    ours, theirs = pty.openpty() if kind == "terminal" else os.pipe()
+    if kind == "terminal":
+        tty.setraw(theirs)
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, 400, 0, 0))
+    said = bytearray()
+
+    def collect() -> None:
+        with contextlib.suppress(OSError):  # EIO: the other side of a terminal is closed
+            while part := os.read(ours, 65536):
+                said.extend(part)
+
+    reader = threading.Thread(target=collect)
+    reader.start()
+    try:
+        with os.fdopen(theirs, "w", encoding="utf-8", errors="strict", buffering=1) as stream:
+            code = _ended(stream, [str(word) for word in words])
+    finally:
+        reader.join()
+        os.close(ours)
+    return Shown(code, said.decode("utf-8"))
+
+
+def _ended(stream: TextIO, words: list[str]) -> int:
+    with (
+        patch.object(sys, "argv", ["kraft-migrate", *words]),
+        contextlib.redirect_stdout(stream),
+        contextlib.redirect_stderr(stream),
+    ):
+        try:
+            main()
+        except SystemExit as ended:
+            return ended.code if isinstance(ended.code, int) else 0
+    return 0
