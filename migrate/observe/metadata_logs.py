@@ -11,7 +11,6 @@ from pathlib import Path
 
 from migrate.errors import MetadataFileError, MigrateError
 from migrate.kraft.files import find
-from migrate.kraft.lineage import MetadataDirectory
 from migrate.model.ids import NodeId
 from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
@@ -26,12 +25,12 @@ def metadata_logs(directories: Mapping[NodeId, Path], digester: Digester) -> Met
         if not holders:
             return MetadataLogs()
         found = read_metadata(list(holders.values()), digester)
-        end = found.view.high_watermark
+        end, quorum = found.view.high_watermark, found.directory.quorum
         return MetadataLogs(
             holders=tuple(sorted(map(int, holders))),
             end=end,
             state=found.view.migration_state,
-            epoch=max(_epoch(found.directory), found.view.epoch),
+            epoch=found.view.epoch if quorum is None else quorum.leader_epoch,  # no log ends in a newer one
             registered=tuple(sorted(map(int, found.view.brokers))),
             partitions=found.view.partitions,
             view=replace(found.view, source="the stopped controllers' logs"),
@@ -47,7 +46,3 @@ def _holds(path: Path) -> bool:
     except MetadataFileError:
         return False
     return bool(files.segments or files.snapshots)
-
-
-def _epoch(directory: MetadataDirectory) -> int:
-    return directory.quorum.leader_epoch if directory.quorum is not None else -1

@@ -15,7 +15,7 @@ from migrate.model.inventory import Playbook
 from migrate.model.outcome import NotYet, Readiness, Ready, Unknown
 from migrate.model.policies import ErrorBudget
 
-TAIL: Final = 1024 * 1024  # bytes: more than a probe writes in any budget's time at a line a second
+TAIL: Final = 1_000_000  # bytes: more than a probe writes in any budget's time at a line a second
 
 
 def within_budget(budget: ErrorBudget, now: float) -> Readiness:

@@ -97,7 +97,7 @@ class HostLocks:
     @classmethod
     def on_hosts(cls, nodes: Iterable[tuple[NodeId, str]], take: Callable[[NodeId, str, str], HeldFile]) -> Self:
         """Files of the nodes' hosts, each beside that node's configuration; raises what `take` raises."""
-        owner = json.dumps({**_ourselves(), "token": secrets.token_hex(8)})  # another run's line is never the same
+        owner = json.dumps({**_ourselves(), "token": secrets.token_hex()})  # another run's line is never the same
         return cls.taken(partial(take, node, config + HOST_SUFFIX, owner) for node, config in nodes)
 
     @classmethod

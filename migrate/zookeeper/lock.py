@@ -9,7 +9,6 @@ Where Kafka's znodes are closed (zookeeper.set.acl), these are closed as well: e
 from __future__ import annotations
 
 import json
-import logging
 import os
 import socket
 import threading
@@ -27,7 +26,6 @@ from migrate.zookeeper.fields import JsonZnode
 from migrate.zookeeper.layout import TOPICS
 from migrate.zookeeper.znode import Absent, Znode
 
-LOG: Final = logging.getLogger("migrate.zookeeper")
 LOCK_PATH: Final = "/kraft-migrate/lock"
 CHANGES: Final = 2 | 4 | 8  # WRITE, CREATE, DELETE
 ATTEMPTS: Final = 5  # the lock may go between the refusal and our look at its holder
@@ -94,7 +92,7 @@ class ZookeeperLock:
         transaction = self.client.kazoo.transaction()
         transaction.check(self.fence.path, self.fence.version)
         transaction.delete(self.path, 0)
-        if any(isinstance(result, Exception) for result in self.client.commit(transaction, self.path)):
+        if self.client.commit(transaction, self.path) != [True, True]:
             raise self._loss("the lock changed while it was released")
 
     def _loss(self, reason: str) -> LockLost:
@@ -135,7 +133,6 @@ def acquire(client: ZookeeperClient, owner: str, plan: str, path: str = LOCK_PAT
             if isinstance(found, Absent):
                 raise LockLost("the fence beside the lock is gone", where=fence_path)
             fence = Fence(fence_path, found.version)
-        LOG.info("the lock %s is ours, token %d", path, znode.czxid)
         return ZookeeperLock(client, path, znode, fence)
     raise LockHeld("the lock comes and goes: another run is starting or ending", where=path)
 

@@ -200,7 +200,8 @@ def test_every_broker_is_locked_on_its_host_or_none(holder: Holder, tmp_path: Pa
     assert caught.value.where.endswith(places[1])
     ours.release()
     owner = json.loads(Path(places[0]).read_text().splitlines()[0])
-    assert (owner["pid"], len(owner["token"])) == (os.getpid(), 16)
+    assert owner["pid"] == os.getpid()
+    assert len(owner["token"]) >= 16
 
 
 def test_an_executor_that_reaches_no_host_locks_none_of_this_one() -> None:

@@ -322,8 +322,31 @@ class TestOffsets:
         (part / "00000000000000000050.log").write_bytes(log(change(T1, 0, isr=[]), base=50, epoch=3))
         found = tail((path, node))
         assert (view(found).offset, view(found, 49).offset, view(found, 49).partitions.isr) == (50, 49, [[1]])
-        with pytest.raises(OffsetNotThere, match="the oldest snapshot ends with offset 49"):
-            view(found, 48)
+        for at in (48, 0, -1, -2):
+            with pytest.raises(OffsetNotThere, match="the oldest snapshot ends with offset 49"):
+                view(found, at)
+
+    def test_the_image_before_the_first_record_is_empty_and_there_is_none_before_that(self, tmp_path: Path) -> None:
+        """Where the log is whole."""
+        found = tail(directory(tmp_path, 3000, BASE))
+        assert (view(found, -1).offset, view(found, -1).entities.key) == (-1, [])
+        with pytest.raises(OffsetNotThere, match="cannot be told"):
+            view(found, -2)
+
+    def test_between_two_snapshots_the_log_tells_every_offset(self, tmp_path: Path) -> None:
+        """From the end of the oldest on, wherever the log begins; without a snapshot from nowhere but its end."""
+        raw = log(change(T1, 0, isr=[]), change(T1, 0, isr=[1]), change(T1, 0, isr=[]), base=48, epoch=3)
+        held = {f"{end:020d}-0000000003": snapshot(topic("a", T1), partition(T1, 0, [1], [D1])) for end in (49, 51)}
+        path, node = directory(tmp_path, 3000, b"", 3, **held)
+        (path / PARTITION_DIRECTORY / f"{48:020d}.log").write_bytes(raw)
+        found = tail((path, node))
+        assert [view(found, at).offset for at in (48, 49, 50)] == [48, 49, 50]
+        with pytest.raises(OffsetNotThere, match="the oldest snapshot ends with offset 48"):
+            view(found, 47)
+        bare, _ = directory(tmp_path, 3001, b"", 3)
+        (bare / PARTITION_DIRECTORY / f"{48:020d}.log").write_bytes(raw)
+        with pytest.raises(OffsetNotThere, match="cannot be told"):
+            view(tail((bare, 3001)), 46)
 
     def test_a_told_high_watermark_cuts_and_proves(self, tmp_path: Path) -> None:
         """By one directory that reaches it; divergence below it is still an error."""
@@ -331,6 +354,9 @@ class TestOffsets:
         assert (view(tail(one, high_watermark=2)).offset, view(tail(one, high_watermark=2)).committed) == (1, True)
         with pytest.raises(OffsetNotThere, match="ends before offset 4; the high watermark 5"):
             tail(one, high_watermark=5)
+        longer = directory(tmp_path / "longer", 3000, BASE + log(topic("b", T2), base=4))
+        with pytest.raises(OffsetNotThere, match="ends before offset 5; the high watermark 6"):
+            tail(one, longer, high_watermark=6)
         other = directory(tmp_path, 3001, TestDivergence.OLD)
         third = directory(tmp_path, 3002, TestDivergence.NEW, 2)
         assert view(tail(other, third, high_watermark=4)).committed

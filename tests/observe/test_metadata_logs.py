@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 
@@ -13,7 +14,7 @@ from migrate.model.views import KraftView
 from migrate.observe.metadata_logs import metadata_logs
 from migrate.protocol import records
 from migrate.protocol.batches import split
-from tests.kraft.logs import DATA, STAGES, T1, batch, captured_log
+from tests.kraft.logs import DATA, STAGES, T1, batch, captured_log, snapshot, topic
 from tests.observe.test_metadata_files import DIGESTER, controller
 
 VOTERS = (3000, 3001, 3002)
@@ -107,3 +108,30 @@ def test_formatted_directories_hold_no_log(tmp_path: Path) -> None:
     home.mkdir()
     shutil.copy(DATA / "bootstrap.checkpoint", home)
     assert metadata_logs({NodeId(3000): home}, DIGESTER) == MetadataLogs()
+
+
+def test_the_epoch_is_the_newest_that_the_directory_heard_of(tmp_path: Path) -> None:
+    """A controller that stood for election after the last record, or the log's own where nothing else tells."""
+    raw, _, epoch = hybrid()
+    made = {NodeId(node): controller(tmp_path, node, raw) for node in VOTERS}
+    for heard, told in ((epoch, epoch), (epoch + 3, epoch + 3), (None, epoch)):
+        for path in made.values():
+            state = path / "__cluster_metadata-0" / "quorum-state"
+            if heard is None:
+                state.unlink()
+            else:
+                body = json.loads(state.read_text("utf-8"))
+                state.write_text(json.dumps({**body, "leaderEpoch": heard}), "utf-8")
+        found = metadata_logs(made, DIGESTER)
+        assert isinstance(found, MetadataLogs)
+        assert found.epoch == told
+
+
+def test_a_directory_with_a_snapshot_alone_counts(tmp_path: Path) -> None:
+    """A controller that had fetched it and was stopped before the log went on."""
+    part = tmp_path / "c3000" / "__cluster_metadata-0"
+    part.mkdir(parents=True)
+    (part / f"{9:020d}-{3:010d}.checkpoint").write_bytes(snapshot(topic("a", T1)))
+    found = metadata_logs({NodeId(3000): tmp_path / "c3000"}, DIGESTER)
+    assert isinstance(found, MetadataLogs)
+    assert found.holders == (3000,)

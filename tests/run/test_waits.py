@@ -78,6 +78,15 @@ def test_a_wait_in_which_nothing_moves_ends_after_its_patience() -> None:
     assert told == [*[("waiting", "")] * 3, ("stop", NoProgress.id)]
 
 
+def test_a_wait_is_given_up_behind_its_patience_and_not_at_it() -> None:
+    """What is looked at each twenty seconds may still move at the sixtieth."""
+    clock = FakeClock()
+    wait = Wait("kraft-mode/1", clock, 60.0, lambda *_, **__: None)
+    still = NotYet("replicas", "broker 1", "look at broker 1", pace=20.0)
+    with pytest.raises(NoProgress, match="no progress for 80 s"):
+        [wait.is_over(still) for _ in range(100)]
+
+
 @pytest.mark.parametrize(
     ("look", "walks", "pause"),
     [
