@@ -314,6 +314,7 @@ def test_a_files_change_is_journalled_without_its_secrets(rig: Rig) -> None:
     name, data = rig.events()[2]
     assert (name, data["node"], data["path"]) == ("diff-file", 1, KEPT)
     assert "+num.io.threads=9" in data["lines"]
+    assert "+broker.id=1" not in data["lines"], "it was there before"
     raw = rig.journal.path.read_text()
     assert "hush" not in raw
     assert "other" not in raw.replace("another", "")
