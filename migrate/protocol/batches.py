@@ -48,7 +48,7 @@ class Batch:
         return f"{self.where} at position {self.position}"
 
     def records(self) -> Iterator[Record]:
-        """(offset, key, value) of each record, in order.  Raises BatchError where one contradicts its batch."""
+        """Yield (offset, key, value) of each record.  Raises BatchError where a record contradicts its batch."""
         raw, end, offset = self.raw, len(self.raw), HEADER_SIZE
         count = self.last_offset - self.base_offset + 1
         try:
@@ -81,7 +81,7 @@ class Idle:
 
 
 def _record(raw: bytes, offset: int, index: int) -> tuple[bytes | None, bytes | None, int]:
-    """Key and value of the batch's record of that index, and the offset after it."""
+    """Return key and value of the batch's record of that index, and the offset after it."""
     length, start = read_varint(raw, offset)
     end = start + length
     if length < 0 or end > len(raw):
@@ -117,7 +117,7 @@ def _nullable(raw: bytes, offset: int, end: int) -> tuple[bytes | None, int]:
 
 
 def parse(raw: bytes, *, where: str, position: int) -> Batch:
-    """One whole batch from exactly its bytes.  Raises BatchError and its kinds."""
+    """Read one batch from exactly its bytes.  Raises BatchError and its subclasses."""
     place = f"{where} at position {position}"
     if len(raw) < HEADER_SIZE:
         raise BatchCutError(f"a batch header of {HEADER_SIZE} bytes is cut after {len(raw)}", where=place)
@@ -138,7 +138,7 @@ def parse(raw: bytes, *, where: str, position: int) -> Batch:
 
 
 def _length(head: bytes, place: str) -> int:
-    """Bytes of the whole batch that begins with these 12 bytes."""
+    """Return the size of the batch that begins with these 12 bytes."""
     (length,) = packing.unpack_from(">i", head, 8)
     if not HEADER_SIZE - LENGTH_END <= length <= MAX_BATCH:
         raise BatchError(f"a batch says the length {length}", where=place)
@@ -146,9 +146,9 @@ def _length(head: bytes, place: str) -> int:
 
 
 def check_order(batch: Batch, before: tuple[int, int] | None, due: int | None = None) -> tuple[int, int]:
-    """Last offset and epoch of the batch, which follows one with these; `due` is the base offset in a segment's name.
+    """Verify that the batch follows one with that last offset and epoch, and return its own.
 
-    Raises BatchError.
+    `due` is the base offset in a segment's name.  Raises BatchError.
     """
     if due is not None and batch.base_offset != due:
         what = f"a segment's first batch has the offset {batch.base_offset}; its name says {due}"
@@ -163,7 +163,7 @@ def check_order(batch: Batch, before: tuple[int, int] | None, due: int | None = 
 
 
 def split(raw: bytes, *, where: str, partial_tail: bool = False) -> Iterator[Batch]:
-    """The batches of these bytes, in order, each verified.
+    """Yield the batches of these bytes in order, each verified.
 
     `partial_tail` allows a last batch that is cut at the size limit of a Fetch response.  It is left out, unless it is
     the only one.  Raises BatchCutError otherwise.
@@ -184,7 +184,7 @@ def split(raw: bytes, *, where: str, partial_tail: bool = False) -> Iterator[Bat
 
 
 def stream(file: BinaryIO, *, where: str, due: int | None = None) -> Iterator[Batch]:
-    """The batches of an open, seekable file from its beginning, with one batch in memory at a time.
+    """Yield the batches of an open, seekable file from its beginning, with one in memory at a time.
 
     `due` is the base offset of the first one.
     """
@@ -196,7 +196,7 @@ def stream(file: BinaryIO, *, where: str, due: int | None = None) -> Iterator[Ba
 
 
 def batch_at(file: BinaryIO, position: int, *, where: str) -> Batch | None:
-    """The batch that begins at that position of an open file; None at its end."""
+    """Return the batch that begins at that position of an open file; None at its end."""
     place = f"{where} at position {position}"
     file.seek(position)
     head = file.read(LENGTH_END)

@@ -23,12 +23,12 @@ _COMMENT: Final = re.compile(r"^\s*//.*$", re.MULTILINE)
 
 @cache
 def load(file: str) -> Struct:
-    """The schema in that file; its name is that of the message, except ZkMigrationRecord (ZkMigrationStateRecord)."""
+    """Return the schema in that file; it has the name of its message, but for ZkMigrationStateRecord."""
     return parse((_SCHEMAS / f"{file}.json").read_text(encoding="utf-8"))
 
 
 def parse(text: str) -> Struct:
-    """The schema that the text of one of Kafka's files declares.
+    """Return the schema that the text of one of Kafka's files declares.
 
     Raises:
         ValueError: the schema uses a part of Kafka's format that the reader and the writer do not support.
@@ -77,7 +77,7 @@ def _type(spec: Spec, common: Mapping[str, Sequence[Spec]]) -> Primitive | Array
 
 
 def _default(spec: Spec, kind: Primitive | Array | Struct) -> bool | float | str | Unset | None:
-    """The default that the schema names, in Kafka mostly as text: `-1`, `0x7fffffff`, `false`, `null`."""
+    """Return the default that the schema names, in Kafka mostly as text: `-1`, `0x7fffffff`, `false`, `null`."""
     found = spec.get("default", "")
     if found == "":
         return UNSET

@@ -64,7 +64,7 @@ BROKER_HEARTBEAT: Final = Api("BrokerHeartbeat")  # their log directories to con
 
 
 def encode_request(api: Api, version: int, correlation_id: int, client_id: str | None, body: Values | bytes) -> bytes:
-    """Header and body of a request, without the size of four bytes before it; bytes are a body in that version.
+    """Encode header and body of a request, without the four bytes of its size; bytes are a body in that version.
 
     Flexible versions have request header v2, all others v1 (`ApiMessageType.requestHeaderVersion`).
     """
@@ -80,7 +80,7 @@ def encode_request(api: Api, version: int, correlation_id: int, client_id: str |
 
 
 def decode_response(api: Api, version: int, buffer: bytes) -> tuple[int, Values]:
-    """Correlation id and body of a response, from the bytes after its size.
+    """Return correlation id and body of a response, from the bytes after its size.
 
     Raises:
         DecodeError: the bytes are no such response, end inside it, or go on after it.
@@ -90,7 +90,7 @@ def decode_response(api: Api, version: int, buffer: bytes) -> tuple[int, Values]
 
 
 def response_header_version(api: Api, version: int) -> int:
-    """Flexible versions have response header v1, all others v0.
+    """Return 1 for flexible versions, 0 for all others.
 
     An ApiVersions response always has v0: the client cannot know the node's versions yet (KIP-511).
     """

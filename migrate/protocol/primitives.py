@@ -16,7 +16,7 @@ MAX_STRING = 0x7FFF  # bytes: Kafka refuses longer ones on both sides
 
 
 def read_uvarint(buffer: bytes, offset: int) -> tuple[int, int]:
-    """An unsigned 32-bit varint and the offset after it."""
+    """Return an unsigned 32-bit varint and the offset after it."""
     byte = buffer[offset]
     if byte < 0x80:
         return byte, offset + 1
@@ -42,7 +42,7 @@ def read_uvarint(buffer: bytes, offset: int) -> tuple[int, int]:
 
 
 def read_varlong(buffer: bytes, offset: int) -> tuple[int, int]:
-    """A zigzag 64-bit varint and the offset after it."""
+    """Return a zigzag 64-bit varint and the offset after it."""
     value, shift, start = 0, 0, offset
     while True:
         byte = buffer[offset]
@@ -59,7 +59,7 @@ def read_varlong(buffer: bytes, offset: int) -> tuple[int, int]:
 
 
 def read_varint(buffer: bytes, offset: int) -> tuple[int, int]:
-    """A zigzag 32-bit varint and the offset after it."""
+    """Return a zigzag 32-bit varint and the offset after it."""
     byte = buffer[offset]
     if byte < 0x80:
         return (byte >> 1) ^ -(byte & 1), offset + 1
@@ -77,12 +77,12 @@ def write_uvarint(out: bytearray, value: int) -> None:
 
 @lru_cache(maxsize=1 << 17)
 def uuid_text(raw: bytes) -> str:
-    """The 22 characters of a UUID's 16 bytes.  Cached: ids of topics and directories repeat."""
+    """Return the 22 characters of a UUID's 16 bytes.  Cached: ids of topics and directories repeat."""
     return base64.urlsafe_b64encode(raw)[:22].decode("ascii")
 
 
 def uuid_bytes(text: str) -> bytes:
-    """The 16 bytes of a UUID's text."""
+    """Return the 16 bytes of a UUID's text."""
     try:
         raw = base64.b64decode(text + "==", altchars=b"-_", validate=True)
     except (binascii.Error, TypeError, ValueError) as error:

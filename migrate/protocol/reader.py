@@ -34,7 +34,7 @@ MOST_PREPARED: Final = 32  # below 0x7f: lengths of arrays whose layout is prepa
 
 
 def decode(table: Struct, version: int, buffer: bytes, offset: int = 0) -> tuple[Values, int]:
-    """The values that begin at `offset`, and the offset after them.
+    """Return the values that begin at `offset`, and the offset after them.
 
     Tagged fields that are absent or at their default are left out of the values.  Raises DecodeError.
     """
@@ -48,7 +48,7 @@ def decode(table: Struct, version: int, buffer: bytes, offset: int = 0) -> tuple
 
 
 def decode_whole(table: Struct, version: int, buffer: bytes, offset: int = 0) -> Values:
-    """The values from `offset` to the end of the buffer.  Raises DecodeError, also where bytes follow them."""
+    """Return the values from `offset` to the end of the buffer.  Raises DecodeError, also where bytes follow them."""
     values, end = decode(table, version, buffer, offset)
     if end != len(buffer):
         rest = len(buffer) - end
@@ -58,7 +58,7 @@ def decode_whole(table: Struct, version: int, buffer: bytes, offset: int = 0) ->
 
 @cache
 def struct_reader(table: Struct, version: int, *, flexible: bool) -> Callable[[bytes, int], tuple[Values, int]]:
-    """A reader of that struct in that version."""
+    """Compile a reader of that struct in that version."""
     present = [entry for entry in table.fields if version in entry.versions]
     parts = _parts([entry for entry in present if version not in entry.tagged], version, flexible=flexible)
     if flexible:
@@ -74,7 +74,7 @@ def struct_reader(table: Struct, version: int, *, flexible: bool) -> Callable[[b
 
 
 def _parts(fields: list[Field], version: int, *, flexible: bool) -> list[Part]:
-    """One part per field, or per run of fields of fixed size."""
+    """Make one part per field, or per run of fields of fixed size."""
     parts: list[Part] = []
     run: list[tuple[str, Primitive]] = []
     for entry in fields:
@@ -108,7 +108,7 @@ def _fixed_run(run: list[tuple[str, Primitive]]) -> Part:
 
 
 def _short_run(names: list[str], made: list[tuple[str, Callable[[Any], Any]]], layout: packing.Struct) -> Part:
-    """The same for up to three fields, without pairs: most runs of most records."""
+    """Do the same for up to three fields without pairs, as most runs of most records have."""
     first, second, third = (*names, "", "")[:MOST_UNROLLED]
     size, unpack, number = layout.size, layout.unpack_from, len(names)
 
@@ -141,7 +141,7 @@ def _single(entry: Field, version: int, *, flexible: bool) -> Part:
 
 
 def _compact_numbers(name: str, kind: Primitive, *, nullable: bool) -> Part:
-    """A compact array of fixed-size values, unpacked at once: most bytes are replicas, ISRs and directories."""
+    """Read a compact array of fixed-size values at once: most bytes are replicas, ISRs and directories."""
     length_of = _length_reader("i", name, nullable=nullable, flexible=True)
     items, size, is_uuid = _fixed_items(kind), kind.size, kind is UUID
     unpack = [packing.Struct(f">{count}{kind.code}").unpack_from for count in range(MOST_PREPARED)]
@@ -172,7 +172,7 @@ def _too_many(name: str, count: int, left: int, offset: int) -> DecodeError:
 
 
 def _field_reader(entry: Field, version: int, *, flexible: bool) -> Reader:
-    """A reader of the field's value, which is null only where the field may be null."""
+    """Compile a reader of the field's value, which is null only where the field may be null."""
     nullable = version in entry.nullable
     match entry.type:
         case Primitive():
@@ -208,7 +208,7 @@ def _fixed(kind: Primitive) -> Reader:
 
 
 def _length_reader(code: str, name: str, *, nullable: bool, flexible: bool) -> Callable[[bytes, int], tuple[int, int]]:
-    """A reader of a length; -1 means null, and is an error where the field may not be null."""
+    """Compile a reader of a length; -1 means null, and is an error where the field may not be null."""
     layout = packing.Struct(">" + code)
 
     def read(buffer: bytes, offset: int) -> tuple[int, int]:
@@ -299,7 +299,7 @@ def _items(kind: Array, name: str, version: int, flexible: bool) -> Callable[[by
 
 
 def _tag_section(fields: list[Field], version: int) -> Part:
-    """Tagged fields: ascending tags, each with its size.  A field at its default is left out, as if it were absent."""
+    """Read tagged fields: ascending tags, each with its size.  One at its default is left out, as if it were absent."""
     known = {entry.tag: (entry, _field_reader(entry, version, flexible=True)) for entry in fields}
     defaults = {entry.name: entry.default_value(version) for entry in fields}
 

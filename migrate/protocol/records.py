@@ -84,12 +84,12 @@ CONTROL: Final[Mapping[int, tuple[str, Struct]]] = MappingProxyType(
 
 @cache
 def type_name(table: Struct) -> str:
-    """Kafka's name of the record's type: `PARTITION_CHANGE_RECORD`."""
+    """Return Kafka's name of the record's type: `PARTITION_CHANGE_RECORD`."""
     return re.sub(r"(?<!^)(?=[A-Z])", "_", table.name).upper()
 
 
 def decode_record(value: bytes | None) -> tuple[Struct, int, Values]:
-    """Schema, version and values of a metadata record.
+    """Return schema, version and values of a metadata record.
 
     Raises:
         UnknownSchemaError: Kafka 3.9 does not write that frame version, key or version.
@@ -113,7 +113,7 @@ def decode_record(value: bytes | None) -> tuple[Struct, int, Values]:
 
 @cache
 def _known_frames() -> Mapping[bytes, tuple[Struct, int, Callable[[bytes, int], tuple[Values, int]]]]:
-    """Frame version, key and version in one byte each, as in every record of Kafka 3.9 -> the reader of that record."""
+    """Map frame version, key and version, one byte each as in all of Kafka 3.9, to the reader of that record."""
     return {
         bytes((FRAME_VERSION, table.key, version)): (table, version, struct_reader(table, version, flexible=True))
         for table in RECORDS.values()
@@ -122,7 +122,7 @@ def _known_frames() -> Mapping[bytes, tuple[Struct, int, Callable[[bytes, int], 
 
 
 def _frame(value: bytes) -> tuple[Struct, int, int]:
-    """Schema and version of the record, and the offset after them, where one of the three is longer than one byte."""
+    """Return schema and version of a record with another frame, and the offset after them."""
     frame, offset = read_uvarint(value, 0)
     if frame != FRAME_VERSION:
         raise UnknownSchemaError(f"metadata record with frame version {frame} (known: {FRAME_VERSION})")
@@ -136,7 +136,7 @@ def _frame(value: bytes) -> tuple[Struct, int, int]:
 
 
 def decode_control(key: bytes | None, value: bytes | None) -> tuple[str, Struct, int, Values]:
-    """Type name, schema, version and values of a control record.  Raises DecodeError and UnknownSchemaError."""
+    """Return type name, schema, version and values of a control record.  Raises DecodeError."""
     if key is None or len(key) != 4 or value is None or len(value) < 2:
         raise DecodeError("a control record without its key of 4 bytes, or without a value")
     number = int.from_bytes(key[2:4], "big")

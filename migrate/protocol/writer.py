@@ -32,7 +32,7 @@ Writer = Callable[[bytearray, Any], None]
 
 
 def encode(table: Struct, version: int, values: Values) -> bytes:
-    """The bytes of those values.  Raises EncodeError."""
+    """Return the bytes of those values.  Raises EncodeError."""
     out = bytearray()
     struct_writer(table, version, flexible=table.is_flexible(version))(out, values)
     return bytes(out)
@@ -40,7 +40,7 @@ def encode(table: Struct, version: int, values: Values) -> bytes:
 
 @cache
 def struct_writer(table: Struct, version: int, *, flexible: bool) -> Writer:
-    """A writer of that struct in that version."""
+    """Compile a writer of that struct in that version."""
     writers = {
         entry.name: _field_writer(entry, version, flexible=flexible and version in entry.flexible)
         for entry in table.fields
@@ -75,7 +75,7 @@ def _check_absent(table: Struct, entry: Field | None, name: str, values: Values,
 
 
 def _write_tags(out: bytearray, tagged: list[Field], writers: dict[str, Writer], values: Values, version: int) -> None:
-    """Tagged fields that differ from their default, and unknown ones as they were read, by ascending tag."""
+    """Write tagged fields that differ from their default, and unknown ones as they were read, by ascending tag."""
     found: dict[int, bytes] = dict(values.get(UNKNOWN_TAGS, {}))
     for entry in tagged:
         if entry.name not in values or values[entry.name] == entry.default_value(version):
@@ -91,7 +91,7 @@ def _write_tags(out: bytearray, tagged: list[Field], writers: dict[str, Writer],
 
 
 def _field_writer(entry: Field, version: int, *, flexible: bool) -> Writer:
-    """A writer of the field's value, which is null only where the field may be null."""
+    """Compile a writer of the field's value, which is null only where the field may be null."""
     nullable = version in entry.nullable
     match entry.type:
         case Primitive():
