@@ -70,9 +70,12 @@ def no_blockers(
     ]
     if not found:
         return Ready()
-    others = _ended_besides(world, down)
-    missed = [node for node in others if any(_because_down(finding, node) for finding in found)]
-    if missed and all(any(_because_down(finding, node) for node in missed) for finding in found):
+    due = (
+        world.inventory.brokers if no_quorum_yet(world) else world.inventory.nodes
+    )  # that should have a process by now
+    ended = processes.ended(world, due)
+    missed = [node for node in ended if any(_because_down(finding, node) for finding in found)]
+    if all(any(_because_down(finding, node) for node in missed) for finding in found):
         return processes.awaited(world.inventory, missed)
     blockers = [finding for finding in found if finding.severity is Severity.BLOCKER]
     definite = [finding for finding in blockers if not churn.may_end(finding)]
@@ -90,17 +93,11 @@ def no_blockers(
     return Refused(text + more, tuple(dict.fromkeys(finding.code for finding in found)))
 
 
-def _ended_besides(world: World, down: int | None) -> list[int]:
-    """Nodes without a process that should have one by now, but for the one that the step itself has stopped."""
-    nodes = world.inventory.brokers if no_quorum_yet(world) else world.inventory.nodes
-    return [node for node in processes.ended(world, nodes) if node != down]
-
-
 def _unseen(found: Sequence[Finding]) -> str:
     """Each reason once, with what cannot be seen because of it and the checks that it keeps from being made."""
     reasons: dict[str, list[Finding]] = {}
     for finding in found:
-        reasons.setdefault(finding.evidence or finding.message, []).append(finding)
+        reasons.setdefault(finding.evidence, []).append(finding)
     return "; ".join(
         f"{_few([entry.about for entry in entries])}: {reason} (not checked: {_few([entry.code for entry in entries])})"
         for reason, entries in reasons.items()

@@ -49,6 +49,13 @@ def test_a_directory_has_one_fault(bend: Bend, codes: set[str]) -> None:
     """What was read of a dead one is no second; each kind of directory has its own rule for a missing identity."""
     found = {"B-DIR-01", "B-DIR-04", "B-DIR-24", "B-DIR-03", "B-DIR-02"}
     assert {code for code in found if told(bend(HYBRID), code)} == codes
+    assert "cannot be trusted" not in "".join(told(bend(HYBRID), "B-DIR-01").values())
+
+
+def test_a_metadata_directory_that_says_who_it_is_lacks_nothing() -> None:
+    """Apart from log.dirs, with the broker's own meta.properties."""
+    own = MetaProperties(0, CLUSTER_ID, 1, DirectoryId(uuid(77)))
+    assert told(metadata_apart(own)(HYBRID), "B-DIR-04") == {}  # type: ignore[arg-type]
 
 
 def test_a_dead_metadata_directory_does_not_lack_its_identity() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from migrate import checks
 from migrate.model.difference import DiffReport
 from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
@@ -530,3 +531,78 @@ def test_a_voter_may_be_ten_records_behind_and_no_more(behind: int, open_: bool)
     late = replace(quorum.voters[-1], log_end_offset=quorum.high_watermark - behind)
     bent = worlds.with_live(world, quorum=replace(quorum, voters=(*quorum.voters[:-1], late)))
     assert (gates.quorum_healthy(bent) == Ready()) is open_
+
+
+def blocker(number: int, about: str = "", code: str = "") -> Finding:
+    """One that blocks every stage."""
+    return Finding(code or f"B-CFG-{number:02}", Severity.BLOCKER, about or f"broker {number}", "is wrong")
+
+
+def finds(monkeypatch: pytest.MonkeyPatch, *found: Finding) -> None:
+    """Every check is silent but for these findings."""
+    monkeypatch.setattr(checks, "run", lambda _world, **_: found)
+
+
+def test_a_refusal_names_five_findings_and_counts_the_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All codes are told, however many there are."""
+    for count, ends in ((5, "B-CFG-54 broker 54: is wrong"), (6, "B-CFG-54 broker 54: is wrong (and 1 more)")):
+        finds(monkeypatch, *(blocker(50 + number) for number in range(count)))
+        found = gates.no_blockers(whole(Stage.SOAK), Stage.FINALIZE)
+        assert isinstance(found, Refused)
+        assert found.reason.endswith(ends)
+        assert len(found.codes) == count
+
+
+def test_what_cannot_be_seen_is_told_once_with_three_objects_and_three_checks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And how many there are beside."""
+    for count, ends in ((3, "(not checked: B-CFG-0, B-CFG-1, B-CFG-2)"), (4, "B-CFG-2 and 1 more)")):
+        blind = [Finding(f"B-CFG-{n}", Severity.BLIND_SPOT, "the disks", "blind", "no rights") for n in range(count)]
+        finds(monkeypatch, *blind)
+        found = gates.no_blockers(whole(Stage.SOAK), Stage.FINALIZE)
+        assert answer(found).startswith("unknown: the disks: no rights (not checked: ")
+        assert answer(found).endswith(ends)
+
+
+def test_only_processes_that_explain_what_is_found_are_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each finding needs one of them; one finding that none explains refuses."""
+    world = service(0, Stopped(1))(service(2, Stopped(1))(service(3002, Stopped(1))(whole(Stage.SOAK))))
+    gone = [blocker(0, f"broker {node}", "B-ZKN-05") for node in (0, 2)]
+    finds(monkeypatch, *gone)
+    both = gates.no_blockers(world, Stage.FINALIZE)
+    assert isinstance(both, NotYet)
+    assert both.progress == "[0, 2]"
+    finds(monkeypatch, gone[0])
+    one = gates.no_blockers(world, Stage.FINALIZE)
+    assert isinstance(one, NotYet)
+    assert one.progress == "[0]"
+    assert gates.no_blockers(world, Stage.FINALIZE, down=0) == Ready()
+    finds(monkeypatch, *gone, blocker(9))
+    assert isinstance(gates.no_blockers(world, Stage.FINALIZE), Refused)
+    finds(monkeypatch, *gone)
+    rest = gates.no_blockers(world, Stage.FINALIZE, down=0)
+    assert isinstance(rest, NotYet)
+    assert rest.progress == "[2]"
+
+
+def test_a_node_that_answers_is_not_waited_for_though_its_process_here_has_ended() -> None:
+    """Of brokers and controllers: the silent one is another, and its own reason is told."""
+    silent = service(0, Stopped(1))(silent_broker(whole(Stage.SOAK)))
+    assert answer(gates.replicas_full(silent)) == "notyet: broker 1 to answer (connection refused)"
+    answers = {**live(whole(Stage.SOAK)).controllers, NodeId(3001): Unknown("connection refused")}
+    quiet = service(3000, Stopped(1))(worlds.with_live(whole(Stage.SOAK), controllers=answers))
+    assert answer(gates.quorum_healthy(quiet)) == "notyet: controllers [3001] to answer"
+
+
+def test_what_a_stop_takes_away_is_unknown_where_neither_store_can_be_read() -> None:
+    """By the metadata once it has partitions, by ZooKeeper before."""
+    assert answer(gates.stop_is_accepted(without("kraft")(without("zookeeper")(whole(Stage.SOAK))), 1)) == (
+        "unknown: zookeeper hidden"
+    )
+
+
+def test_a_process_that_a_person_was_asked_for_is_waited_for_by_name() -> None:
+    """With whoever owns it."""
+    awaited = service(1, Awaited("the host is off", "the owner of b1", "switch it on"))(whole(Stage.SOAK))
+    assert gates.runs_with(awaited, 1, "s" * 64) == Awaited(
+        "broker 1 to run (the host is off)", "the owner of b1", "switch it on"
+    )

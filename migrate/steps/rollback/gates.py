@@ -186,7 +186,7 @@ def equal_but(report: DiffReport | Unknown, discarded: Collection[DifferenceName
         return Unknown("nothing was compared: two empty views prove nothing")
     moving = [row for row in report.unsettled if row.kind != REGISTRATION]
     if moving:
-        row = moving[0]
+        row, *_ = moving
         return NotYet(
             f"{plural(len(moving), 'field')} to stop changing while both sides are read: "
             f"{row.kind} {row.key} {row.field}",

@@ -29,9 +29,9 @@ from migrate.model.views import ControllerZnode, MigrationZnode, NodeAnswer, NoZ
 from migrate.model.world import Need, World
 from migrate.steps.rollback import gates
 from migrate.steps.rollback.finish import FinishDualWrite
-from tests.checks.bends import kraft_has
+from tests.checks.bends import kraft_has, unit_of
 from tests.run.test_rollback import at
-from tests.steps.looks import answer, service, without
+from tests.steps.looks import answer, running, service, without
 from tests.testing.simulated_back import MADE_LATE, TwoWay
 from tests.testing.worlds import kraft, live, with_kraft, with_live, with_zk, zk
 
@@ -514,3 +514,44 @@ def test_controllers_that_were_started_again_are_done_when_zookeeper_is_equal() 
     given_up = names_to_text([DifferenceName.of(LOST_ACL)])
     assert isinstance(FinishDualWrite(given_up).verify(lost), Verified)
     assert {Need.DIFF, Need.KRAFT} <= FinishDualWrite.proof_needs
+
+
+@pytest.mark.parametrize(
+    ("gate", "bend", "says"),
+    [
+        (gates.controllers_gone, without("live"), "unknown: live hidden"),
+        (gates.owned, without("zookeeper"), "unknown: zookeeper hidden"),
+        (gates.owned, lambda world: with_zk(world, controller=Unknown("malformed")), "unknown: malformed"),
+        (gates.zookeeper_controls, without("zookeeper"), "unknown: zookeeper hidden"),
+        (lambda world: gates.session_ended(world, 1), without("services"), "unknown: services hidden"),
+        (lambda world: gates.session_ended(world, 1), without("zookeeper"), "unknown: zookeeper hidden"),
+        (gates.none_runs_kraft, without("configs"), "unknown: the file of broker 0 cannot be read"),
+        (gates.none_runs_kraft, without("services"), "unknown: services hidden"),
+    ],
+)
+def test_a_gate_whose_view_is_hidden_is_unknown(gate: Callable[[World], Readiness], bend: Bend, says: str) -> None:
+    """After control went back as before: nothing is taken for granted."""
+    assert gate(handed_back()) == Ready()
+    assert answer(gate(bend(handed_back()))).startswith(says)
+
+
+def test_a_broker_that_may_run_in_kraft_mode_is_not_back() -> None:
+    """Nobody knows its process's file, and it is registered nowhere: it may only be starting."""
+    world = running(hybrid(), 1, None)
+    brokers = {node: entry for node, entry in kraft(world).brokers.items() if node != 1}
+    sessions = {node: entry for node, entry in zk(world).brokers.items() if node != 1}
+    world = with_zk(with_kraft(world, brokers=brokers), brokers=sessions)
+    assert gates.none_runs_kraft(hybrid()) == Ready()
+    assert answer(gates.none_runs_kraft(world)).startswith("unknown: broker 1 may run in migration mode or KRaft mode")
+
+
+def test_a_comparison_that_somebody_was_asked_for_is_waited_for() -> None:
+    """It keeps its owner and what he is to do."""
+    asked = Awaited("the logs to be brought", "the owner of c3000", "bring them")
+    assert gates.equal_but(asked, ()) == asked
+
+
+def test_what_no_host_was_asked_about_is_not_allowed() -> None:
+    """Each controller's host: its commands are needed once no controller leads."""
+    world = replace(unit_of(3000)(hybrid()), host_rights={}, rehearsal="")
+    assert "what is allowed on the host of controller 3000 is not known: nobody asked" in answer(gates.rehearsed(world))
