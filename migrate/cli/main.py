@@ -93,14 +93,22 @@ def _dress(command: click.Command, path: str) -> None:
 @click.option(
     "--no-class-archive", is_flag=True, help="Start Spark without its class archive (KRAFT_MIGRATE_CLASS_ARCHIVE=off)."
 )
+@click.option(
+    "--limit",
+    "raised",
+    metavar="KIND=SIZE",
+    multiple=True,
+    help="Read more of a kind of file (docs/limits.md).",
+)
 @click.pass_context
-def cli(ctx: click.Context, verbose: bool, no_kernels: bool, no_class_archive: bool) -> None:
+def cli(ctx: click.Context, verbose: bool, no_kernels: bool, no_class_archive: bool, raised: tuple[str, ...]) -> None:
     """Take a ZooKeeper-mode Apache Kafka 3.9 cluster with several log directories a broker to KRaft, in place.
 
     A plan before, a proof after every step, a way back until the last one.
     """
     ctx.obj = {"verbose": verbose}
     _say_more("migrate" if verbose else "migrate.manual", logging.DEBUG if verbose else logging.INFO)
+    _raise_limits(raised)
     if no_kernels:
         from migrate.kernels.choice import use_references
 
@@ -109,6 +117,21 @@ def cli(ctx: click.Context, verbose: bool, no_kernels: bool, no_class_archive: b
         from migrate.java.driver_archive import use_no_archive
 
         use_no_archive()
+
+
+def _raise_limits(raised: tuple[str, ...]) -> None:
+    """For this command; UsageWrong for a kind or size that is none."""
+    if not raised:
+        return
+    from migrate.errors import UsageWrong
+    from migrate.model import limits
+
+    for text in raised:
+        kind, _, size = text.partition("=")
+        try:
+            limits.ask(kind, size)
+        except ValueError as error:
+            raise UsageWrong(f"--limit takes KIND=SIZE: {error}", next_step="docs/limits.md has the kinds") from error
 
 
 class _Printable(logging.Formatter):

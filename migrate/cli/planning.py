@@ -9,7 +9,7 @@ from typing import Final
 from migrate import checks
 from migrate.checks.way_back import way_back
 from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
-from migrate.hosts.files import replace_file
+from migrate.hosts.files import read_within, replace_file
 from migrate.model.findings import Finding
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
@@ -161,7 +161,7 @@ def load_plan(path: pathlib.Path) -> Plan:
     try:
         if problem := distrust(path.stat()) or distrust(path.absolute().parent.stat()):
             raise PlanUnreadable(f"it cannot be trusted: {problem}", where=str(path), next_step="chmod go-w, or chown")
-        text = path.read_text(encoding="utf-8")
+        text = read_within(path, "plan").decode("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise PlanUnreadable(f"the plan cannot be read: {error}", where=str(path)) from error
     try:

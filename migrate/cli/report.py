@@ -17,6 +17,7 @@ from migrate.cli.outputs import OUTPUT_FILE, require_file
 from migrate.cli.screen import say, say_page
 from migrate.errors import EvidenceBroken, InputError, NotVisible
 from migrate.hosts.files import read_no_follow, replace_file
+from migrate.model import limits
 
 if TYPE_CHECKING:
     from migrate.model.approvals import ApprovalPolicy
@@ -108,7 +109,7 @@ def verify(file: pathlib.Path, key: str | None, output: str) -> int:
     from migrate.report import evidence as files
 
     try:
-        raw = read_no_follow(str(file), limit=files.SIZE_LIMIT)
+        raw = read_no_follow(str(file), limit=limits.most("evidence"))
     except OSError as error:
         raise EvidenceBroken(f"it cannot be read: {error.strerror}", where=str(file)) from error
     try:

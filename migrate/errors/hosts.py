@@ -117,6 +117,13 @@ class HostPrintsText(HostCommandUnknown):
     hint = "let .bashrc, .cshrc and the like print for interactive shells only; `ssh HOST true` must print nothing"
 
 
+class HostAnswerTooLong(HostCommandUnknown):
+    """A command on a host answered with more than any real answer has; it was ended."""
+
+    id = "E-HOST-30"
+    hint = "see what answers there; where it is right, allow more: `--limit answer=512MiB` before the command's name"
+
+
 class SshMissing(WorldError):
     """There is no OpenSSH client on this host."""
 

@@ -20,15 +20,14 @@ from migrate.hosts.collect_disks import FORMAT, VERSION, body_sha256
 from migrate.hosts.config import as_told
 from migrate.hosts.directories import METADATA_FOLDER, capped, no_room, not_mounted, oddities_of_place
 from migrate.hosts.files import read_no_follow
-from migrate.model import strict_json
+from migrate.model import limits, strict_json
 from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns
 from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import NOT_THERE, BrokerDisks, ConfigFile, Directory, MetaBroken, MetaMissing, MetaProperties
 
-ITEMS: Final = 8_000_000  # of the answer's JSON: a folder takes about eight
-SIZE_LIMIT: Final = 256 * 2**20  # bytes; a folder takes about 400, so half a million replicas fit
+ROOM_A_BYTE: Final = 4
 NOT_PROBED: Final = "the collector ran without --probe, so nobody tried whether it stores a block"
 _DENIED: Final = (errno.EACCES, errno.EPERM)
 
@@ -58,10 +57,15 @@ def read_collected(path: str) -> Collected:
         CollectedForNobody: it does not say of which node it is.
     """
     try:
-        raw = read_no_follow(path, limit=SIZE_LIMIT)
+        raw = read_no_follow(path, limit=limits.most("collected"))
     except OSError as error:
         raise CollectedDamaged(f"cannot be read: {error.strerror or error}", where=path) from error
     return decode_collected(raw, path)
+
+
+def room_of(raw: bytes) -> int:
+    """Bytes that the values of an answer of that size may take: those of a folder take 1,100, its text 400."""
+    return max(strict_json.ROOM, ROOM_A_BYTE * len(raw))
 
 
 def decode_collected(raw: bytes, path: str) -> Collected:
@@ -106,7 +110,7 @@ def _files(paths: Iterable[str]) -> Iterable[str]:
 
 def _body(raw: bytes, path: str) -> Mapping[str, Any]:
     try:
-        document = strict_json.loads(raw, items=ITEMS, surrogates=True)
+        document = strict_json.loads(raw, room=room_of(raw), surrogates=True)
     except strict_json.NotStrictJson as error:
         raise CollectedDamaged(str(error), where=path) from error
     if not isinstance(document, dict) or document.get("format") != FORMAT or "body" not in document:

@@ -12,10 +12,11 @@ from typing import Final
 
 from migrate.hosts.host_setup import PROGRAM
 from migrate.hosts.remote_words import checked, path, unit
+from migrate.model import limits
 from migrate.model.ids import NodeId
 
 Words = tuple[str, ...]
-READ_LIMIT: Final = 8 * 2**20  # bytes of one file, as for files of this host
+READ_LIMIT: Final = limits.most("configuration")  # bytes of one file, as for files of this host
 
 # exit codes of the program
 CHANGED: Final = 3  # tar: some files changed while they were read

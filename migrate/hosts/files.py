@@ -15,11 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import FileNotReplaced
+from migrate.model import limits
 from migrate.model.ids import NodeId
 
 NEW_FILE_MODE: Final = 0o600
 NEW_FOLDER_MODE: Final = 0o750
-READ_LIMIT: Final = 8 * 2**20  # bytes; configuration files are thousands of times smaller
+READ_LIMIT: Final = limits.most("configuration")
 
 
 def read_no_follow(path: str, *, folder: int | None = None, limit: int = READ_LIMIT) -> bytes:
@@ -31,16 +32,30 @@ def read_no_follow(path: str, *, folder: int | None = None, limit: int = READ_LI
         if not stat.S_ISREG(found.st_mode):
             code = errno.EISDIR if stat.S_ISDIR(found.st_mode) else errno.EINVAL
             raise OSError(code, "not a regular file", path)
-        parts: list[bytes] = []
-        left = limit + 1
-        while left and (part := os.read(descriptor, min(left, 1 << 20))):
-            parts.append(part)
-            left -= len(part)
-        if not left:
-            raise OSError(errno.EFBIG, f"larger than {limit} bytes", path)
-        return b"".join(parts)
+        return _bounded(descriptor, path, limit)
     finally:
         os.close(descriptor)
+
+
+def read_within(path: str | os.PathLike[str], kind: str) -> bytes:
+    """A file's bytes, links followed; OSError (EFBIG) where it is larger than a file of that kind (`limits`)."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+    try:
+        return _bounded(descriptor, os.fspath(path), limits.most(kind))
+    finally:
+        os.close(descriptor)
+
+
+def _bounded(descriptor: int, path: str, limit: int) -> bytes:
+    """All that an open file has; a large one is refused by its size, before it is read."""
+    if os.fstat(descriptor).st_size > limit:
+        raise OSError(errno.EFBIG, f"larger than {limit} bytes", path)
+    found = bytearray()
+    while len(found) <= limit and (part := os.read(descriptor, min(limit + 1 - len(found), 1 << 20))):
+        found += part
+    if len(found) > limit:
+        raise OSError(errno.EFBIG, f"larger than {limit} bytes", path)
+    return bytes(found)
 
 
 @contextlib.contextmanager

@@ -25,7 +25,7 @@ from migrate.hosts.files import read_no_follow, replace_file
 from migrate.hosts.manual_orders import CONTENT, Order, Proof, collector_words, readme, sha256
 from migrate.hosts.manual_reports import Answer, Inbox, Watched
 from migrate.hosts.remote_words import quoted
-from migrate.model import strict_json
+from migrate.model import limits, strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import ControllerNode, Inventory
 from migrate.model.outcome import Unknown
@@ -282,15 +282,19 @@ _LOOK: Final = """Look at this node: nothing is changed by it.
 def _read(folder: Path) -> Instruction:
     """The instruction in a folder.  Raises InstructionDamaged."""
     try:
-        record = strict_json.mapping(read_no_follow(str(folder / RECORD)), SHAPE, surrogates=True)
+        record = strict_json.mapping(_bytes(folder / RECORD), SHAPE, surrogates=True)
         closed = ""
         if (folder / CLOSED).exists():
-            closed = strict_json.mapping(read_no_follow(str(folder / CLOSED)), {"how": str})["how"]
+            closed = strict_json.mapping(_bytes(folder / CLOSED), {"how": str})["how"]
         proofs = tuple(Proof(**entry) for entry in record.pop("proofs"))
         node = NodeId(record.pop("node"))
         return Instruction(folder=folder, node=node, proofs=proofs, closed=closed, **record)
     except (OSError, ValueError, TypeError) as error:  # a field too many is a TypeError
         raise InstructionDamaged(f"it is not what was rendered: {error}", where=str(folder)) from error
+
+
+def _bytes(path: Path) -> bytes:
+    return read_no_follow(str(path), limit=limits.most("instruction"))
 
 
 __all__ = ["Desk", "Instruction", "sha256"]

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from migrate.errors import CollectedDamaged, CollectedForNobody, CollectedOtherVersion, NotTold
-from migrate.hosts.collected import ITEMS, SIZE_LIMIT, Collected, read_collected
+from migrate.hosts.collected import Collected, read_collected, room_of
 from migrate.hosts.files import read_no_follow
 from migrate.hosts.meta_properties import META_PROPERTIES
-from migrate.model import strict_json
+from migrate.model import limits, strict_json
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import Directory
@@ -93,8 +93,8 @@ def read_answer(path: str) -> Answer:
     """One file of the inbox; raises what `read_collected` raises."""
     collected = read_collected(path)
     try:
-        raw = read_no_follow(path, limit=SIZE_LIMIT)
-        return _answer(collected, strict_json.mapping(raw, items=ITEMS, surrogates=True)["body"])
+        raw = read_no_follow(path, limit=limits.most("collected"))
+        return _answer(collected, strict_json.mapping(raw, room=room_of(raw), surrogates=True)["body"])
     except OSError as error:  # taken away, or replaced, since
         raise CollectedDamaged(f"it cannot be read: {error.strerror}", where=path) from error
     except (KeyError, TypeError, ValueError, AttributeError, binascii.Error) as error:

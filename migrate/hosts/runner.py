@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
+import selectors
+import signal
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-from migrate.errors import HostCommandUnknown, HostUnreachable, MigrateError
+from migrate.errors import HostAnswerTooLong, HostCommandUnknown, HostUnreachable, MigrateError
+from migrate.model import limits
 from migrate.model.outcome import Awaited, Unknown
 
-ANSWER_LIMIT: Final = 256 * 2**20  # bytes of one answer: half a million replica folders as the collector tells them
 COMMAND_SECONDS: Final = 30.0
+PIECE: Final = 1 << 18  # bytes that are read or written at once
+ENDS_WITHIN: Final = 5.0  # seconds behind the end of its output
+ERRORS_KEPT: Final = 1 << 16  # bytes at the end of what a command complains of
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +57,94 @@ class LocalRunner:
     def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = COMMAND_SECONDS) -> Completed:
         """Run to its end; HostCommandUnknown where it takes longer."""
         try:
-            done = subprocess.run(
-                list(words), input=stdin, capture_output=True, timeout=seconds, check=False, start_new_session=True
-            )
-        except subprocess.TimeoutExpired as error:
+            return streamed(words, f"{self.host}: {words[0]}", stdin, seconds, apart=True)
+        except TimeoutError as error:
             raise HostCommandUnknown(f"no end after {seconds:.0f} s", where=f"{self.host}: {words[0]}") from error
         except FileNotFoundError:
             return Completed(127, b"", f"{words[0]}: command not found")
         except OSError as error:
             return Completed(126, b"", f"{words[0]}: {error.strerror or error}")
-        return Completed(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
+
+
+def streamed(
+    argv: Sequence[str],
+    where: str,
+    stdin: bytes,
+    seconds: float,
+    *,
+    env: Mapping[str, str] | None = None,
+    apart: bool = False,
+) -> Completed:
+    """Run a program, and read what it writes as it comes; `apart`: in a session of its own, which ends with it.
+
+    Raises:
+        HostAnswerTooLong: it writes more than an answer has; it is ended at that moment, not when memory is full.
+        TimeoutError: it takes longer; it is ended.
+        OSError: it does not start.
+    """
+    with subprocess.Popen(
+        list(argv),
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        env=None if env is None else dict(env), start_new_session=apart, bufsize=0,
+    ) as process:  # fmt: skip
+        try:
+            output, errors = _exchange(process, where, stdin, time.monotonic() + seconds)
+            code = process.wait(ENDS_WITHIN)
+        except subprocess.TimeoutExpired as error:  # it closed what it wrote to, and lives on
+            process.kill()
+            raise TimeoutError from error
+        except BaseException:
+            process.kill()
+            if apart:
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+            raise
+    return Completed(code, output, errors.decode(errors="replace"))
+
+
+def _exchange(process: subprocess.Popen[bytes], where: str, stdin: bytes, deadline: float) -> tuple[bytes, bytes]:
+    """What it writes until it closes both streams, its input given meanwhile."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    most, output, errors, left = limits.most("answer"), bytearray(), bytearray(), memoryview(stdin)
+    os.set_blocking(process.stdin.fileno(), False)
+    with selectors.DefaultSelector() as ready:
+        ready.register(process.stdin, selectors.EVENT_WRITE)
+        ready.register(process.stdout, selectors.EVENT_READ)
+        ready.register(process.stderr, selectors.EVENT_READ)
+        while ready.get_map():
+            found = ready.select(max(0.0, deadline - time.monotonic()))
+            if not found:
+                raise TimeoutError
+            for key, _ in found:
+                if key.fileobj is process.stdin:
+                    left = _given(key.fd, left)
+                    if not left:
+                        ready.unregister(process.stdin)
+                        process.stdin.close()
+                    continue
+                piece = os.read(key.fd, PIECE)
+                if not piece:
+                    ready.unregister(key.fileobj)
+                elif key.fileobj is process.stderr:
+                    errors += piece
+                    del errors[:-ERRORS_KEPT]
+                else:
+                    output += piece
+                if len(output) > most:
+                    raise HostAnswerTooLong(f"it answered with more than {most} bytes, and was ended", where=where)
+    return bytes(output), bytes(errors)
+
+
+def _given(descriptor: int, left: memoryview) -> memoryview:
+    """What is left of the input; nothing where nobody reads it any more."""
+    try:
+        return left[os.write(descriptor, left[:PIECE]) :] if left else left
+    except BlockingIOError:
+        return left
+    except BrokenPipeError:
+        return left[:0]
 
 
 def unseen(error: MigrateError) -> Unknown:

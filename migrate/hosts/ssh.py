@@ -29,7 +29,7 @@ from migrate.errors import (
 )
 from migrate.hosts.held_command import HeldCommand
 from migrate.hosts.remote_words import destination, quoted
-from migrate.hosts.runner import COMMAND_SECONDS, Completed
+from migrate.hosts.runner import COMMAND_SECONDS, Completed, streamed
 
 CONNECT_SECONDS: Final = 10
 ALIVE_SECONDS: Final = 5  # a half-open connection is given up after four of these
@@ -161,15 +161,12 @@ class SshRunner:
     def _session(self, text: str, stdin: bytes, seconds: float, name: str) -> Completed:
         argv = [*self._connections.argv(self.host), text]
         try:
-            done = subprocess.run(
-                argv, input=stdin, capture_output=True, timeout=seconds, check=False, env=_environment()
-            )
-        except subprocess.TimeoutExpired as error:
+            return streamed(argv, f"{self.host}: {name}", stdin, seconds, env=_environment())
+        except TimeoutError as error:
             self._opened = False
             raise HostCommandUnknown(f"`{name}` came to no end in {seconds:.0f} s", where=self.host) from error
         except OSError as error:
             raise HostUnreachable(f"ssh did not start: {error.strerror or error}", where=self.host) from error
-        return Completed(done.returncode, done.stdout, done.stderr.decode(errors="replace"))
 
 
 def _socket(folder: Path, host: str) -> Path:

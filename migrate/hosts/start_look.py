@@ -21,12 +21,13 @@ from migrate.hosts import folders, meta_properties
 from migrate.hosts.kafka_start import Asked
 from migrate.hosts.meta_as_kafka import read_as_kafka
 from migrate.hosts.start_place import Place
+from migrate.model import limits
 from migrate.model.ids import METADATA_TOPIC
 from migrate.model.views import MetaBroken, MetaMissing, MetaProperties
 
 METADATA_FOLDER: Final = f"{METADATA_TOPIC}-0"
 LOCK: Final = ".lock"
-_LIMIT: Final = 1 << 20
+_LIMIT: Final = limits.most("meta-properties")
 _DENIED: Final = (errno.EACCES, errno.EPERM)
 _FLOCK: Final = "hhqqi4x"  # struct flock of 64-bit Linux: type, whence, start, length, pid
 

@@ -21,9 +21,10 @@ from typing import Final
 
 from migrate.errors import SecretUnreadable
 from migrate.java.run import child_environment
+from migrate.model import limits
 from migrate.model.trusted import distrust_of
 
-MAX_BYTES: Final = 64 * 1024
+MAX_BYTES: Final = limits.most("secret")
 KEPT_SECONDS: Final = 300.0  # an answer is used for so long: connections are opened by the hundred
 PIECE: Final = 4096
 

@@ -9,9 +9,10 @@ from typing import Final
 from migrate.errors import SecretUnreadable
 from migrate.java.secret_command import ask
 from migrate.kafka.secret_variables import value_of
+from migrate.model import limits
 from migrate.model.inventory import Secret, SecretCommand, SecretFile, SecretVariable
 
-MAX_BYTES: Final = 64 * 1024
+MAX_BYTES: Final = limits.most("secret")
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 

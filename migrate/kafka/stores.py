@@ -20,10 +20,11 @@ from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCert
 from migrate.errors import JavaToolFailed, StoreUnreadable
 from migrate.java.keytool import to_pkcs12
 from migrate.kafka.secret_files import read_secret
+from migrate.model import limits
 from migrate.model.inventory import Store
 
 KINDS: Final = ("PEM", "PKCS12", "JKS")
-MAX_BYTES: Final = 8 << 20
+MAX_BYTES: Final = limits.most("store")
 KEY: Final = re.compile(rb"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.+?-----END \1PRIVATE KEY-----", re.DOTALL)
 
 

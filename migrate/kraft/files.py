@@ -14,7 +14,7 @@ from typing import Final
 
 from migrate.errors import BatchError, MetadataFileError, WorldError
 from migrate.kraft.image import Image
-from migrate.model import strict_json
+from migrate.model import limits, strict_json
 from migrate.model.ids import METADATA_TOPIC
 from migrate.model.secrets import Digester
 from migrate.protocol.batches import Batch, batch_at, stream
@@ -22,7 +22,6 @@ from migrate.protocol.batches import Batch, batch_at, stream
 PARTITION_DIRECTORY: Final = f"{METADATA_TOPIC}-0"
 BOOTSTRAP: Final = "bootstrap.checkpoint"
 QUORUM_STATE: Final = "quorum-state"
-QUORUM_STATE_LIMIT: Final = 2**20  # bytes; real ones have some hundreds
 _SEGMENT: Final = re.compile(r"(\d{20})\.log")
 _SNAPSHOT: Final = re.compile(r"(\d{20})-(\d{10})\.checkpoint")
 NOBODY: Final = -1
@@ -151,9 +150,9 @@ def read_quorum_state(path: Path) -> QuorumState:
     """The quorum-state file, in its version 0 (static voters) or 1 (KIP-853)."""
     try:
         with path.open("rb") as file:
-            raw = file.read(QUORUM_STATE_LIMIT + 1)
-        if len(raw) > QUORUM_STATE_LIMIT:
-            raise MetadataFileError(f"more than {QUORUM_STATE_LIMIT} bytes: this is no quorum-state", where=str(path))
+            raw = file.read(limits.most("quorum-state") + 1)
+        if len(raw) > limits.most("quorum-state"):
+            raise MetadataFileError(f"it has more than {len(raw) - 1} bytes: this is no quorum-state", where=str(path))
         state = strict_json.mapping(raw)
         version = int(state["data_version"])
         return QuorumState(

@@ -14,7 +14,9 @@ from typing import Any, Final, NoReturn
 DEPTH: Final = 100
 DIGITS: Final = 20  # a whole number of 64 bits, with its sign
 LARGEST: Final = 2.0**64
-ITEMS: Final = 3_000_000  # brackets, braces and commas: what a text of `{},` makes stays below 256 MB
+ROOM: Final = 160_000_000  # bytes that a text's values may take, by what each of these makes
+TAKES: Final = {"{": 184, "[": 72, ",": 48, '"': 24}
+WIDE: Final = 8 * 2**20  # bytes: a larger text is one of ours, which is ASCII; another takes four times its size
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,14 +30,15 @@ class NotStrictJson(ValueError):
     """The text is no JSON that can be trusted; the message says why."""
 
 
-def loads(raw: bytes | str, *, items: int = ITEMS, surrogates: bool = False) -> Any:
-    """The value in a JSON text of at most that many items.  Raises NotStrictJson, a ValueError, for every doubt.
+def loads(raw: bytes | str, *, room: int = ROOM, surrogates: bool = False) -> Any:
+    """The value in a JSON text.  Raises NotStrictJson, a ValueError, for every doubt.
 
-    With `surrogates` lone ones are taken: paths of hosts have them where a name is no UTF-8.
+    `room` is how many bytes its values may take in memory, by what they are made of.  With `surrogates` lone ones are
+    taken: paths of hosts have them where a name is no UTF-8.
     """
     try:
+        _within(raw, room)
         text = raw if isinstance(raw, str) else raw.decode("utf-8")
-        _within(text, items)
         value = json.loads(
             text, object_pairs_hook=_unique, parse_constant=_no_constant, parse_int=_whole, parse_float=_finite
         )
@@ -53,13 +56,13 @@ def loads(raw: bytes | str, *, items: int = ITEMS, surrogates: bool = False) -> 
 
 
 def mapping(
-    raw: bytes | str, kind: Mapping[str, Any] | None = None, *, items: int = ITEMS, surrogates: bool = False
+    raw: bytes | str, kind: Mapping[str, Any] | None = None, *, room: int = ROOM, surrogates: bool = False
 ) -> dict[str, Any]:
     """The object in a JSON text, of that kind (`unlike`).
 
     Raises NotStrictJson, also where the text holds another kind of value.
     """
-    value = loads(raw, items=items, surrogates=surrogates)
+    value = loads(raw, room=room, surrogates=surrogates)
     if not isinstance(value, dict):
         raise NotStrictJson(f"an object is expected, not {type(value).__name__}")
     if kind is not None and (problem := unlike(value, dict(kind))):
@@ -96,9 +99,18 @@ def unlike(value: Any, kind: Any, where: str = "it") -> str:
     return next((problem for entry in found if (problem := unlike(*entry))), "")
 
 
-def _within(text: str, items: int) -> None:
-    if len(text) > items and (found := sum(map(text.count, "[{,"))) > items:
-        raise NotStrictJson(f"it holds {found} items, and {items} are the limit")
+def _within(raw: bytes | str, room: int) -> None:
+    if len(raw) > WIDE and not raw.isascii():
+        raise NotStrictJson(f"more than {WIDE} bytes that are not all ASCII")
+    if len(raw) * max(TAKES.values()) <= room:
+        return
+    taken = sum(bytes_ * _count(raw, sign) for sign, bytes_ in TAKES.items())
+    if taken > room:
+        raise NotStrictJson(f"its values would take {taken} bytes, and {room} are the limit")
+
+
+def _count(raw: bytes | str, sign: str) -> int:
+    return raw.count(sign) if isinstance(raw, str) else raw.count(sign.encode())
 
 
 def _deeper_than(value: Any, depth: int) -> bool:

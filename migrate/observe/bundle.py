@@ -22,7 +22,7 @@ from typing import Any, Final
 from migrate import __version__
 from migrate.errors import BundleDamaged, BundleExists, BundleOtherVersion
 from migrate.hosts.files import read_no_follow, replace_file
-from migrate.model import plain_tar, strict_json
+from migrate.model import limits, plain_tar, strict_json
 from migrate.model.world import World
 from migrate.observe.codec import NotDecodable, decode, encode
 from migrate.observe.handed_on import without_secrets
@@ -42,12 +42,10 @@ PARTS: Final = (
     "launches",
     "ports",
 )
-SIZE_LIMIT: Final = 512 * 2**20  # bytes of the archive
-UNPACKED_LIMIT: Final = 2**30  # bytes of what is in it: 400,000 partitions take about a quarter of it
-PACKED_AT_MOST: Final = 100  # times: JSON of ours is 10 to 30 times as long as its gzip
-ITEMS_A_BYTE: Final = 16  # of the archive: 200,000 partitions have 4
-FREE_BYTES: Final = 4 * 2**20
-FREE_ITEMS: Final = 200_000
+PACKED_AT_MOST: Final = 50  # times: JSON of ours is 10 to 30 times as long as its gzip
+FREE_BYTES: Final = 96 * 2**20  # whatever the archive's size: 200,000 partitions that are all alike take a third
+FREE_ROOM: Final = 320_000_000  # bytes of a part's values: of 200,000 partitions they take nine tenths
+ROOM_A_BYTE: Final = 40  # of the archive
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,8 +126,8 @@ def read_bundle(path: str) -> Bundle:
             raise BundleDamaged(f"the SHA-256 of {name} is not the one of its manifest", where=path)
     hints = typing.get_type_hints(World)
     try:
-        items = FREE_ITEMS + ITEMS_A_BYTE * packed
-        found = {part: decode(hints[part], _json(files[f"{part}.json"], items), part) for part in PARTS}
+        room = FREE_ROOM + ROOM_A_BYTE * packed
+        found = {part: decode(hints[part], _json(files[f"{part}.json"], room), part) for part in PARTS}
     except (NotDecodable, RecursionError) as error:
         raise BundleDamaged(f"a part is not what this release writes: {error}", where=path) from error
     sizes = {part: len(files[f"{part}.json"]) for part in PARTS}
@@ -139,10 +137,13 @@ def read_bundle(path: str) -> Bundle:
 def _unpacked(path: str) -> tuple[bytes, int]:
     """What is in the archive, and how many bytes the archive itself has."""
     try:
-        packed = read_no_follow(path, limit=SIZE_LIMIT)
-        limit = min(UNPACKED_LIMIT, FREE_BYTES + PACKED_AT_MOST * len(packed))
+        packed = read_no_follow(path, limit=limits.most("bundle"))
+        limit = min(limits.most("bundle-content"), FREE_BYTES + PACKED_AT_MOST * len(packed))
         with gzip.GzipFile(fileobj=io.BytesIO(packed)) as stream:
-            content = stream.read(limit + 1)
+            first = stream.read(plain_tar.BLOCK)
+            if not first.startswith(MANIFEST.encode() + b"\0"):
+                raise BundleDamaged("no archive of ours: it does not begin with a manifest", where=path)
+            content = first + stream.read(limit + 1 - len(first))
     except (OSError, EOFError, zlib.error) as error:
         reason = (error.strerror if isinstance(error, OSError) else None) or str(error)
         raise BundleDamaged(f"cannot be read: {reason}", where=path) from error
@@ -177,8 +178,8 @@ def _manifest(raw: bytes, path: str) -> Mapping[str, Any]:
     return body
 
 
-def _json(raw: bytes, items: int = FREE_ITEMS) -> Any:
+def _json(raw: bytes, room: int = strict_json.ROOM) -> Any:
     try:
-        return strict_json.loads(raw, items=items, surrogates=True)
+        return strict_json.loads(raw, room=room, surrogates=True)
     except strict_json.NotStrictJson as error:
         raise NotDecodable(str(error)) from error

@@ -10,6 +10,7 @@ from typing import Final
 
 from migrate.errors import InputError, MetadataDiverges, WorldError
 from migrate.hosts import meta_properties
+from migrate.hosts.files import read_within
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.kraft.files import PARTITION_DIRECTORY
 from migrate.kraft.lineage import MetadataDirectory, read_directory
@@ -75,7 +76,7 @@ def read_metadata(
 def _identity(path: Path) -> MetaProperties | MetaBroken | MetaMissing:
     home = path.parent if path.name == PARTITION_DIRECTORY else path
     try:
-        return meta_properties.decode((home / META_PROPERTIES).read_bytes())
+        return meta_properties.decode(read_within(home / META_PROPERTIES, "meta-properties"))
     except (FileNotFoundError, NotADirectoryError):
         return MetaMissing()
     except OSError as error:

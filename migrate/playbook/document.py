@@ -29,9 +29,10 @@ from yaml.events import (
 )
 
 from migrate.errors import DocumentNotTrusted, DocumentUnreadable, YamlRefused
+from migrate.model import limits
 from migrate.model.trusted import distrust
 
-MAX_BYTES: Final = 256 * 1024
+MAX_BYTES: Final = limits.most("playbook")
 MAX_DEPTH: Final = 32
 MERGE_KEY: Final = "<<"
 LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # only its parser runs

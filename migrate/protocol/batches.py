@@ -14,13 +14,13 @@ from typing import BinaryIO, Final
 import google_crc32c
 
 from migrate.errors import BatchCrcError, BatchCutError, BatchError, DecodeError
+from migrate.model import limits
 from migrate.protocol.primitives import read_varint, read_varlong
 
 HEADER: Final = packing.Struct(">qiibIhiqqqhii")
 HEADER_SIZE: Final = 61
 LENGTH_END: Final = 12  # base offset and batch length, which the length does not count
 CRC_FROM: Final = 21
-MAX_BATCH: Final = 64 << 20  # bytes; Kafka's raft client writes at most 8 MiB (`MAX_BATCH_SIZE_BYTES`)
 NULL: Final = 1  # the varint of -1
 MAGIC: Final = 2
 COMPRESSION: Final = 0x07
@@ -140,7 +140,7 @@ def parse(raw: bytes, *, where: str, position: int) -> Batch:
 def _length(head: bytes, place: str) -> int:
     """Return the size of the batch that begins with these 12 bytes."""
     (length,) = packing.unpack_from(">i", head, 8)
-    if not HEADER_SIZE - LENGTH_END <= length <= MAX_BATCH:
+    if not HEADER_SIZE - LENGTH_END <= length <= limits.most("batch"):
         raise BatchError(f"a batch says the length {length}", where=place)
     return LENGTH_END + int(length)
 

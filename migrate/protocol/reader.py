@@ -30,6 +30,7 @@ from migrate.protocol.primitives import MAX_STRING, read_uvarint, uuid_text
 Reader = Callable[[bytes, int], tuple[Any, int]]
 Part = Callable[[bytes, int, Values], int]
 MOST_UNROLLED: Final = 3  # fields of a run that are set one by one
+UNKNOWN_AT_MOST: Final = 100  # tagged fields of a structure that are not known: Kafka has three in all
 MOST_PREPARED: Final = 32  # below 0x7f: lengths of arrays whose layout is prepared
 
 
@@ -307,6 +308,8 @@ def _tag_section(fields: list[Field], version: int) -> Part:
         if not buffer[offset]:
             return offset + 1
         count, offset = read_uvarint(buffer, offset)
+        if count > UNKNOWN_AT_MOST + len(known):
+            raise DecodeError(f"{count} tagged fields", where=f"byte {offset}")
         last = -1
         for _ in range(count):
             start = offset

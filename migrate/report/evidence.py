@@ -27,7 +27,6 @@ from migrate.run import approvals
 from migrate.run import journal as journals
 
 FORMAT: Final = "kraft-migrate/evidence/v1"
-SIZE_LIMIT: Final = 256 * 2**20  # bytes: a journal of a hundred thousand events has a tenth of it
 MANIFEST: Final = "manifest.json"
 SEAL: Final = "manifest.sha256"
 SIGNATURE: Final = "manifest.sig"

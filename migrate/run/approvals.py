@@ -26,11 +26,11 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from migrate.errors import ApprovalRefused, KeyUnusable
+from migrate.hosts.files import read_within
 from migrate.model import strict_json
 from migrate.model.approvals import APPROVAL_FORMAT, Approval, ApprovalPolicy, Judged, small_order
 
 FOLDER: Final = "approvals"
-LARGEST: Final = 64 * 1024
 OPENSSH: Final = b"-----BEGIN OPENSSH PRIVATE KEY-----"
 UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]")
 
@@ -90,12 +90,10 @@ def load(folder: pathlib.Path) -> list[Approval]:
     found = []
     for path in sorted((folder / FOLDER).glob("*.json")):
         try:
-            raw = path.read_bytes()[: LARGEST + 1]
+            raw = read_within(path, "approval")
             text = raw.decode("utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise ApprovalRefused("it cannot be read", where=str(path)) from error
-        if len(raw) > LARGEST:
-            raise ApprovalRefused("it is larger than any approval", where=str(path))
+            raise ApprovalRefused(f"it cannot be read: {error}", where=str(path)) from error
         found.append(from_json(text, str(path)))
     return sorted(found, key=lambda approval: approval.time)
 

@@ -23,7 +23,7 @@ from enum import StrEnum
 from typing import Any, Final
 
 from migrate.errors import ControlUnreadable, ControlUnwritable, FileNotReplaced
-from migrate.hosts.files import replace_file
+from migrate.hosts.files import read_within, replace_file
 from migrate.model import strict_json
 from migrate.model.stage import Stage
 from migrate.run import owners
@@ -67,7 +67,7 @@ def read(folder: pathlib.Path) -> Control:
     """The wish in a run's folder; ControlUnreadable where the file is none of ours."""
     path = folder / NAME
     try:
-        raw = path.read_bytes()
+        raw = read_within(path, "control")
     except FileNotFoundError:
         return Control()
     except OSError as error:

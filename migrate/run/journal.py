@@ -21,6 +21,7 @@ from typing import Any, Final
 import google_crc32c
 
 from migrate.errors import JournalDamaged, JournalUnwritable
+from migrate.hosts.files import read_within
 from migrate.model import strict_json
 from migrate.model.history import Event, misshapen
 from migrate.model.outcome import Refused
@@ -52,8 +53,13 @@ def _hash(line: bytes) -> str:
 
 
 def read(path: pathlib.Path) -> Reading:
-    """Read and check a journal; JournalDamaged where a line that is not the last is wrong."""
-    return decode(path.read_bytes(), str(path))
+    """Read and check a journal; JournalDamaged where a line that is not the last is wrong, or it is too large."""
+    try:
+        return decode(read_within(path, "journal"), str(path))
+    except OSError as error:
+        if error.errno != errno.EFBIG:
+            raise
+        raise JournalDamaged(str(error), where=str(path)) from error
 
 
 def decode(raw: bytes, where: str) -> Reading:

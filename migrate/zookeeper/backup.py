@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Final
 
 from migrate.errors import BackupUnreadable, WorldError
-from migrate.model import strict_json
+from migrate.model import limits, strict_json
 from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.layout import child
 from migrate.zookeeper.znode import Absent, Znode
@@ -26,7 +26,6 @@ from migrate.zookeeper.znode import Absent, Znode
 LOG: Final = logging.getLogger("migrate.zookeeper")
 FORMAT: Final = "kraft-migrate/zookeeper-tree/v1"
 BATCH: Final = 5_000
-LINE_LIMIT: Final = 96 * 2**20  # bytes: a znode of 64 MiB, where jute.maxbuffer was raised so far
 UNPACKED_AT_MOST: Final = 100  # times the file: what is gained by gzip is 5 to 20
 FREE_BYTES: Final = 4 * 2**20
 OWN_TREE: Final = "/zookeeper"  # ZooKeeper's own quotas and configuration, at the root of an ensemble
@@ -158,11 +157,12 @@ class BackupTree:
 
 def _lines(path: str) -> Iterator[bytes]:
     """The lines of a backup, none longer than a znode can be, all together in proportion to the file's size."""
-    left = FREE_BYTES + UNPACKED_AT_MOST * Path(path).stat().st_size
+    longest = limits.most("backup-line")
+    left = min(limits.most("backup"), FREE_BYTES + UNPACKED_AT_MOST * Path(path).stat().st_size)
     with gzip.open(path, "rb") as file:
-        while line := file.readline(LINE_LIMIT + 1):
+        while line := file.readline(longest + 1):
             left -= len(line)
-            if len(line) > LINE_LIMIT or left < 0:
+            if len(line) > longest or left < 0:
                 raise BackupUnreadable("it holds more than a backup of its size does", where=path)
             yield line
 

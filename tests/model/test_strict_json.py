@@ -58,15 +58,17 @@ def test_each_doubt_is_one_error(raw: bytes, says: str) -> None:
         loads(raw)
 
 
-def test_depth_and_items_have_a_limit() -> None:
+def test_depth_room_and_wide_characters_have_a_limit() -> None:
     """What is just allowed is read; a bomb of a few bytes an item is refused before it is parsed."""
     deep = strict_json.DEPTH
     assert loads("[" * deep + "]" * deep) is not None
     with pytest.raises(NotStrictJson, match="nested"):
         loads("[" * (deep + 1) + "]" * (deep + 1))
-    assert loads("[1,2,3]", items=3) == [1, 2, 3]
-    with pytest.raises(NotStrictJson, match="holds 6 items, and 3 are the limit"):
-        loads("[{},{},{}]", items=3)
+    assert loads("[1,2,3]", room=72 + 2 * 48) == [1, 2, 3]
+    with pytest.raises(NotStrictJson, match="would take 720 bytes, and 700 are the limit"):
+        loads("[{},{},{}]", room=700)
+    with pytest.raises(NotStrictJson, match="not all ASCII"):
+        loads(b'"' + "ü".encode() * strict_json.WIDE + b'"')
 
 
 def test_a_mapping_is_an_object() -> None:

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from migrate import checks
 from migrate.errors import BundleDamaged, BundleExists, BundleOtherVersion
 from migrate.hosts.properties import parse
+from migrate.model import limits, plain_tar
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -312,15 +313,19 @@ def test_a_pattern_that_cannot_be_read_is_damage_with_its_place(whole: str, tmp_
 
 def test_a_bomb_is_not_unpacked(whole: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Reading ends at the limit, of the archive and of what is in it."""
-    monkeypatch.setattr(bundles, "UNPACKED_LIMIT", 4096)
+    monkeypatch.setattr(limits, "_asked", {"bundle-content": 4096})
     with pytest.raises(BundleDamaged, match="more than 4096"):
         read_bundle(whole)
-    monkeypatch.setattr(bundles, "UNPACKED_LIMIT", 2**30)
+    monkeypatch.undo()
     zeros = tmp_path / "zeros"
     zeros.write_bytes(gzip.compress(bytes(2**24)))
+    with pytest.raises(BundleDamaged, match="does not begin with a manifest"):
+        read_bundle(str(zeros))
+    monkeypatch.setattr(bundles, "FREE_BYTES", 4096)
+    zeros.write_bytes(gzip.compress(plain_tar.pack({MANIFEST: bytes(2**24)})))
     with pytest.raises(BundleDamaged, match="which no bundle does"):
         read_bundle(str(zeros))
-    monkeypatch.setattr(bundles, "SIZE_LIMIT", 512)
+    monkeypatch.setattr(limits, "_asked", {"bundle": 512})
     with pytest.raises(BundleDamaged, match="larger than 512"):
         read_bundle(whole)
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import BatchCrcError, BatchCutError, BatchError
-from migrate.protocol import batches
+from migrate.model import limits
 from migrate.protocol.batches import Batch, parse, split, stream
 from tests.testing.encoding import build
 
@@ -107,7 +107,7 @@ class TestDamage:
             (ONE[:12] + struct.pack(">i", -1) + ONE[16:], "epoch -1"),
             (ONE[:8] + struct.pack(">i", 48) + ONE[12:], "says the length 48"),
             (ONE[:8] + struct.pack(">i", -5) + ONE[12:], "says the length -5"),
-            (ONE[:8] + struct.pack(">i", batches.MAX_BATCH + 1) + ONE[12:], "says the length"),
+            (ONE[:8] + struct.pack(">i", limits.most("batch") + 1) + ONE[12:], "says the length"),
             (ONE + THREE, "begins at offset 3; 2 was due"),
             (ONE + build(2, 0, [(None, b"")]), "epoch 0 follows one of epoch 1"),
         ],

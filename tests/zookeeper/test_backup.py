@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from kazoo.security import make_digest_acl
 
 from migrate.errors import BackupUnreadable, WorldError
+from migrate.model import limits
 from migrate.model.secrets import Digester
-from migrate.zookeeper import backup
 from migrate.zookeeper.backup import load_backup, write_backup
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.login import ZookeeperAccess
@@ -199,7 +199,7 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path, monkeypatch: py
     path.write_bytes(gzip.compress(b'{"path": "' + b"a" * 2**24))
     with pytest.raises(BackupUnreadable, match="more than a backup of its size"):
         load_backup(str(path))
-    monkeypatch.setattr(backup, "LINE_LIMIT", 100)
+    monkeypatch.setattr(limits, "_asked", {"backup-line": 100})
     path.write_bytes(gzip.compress(b'{"path": "' + b"a" * 200))
     with pytest.raises(BackupUnreadable, match="more than a backup of its size"):
         load_backup(str(path))

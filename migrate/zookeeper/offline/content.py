@@ -8,10 +8,13 @@ from pathlib import Path
 from typing import IO, Final
 
 from migrate.errors import ZookeeperFilesMissing
+from migrate.model import limits
 from migrate.zookeeper.offline import snappy
 from migrate.zookeeper.offline.jute import damaged
 
 CHUNK: Final = 1 << 20
+UNPACKED_AT_MOST: Final = 50  # times the file: trees of Kafka have 8 to 20
+FREE_BYTES: Final = 16 * 2**20
 
 
 def chunks_of(path: Path, start: int = 0) -> Iterator[bytes]:
@@ -22,15 +25,25 @@ def chunks_of(path: Path, start: int = 0) -> Iterator[bytes]:
     try:
         with path.open("rb") as file:
             if path.suffix == ".gz":
-                yield from _gzip(file, str(path))
+                yield from _within(_gzip(file, str(path)), path)
             elif path.suffix == ".snappy":
-                yield from _snappy(file, str(path))
+                yield from _within(_snappy(file, str(path)), path)
             else:
                 file.seek(start)
                 while chunk := file.read(CHUNK):
                     yield chunk
     except OSError as error:
         raise ZookeeperFilesMissing(f"the file cannot be read ({error.strerror})", where=str(path)) from error
+
+
+def _within(chunks: Iterator[bytes], path: Path) -> Iterator[bytes]:
+    """What a file of that size can hold: a znode takes more when it is unpacked, but not any number of times."""
+    left = most = min(limits.most("snapshot"), FREE_BYTES + UNPACKED_AT_MOST * path.stat().st_size)
+    for chunk in chunks:
+        left -= len(chunk)
+        if left < 0:
+            raise damaged(f"it holds more than {most} bytes, which no snapshot of its size does", str(path), 0)
+        yield chunk
 
 
 def _gzip(file: IO[bytes], name: str) -> Iterator[bytes]:
