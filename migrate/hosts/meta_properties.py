@@ -108,6 +108,8 @@ def mended(raw: bytes) -> bytes | None:
     found = decode(raw)
     if isinstance(found, MetaBroken) or found.version == 0:
         return None
+    if not (found.cluster_id or "").isascii() or not (found.cluster_id or "").isprintable():
+        return None  # no cluster's id, and not to be written without escapes
     ids = {"broker.id": found.node_id, "cluster.id": found.cluster_id, "directory.id": found.directory_id}
     lines = ["version=0", *(f"{key}={value}" for key, value in ids.items() if value is not None)]
     return "".join(f"{line}\n" for line in lines).encode("latin-1")
