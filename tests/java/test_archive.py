@@ -52,6 +52,17 @@ def test_an_archive_is_built_once(tmp_path: Path, own_cache: Path, jars: KafkaJa
     assert len(said) == 1
 
 
+def test_an_archive_that_others_may_write_is_not_used(tmp_path: Path, own_cache: Path, jars: KafkaJars) -> None:
+    """The JVM would run what they put into it."""
+    java = fake_java(tmp_path, WRITES)
+    assert archive_options(java, jars)
+    archive_path(java, jars).chmod(0o666)
+    assert archive_options(java, jars) == ()
+    archive_path(java, jars).chmod(0o600)
+    archive_path(java, jars).parent.chmod(0o777)
+    assert archive_options(java, jars) == ()
+
+
 @pytest.mark.parametrize("script", ["exit 1", "exit 0", "kill -9 $$"])
 def test_a_failure_is_told_and_never_raised(
     tmp_path: Path, own_cache: Path, jars: KafkaJars, script: str, caplog: pytest.LogCaptureFixture
