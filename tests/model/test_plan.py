@@ -145,3 +145,13 @@ def test_a_summary_counts_nothing_that_was_not_counted() -> None:
     """Keys that stand in no file, and checks."""
     bare = PlanSummary("assess", {}, (), (), (), ())
     assert (bare.parity_unset, bare.checks) == (0, 0)
+    assert replace(PLAN, summary=bare).fingerprint == PLAN.fingerprint
+
+
+def test_the_sum_of_a_plan_is_of_all_that_is_read_whatever_text_and_order_it_has() -> None:
+    """Findings and figures, too; a number that is none has no sum."""
+    one, two = (replace(PLAN, cluster=f"lab {name}").content for name in ("\udc80", "\udc81"))
+    assert len({one, two, PLAN.content}) == 3
+    assert with_step(params=dict(reversed([*STEP.params.items()]))).content == PLAN.content
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        _ = replace(PLAN, created=float("nan")).content
