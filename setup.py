@@ -1,10 +1,13 @@
 """Metadata of the distribution; the tools' settings stand in pyproject.toml."""
 
 import pathlib
+import re
 
 from setuptools import find_packages, setup
 
 HERE = pathlib.Path(__file__).parent
+PACKAGE = (HERE / "migrate" / "__init__.py").read_text(encoding="utf-8")
+VERSION = re.findall(r'^__version__ = "([^"]+)"$', PACKAGE, re.MULTILINE)[0]
 
 RUNTIME = [
     "pyspark>=4.0,<5",
@@ -29,6 +32,8 @@ RUNTIME = [
 
 DEVELOPMENT = [
     "pytest>=8",
+    "pytest-xdist>=3.6",  # the fast tier on two cores
+    "pre-commit>=4",
     "hypothesis>=6.100",
     "ruff>=0.12",
     "mypy>=1.15",
@@ -45,7 +50,7 @@ LAB = ["asyncssh>=2.18"]  # the SSH server of a lab whose nodes are hosts
 
 setup(
     name="kafka-kraft-migrate",
-    version="0.1.0",
+    version=VERSION,
     description="Takes a ZooKeeper-mode Apache Kafka 3.9 cluster with several log directories a broker to KRaft",
     long_description=(HERE / "README.md").read_text(encoding="utf-8"),
     long_description_content_type="text/markdown",

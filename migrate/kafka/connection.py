@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Final, Self
 
+from migrate import __version__
 from migrate.errors import (
     AccessRefused,
     AccessUnsupported,
@@ -37,7 +38,7 @@ from migrate.protocol.fields import Values
 from migrate.protocol.messages import API_VERSIONS, Api, decode_response, encode_request
 
 CLIENT_ID: Final = "kraft-migrate"
-SOFTWARE_VERSION: Final = "0.1.0"  # Kafka accepts letters, digits, dots and dashes (ApiVersionsRequest)
+SOFTWARE_VERSION: Final = __version__  # Kafka accepts letters, digits, dots and dashes (ApiVersionsRequest)
 TLS_ALERT: Final = 0x1503  # how an alert of a TLS listener begins
 _PART: Final = 1 << 20
 PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
