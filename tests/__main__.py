@@ -1,6 +1,7 @@
 """All tests of the project: `python -m tests`.  Lint, types and import contracts first, then every tier.
 
-`python -m tests fast` runs what needs no process, with the same checks first; any other words are handed to pytest
+`python -m tests fast` runs what needs no process, with the same checks first, and `python -m tests lint` the checks
+alone; any other words are handed to pytest
 (`python -m tests tests/cli -k plan`, `python -m tests -m kafka`).  The first thing that fails ends it, with its exit
 code.  `python -m tests mutants` puts small mistakes into the modules that decide and names those that no test notices
 (`python -m tests mutants --help`).  `python -m tests fuzz` damages files that people hand over and names each reader
@@ -34,13 +35,15 @@ def main(words: list[str]) -> int:
     os.chdir(ROOT)
     if words[:1] in (["mutants"], ["fuzz"], ["features"]):
         return subprocess.run([sys.executable, "-m", f"tests.{words[0]}", *words[1:]], check=False).returncode
-    if not words or words == ["fast"]:
+    if not words or words in (["fast"], ["lint"]):
         for name, command in CHECKS:
             print(f"== {name}", flush=True)
             code = subprocess.run(command, check=False).returncode
             if code:
                 print(f"{name} failed", flush=True)
                 return code
+    if words == ["lint"]:
+        return 0
     print("== tests", flush=True)
     selection = words or ["-m", "not long"]
     if words == ["fast"]:

@@ -1,0 +1,12 @@
+.PHONY: install fast test lint pages
+PYTHON ?= .venv/bin/python
+install:
+	python3 -m venv .venv && .venv/bin/pip install -e '.[dev]'
+fast:
+	$(PYTHON) -m tests fast
+test:
+	$(PYTHON) -m tests
+lint:
+	$(PYTHON) -m tests lint
+pages:
+	$(PYTHON) -m migrate explain --pages docs
