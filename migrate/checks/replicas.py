@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
-from migrate.checks.acceptance import STRAY as STRAY_RULE
-from migrate.checks.acceptance import accepted, entries, holds
 from migrate.checks.directories import Disks
 from migrate.checks.registry import ALWAYS, Hit, Result, check
 from migrate.checks.remembered import remembered
@@ -14,6 +13,7 @@ from migrate.checks.sight import both, broker_disks, log_dir_answers, zookeeper
 from migrate.model.columns import UNREADABLE_TOPIC_ID, PartitionColumns
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
+from migrate.model.inventory import AcceptedDifference
 from migrate.model.loader import Fate, Foretold, foretell_all
 from migrate.model.moves import moves_of
 from migrate.model.outcome import Unknown
@@ -22,7 +22,28 @@ from migrate.model.views import BrokerDisks, Directory, LogDirAnswer, ZookeeperV
 from migrate.model.words import plural
 from migrate.model.world import World
 
+STRAY_RULE: Final = "W-DIR-07"
+BROKER: Final = "broker"  # the selector's kind; its name is the broker's id, its field the folder's path
 CURRENT, FUTURE, STRAY = "current", "future", "stray"
+
+
+def entries(world: World, rule: str) -> Iterator[AcceptedDifference]:
+    """The playbook's acceptances of that rule, expired ones too."""
+    if not isinstance(world.playbook, Unknown):
+        yield from (entry for entry in world.playbook.accepted_differences if entry.rule == rule)
+
+
+def holds(entry: AcceptedDifference, world: World) -> bool:
+    """Is it in force?  From the day of `expires` on it is not, and neither where the day is not known."""
+    return bool(world.today) and world.today < entry.expires
+
+
+def accepted(world: World, rule: str, broker: int, path: str) -> bool:
+    """Does an acceptance that holds name exactly that path on that broker?"""
+    return any(
+        (entry.kind, entry.name, entry.field) == (BROKER, str(int(broker)), path) and holds(entry, world)
+        for entry in entries(world, rule)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NoReturn, Protocol
 
@@ -23,13 +23,41 @@ from migrate.model.world import Need, World
 from migrate.observe.world import SLOW
 from migrate.run import guards, snapshots, staleness
 from migrate.run import journal as journals
-from migrate.run.elapsed import reading, since_last_roll
 from migrate.run.faults import Faults
 from migrate.run.gatekeeper import Gatekeeper, OpenGate
 from migrate.run.journal import Journal
 from migrate.run.waits import Wait
 from migrate.steps.canary import HELD
 from migrate.steps.churn import PASSING
+
+BEGINS = "kraft-mode"  # the stage behind whose last step the soak begins
+
+
+def reading(clock: Clock) -> dict[str, str | float]:
+    """What an event carries."""
+    return {"boot": clock.boot(), "at": round(clock.monotonic(), 3)}
+
+
+def since_last_roll(events: Iterable[Event], clock: Clock) -> float | None:
+    """Seconds since the last step of the second roll was concluded; None where this journal has no session yet.
+
+    Where another run rolled the brokers, this journal proves dual write only since its own first session.
+    """
+    known = list(_readings(events))
+    if not known:
+        return None
+    begin = max((number for number, (rolled, _, _) in enumerate(known) if rolled), default=0)
+    here = clock.boot()
+    ours = [at for _, boot, at in known[begin:] if boot == here]
+    return max(0.0, clock.monotonic() - ours[0]) if ours else 0.0
+
+
+def _readings(events: Iterable[Event]) -> Iterator[tuple[bool, str, float]]:
+    """(is the end of a step of the second roll, boot, reading) of the events that carry one."""
+    for event in events:
+        rolled = event.name == "conclude" and event.data.get("stage") == BEGINS
+        if (rolled or event.name == "session") and {"boot", "at"} <= event.data.keys():
+            yield rolled, str(event.data["boot"]), float(event.data["at"])
 
 
 class StepEffects(Effects, Protocol):

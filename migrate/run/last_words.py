@@ -6,7 +6,7 @@ A broker that dies at its start says why in its log; whoever reads the stop shou
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Final
 
@@ -15,8 +15,34 @@ from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP, Clock, ServiceControl
 from migrate.model.views import Stopped
-from migrate.run import dead_channels
 from migrate.run.journal import Journal
+
+DEAD: Final = re.compile(r"-to-controller-([a-z-]+)-channel-manager\]?: Error due to")
+
+
+def dead(lines: Iterable[str]) -> tuple[str, ...]:
+    """Channels whose thread has ended, by the lines of one life of a broker, in order, each once (pure)."""
+    return tuple(dict.fromkeys(match[1] for line in lines if (match := DEAD.search(line))))
+
+
+def why(found: Mapping[int, Sequence[str]]) -> tuple[str, ...]:
+    """A line for each broker that has such a channel (pure)."""
+    return tuple(
+        f"broker {node}: its thread of channel {', '.join(channels)} has died (a fault of Kafka's, as control changed "
+        "hands); what it leads takes no replica back into the ISR"
+        for node, channels in found.items()
+        if channels
+    )
+
+
+def next_step(found: Mapping[int, Sequence[str]]) -> str:
+    """What brings them back; "" where none is dead (pure)."""
+    nodes = [node for node, channels in found.items() if channels]
+    if not nodes:
+        return ""
+    named = f"broker {nodes[0]}" if len(nodes) == 1 else f"brokers {nodes}, one by one,"
+    return f"restart {named} with the file that lies there, then give the same command again"
+
 
 SHOWN: Final = 8
 WIDE: Final = 300  # characters of a line
@@ -85,9 +111,9 @@ def _dead_channels_told(error: NoProgress, services: ServiceControl, brokers: It
     found: dict[int, tuple[str, ...]] = {}
     for node in brokers:
         with suppress(MigrateError, OSError):  # an unread log adds nothing: the stop is told all the same
-            found[int(node)] = dead_channels.dead(latest_life(services.last_words(node, LOG_LINES_DEEP)))
-    error.why = "\n         ".join(part for part in (error.why, *dead_channels.why(found)) if part)
-    error.next_step = dead_channels.next_step(found) or error.next_step
+            found[int(node)] = dead(latest_life(services.last_words(node, LOG_LINES_DEEP)))
+    error.why = "\n         ".join(part for part in (error.why, *why(found)) if part)
+    error.next_step = next_step(found) or error.next_step
 
 
 def _ended(services: ServiceControl, nodes: Sequence[NodeId]) -> list[NodeId]:

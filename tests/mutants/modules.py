@@ -168,7 +168,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         ),
     ),
     "plan": (
-        ("migrate.plan.build", "migrate.plan.roll_order"),
-        ("tests/plan/test_build.py", "tests/plan/test_roll_order.py"),
+        ("migrate.plan.build",),
+        ("tests/plan/test_build.py", "tests/plan/test_build.py"),
     ),
 }

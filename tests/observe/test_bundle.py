@@ -27,9 +27,8 @@ from migrate.model.views import ConfigFile, PartlyRead, Running
 from migrate.model.world import World
 from migrate.model.znodes import ZnodeAcl
 from migrate.observe import bundle as bundles
-from migrate.observe.bundle import MANIFEST, PARTS, Bundle, read_bundle, write_bundle
+from migrate.observe.bundle import MANIFEST, PARTS, Bundle, read_bundle, without_secrets, write_bundle
 from migrate.observe.bundled import BundledSources
-from migrate.observe.handed_on import without_secrets
 from migrate.observe.ledgers import pure_ledger
 from tests.testing import worlds
 

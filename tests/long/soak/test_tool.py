@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrate.run.dead_channels import next_step
+from migrate.run.last_words import next_step
 from tests.long.soak.tool import told_to_restart
 
 
