@@ -1,15 +1,16 @@
 """All tests of the project: `python -m tests`.  Lint, types and import contracts first, then every tier.
 
-`python -m tests fast` runs what needs no process, with the same checks first, and `python -m tests lint` the checks
-alone; any other words are handed to pytest
+`python -m tests fast` runs what starts nothing and takes little, on two processes, with the same checks first;
+`python -m tests lint` runs the checks alone. Any other words are handed to pytest
 (`python -m tests tests/cli -k plan`, `python -m tests -m kafka`).  The first thing that fails ends it, with its exit
 code.  `python -m tests mutants` puts small mistakes into the modules that decide and names those that no test notices
 (`python -m tests mutants --help`).  `python -m tests fuzz` damages files that people hand over and names each reader
 that does not end typed (`python -m tests fuzz --help`).  `python -m tests features` compares what the tool offers with
-the kept list.  The whole takes about half an hour on two cores; its tiers are markers: `zookeeper`, `spark`, `kafka`,
-`explorer`, `hosts` (part of it) and `long` (not part of it).
+the kept list.  The whole takes about half an hour on two cores; its tiers are markers: `slow`, `bench`, `zookeeper`,
+`spark`, `kafka`, `explorer`, `hosts` (part of it) and `long` (not part of it).
 """
 
+import importlib.util
 import os
 import subprocess
 import sys
@@ -24,6 +25,8 @@ CHECKS = (
     ("import contracts", [str(BIN / "lint-imports")]),
 )
 PYTEST = [sys.executable, "-m", "pytest"]
+FAST = ["-m", "not (slow or bench or zookeeper or spark or kafka or hosts or explorer or long)"]
+PROCESSES = ["-n", "2", "--dist", "worksteal"]
 
 
 def main(words: list[str]) -> int:
@@ -47,7 +50,7 @@ def main(words: list[str]) -> int:
     print("== tests", flush=True)
     selection = words or ["-m", "not long"]
     if words == ["fast"]:
-        selection = ["-m", "not (zookeeper or spark or kafka or hosts or explorer or long)"]
+        selection = [*FAST, *(PROCESSES if importlib.util.find_spec("xdist") else [])]
     return subprocess.run([*PYTEST, *selection], check=False).returncode
 
 

@@ -98,6 +98,7 @@ def test_what_is_hidden_never_turns_into_a_pass_of_what_depends_on_it(stage: Sta
         assert blocking(checks.run(less, target=stage), Stage.FINALIZE)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", [part for part in PARTS if part not in ("playbook", "services")])
 def test_a_blocker_whose_view_is_hidden_is_blind_or_still_found(part: str) -> None:
     """Hiding a view from a cluster with a fault never lets a plan through: the code is there in either form."""
@@ -118,6 +119,7 @@ def test_the_order_of_brokers_and_directories_means_nothing(broker: int, index: 
     assert hits(checks.run(world, target=Stage.COPY)) == hits(checks.run(turned, target=Stage.COPY))
 
 
+@pytest.mark.slow
 def test_one_partition_of_a_hundred_thousand_replicas_is_judged_in_linear_time() -> None:
     """In ZooKeeper and in the metadata; it took a minute and more, and takes some seconds of CPU now."""
     many = list(range(100_000))

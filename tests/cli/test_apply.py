@@ -137,6 +137,7 @@ def test_the_point_of_no_return_without_its_fingerprint_is_4_and_nothing_is_done
     assert tree(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_exit_codes_of_a_process_are_the_same(tmp_path: Path) -> None:
     """What a script sees."""
     _, path = make(tmp_path, Stage.FINALIZE)
@@ -191,6 +192,7 @@ def test_a_playbook_or_inventory_that_is_gone_is_1(tmp_path: Path) -> None:
     assert "inventory.yaml" in answer.err
 
 
+@pytest.mark.slow
 def test_while_another_run_holds_the_lock_file_it_is_7(tmp_path: Path) -> None:
     """In this process and in another; who holds it is said."""
     made, path = make(tmp_path)

@@ -103,6 +103,7 @@ def inventory(folder: Path, server: SshServer) -> Path:
     return path
 
 
+@pytest.mark.slow
 @needs_ssh
 def test_a_host_that_has_all_is_good_and_one_that_is_down_is_named(tmp_path: Path, server: SshServer) -> None:
     """Asked through the operator's own configuration."""
@@ -118,6 +119,7 @@ def test_a_host_that_has_all_is_good_and_one_that_is_down_is_named(tmp_path: Pat
     assert "missing: " in text.out
 
 
+@pytest.mark.slow
 @needs_ssh
 def test_doctor_says_what_assess_says_of_a_host_and_a_run_would_be_stopped_by(
     tmp_path: Path, server: SshServer
@@ -150,6 +152,7 @@ def test_a_host_without_the_program_is_told_with_what_installs_it(tmp_path: Path
     assert all("E-HOST-28" in entry.message for entry in told)
 
 
+@pytest.mark.slow
 @needs_ssh
 def test_what_assess_and_plan_look_at_says_what_is_refused_and_what_was_not_tried(
     tmp_path: Path, server: SshServer

@@ -137,6 +137,7 @@ print("into nowhere")
 """
 
 
+@pytest.mark.slow
 def test_a_reader_that_goes_away_does_not_stop_the_run(tmp_path: Path) -> None:
     """`kraft-migrate apply ... --json-lines | head -1` must not park a cluster half rolled."""
     child = subprocess.Popen(

@@ -63,6 +63,7 @@ def test_a_folder_with_something_else_in_it_is_left_alone(tmp_path: Path) -> Non
     assert [path.name for path in tmp_path.iterdir()] == ["precious"]
 
 
+@pytest.mark.slow
 def test_the_process_exits_with_one_and_names_the_error(tmp_path: Path) -> None:
     """Id, place and next step, on stderr; no traceback."""
     argv = [sys.executable, "-m", "migrate", "lab", "status", "--dir", str(tmp_path)]
@@ -91,6 +92,7 @@ def test_a_cluster_that_does_not_answer_is_not_called_whole() -> None:
     assert "not whole" not in as_text(silent)
 
 
+@pytest.mark.slow
 def test_an_unknown_stage_is_a_usage_error(tmp_path: Path) -> None:
     """With the names that there are; no lab is made for it."""
     argv = [sys.executable, "-m", "migrate", "lab", "demo", "--until", "tomorrow", "--dir", str(tmp_path / "lab")]

@@ -78,6 +78,7 @@ def drawn(page: object, width: int = 160, height: int = 40) -> str:
     return console.file.getvalue()
 
 
+@pytest.mark.slow
 def test_on_a_terminal_the_board_stands_below_the_lines(tmp_path: Path) -> None:
     """In a process of its own, on a real terminal: lines are printed above, the board is drawn again and again."""
     said = on_terminal(tmp_path, code=RUN)
@@ -220,6 +221,7 @@ with lines.following(run.planned(), run.folder / "journal.jsonl"):
 """
 
 
+@pytest.mark.slow
 def test_a_terminal_that_goes_away_does_not_stop_a_run(tmp_path: Path) -> None:
     """With nohup, or in a tmux whose server died: the journal has it all."""
     ours, theirs = pty.openpty()

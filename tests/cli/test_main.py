@@ -175,6 +175,7 @@ def test_wrong_words_end_with_64_and_say_what_is_wrong(words: list[str]) -> None
     assert "Traceback" not in answer.err
 
 
+@pytest.mark.slow
 def test_exit_codes_reach_the_shell() -> None:
     """From a process, as from the entry point."""
     answer = process("status")
@@ -183,6 +184,7 @@ def test_exit_codes_reach_the_shell() -> None:
     assert process("--version").out == f"kraft-migrate, version {__version__}\n"
 
 
+@pytest.mark.slow
 def test_verbose_shows_what_the_parts_log_and_the_errors_traceback() -> None:
     """On stderr; without it the message stands alone."""
     words = ("assess", "--zookeeper", "127.0.0.1:99999")

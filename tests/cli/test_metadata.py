@@ -106,6 +106,7 @@ def test_a_told_high_watermark_proves_the_image(directory: Path) -> None:
     assert (beyond.code, "E-KRAFT-05" in beyond.err) == (1, True)
 
 
+@pytest.mark.slow
 def test_an_export_names_its_tables_and_overwrites_nothing(directory: Path) -> None:
     """Rows a table; the second time it is refused."""
     to = directory / "export"

@@ -41,6 +41,7 @@ class WithRuns:
         return replace(world, inventory=replace(world.inventory, runs=str(self.runs)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", NAMED)
 def test_every_command_names_one_stage(entry: str, tmp_path: Path) -> None:
     """Behind the proof of hybrid too: only the journal knows of it, so the plan names it and makes the proof anew."""

@@ -121,6 +121,7 @@ def test_what_cannot_be_a_file_or_a_folder_is_wrong_usage(tmp_path: Path) -> Non
     assert OUTPUT_FILE.convert(str(tmp_path / "x"), None, None) == tmp_path / "x"
 
 
+@pytest.mark.slow
 def test_what_is_written_is_its_owners_alone_whatever_the_umask(tmp_path: Path) -> None:
     """Runs, plans and approvals: with umask 000 everybody could exchange them."""
     program = "import os; os.umask(0); from migrate.cli.main import main; main()"
@@ -142,6 +143,7 @@ def test_what_is_written_is_its_owners_alone_whatever_the_umask(tmp_path: Path) 
     assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "runs").glob("*.md")} == {0o600}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", [("explain", "--all"), ("--help",), ("playbook", "schema")])
 def test_an_output_that_takes_nothing_is_told_and_ends_with_1(words: tuple[str, ...]) -> None:
     """/dev/full says what a full disk says; Python's own line about it does not end in a traceback or 120."""

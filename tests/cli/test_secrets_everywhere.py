@@ -208,6 +208,7 @@ COMMANDS = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
 def test_no_command_tells_a_secret_whatever_fails(place: Place, words: tuple[str, ...]) -> None:
     """With tracebacks, in text, JSON, HTML, Markdown, bundles and backups."""

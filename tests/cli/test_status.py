@@ -195,6 +195,7 @@ def test_with_nothing_reachable_it_answers_with_every_reason(tmp_path: Path, mon
     assert "partitions without full ISR or leader: unknown" in answer.out
 
 
+@pytest.mark.slow
 def test_it_imports_neither_spark_nor_arrow(tmp_path: Path) -> None:
     """From its own process, through every view that it looks at."""
     code = """

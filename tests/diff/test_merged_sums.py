@@ -101,6 +101,7 @@ def test_topics_differ_just_where_one_of_their_partitions_does(
             assert row[side] == sum(one["topic"] == row["topic"] for one in rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("least", [0, 10**9], ids=["kernel", "reference"])
 @given(ours=st.lists(FEW, max_size=9), theirs=st.lists(FEW, max_size=9), same=st.lists(FEW, max_size=5))
 def test_rows_differ_just_where_a_loop_says_so(least: int, ours: list[Row], theirs: list[Row], same: list[Row]) -> None:

@@ -59,6 +59,7 @@ def one(**changes: object) -> Row:
     return {**row, **changes}
 
 
+@pytest.mark.slow
 @given(rows=ROWS, random=st.randoms(use_true_random=False))
 @pytest.mark.usefixtures("by_kernel")
 def test_the_kernel_says_what_the_reference_says(rows: list[Row], random: Random) -> None:

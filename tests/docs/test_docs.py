@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import re
 import tomllib
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -80,8 +81,14 @@ def test_every_promise_is_there_and_names_tests_that_exist() -> None:
 def is_there(test: str) -> bool:
     """`path::function`."""
     path, _, function = test.partition("::")
-    tree = ast.parse((ROOT / path).read_text())
-    return function in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+    return function.rpartition("::")[2] in functions(path)
+
+
+@cache
+def functions(path: str) -> frozenset[str]:
+    """Names of all functions of a file, methods too."""
+    tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(DOCS)))

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from migrate.run.effects import EFFECTS
 from migrate.run.guards import GUARDS
+from tests.docs.test_docs import functions
 from tests.run.test_mutations import SCENARIOS
 
 ROOT = Path(__file__).parents[2]
@@ -38,8 +39,7 @@ def test_every_test_that_the_page_names_exists() -> None:
     named = set(re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", PAGE))
     assert len(named) > 60
     for path, test in sorted(named):
-        tree = ast.parse((ROOT / path).read_text(encoding="utf-8"))
-        assert test in {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}, (path, test)
+        assert test in functions(path), (path, test)
 
 
 def test_every_effect_is_printed() -> None:

@@ -74,6 +74,7 @@ def test_three_brokers_and_any_one_fault_break_no_promise() -> None:
 
 
 # -- seeded walks ------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(8))
 def test_seeded_walks_of_a_larger_model_break_no_promise(seed: int) -> None:
     """Three brokers, two engines, three faults, every kind: deeper than the visit gets, and nowhere near whole."""

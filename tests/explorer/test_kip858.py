@@ -9,6 +9,7 @@ from tests.testing.explorer.kip858 import KRAFT, MIGRATION, Flaw, Size, prove, s
 SMALL = Size(restarts=2, failures=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "size",
     [

@@ -49,6 +49,7 @@ def test_every_guard_has_its_mutation() -> None:
     assert set(MISSED) == set(Guard)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("guard", MISSED, ids=lambda guard: guard.name.lower())
 def test_a_guard_that_is_switched_off_is_missed(guard: Guard) -> None:
     """By the shortest way to the breach, in lines that a person reads."""

@@ -38,6 +38,7 @@ def put(bench: Bench, raw: bytes) -> None:
     assert bad is None, f"{bad.kind} {bad.place}\n{bad.said}\nto keep this input: {bench.kept(raw)}"
 
 
+@pytest.mark.slow
 @each_reader
 def test_every_value_of_another_kind_ends_typed(benches: Callable[[str], Bench], name: str) -> None:
     """Of each value and key that a file of ours has; every header that tar knows."""
@@ -46,6 +47,7 @@ def test_every_value_of_another_kind_ends_typed(benches: Callable[[str], Bench],
         put(bench, raw)
 
 
+@pytest.mark.slow
 @each_reader
 def test_drawn_damage_ends_typed(benches: Callable[[str], Bench], name: str) -> None:
     """Values, lines, bytes and headers, several at once, with sums that are right or wrong."""
@@ -72,6 +74,7 @@ def test_much_drawn_damage_ends_typed(benches: Callable[[str], Bench], name: str
         put(bench, raw)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KEPT)
 def test_what_once_ended_badly_ends_typed(benches: Callable[[str], Bench], name: str) -> None:
     """The corpus: inputs that failed, and kinds of attack that are known."""
@@ -141,6 +144,7 @@ def tells(_place: Path, path: Path) -> None:
     command("explain", path.read_text())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("read", "kind"),
     [

@@ -106,6 +106,7 @@ def test_a_replica_that_goes_away_while_it_is_listed_is_left_out(
     assert "t-15" not in found.replicas.folder
 
 
+@pytest.mark.slow
 def test_ten_thousand_odd_names_hide_no_replica_and_take_no_time(tmp_path: Path) -> None:
     """Bytes of no encoding, line ends, terminal codes, links: the first ones are told, all are counted."""
     file(v0())(tmp_path / "d0")

@@ -23,6 +23,7 @@ TESTS = (
 TELL = "import sys; print(*sys.version_info[:3], sys.implementation.name)"
 
 
+@pytest.mark.slow
 def test_handed_files_and_metadata_of_hosts_are_read_by_the_distributions_python() -> None:
     """The same tests, run by it with this environment's packages: what a later Python brought would fail there."""
     if not PYTHON.exists():

@@ -93,6 +93,7 @@ def call(real: Room, words: Sequence[str], stdin: bytes = b"") -> Completed:
 
 
 # -- sudo -----------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -185,6 +186,7 @@ PATHS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["write", "rename", "remove", "make-directory", "lock", "try-lock"])
 def test_what_changes_files_takes_no_path_but_the_nodes_own(fields: Room, verb: str) -> None:
     """Each odd path, in each place, with each node: refused before anything is opened."""
@@ -201,6 +203,7 @@ def test_what_changes_files_takes_no_path_but_the_nodes_own(fields: Room, verb: 
         assert call(fields, words, b"x").code in (host_program.NOT_CONFIGURED, host_program.NOT_UNDERSTOOD)
 
 
+@pytest.mark.slow
 def test_other_paths_are_read_with_the_rights_of_kafkas_user(fields: Room) -> None:
     """Not with root's: what Kafka may not read, the account does not see."""
     for verb in ("read", "names"):
@@ -234,6 +237,7 @@ def test_no_other_unit_is_touched(fields: Room) -> None:
         assert call(fields, words).code == host_program.NOT_CONFIGURED
 
 
+@pytest.mark.slow
 def test_allowed_is_what_is_run(fields: Room) -> None:
     """A command is refused by `allowed` exactly where the program itself refuses it."""
     lists = [
@@ -274,6 +278,7 @@ KINDS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_name_that_kafkas_user_exchanged_leads_nowhere(fields: Room, kind: str) -> None:
     """The file, its copy, its lock and the temporary name, each a link, a second name or a pipe."""
@@ -285,6 +290,7 @@ def test_a_name_that_kafkas_user_exchanged_leads_nowhere(fields: Room, kind: str
             assert done.code == 1 or harmless, (name, words, done)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("component", [OWNED, f"{OWNED}/deep", METADATA])
 def test_a_folder_that_kafkas_user_exchanged_for_a_link_is_not_entered(fields: Room, component: str) -> None:
     """At each place of the path that another user can write."""
@@ -312,6 +318,7 @@ done
 """
 
 
+@pytest.mark.slow
 def test_names_that_change_all_the_time_give_nothing_of_roots_away(fields: Room) -> None:
     """Kafka's user exchanges file, lock, temporary name and folders for links, some hundred times a second."""
     argv = fields.argv(("sh", "-c", FLIP), KAFKA)

@@ -59,6 +59,7 @@ def path(tmp_path: Path) -> str:
     return str(tmp_path / f"1.properties{LOCK_SUFFIX}")
 
 
+@pytest.mark.slow
 def test_it_is_held_until_it_is_given_back(holder: Holder, path: str) -> None:
     """Asked as often as one likes; the next one is told who holds it, and has it afterwards."""
     lock = HostLock(holder, NODE, path, "run 1")
@@ -177,6 +178,7 @@ def _still_there(lock: HostLock) -> bool:
 
 
 # -- all brokers -------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_every_broker_is_locked_on_its_host_or_none(holder: Holder, tmp_path: Path) -> None:
     """Two runs of two folders, from two machines: the second one is refused, and leaves nothing locked."""
     inventory = on_hosts(str(tmp_path))
@@ -204,6 +206,7 @@ def test_every_broker_is_locked_on_its_host_or_none(holder: Holder, tmp_path: Pa
     assert len(owner["token"]) >= 16
 
 
+@pytest.mark.slow
 def test_an_executor_that_reaches_no_host_locks_none_of_this_one() -> None:
     """A path of another host means nothing here."""
     inventory = replace(worlds.inventory(), executor="by hand")

@@ -92,6 +92,7 @@ def nameless(words: Words) -> Words:
     return words[:3] if words[0] == "write" else words
 
 
+@pytest.mark.slow
 def test_every_command_of_a_files_life_is_asked_for(tmp_path: Path) -> None:
     """Reading, writing anew and over, copies beside, setting aside, of a configuration and of a disk's identity."""
     inventory, program = on_one_host(tmp_path)
@@ -115,6 +116,7 @@ def test_every_command_of_a_files_life_is_asked_for(tmp_path: Path) -> None:
     assert set(recording.ran) <= {nameless(words) for words in of(inventory, str(disk))}
 
 
+@pytest.mark.slow
 def test_every_command_of_a_unit_and_of_a_controllers_metadata_is_asked_for(tmp_path: Path) -> None:
     """Each is first given when a node is down or no controller leads."""
     inventory, program = on_one_host(tmp_path)

@@ -49,6 +49,7 @@ def modes(folder: Path) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shell", SHELLS, ids=lambda words: str(words[0]))
 @pytest.mark.skipif(not PYTHON.exists(), reason="no python3 of the system")
 def test_any_posix_shell_installs_again_and_undoes(shell: list[str], tmp_path: Path) -> None:
@@ -213,6 +214,7 @@ def test_a_folder_that_others_may_write_is_refused_before_sudo_is_told(real: Roo
     assert real.must("ls -A /etc/sudoers.d") == ""
 
 
+@pytest.mark.slow
 @needs_room
 @pytest.mark.parametrize("setting", ["requiretty", "use_pty", "!env_reset", "setenv", "secure_path=/nowhere"])
 def test_settings_of_a_site_do_not_stand_in_the_way(real: Room, setting: str) -> None:

@@ -99,6 +99,7 @@ def test_an_edit_keeps_what_we_cannot_see(hosts: Bench) -> None:
     assert hosts.files.read(BROKER, hosts.config) == content
 
 
+@pytest.mark.slow
 def test_a_copy_and_its_way_back_are_byte_by_byte(hosts: Bench) -> None:
     """A backup is a copy on the host; written back, the operator's own bytes are there again."""
     original = Path(hosts.config).read_bytes()
@@ -143,6 +144,7 @@ def test_a_secret_is_never_moved_by_a_line_of_ours(hosts: Bench) -> None:
     assert hosts.desk.open() is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("colon", [":", "\\:"], ids=["plain", "escaped"])
 def test_a_new_file_takes_secrets_from_the_persons_hand(hosts: Bench, colon: str) -> None:
     """The digest proves that it is the broker's secret, also where it is spelled as java.util.Properties stores it."""
@@ -164,6 +166,7 @@ def test_a_file_with_a_placeholder_in_it_is_not_read(hosts: Bench) -> None:
         hosts.files.read(CONTROLLER, str(hosts.root / "conf/c0.properties"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("put", ["placeholder", "escaped", "another"])
 def test_a_placeholder_or_another_secret_is_no_proof(hosts: Bench, put: str) -> None:
     """The person forgot it, or took the wrong one: the run does not go on."""
@@ -193,6 +196,7 @@ def test_a_file_that_changed_meanwhile_is_not_overwritten(hosts: Bench) -> None:
     assert Path(hosts.config).read_text() == "broker.id=0\nchanged=by somebody\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["whole", "copy"])
 def test_a_file_that_is_replaced_whole_must_be_the_one_that_was_looked_at(hosts: Bench, how: str) -> None:
     """By a text of ours, or by the copy beside it: hours may pass until a person comes, and another hand be first."""
@@ -315,6 +319,7 @@ def test_a_person_may_say_could_not(hosts: Bench) -> None:
     assert [one.closed for one in hosts.desk.all()] == ["could-not", "observed"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "raw",
     [
@@ -334,6 +339,7 @@ def test_a_damaged_instruction_is_named(hosts: Bench, raw: bytes | dict[str, obj
     assert caught.value.where == str(file.parent)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("raw", [b"", b"{}", b"[" * 100_000, b'{"how": 3}'])
 def test_a_damaged_end_of_an_instruction_is_named(hosts: Bench, raw: bytes) -> None:
     """Whether it is open is not guessed."""

@@ -68,6 +68,7 @@ def bring(hosts: Bench, folder: Path) -> list[Path]:
     return [Path(shutil.copy(path, hosts.desk.inbox.folder)) for path in sorted(copy.glob("metadata-*.tar*"))]
 
 
+@pytest.mark.slow
 def test_that_no_metadata_log_is_there_is_told(hosts: Bench) -> None:
     """A directory that is not there, or was only formatted, is an empty one; without an answer nothing is known."""
     metadata = ManualMetadata(hosts.desk)
@@ -109,6 +110,7 @@ def test_a_log_that_was_brought_is_read_as_it_lay_there(stopped: Bench) -> None:
     assert not place.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", ["cut", "without-sum", "bent-sum"])
 def test_an_archive_that_is_not_whole_counts_for_nothing(stopped: Bench, how: str) -> None:
     """Half a log would say that nothing is missing."""
@@ -123,6 +125,7 @@ def test_an_archive_that_is_not_whole_counts_for_nothing(stopped: Bench, how: st
     assert request(stopped).name == archive.name.removesuffix(".tar")
 
 
+@pytest.mark.slow
 def test_an_archive_of_before_a_later_look_counts_for_nothing_and_is_deleted(stopped: Bench) -> None:
     """The controller may have run in between; and the old one holds credentials."""
     first = request(stopped)
@@ -135,6 +138,7 @@ def test_an_archive_of_before_a_later_look_counts_for_nothing_and_is_deleted(sto
     assert [path.exists() for path in brought] == [False, False]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "kind", "why"),
     [
@@ -159,6 +163,7 @@ def test_an_archive_with_anything_but_the_logs_own_files_is_refused(
     assert not list(stopped.root.rglob("escaped"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("raw", [b"no archive", b"", bytes(10240)])
 def test_a_file_that_is_no_archive_of_a_log_is_told(stopped: Bench, raw: bytes) -> None:
     """What brings a right one is said; an empty archive is no empty log."""

@@ -85,6 +85,7 @@ def test_refused_connections_alone_are_no_stop(hosts: Bench) -> None:
     assert hosts.services.state(BROKER) == Stopped(), "the collector saw no process"
 
 
+@pytest.mark.slow
 def test_a_stop_is_over_when_it_is_seen(hosts: Bench, kafka: subprocess.Popen[bytes]) -> None:
     """The listener refuses, and the process is gone; saying so is not enough."""
     hosts.look()
@@ -150,6 +151,7 @@ def starts_a_broker(hosts: Bench) -> None:
         hosts.services.start(BROKER)
 
 
+@pytest.mark.slow
 def test_a_started_broker_is_looked_at_again_once_it_listens(hosts: Bench) -> None:
     """Its disks change as it starts: what was seen just after the start is of before."""
 
@@ -173,6 +175,7 @@ def test_a_started_broker_is_looked_at_again_once_it_listens(hosts: Bench) -> No
     assert meta.directory_id == "8bHZOTjB-nvWJU1uWP5PZQ"
 
 
+@pytest.mark.slow
 def test_a_run_killed_behind_a_start_looks_again_first(hosts: Bench) -> None:
     """The start is not asked for again, and what is known of its disks is not of before."""
 
@@ -198,6 +201,7 @@ def test_a_run_killed_behind_a_start_looks_again_first(hosts: Bench) -> None:
     ]
 
 
+@pytest.mark.slow
 def test_a_format_is_over_when_the_directory_shows_the_cluster(hosts: Bench) -> None:
     """By meta.properties, not by what was said."""
 
@@ -238,6 +242,7 @@ def test_a_process_that_is_seen_behind_a_stop_is_no_stopped_node(hosts: Bench) -
     assert len(hosts.desk.all()) == 1
 
 
+@pytest.mark.slow
 def test_a_started_process_that_is_gone_again_is_stopped_not_starting(hosts: Bench) -> None:
     """The collector looked once more, within the minutes in which a start may take."""
     stopped(hosts)
@@ -256,6 +261,7 @@ def test_a_started_process_that_is_gone_again_is_stopped_not_starting(hosts: Ben
     assert hosts.services.state(BROKER) == Stopped()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("closed", ["could-not", ""])
 def test_a_start_that_was_refused_or_is_open_leaves_no_earlier_stop_standing(hosts: Bench, closed: str) -> None:
     """Half of it may have been done: whether the node is down is told by the next answer, not by the stop of before."""

@@ -111,6 +111,7 @@ def host(tmp_path: Path) -> Iterator[Host]:
         shutil.rmtree(folder)
 
 
+@pytest.mark.slow
 def test_a_broker_of_another_user_is_given_its_file_started_and_stopped(host: Host) -> None:
     """It reads what was written for it; owner, group and mode are as they were; which file it runs with is proven."""
     content = b"node.id=7\nprocess.roles=broker\n"
@@ -130,6 +131,7 @@ def test_a_broker_of_another_user_is_given_its_file_started_and_stopped(host: Ho
     assert isinstance(services.state(NODE), Stopped)
 
 
+@pytest.mark.slow
 def test_a_controllers_new_file_can_be_read_by_its_unit(host: Host) -> None:
     """Owner, group and mode of the brokers' file of that host; without one it is root's, for the unit's group."""
     path = host.folder / "controller.properties"
@@ -142,6 +144,7 @@ def test_a_controllers_new_file_can_be_read_by_its_unit(host: Host) -> None:
         assert (now.st_uid, now.st_gid, stat.S_IMODE(now.st_mode)) == (0, UID, 0o640), model
 
 
+@pytest.mark.slow
 def test_disks_are_proven_as_the_user_who_writes_on_them(host: Host) -> None:
     """Root could write everywhere: what Kafka's user, who owns the others, may not write is broken."""
     good, bad = host.place("d0", UID), host.place("d1", 0, 0o755)
@@ -157,6 +160,7 @@ def test_disks_are_proven_as_the_user_who_writes_on_them(host: Host) -> None:
     assert f"{bad}: the collector's user may not look into it" in alone.reason
 
 
+@pytest.mark.slow
 def test_a_disks_identity_is_written_as_kafkas_user_alone(host: Host) -> None:
     """Root writes nothing there; where Kafka's user may not write, nobody does."""
     good, bad = host.place("d0", UID), host.place("d1", 0, 0o755)

@@ -152,6 +152,7 @@ FILE = st.builds(
 )
 
 
+@pytest.mark.slow
 @given(
     raw=FILE,
     set_=st.dictionaries(st.sampled_from("abcdef") | TEXT, TEXT, max_size=3),

@@ -57,6 +57,7 @@ def files_of(holder: Holder, folder: Path, name: str = "server.properties") -> R
     return RemoteFiles({NODE: program, CONTROLLER: program})
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["server.properties", ODD])
 def test_a_file_is_replaced_whole_and_keeps_its_mode(holder: Holder, folder: Path, name: str) -> None:
     """Bytes as they are, no temporary left, the mode of the old file."""
@@ -196,6 +197,7 @@ def test_complaints_become_the_errors_they_stand_for() -> None:
     assert "\x1b" not in str(strange)
 
 
+@pytest.mark.slow
 def test_the_answer_of_stat_is_read_or_refused() -> None:
     """An answer that is none is no file status."""
     line = b"regular file\n12\n640\n0:0\n1700000000.123456789\n"

@@ -36,6 +36,7 @@ def remote(folder: Path, places: Mapping[NodeId, str]) -> RemoteMetadata:
     return RemoteMetadata(dict.fromkeys(NODES, program(folder, places)))
 
 
+@pytest.mark.slow
 def test_copied_logs_prove_what_the_directories_prove(tmp_path: Path) -> None:
     """How far a majority wrote among them: whose a log is, is copied with it; nothing else is."""
     raw, end, _ = hybrid()
@@ -84,6 +85,7 @@ class Writing:
         return done if words[0] != "archive" else Completed(self.code, self.bend(done.output), self.says)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("code", "says", "growing", "read"),
     [
@@ -123,6 +125,7 @@ def with_member(name: str, kind: bytes = tarfile.REGTYPE, link: str = "") -> Cal
     return bend
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "bend",
     [

@@ -68,6 +68,7 @@ def test_one_connection_is_kept_in_a_folder_of_ours(up: tuple[SshServer, SshConn
     assert not folder.exists()
 
 
+@pytest.mark.slow
 def test_hosts_of_one_address_have_a_connection_each(tmp_path: Path) -> None:
     """Names that only their ProxyCommand tells apart: no command for one goes where the other's went."""
     (tmp_path / "relay.py").write_text(RELAY)
@@ -127,6 +128,7 @@ def test_text_of_a_login_file_is_no_commands_answer() -> None:
     assert isinstance(why_not("kafka-1", Completed(0, b"Welcome to kafka-1\n", "")), HostPrintsText)
 
 
+@pytest.mark.slow
 def test_a_host_that_is_down_is_unreachable_and_found_again(tmp_path: Path) -> None:
     """The command never began, so asking again is safe; a connection that broke in a command is not that."""
     with ssh_server(tmp_path / "ssh") as (server, connections):

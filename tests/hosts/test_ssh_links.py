@@ -163,6 +163,7 @@ def test_a_host_that_takes_connections_and_says_nothing_is_unreachable(wire: Lin
     assert runner.run(["true"]).code == 0
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("impatient")
 def test_disks_behind_a_half_open_connection_are_unknown(wire: Link, runner: SshRunner, tmp_path: Path) -> None:
     """Neither healthy nor failed, with the error's id."""

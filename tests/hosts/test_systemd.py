@@ -101,6 +101,7 @@ def bench(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Bench]:
             stage.supervisor.kill(name)
 
 
+@pytest.mark.slow
 def test_a_unit_is_started_seen_and_stopped(bench: Bench) -> None:
     """With the file it was started with, proven by the kernel's times alone."""
     bench.stage.add("node-7", OBEDIENT, node=7)
@@ -115,6 +116,7 @@ def test_a_unit_is_started_seen_and_stopped(bench: Bench) -> None:
     assert isinstance(services.state(NODE), Stopped)
 
 
+@pytest.mark.slow
 def test_a_file_that_was_just_written_grows_old_before_the_start(bench: Bench) -> None:
     """Else nobody could tell whether the process read the old or the new."""
     bench.stage.add("node-7", OBEDIENT, node=7)
@@ -128,6 +130,7 @@ def test_a_file_that_was_just_written_grows_old_before_the_start(bench: Bench) -
     assert state.started_at - written >= systemd.OLD_ENOUGH - 0.2  # a clock tick, and the file's own coarse time
 
 
+@pytest.mark.slow
 def test_a_file_changed_under_a_running_process_is_not_the_one_it_was_started_with(bench: Bench) -> None:
     """Looked at for the first time after the change: which file the process has is not known; nothing is claimed."""
     bench.stage.add("node-7", OBEDIENT, node=7)
@@ -142,6 +145,7 @@ def test_a_file_changed_under_a_running_process_is_not_the_one_it_was_started_wi
     assert again.config_sha256 == before.config_sha256
 
 
+@pytest.mark.slow
 def test_a_second_start_is_refused(bench: Bench) -> None:
     """Two brokers with one id would fight."""
     bench.stage.add("node-7", OBEDIENT, node=7)
@@ -151,6 +155,7 @@ def test_a_second_start_is_refused(bench: Bench) -> None:
         services.start(NODE)
 
 
+@pytest.mark.slow
 def test_a_process_that_lives_on_is_told_and_never_killed(bench: Bench) -> None:
     """A controlled shutdown takes as long as it takes."""
     bench.stage.add("node-7", STUBBORN, str(bench.stage.folder / "deaf"), node=7)
@@ -165,6 +170,7 @@ def test_a_process_that_lives_on_is_told_and_never_killed(bench: Bench) -> None:
     os.kill(state.pid, signal.SIGUSR1)
 
 
+@pytest.mark.slow
 def test_a_unit_that_systemd_does_not_know_is_unknown_not_stopped(bench: Bench) -> None:
     """A wrong name in the inventory must not look like a node that is down."""
     services = bench.services(unit="other.service")
@@ -184,6 +190,7 @@ def test_the_end_of_the_journal_is_told(bench: Bench) -> None:
     assert list(bench.services().last_words(NODE, 2)) == ["line 98", "line 99"]
 
 
+@pytest.mark.slow
 def test_format_runs_the_hosts_own_tool_and_tells_what_it_says(bench: Bench) -> None:
     """The cluster id stands in one word with its option: it may begin with a dash."""
     tool = bench.stage.folder / "kafka" / "bin" / "kafka-storage.sh"

@@ -37,12 +37,14 @@ def imported(pki: Pki, folder: Path, kind: str) -> Store:
     return Store(str(place), kind, secret(folder))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
 def test_a_truststore_of_javas_tool_gives_its_certificates(pki: Pki, tmp_path: Path, kind: str) -> None:
     """The same certificate as in PEM."""
     assert authorities(imported(pki, tmp_path, kind)) == authorities(pki.truststore)
 
 
+@pytest.mark.slow
 def test_a_keystore_of_javas_tool_gives_key_and_chain(pki: Pki, tmp_path: Path) -> None:
     """JKS: only Java opens its keys."""
     issued = pki.authority.issue("tool", HOSTS)
@@ -59,6 +61,7 @@ def test_a_keystore_of_javas_tool_gives_key_and_chain(pki: Pki, tmp_path: Path) 
     assert key.public_key() == own.public_key()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["JKS", "PKCS12"])
 def test_a_wrong_password_is_told_without_it(pki: Pki, tmp_path: Path, kind: str) -> None:
     """Neither the right nor the wrong one stands in the error."""

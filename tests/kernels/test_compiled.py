@@ -117,6 +117,7 @@ print(machine_code.Native(code, machine_code.engine_of(code.machine))(np.arange(
     assert done.stdout == "90\n", done.stderr
 
 
+@pytest.mark.slow
 def test_the_products_kernels_are_all_found_and_loaded_without_numba(tmp_path: Path) -> None:
     """Compiled here at the latest; the next process imports nothing for them."""
     names = ("metadata", "znodes", "znode_digests", "live_topics", "assignments")
@@ -159,6 +160,7 @@ def test_what_a_kernel_writes_to_must_be_writable(tmp_path: Path) -> None:
         decode(np.frombuffer(path.read_bytes(), np.uint8), 1, Columns(*columns))
 
 
+@pytest.mark.slow
 def test_a_damaged_cache_costs_time_only(cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Code that is not whole, or is not told of, is compiled again and never run."""
     loaded(tmp_path)

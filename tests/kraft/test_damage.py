@@ -76,6 +76,7 @@ class TestSnapshots:
         assert len(list(split(snapshot_64k(), where="whole"))) == 3
         assert len(view.partitions) > 500
 
+    @pytest.mark.slow
     def test_flipped_bits_are_detected(self) -> None:
         """The batches' headers, and a seeded draw of all bits."""
         bits = sorted({*heads(), *random.Random(858).sample(range(BITS), 8000)})

@@ -75,6 +75,7 @@ def test_what_is_plain_is_decoded_in_columns() -> None:
     assert all(others == 1 for _, others in totals)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(6))
 def test_damage_ends_as_the_reference_ends(seed: int) -> None:
     """Each mutation stands behind a CRC that is right again; the same error at the same place, or the same image."""
@@ -157,6 +158,7 @@ def _no_kernel_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay, "repaid", lambda *_: False)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_no_kernel_of_its_own")
 @pytest.mark.parametrize("odd", [0.0, 0.3, 0.8])
 def test_the_image_of_a_log_is_the_references(odd: float, noting: bool) -> None:
@@ -206,6 +208,7 @@ def test_a_last_batch_that_is_not_plain_is_not_passed_over() -> None:
     assert isinstance(found[0], str)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_no_kernel_of_its_own")
 @pytest.mark.parametrize("seed", range(4))
 def test_a_damaged_log_ends_as_the_reference_ends(seed: int) -> None:

@@ -108,6 +108,7 @@ def segment(folder: Path, raw: bytes, base: int = 0) -> Segment:
 
 
 # -- a snapshot --------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", [0.0, 0.1, 0.5])
 def test_a_snapshots_topics_and_fingerprints_are_known(odd: float, tmp_path: Path) -> None:
     """Of an odd topic too: the rules of the image compute that."""
@@ -115,6 +116,7 @@ def test_a_snapshots_topics_and_fingerprints_are_known(odd: float, tmp_path: Pat
     assert sum(told) > (29 if odd == 0 else 5)
 
 
+@pytest.mark.slow
 def test_a_scan_of_damage_says_nothing_false(tmp_path: Path) -> None:
     """What the reference refuses is left to it."""
     draw = random.Random(3)
@@ -146,6 +148,7 @@ def test_two_topics_of_one_name_or_one_id_are_the_references(values: list[str], 
 
 
 # -- a log ---------------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", [0.0, 0.3, 0.8])
 def test_a_logs_topics_and_fingerprints_are_known(odd: float, tmp_path: Path) -> None:
     """Topics that go and come again under their name, changes, configs, transactions: in batches of any size."""
@@ -153,6 +156,7 @@ def test_a_logs_topics_and_fingerprints_are_known(odd: float, tmp_path: Path) ->
     assert sum(told) > 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("odd", [0.0, 0.3, 0.8])
 def test_a_snapshot_and_the_log_behind_it_are_one(odd: float, tmp_path: Path) -> None:
     """In segments that begin before the snapshot ends, too."""
@@ -170,6 +174,7 @@ def test_a_snapshot_and_the_log_behind_it_are_one(odd: float, tmp_path: Path) ->
     assert told > 20
 
 
+@pytest.mark.slow
 def test_a_cut_at_a_batchs_end_is_held_and_one_within_a_batch_is_the_references(tmp_path: Path) -> None:
     """Records at a high watermark or above it are in no fingerprint."""
     known = set()

@@ -86,6 +86,7 @@ def test_the_work_of_any_pattern_is_bounded_by_its_size_and_the_text(text: str) 
     assert pattern.size <= LARGEST + 2
 
 
+@pytest.mark.slow
 def test_matches_one_behind_the_other_are_bounded_too() -> None:
     """Where each of thousands of matches would look at the whole text, it is refused in the end."""
     with pytest.raises(PatternRefused, match=f"more than {MOST_STEPS} steps"):

@@ -106,6 +106,7 @@ def json_readers() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_json_is_read_by_the_strict_reader_alone() -> None:
     """The others have a reason here."""
     assert json_readers() == {"migrate/model/strict_json.py", *OTHERS}

@@ -159,6 +159,7 @@ def made(folder: Path, picked: list[tuple[str, int, int]]) -> tuple[ZookeeperFil
     return zookeeper_files(folder / "z", txns), metadata(folder / "k", records)
 
 
+@pytest.mark.slow
 @settings(max_examples=60)
 @given(drawn)
 def test_it_names_the_topics_and_objects_that_the_comparison_of_fields_finds(

@@ -193,6 +193,7 @@ def test_a_difference_that_somebody_mends_meanwhile_is_gone() -> None:
     assert compared(made).differences == ()
 
 
+@pytest.mark.slow
 @settings(max_examples=100)
 @given(random=st.randoms(use_true_random=False))
 def test_under_any_churn_exactly_the_planted_differences_are_reported(random: Random) -> None:

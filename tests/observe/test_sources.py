@@ -72,6 +72,7 @@ def test_both_encoder_secrets_reach_the_reader(tmp_path: Path) -> None:
 NODES = tuple(map(NodeId, VOTERS))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["here", "elsewhere"])
 def test_stopped_controllers_logs_are_read_once(tmp_path: Path, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """However often it is looked; anew where a controller may have run since, and as long as nothing was told."""

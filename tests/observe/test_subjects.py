@@ -54,6 +54,7 @@ def jks(folder: Path, content: bytes) -> Path:
     return made
 
 
+@pytest.mark.slow
 def test_stores_of_every_kind_tell_their_subject(authority: Authority, tmp_path: Path) -> None:
     """PEM, PKCS12 under its name and under JKS (as Java opens it), JKS."""
     issued = authority.issue("broker", ("localhost",))

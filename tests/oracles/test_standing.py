@@ -160,6 +160,7 @@ def test_a_whole_migration_makes_only_moves_of_the_machine(tmp_path: Path) -> No
     assert isinstance(back(end), Stop)
 
 
+@pytest.mark.slow
 def test_killed_anywhere_it_goes_on_with_moves_of_the_machine(memory_path: Path) -> None:  # noqa: F811
     """Every crash point that is left after the journal's beginning, in steps of three."""
     whole = watched(SimulatedCluster.in_zookeeper_mode(), memory_path / "whole", "forward")
@@ -170,6 +171,7 @@ def test_killed_anywhere_it_goes_on_with_moves_of_the_machine(memory_path: Path)
         assert cluster.finalized
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_way_back_makes_only_moves_of_the_machine(tmp_path: Path, entry: str) -> None:
     """From each state where it may begin, to the one end."""
@@ -184,6 +186,7 @@ def test_every_way_back_makes_only_moves_of_the_machine(tmp_path: Path, entry: s
     assert watch.acts.count(Act.STOP) == rolls.get(entry, 6)
 
 
+@pytest.mark.slow
 def test_a_way_back_killed_anywhere_goes_on_with_moves_of_the_machine(memory_path: Path) -> None:  # noqa: F811
     """From half of the second roll, the longest way."""
     whole = watched(at("half of the second roll", memory_path / "first"), memory_path / "whole", "back")

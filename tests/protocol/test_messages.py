@@ -65,6 +65,7 @@ class TestLookups:
 class TestRoundTrips:
     """What is written is read back, in every version."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("api", "version"), EVERY_VERSION)
     @FEW
     @given(data=st.data())
@@ -74,6 +75,7 @@ class TestRoundTrips:
         raw = encode_request(api, version, 77, "client", body)
         assert decode_request(api, raw) == (version, 77, body)
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("api", "version"), EVERY_VERSION)
     @FEW
     @given(data=st.data())

@@ -39,6 +39,7 @@ ID = "FgyzRFHJRC2kVDVxAIvi7A"
 class TestMetadataRecords:
     """The frame and the record inside."""
 
+    @pytest.mark.slow
     @pytest.mark.parametrize(("table", "version"), EVERY_VERSION)
     @FEW
     @given(data=st.data())

@@ -25,6 +25,7 @@ def _tell(*events: tuple[str, Mapping[str, object]]) -> Story:
     return tell(STEPS, [Event(at, story.START + at, name, data) for at, (name, data) in enumerate(events)])
 
 
+@pytest.mark.slow
 @given(st.integers(0, len(JOURNAL)))
 @settings(max_examples=40)
 def test_a_journal_cut_anywhere_has_a_whole_report(length: int) -> None:

@@ -88,6 +88,7 @@ def _bent(value: Any, path: tuple[str, ...]) -> Any:
     return value
 
 
+@pytest.mark.slow
 def test_no_text_of_a_journal_becomes_markup_whichever_it_is() -> None:
     """Each text of each kind of line in turn, in a journal with right sums: refused by name, or shown spelled out."""
     events = story.journal()

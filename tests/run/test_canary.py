@@ -78,6 +78,7 @@ def test_the_first_of_the_chosen_order_is_the_one_that_is_watched(tmp_path: Path
     assert soak == rolled[0].replace("/", "/canary-")
 
 
+@pytest.mark.slow
 def test_planned_anew_half_way_the_canary_is_watched_only_while_it_stands_alone(tmp_path: Path) -> None:
     """With a second broker restarted somebody decided already."""
     for rolled, kept in ((1, True), (2, False)):
@@ -118,6 +119,7 @@ def test_the_next_broker_is_stopped_only_behind_the_soak(tmp_path: Path) -> None
         assert "every ISR full" in concluded(run, step).data["evidence"][0]
 
 
+@pytest.mark.slow
 def test_a_fault_meanwhile_is_waited_for_and_begins_the_time_anew(tmp_path: Path) -> None:
     """An ISR that is not full for half a minute, in the middle of the soak."""
     run = gated(tmp_path, target=Stage.COPY)
@@ -162,6 +164,7 @@ def after(run: Gated, step: str, seconds: float, bend: Callable[[World], World])
     return bent
 
 
+@pytest.mark.slow
 def test_a_restart_between_two_looks_begins_a_canarys_time_anew(tmp_path: Path) -> None:
     """Nothing was seen to be down; the new incarnation tells of it."""
     run = gated(tmp_path)
@@ -179,6 +182,7 @@ def concluded_yet(run: Gated) -> bool:
     return SECOND in done(run)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("bend", [unhealthy, different], ids=["ISR", "difference"])
 def test_a_fault_during_the_last_soak_is_told_with_its_times_and_the_soak_goes_on(
     tmp_path: Path, bend: Callable[[World], World]
@@ -207,6 +211,7 @@ def test_a_fault_during_the_last_soak_is_told_with_its_times_and_the_soak_goes_o
     assert " began: " in claim.evidence
 
 
+@pytest.mark.slow
 def test_a_fault_at_the_end_of_the_last_soak_ends_the_run(tmp_path: Path) -> None:
     """As before: then everything must hold."""
     run = gated(tmp_path, canary_soak=0.0, soak_seconds=300.0)
@@ -255,6 +260,7 @@ def test_a_fault_that_stays_ends_the_run_with_one_broker_restarted(tmp_path: Pat
     assert run.stopped() == ["0"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("spoken", [True, False])
 def test_a_spent_budget_pauses_the_soak_and_a_silent_probe_ends_it(tmp_path: Path, spoken: bool) -> None:
     """Clients' failures are a fault like any other; nothing said is never taken for fine."""

@@ -83,6 +83,7 @@ def test_nothing_else_of_the_file_changes_and_a_copy_is_kept(tmp_path: Path) -> 
         assert cluster.files[node, f"{path}.kraft-migrate-backup"] == old
 
 
+@pytest.mark.slow
 def test_killed_before_or_after_any_effect_the_run_ends_the_same(tmp_path: Path) -> None:
     """Nothing happens twice; a broker is never started on a bare directory (the simulated one would refuse)."""
     reference, count = start(), KillAt()
@@ -102,6 +103,7 @@ def test_killed_before_or_after_any_effect_the_run_ends_the_same(tmp_path: Path)
             assert all(len(ids) == 3 for ids in cluster.registered_ids.values())
 
 
+@pytest.mark.slow
 def test_killed_anywhere_a_new_plan_without_the_journal_ends_the_same(tmp_path: Path) -> None:
     """What is left is found in the brokers' files: a broker that is down has to be started first, by its owner."""
     points = Labels()
@@ -180,6 +182,7 @@ def test_there_back_and_there_again(tmp_path: Path) -> None:
     assert all(len(ids) == 3 for ids in cluster.registered_ids.values())
 
 
+@pytest.mark.slow
 def test_a_way_back_killed_at_any_effect_ends_the_same(tmp_path: Path) -> None:
     """As the way there."""
     start_of_it, count = grown(tmp_path / "there"), KillAt()

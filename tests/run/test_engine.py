@@ -138,6 +138,7 @@ def first_points(folder: Path) -> dict[str, int]:
     return found
 
 
+@pytest.mark.slow
 def test_killed_before_or_after_any_effect_the_run_ends_the_same(memory_path: Path) -> None:
     """Each effect happens once, whether the kill came before it, or after it and before it was written down.
 
@@ -162,6 +163,7 @@ def test_killed_before_or_after_any_effect_the_run_ends_the_same(memory_path: Pa
         assert cluster.finalized
 
 
+@pytest.mark.slow
 def test_killed_twice_the_run_ends_the_same(memory_path: Path) -> None:
     """The second kill falls into the recovery from the first."""
     reference = SimulatedCluster.in_zookeeper_mode()
@@ -253,6 +255,7 @@ def test_without_spark_the_second_roll_does_not_begin(tmp_path: Path) -> None:
     journal.close()
 
 
+@pytest.mark.slow
 def test_a_replica_that_stays_migrating_holds_the_roll_and_never_finalizes(tmp_path: Path) -> None:
     """The promise: no broker counts as migrated while one of its replicas has no known directory."""
     cluster = SimulatedCluster.in_zookeeper_mode()

@@ -121,6 +121,7 @@ def other_file(cluster: SimulatedCluster) -> None:
     cluster.files[1, "/conf/b1.properties"] += b"num.io.threads=9\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("label", ["before:stop:1", "after:stop:1", "after:write-config:1", "before:start:1"])
 @pytest.mark.parametrize("roll", [0, 1])
 def test_a_file_changed_between_kill_and_going_on_is_refused_before_anything(

@@ -185,6 +185,7 @@ def test_unlock_shows_the_hosts_locks_and_removes_none(tmp_path: Path) -> None:
     assert states == ["nobody", "nobody", "is dead"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("ssh") is None, reason="no OpenSSH client on this machine")
 def test_unlock_asks_the_hosts_where_the_files_are_theirs(tmp_path: Path) -> None:
     """Over SSH: held, given back, never locked; a host that does not answer is not taken for a free one."""

@@ -77,6 +77,7 @@ def until(process: subprocess.Popen[str], text: str) -> str:
     raise AssertionError(f"it never said {text!r}")
 
 
+@pytest.mark.slow
 def test_the_first_ctrl_c_parks_behind_the_broker_under_way(tmp_path: Path) -> None:
     """Broker 1 is brought up and proven, broker 2 is never touched; exit code 130."""
     with migrating(tmp_path) as process:
@@ -94,6 +95,7 @@ def test_the_first_ctrl_c_parks_behind_the_broker_under_way(tmp_path: Path) -> N
     assert half_done(events) == "no step is half done"
 
 
+@pytest.mark.slow
 def test_the_second_ctrl_c_stops_now_and_says_what_is_half_done(tmp_path: Path) -> None:
     """The step and the effect that was begun; the journal is whole."""
     with migrating(tmp_path) as process:

@@ -183,6 +183,7 @@ VALUES = st.recursive(
 NAMES = st.sampled_from([*SHAPES, "fault", "approved", "resumed", "end", "stage", "other"])
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(NAMES, st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=4)), max_size=4))
 @settings(max_examples=300, deadline=None)
 def test_whatever_a_journal_lets_pass_can_be_told(drawn: list[tuple[str, dict[str, Any]]]) -> None:
@@ -280,6 +281,7 @@ except JournalUnwritable as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("limit", [0, 100, 600, 3000, 12_000])
 def test_without_room_for_the_journal_nothing_more_is_done(limit: int, tmp_path: Path) -> None:
     """The kernel refuses to let the file grow: every effect that happened has its intent on disk."""

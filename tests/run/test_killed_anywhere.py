@@ -30,6 +30,7 @@ class Labels(Everywhere):
         self.labels.append(label)
 
 
+@pytest.mark.slow
 def test_every_number_of_kills_ends_as_none(capsys: pytest.CaptureFixture[str]) -> None:
     """All states that kills can leave, those of kills in recoveries too: each effect happens once, the end is one."""
     cluster = SimulatedCluster.in_zookeeper_mode()
@@ -43,6 +44,7 @@ def test_every_number_of_kills_ends_as_none(capsys: pytest.CaptureFixture[str]) 
     assert walk.deepest >= 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("target", [Stage.CONTROLLERS, Stage.COPY, Stage.SOAK], ids=lambda stage: stage.label)
 def test_a_plan_that_parks_early_is_killed_as_well(target: Stage) -> None:
     """What a parked plan leaves is what it leaves without kills."""
@@ -52,6 +54,7 @@ def test_a_plan_that_parks_early_is_killed_as_well(target: Stage) -> None:
     assert walk.recoveries == 20
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", ["hybrid", "half of the second roll", "controllers up"])
 def test_the_way_back_is_killed_as_well(entry: str, tmp_path: Path) -> None:
     """Every single kill of a rollback, and the first kills of its recoveries."""
@@ -151,6 +154,7 @@ def allowed(path: Path, where: set[str]) -> bool:
     return relative in where or relative.split("/")[0] in where
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ACTING)
 def test_nothing_that_acts_is_called_around_the_effects(name: str) -> None:
     """Neither by a step, nor by a command: the lab's own cluster is the lab's."""

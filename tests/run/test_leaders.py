@@ -121,6 +121,7 @@ def test_nothing_is_asked_while_clients_suffer_or_nobody_can_be_seen() -> None:
     assert len(cluster.asked) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("cluster", "clients", "says"),
     [
@@ -243,6 +244,7 @@ def test_where_nothing_moved_the_step_is_done_already(tmp_path: Path) -> None:
     assert not [entry for entry in run.cluster.done if entry.startswith("elect")]
 
 
+@pytest.mark.slow
 def test_killed_anywhere_near_the_elections_the_same_command_ends_the_same() -> None:
     """What was elected is not asked for again: kills at every point, to the copy's end."""
     cluster = moving()

@@ -272,6 +272,7 @@ def carried_out(scenario: Scenario, folder: Path) -> tuple[Fragile, Exception | 
     return cluster, stopped
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.guard)
 def test_a_guard_refuses_before_harm_is_done(scenario: Scenario, tmp_path: Path) -> None:
     """Named, with its reason, and nothing of it has happened."""
@@ -283,6 +284,7 @@ def test_a_guard_refuses_before_harm_is_done(scenario: Scenario, tmp_path: Path)
     assert journals.read(tmp_path / "journal.jsonl").events[-1].name == "stop"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.guard)
 def test_without_its_guard_the_cluster_comes_to_harm(
     scenario: Scenario, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

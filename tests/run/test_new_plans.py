@@ -69,6 +69,7 @@ def after(step: str, folder: Path) -> SimulatedCluster:
     return cluster
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", IDS)
 def test_a_new_plan_after_any_step_ends_the_same(step: str, reference: SimulatedCluster, tmp_path: Path) -> None:
     """Nothing is done twice, whatever the older plan had done, and its journal is not needed.
@@ -166,6 +167,7 @@ def test_none_is_stopped_beside_a_broker_that_was_lost_after_the_plan(tmp_path: 
 LOOKED = [name for name in IDS if name.startswith(("discover", "assess", "prepare/back"))]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [step for step in IDS if step not in LOOKED])
 def test_the_same_plan_without_its_journal_does_nothing_again(step: str, tmp_path: Path) -> None:
     """What it did cannot be told from it: refused with what was found, or with the file that is not as planned."""

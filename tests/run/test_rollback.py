@@ -117,6 +117,7 @@ def is_back(cluster: TwoWay) -> None:
         assert cluster.files[int(node.id), node.config] == original
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_from_every_state_the_way_back_ends_the_same_and_the_cluster_migrates_again(tmp_path: Path, entry: str) -> None:
     """Rolled back, proven, and migrated to the end by a second migration."""
@@ -180,6 +181,7 @@ def test_a_file_that_was_put_back_by_hand_under_a_running_broker_is_rolled_as_we
 EXTRA: Final = b"# by hand\nlog.cleaner.threads=2\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", ["half of the first roll", "hybrid", "half of the second roll", "all brokers KRaft"])
 def test_a_file_that_was_edited_since_is_restored_key_by_key_and_keeps_what_was_edited(
     tmp_path: Path, entry: str
@@ -360,6 +362,7 @@ def test_with_the_active_controller_dead(tmp_path: Path, entry: str) -> None:
     is_back(cluster)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("broker", [0, 1, 2])
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_with_one_broker_down(tmp_path: Path, entry: str, broker: int) -> None:
@@ -373,6 +376,7 @@ def test_with_one_broker_down(tmp_path: Path, entry: str, broker: int) -> None:
     assert started.startswith(f"start {broker} ")
 
 
+@pytest.mark.slow
 def test_killed_after_any_effect_a_new_plan_without_the_journal_ends_the_same(tmp_path: Path) -> None:
     """What is left is found from the cluster itself."""
     start, points = at("half of the second roll", tmp_path / "forward"), Labels()

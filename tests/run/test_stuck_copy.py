@@ -97,6 +97,7 @@ def test_a_copy_that_brings_content_is_waited_for_as_long_as_it_takes(tmp_path: 
     assert run.session()[-1].name == "end"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ["Ctrl-C", "abort"])
 def test_the_watch_of_a_copy_can_be_left_and_says_that_the_copy_goes_on(tmp_path: Path, asked: str) -> None:
     """At once, with nothing changed; the same command watches it again, to its end."""
@@ -116,6 +117,7 @@ def test_the_watch_of_a_copy_can_be_left_and_says_that_the_copy_goes_on(tmp_path
     assert run.stopped() == ["0", "1", "2"]
 
 
+@pytest.mark.slow
 def test_a_pause_is_heard_while_the_copy_is_watched(tmp_path: Path) -> None:
     """Nothing is looked at until somebody resumes; then the watch goes on to its end."""
     run = held(tmp_path)

@@ -40,6 +40,7 @@ def undisturbed() -> SimulatedCluster:
     return cluster
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_every_part_of_the_world_may_be_unseen_now_and_then(part: str, tmp_path: Path) -> None:
     """At every seventh look, wherever it falls: in a check, behind an act, in a proof.  The end is as without it."""
@@ -52,6 +53,7 @@ def test_every_part_of_the_world_may_be_unseen_now_and_then(part: str, tmp_path:
     assert cluster.files == reference.files
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", PARTS)
 def test_what_stays_unseen_is_refused_by_name_with_nothing_done(part: str, tmp_path: Path) -> None:
     """From the first roll on: half a minute, then the reason that was given for it."""

@@ -110,6 +110,7 @@ def rollback(cluster: TwoWay, plan: Plan, folder: Path) -> Gated:
     return Gated(folder, replace(playbook, pace=replace(playbook.pace, node_estimate=60.0)), cluster=cluster, plan=plan)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", INTERRUPTIONS)
 @pytest.mark.parametrize("case", ["controllers up", "hybrid", "all brokers KRaft", "a stuck copy, copied again"])
 def test_an_interruption_while_nobody_leads_is_obeyed_after_the_hand_back(tmp_path: Path, case: str, kind: str) -> None:

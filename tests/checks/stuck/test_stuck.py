@@ -189,6 +189,7 @@ def test_any_part_hidden_is_an_answer_and_never_more_certain(
     assert {found for found in certain - seen if found[0] not in loose} == set()
 
 
+@pytest.mark.slow
 @given(EVERY, st.text(max_size=30), st.text(max_size=30))
 def test_no_clue_makes_it_fail(world: World, address: str, line: str) -> None:
     """Logs and answers are what others wrote."""

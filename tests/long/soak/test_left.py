@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from migrate.lab.topology import plan_topology
 from migrate.zookeeper.compare_backup import Standing, ZnodeDifference
 from migrate.zookeeper.znode import Znode
@@ -71,6 +73,7 @@ def test_everything_that_is_left_is_told(tmp_path: Path) -> None:
         ]
 
 
+@pytest.mark.slow
 def test_descriptors_are_counted() -> None:
     """One more while a file is open."""
     before = leaks.descriptors()

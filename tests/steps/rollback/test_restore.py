@@ -304,6 +304,7 @@ def test_where_nothing_else_changed_key_by_key_is_the_copy_to_the_byte(original:
     assert bytes_of(to_zookeeper(world(copy(original)), 1, made), 1) == original
 
 
+@pytest.mark.slow
 @given(
     originals(), strategies.booleans(), strategies.dictionaries(strategies.sampled_from(ORDINARY), WORDS, min_size=1)
 )

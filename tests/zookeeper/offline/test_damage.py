@@ -84,6 +84,7 @@ CASES: dict[str, tuple[str, bytes, dict[str, bytes]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_a_file_cut_at_any_byte_is_an_error_or_the_same_tree(case: str, tmp_path: Path) -> None:
     """The same: only where zeros, or seals that older servers do not write, are what is missing."""
@@ -104,6 +105,7 @@ def test_a_file_cut_at_any_byte_is_an_error_or_the_same_tree(case: str, tmp_path
     assert expected[case] is None or harmless == expected[case]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 def test_any_flipped_bit_is_an_error_or_harmless(case: str, tmp_path: Path) -> None:
     """Harmless: what leaves the tree the same, as the database's id does, which nobody compares."""
