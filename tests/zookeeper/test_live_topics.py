@@ -278,7 +278,10 @@ def view(tree: Any) -> ZookeeperView:
     return view_of(tree, "x", Digester(b"k" * 32))
 
 
-@pytest.mark.parametrize("tree", [odd_tree(), *map(golden, ("zk-before", "hybrid-after-copy"))], ids=str)
+GOLDEN = ("zk-before", "hybrid-after-copy")
+
+
+@pytest.mark.parametrize("tree", [odd_tree(), *map(golden, GOLDEN)], ids=["odd", *GOLDEN])
 def test_a_view_is_that_of_the_reference(tree: BackupTree, monkeypatch: pytest.MonkeyPatch) -> None:
     """Malformed, missing and odd znodes included; and the flag turns the kernel off."""
     raced = BytesTree(tree)
