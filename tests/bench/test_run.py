@@ -33,7 +33,7 @@ def an_outcome(entry: Race, rounds: int = 2) -> Kept:
 
 def test_the_docs_show_the_figures_that_are_kept() -> None:
     """Nobody writes one there by hand, and none is left out; a race that is new stands there from the next run on."""
-    kept = run.as_markdown([one for one in run.collect(run.KEPT, known().values()) if one.result is not None])
+    kept = run.for_page([one for one in run.collect(run.KEPT, known().values()) if one.result is not None])
     page = run.PAGE.read_text()
     assert figures(page[page.index(run.BEGIN) : page.index(run.END)]) == figures(kept), "tests/bench/run --collect"
 
