@@ -18,8 +18,7 @@ from migrate.errors import (
     Retryable,
     StaleBrokerEpoch,
 )
-from migrate.kafka.assignment_requests import AssignRequest, Replica
-from migrate.kafka.assignments import requests_of
+from migrate.kafka.assignments import AssignRequest, Replica, requests_of
 from migrate.kafka.codes import Code, name
 from migrate.kafka.connection import DEFAULT_LIMITS, Connection, Limits
 from migrate.model.ids import METADATA_TOPIC, NodeId

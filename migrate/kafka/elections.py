@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from migrate.errors import NotController
-from migrate.kafka.assignment_requests import Replica
+from migrate.kafka.assignments import Replica
 from migrate.kafka.connection import DEFAULT_LIMITS, Connection, Limits
 from migrate.kafka.controller import ActiveController, elect
 from migrate.model.ids import NodeId

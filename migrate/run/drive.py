@@ -18,7 +18,6 @@ from typing import Final
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from migrate.errors import AssignmentRefused, DriveStopped, ReplicaMoved, Retryable
-from migrate.kafka.assignments import prepare
 from migrate.kafka.codes import Code, name
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
@@ -74,7 +73,6 @@ class Driver:
         """
         world = self._look()
         leader, sent, requests, retries = _leader(world), 0, 0, 0
-        prepare(_sendable(world.ledger))
         while True:
             missing = to_send(world.ledger, broker)
             pending = next(chunks(missing, min(self.most, MOST)), None)
@@ -151,11 +149,6 @@ class Driver:
             elif self.clock.monotonic() - moved > PACE_SECONDS:
                 raise DriveStopped(_stood(target, now))
             self.clock.sleep(0.2)
-
-
-def _sendable(ledger: Ledger | Unknown) -> int:
-    """Replicas of all brokers that have no directory in the metadata: what a run sends, broker after broker."""
-    return 0 if isinstance(ledger, Unknown) else sum(row.state in SENDABLE for row in ledger.rows)
 
 
 def _size(assignments: Assignments) -> int:

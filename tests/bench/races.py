@@ -175,7 +175,6 @@ def known() -> dict[str, Race]:
     """All races by name."""
     from tests.bench import (
         agreeing,
-        assigning,
         checkpoints,
         comparing,
         copying,
@@ -199,7 +198,6 @@ def known() -> dict[str, Race]:
         *live.RACES,
         *comparing.RACES,
         *listing.RACES,
-        *assigning.RACES,
         *snapshots.RACES,
         *agreeing.RACES,
         *checkpoints.RACES,

@@ -12,13 +12,9 @@ import pytest
 
 from migrate.diff.session import SparkHandle
 from migrate.kraft import topic_prints
-from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS
-from migrate.protocol.primitives import uuid_text
-from migrate.protocol.reader import decode_whole
 from migrate.zookeeper.collect import KERNEL_WARM
 from migrate.zookeeper.offline import packed
-from tests.bench import agreeing, assigning, comparing, decoding, files, peers, snapshots
-from tests.bench.javac import no_compiler
+from tests.bench import agreeing, comparing, decoding, files, peers, snapshots
 from tests.bench.races import (
     Race,
     Result,
@@ -40,9 +36,6 @@ NAMES = (
     "live ZooKeeper, read again",
     "comparison, warm",
     "audit of a host",
-    "assignments",
-    "assignments of a large cluster",
-    "assignments, Kafka's builder",
     "ZooKeeper files, cold",
     "equal or not, offline",
     "checkpoint, dump tool",
@@ -92,7 +85,7 @@ def test_every_race_has_a_promise_and_two_sides() -> None:
     assert all(set(entry.sides) == {"ours", "peer"} and entry.promise + entry.seconds > 0 for entry in found.values())
 
 
-@pytest.mark.parametrize("name", [*NAMES[:2], *NAMES[5:8], "stopped controllers' logs"])
+@pytest.mark.parametrize("name", [*NAMES[:2], NAMES[5], "stopped controllers' logs"])
 def test_the_race_finds_the_same_on_both_sides(name: str) -> None:
     """Small, with its five times larger form; the whole line can be printed."""
     found = race(known()[name], 2, 300, here)
@@ -253,40 +246,6 @@ def test_a_works_own_memory_is_measured() -> None:
     assert found.answer == "60000000"
     assert 50_000_000 < found.peak < 80_000_000
     assert len(kept) == 30_000_000
-
-
-def test_both_sides_of_the_assignments_send_the_same_replicas() -> None:
-    """Not only as many bytes: each replica once, to its directory, in requests that are full but each broker's last."""
-    columns = assigning.columns_of_a_cluster(9_000)
-    rows = assigning.rows_of(columns)
-    wanted = {(row[0], uuid_text(row[1]), uuid_text(row[2]), row[3]) for row in rows}
-    answers = set()
-    for requests in (assigning.planned(columns), assigning.grouped(rows)):
-        bodies = [decode_whole(ASSIGN_REPLICAS_TO_DIRS.request, 0, body, 0) for body in requests]
-        sent = [
-            (body["brokerId"], entry["id"], topic["topicId"], partition["partitionIndex"])
-            for body in bodies
-            for entry in body["directories"]
-            for topic in entry["topics"]
-            for partition in topic["partitions"]
-        ]
-        assert len(sent) == len(wanted)
-        assert set(sent) == wanted
-        assert all(body["brokerEpoch"] == assigning.EPOCHS[body["brokerId"]] for body in bodies)
-        answers.add(assigning.told(requests))
-    assert len(answers) == 1
-
-
-@pytest.mark.kafka
-@pytest.mark.skipif(bool(no_compiler()), reason="no javac here")
-def test_kafkas_own_builder_sends_the_same_replicas(tmp_path: Path) -> None:
-    """In as many requests as ours."""
-    entry = known()["assignments, Kafka's builder"]
-    answers = set()
-    for side in entry.sides.values():
-        with side(tmp_path, 9_000) as work:
-            answers.add(measured(work).answer)
-    assert len(answers) == 1
 
 
 def test_the_peers_loops_hold_what_the_files_say(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from migrate.errors import (
     Retryable,
     StaleBrokerEpoch,
 )
-from migrate.kafka.assignment_requests import MAX_ASSIGNMENTS, distinct
+from migrate.kafka.assignments import MAX_ASSIGNMENTS, distinct
 from migrate.kafka.connection import Connection, Limits
 from migrate.kafka.controller import ActiveController, describe_quorum
 from migrate.kraft.fetch import MetadataReader

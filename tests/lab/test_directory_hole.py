@@ -20,7 +20,7 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
-from migrate.kafka.assignment_requests import body_of
+from migrate.kafka.assignments import body_of
 from migrate.kafka.controller import ActiveController
 from migrate.lab import breaking
 from migrate.lab.cluster import Lab
