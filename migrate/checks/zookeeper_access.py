@@ -110,9 +110,11 @@ def one_writer(view: ZookeeperView, world: World) -> Result:
         "Controllers with this secret would copy that configuration as garbage, and the broker cannot read it after"
         " its second restart.",
         "The secret in the inventory is not the brokers', or it was changed and password.encoder.old.secret is still"
-        " in use.",
+        " in use, or password.encoder.cipher.algorithm is not one of AES/CBC/PKCS5Padding, AES/CTR/NoPadding and"
+        " AES/GCM/NoPadding, which cannot be verified.",
         "Compare the inventory's password_encoder_secret with the brokers' files; restart the broker where"
-        " password_encoder_old_secret opens it; set the configuration anew where it was encoded with a lost secret.",
+        " password_encoder_old_secret opens it; set the configuration anew where it was encoded with"
+        " a lost secret or another cipher.",
         "KAFKA-14801; PasswordEncoder.decode",
     ),
     sees=readable_zookeeper,

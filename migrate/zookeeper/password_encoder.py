@@ -1,7 +1,8 @@
 """Kafka's encoder of password configurations in ZooKeeper (`org.apache.kafka.security.EncryptingPasswordEncoder`).
 
-An encoded value is `name:value,name:value,...`; the key is made of `password.encoder.secret`.  Every cipher and key
-factory is read that Java ships and Kafka's class can use; what is written is Kafka's default.
+An encoded value is `name:value,name:value,...`; the key is made of `password.encoder.secret`.  AES in the modes CBC
+(Kafka's default), CTR and GCM is decoded, with every key factory; any other cipher that
+`password.encoder.cipher.algorithm` can name is refused by its name.  What is written is Kafka's default.
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives import hashes, padding
 from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from cryptography.hazmat.primitives.kdf.pbkdf2 import PBKDF2HMAC
 
 from migrate.errors import PasswordUndecodable
-from migrate.zookeeper.java_ciphers import decrypt
 
 HASHES: Final[dict[str, type[hashes.HashAlgorithm]]] = {
     "PBKDF2WITHHMACSHA512": hashes.SHA512,
@@ -42,10 +43,14 @@ FIELDS: Final = (
     "initializationVector",
 )
 CBC: Final = "AES/CBC/PKCS5Padding"
+CTR: Final = "AES/CTR/NoPadding"
+GCM: Final = "AES/GCM/NoPadding"
+CIPHERS: Final = (CBC, CTR, GCM)
 BLOCK_BITS: Final = 128
 MAX_ITERATIONS: Final = 10_000_000  # a znode must not be able to hold us up for hours
 MAX_KEY_BITS: Final = 4096
 GCM_TAG_BITS: Final = 128
+GCM_TAGS: Final = (96, 104, 112, 120, 128)
 
 
 def encode(password: str, secret: str, iterations: int = 4096, key_bits: int = 128) -> str:
@@ -101,6 +106,12 @@ class PasswordDecoder:
             )
         if missing := [name for name in FIELDS if name not in fields]:
             raise PasswordUndecodable(f"the encoded value lacks {missing[0]!r}", where=where)
+        if not _supported(fields["cipherAlgorithm"]):
+            raise PasswordUndecodable(
+                f"the cipher of the value is not supported (supported: {', '.join(CIPHERS)}): set the configuration"
+                " anew with a default password.encoder.cipher.algorithm, or decode it with Kafka's own tool",
+                where=where,
+            )
         clear = self._opened(fields, self._secret)
         if clear is not None:
             return clear
@@ -112,7 +123,7 @@ class PasswordDecoder:
             )
         raise PasswordUndecodable(
             "the value cannot be decoded with this password.encoder.secret: it is not the brokers', or the value is"
-            " damaged, or encoded by an algorithm that Java does not ship",
+            " damaged, or its key factory is not known",
             where=where,
         )
 
@@ -140,13 +151,36 @@ class PasswordDecoder:
             int(fields["iterations"]),
             int(fields["keyLength"]),
         )
-        return decrypt(
-            fields["cipherAlgorithm"],
-            key,
-            _base64(fields["initializationVector"]),
-            _base64(fields["encryptedPassword"]),
-            int(fields.get("authenticationTagLength", GCM_TAG_BITS)),
-        )
+        vector, data = _base64(fields["initializationVector"]), _base64(fields["encryptedPassword"])
+        tag_bits = int(fields.get("authenticationTagLength", GCM_TAG_BITS))
+        return _decrypted(fields["cipherAlgorithm"].upper(), key, vector, data, tag_bits)
+
+
+def _supported(cipher: str) -> bool:
+    """Java reads the names in any case."""
+    return cipher.upper() in map(str.upper, CIPHERS)
+
+
+def _decrypted(cipher: str, key: bytes, vector: bytes, data: bytes, tag_bits: int) -> bytes:
+    """The clear bytes; ValueError: the bytes are not what that cipher makes with that key."""
+    algorithm = algorithms.AES(key)
+    if cipher == GCM.upper():
+        size = tag_bits // 8
+        if tag_bits not in GCM_TAGS or len(data) < size:
+            raise ValueError("no whole tag")
+        opened = Cipher(algorithm, modes.GCM(vector, data[-size:], min_tag_length=size)).decryptor()
+        try:
+            return opened.update(data[:-size]) + opened.finalize()
+        except InvalidTag as error:
+            raise ValueError("another key") from error
+    if cipher == CTR.upper():
+        counted = Cipher(algorithm, modes.CTR(vector)).decryptor()
+        return counted.update(data) + counted.finalize()
+    if cipher != CBC.upper():
+        raise ValueError("the cipher is not supported")
+    chained, unpadder = Cipher(algorithm, modes.CBC(vector)).decryptor(), padding.PKCS7(BLOCK_BITS).unpadder()
+    clear = unpadder.update(chained.update(data) + chained.finalize())
+    return clear + unpadder.finalize()
 
 
 def _key(secret: str, factory: str, salt: bytes, iterations: int, bits: int) -> bytes:

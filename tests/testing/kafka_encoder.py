@@ -1,4 +1,4 @@
-"""Kafka's own password encoder in a JVM, and every setting that it works with in the Java that runs it.
+"""Kafka's own password encoder in a JVM, and the settings that are decoded.
 
 `python -m tests.testing.kafka_encoder` writes tests/data/zookeeper/encoded-by-kafka.json.gz anew.
 """
@@ -13,17 +13,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from migrate.zookeeper.password_encoder import CIPHERS
 from tests.testing.kafka_jvm import kafka_jvm
 
 CAPTURED = Path(__file__).parents[1] / "data" / "zookeeper" / "encoded-by-kafka.json.gz"
 SECRET = "sixteen-chars-ok"  # an older PBE factory takes it for the key as it is
 PASSWORD = 'keystore,p"ss=wörd: 🔑'  # 22 UTF-16 units, 25 bytes
-EVEN = "thirty-two-bytes-of-a-password-!"  # for ciphers that pad nothing
 DEFAULT = "AES/CBC/PKCS5Padding"
 DEFAULT_FACTORY = "PBKDF2WithHmacSHA512"
-PADDINGS = ("PKCS5Padding", "NoPadding", "ISO10126Padding")
-FEEDBACKS = ("CFB", "CFB8", "CFB16", "CFB64", "OFB", "OFB8", "OFB32")
-KEYS = {"AES": (128, 192, 256), "DES": (64,), "DESede": (192,), "Blowfish": (40, 128, 448)}
+KEYS = (128, 192, 256)
 PBKDF2 = tuple(f"PBKDF2WithHmacSHA{size}" for size in (1, 224, 256, 384, 512))
 PLAIN = ("PBEWithMD5AndDES", "PBEWithSHA1AndDESede", "PBEWithHmacSHA256AndAES_128", "PBEWithHmacSHA512AndAES_256")
 
@@ -37,27 +35,11 @@ class Setting:
     bits: int
     iterations: int
 
-    @property
-    def password(self) -> str:
-        """One that this cipher can take: without padding, whole blocks."""
-        _, _, padding = self.cipher.upper().partition("/")
-        return EVEN if padding in ("CBC/NOPADDING", "PCBC/NOPADDING", "KW/NOPADDING") else PASSWORD
-
 
 def settings() -> list[Setting]:
-    """Every cipher with every mode and padding, every key length, every key factory; a few spelled otherwise."""
+    """Every cipher, key length and key factory that is decoded; one spelled otherwise."""
     found = [Setting(DEFAULT_FACTORY, DEFAULT, 128, 4096), Setting("PBKDF2WithHmacSHA1", DEFAULT, 128, 4096)]
-    for cipher, lengths in KEYS.items():
-        modes = [f"{mode}/{padding}" for mode in ("CBC", "PCBC", *FEEDBACKS) for padding in PADDINGS]
-        modes += ["CTR/NoPadding", "CTS/NoPadding"]
-        for number, mode in enumerate(modes):
-            found.append(Setting(DEFAULT_FACTORY, f"{cipher}/{mode}", lengths[number % len(lengths)], 3))
-    for bits in KEYS["AES"]:
-        found += [
-            Setting(DEFAULT_FACTORY, cipher, bits, 3)
-            for cipher in (DEFAULT, "AES/GCM/NoPadding", "AES/KW/NoPadding", "AES/KW/PKCS5Padding")
-        ]
-    found.append(Setting(DEFAULT_FACTORY, "ChaCha20-Poly1305", 256, 3))
+    found += [Setting(DEFAULT_FACTORY, cipher, bits, 3) for bits in KEYS for cipher in CIPHERS]
     found += [Setting(factory, cipher, 256, 7) for factory in PBKDF2 for cipher in (DEFAULT, "AES/GCM/NoPadding")]
     found += [Setting(factory, DEFAULT, 128, 7) for factory in PLAIN]
     found.append(Setting("pbkdf2withhmacsha256", "aes/cbc/pkcs5padding", 128, 7))
@@ -97,7 +79,7 @@ def kafka_encoder() -> Iterator[KafkaEncoder]:
 
 
 def captured() -> list[tuple[Setting, str]]:
-    """What Kafka's class made of each setting once: of its password, with SECRET."""
+    """What Kafka's class made of PASSWORD once with each setting, and SECRET."""
     rows = json.loads(gzip.decompress(CAPTURED.read_bytes()))
     return [(Setting(**row["setting"]), row["encoded"]) for row in rows]
 
@@ -106,8 +88,7 @@ def capture() -> None:
     """Write the file anew."""
     with kafka_encoder() as kafka:
         rows = [
-            {"setting": asdict(setting), "encoded": kafka.encode(setting.password, SECRET, setting)}
-            for setting in settings()
+            {"setting": asdict(setting), "encoded": kafka.encode(PASSWORD, SECRET, setting)} for setting in settings()
         ]
     CAPTURED.write_bytes(gzip.compress(json.dumps(rows, indent=1).encode(), mtime=0))
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from migrate.errors import PasswordUndecodable
 from migrate.zookeeper.password_encoder import EncoderSecrets, PasswordDecoder, encode
 from tests.testing.golden_trees import FOLDER
-from tests.testing.kafka_encoder import SECRET, Setting, captured, kafka_encoder
+from tests.testing.kafka_encoder import PASSWORD, SECRET, Setting, captured, kafka_encoder
 from tests.testing.kafka_encoder import settings as every_setting
 
 KAFKA = json.loads((FOLDER / "encoded-passwords.json").read_text())
@@ -46,15 +46,27 @@ def test_a_wrong_secret_is_told_by_a_typed_error_without_secrets(case: dict[str,
 @pytest.mark.parametrize(
     ("setting", "encoded"), CAPTURED, ids=[f"{s.factory}-{s.cipher}-{s.bits}" for s, _ in CAPTURED]
 )
-def test_every_algorithm_that_kafkas_class_takes_is_decoded_and_no_other_secret_opens_it(
-    setting: Setting, encoded: str
-) -> None:
-    """Ciphers, modes, paddings, key lengths, key factories, as Java names them, whatever their case."""
-    assert PasswordDecoder(SECRET).decode(encoded, "here") == setting.password
+def test_each_supported_algorithm_is_decoded_and_no_other_secret_opens_it(setting: Setting, encoded: str) -> None:
+    """Ciphers, key lengths and key factories as Java names them, whatever their case."""
+    assert PasswordDecoder(SECRET).decode(encoded, "here") == PASSWORD
     with pytest.raises(PasswordUndecodable, match="not the brokers'") as caught:
         PasswordDecoder("sixteen-chars-no").decode(encoded, "here")
     shown = repr(caught.value) + str(caught.value) + repr(caught.value.__cause__)
-    assert not [hidden for hidden in (SECRET, "sixteen-chars-no", setting.password, encoded[:30]) if hidden in shown]
+    assert not [hidden for hidden in (SECRET, "sixteen-chars-no", PASSWORD, encoded[:30]) if hidden in shown]
+
+
+@pytest.mark.parametrize(
+    "cipher",
+    ["Blowfish/CBC/PKCS5Padding", "AES/CFB8/NoPadding", "AES/CTS/NoPadding", "ChaCha20-Poly1305", "AES/CBC/NoPadding"],
+)
+def test_a_cipher_that_is_not_supported_is_refused_with_what_to_do(cipher: str) -> None:
+    """Java can write it, so the error does not blame the secret."""
+    encoded = encode("clear-canary", "key", iterations=2).replace("AES/CBC/PKCS5Padding", cipher)
+    with pytest.raises(PasswordUndecodable, match=r"cipher of the value is not supported.*Kafka's own tool") as caught:
+        PasswordDecoder("key").decode(encoded, "/config/brokers/1 ssl.key.password")
+    assert "brokers'" not in caught.value.what
+    assert "canary" not in str(caught.value)
+    assert PasswordDecoder("new", "key").decode_old(encoded) is None
 
 
 def test_the_captured_settings_are_all_that_are_tried() -> None:
@@ -67,8 +79,8 @@ def test_kafkas_class_and_we_read_each_other() -> None:
     """Fresh salts and vectors for every setting; what we encode, Kafka decodes."""
     with kafka_encoder() as kafka:
         for setting in every_setting():
-            encoded = kafka.encode(setting.password, SECRET, setting)
-            assert PasswordDecoder(SECRET).decode(encoded, "here") == setting.password, setting
+            encoded = kafka.encode(PASSWORD, SECRET, setting)
+            assert PasswordDecoder(SECRET).decode(encoded, "here") == PASSWORD, setting
         first = every_setting()[0]
         for clear, secret in (("", "s"), ("ä🔑,:=", "sécret"), ("x" * 5000, "s" * 300)):
             ours = encode(clear, secret, first.iterations, 256)
