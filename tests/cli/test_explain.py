@@ -67,7 +67,7 @@ def test_pages_are_written_where_asked(tmp_path: Path) -> None:
     run("--pages", str(tmp_path))
     assert (tmp_path / "findings.md").read_text().startswith("# Findings\n")
     assert (tmp_path / "errors.md").read_text().startswith("# Errors\n")
-    assert (tmp_path / "stuck.md").read_text().startswith("# A migration that stands still\n")
+    assert (tmp_path / "stuck.md").read_text().startswith("# Stuck migrations\n")
 
 
 def test_unknown_codes_and_no_code_are_typed_errors() -> None:
