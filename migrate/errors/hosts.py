@@ -34,10 +34,10 @@ class ConfigUnreadable(WorldError):
 
 
 class SecretUnreadable(InputError):
-    """A secret's file is missing, empty, or readable by others; or its environment variable or command gives none."""
+    """A secret's file is missing, empty, readable by others or not one's own; or its variable or command gives none."""
 
     id = "E-HOST-05"
-    hint = "give the path of a file with mode 0600 that holds the secret alone, or mend the variable or the command"
+    hint = "name a file of your own, of mode 0600, that holds the secret alone; or fix the variable or the command"
 
 
 class ProcessSpecUnreadable(InputError):

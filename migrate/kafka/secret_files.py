@@ -11,6 +11,7 @@ from migrate.java.secret_command import ask
 from migrate.kafka.secret_variables import value_of
 from migrate.model import limits
 from migrate.model.inventory import Secret, SecretCommand, SecretFile, SecretVariable
+from migrate.model.trusted import distrust
 
 MAX_BYTES: Final = limits.most("secret")
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
@@ -20,8 +21,8 @@ def read_secret(secret: Secret) -> str:
     """The secret, without the white space around it.  Messages never hold any of it.
 
     Raises:
-        SecretUnreadable: missing, empty, too large, or no UTF-8; a file that is none, or open to others; a command
-            that failed.
+        SecretUnreadable: missing, empty, too large, or no UTF-8; a file that is none, open to others, or of another
+            user than this one and root; a command that failed.
     """
     match secret:
         case SecretVariable(name):
@@ -33,7 +34,7 @@ def read_secret(secret: Secret) -> str:
 
 
 def _of_file(secret: SecretFile) -> str:
-    """The mode is asked of the open file, so that it is the file that was read."""
+    """Ask mode and owner of the open file, so that they are those of the file that is read."""
     try:
         descriptor = os.open(secret.path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
         with os.fdopen(descriptor, "rb") as file:
@@ -65,4 +66,11 @@ def _check(secret: SecretFile, status: os.stat_result) -> None:
             where=secret.path,
             why="others than its owner can read or change it",
             next_step=f"chmod 600 {secret.path}",
+        )
+    if why := distrust(status):
+        raise SecretUnreadable(
+            f"the secret's file is not trusted: {why}",
+            where=secret.path,
+            why="that user can read and change it; root could read it all the same",
+            next_step="give it to the user who runs kraft-migrate, or to root: `chown`",
         )

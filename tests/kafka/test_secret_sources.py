@@ -17,7 +17,7 @@ from migrate.errors import SecretUnreadable
 from migrate.java import secret_command
 from migrate.java.run import child_environment
 from migrate.kafka.secret_files import read_secret
-from migrate.model.inventory import SecretCommand, SecretVariable
+from migrate.model.inventory import SecretCommand, SecretFile, SecretVariable
 from migrate.playbook.load import dump_inventory, load_inventory
 from tests.playbook.corpus import INVENTORY
 
@@ -41,7 +41,7 @@ def program(folder: Path, text: str, mode: int = 0o755) -> str:
     return str(path)
 
 
-def refused(secret: SecretCommand | SecretVariable) -> SecretUnreadable:
+def refused(secret: SecretCommand | SecretFile | SecretVariable) -> SecretUnreadable:
     """Why; never with the canary, or with words of the command beyond its program."""
     with pytest.raises(SecretUnreadable) as caught:
         read_secret(secret)
@@ -100,6 +100,21 @@ def test_a_variable_that_is_no_secret_is_refused_by_its_name(
     error = refused(SecretVariable(name))
     assert says in error.what
     assert error.where == f"environment {name}"
+
+
+# -- files ---------------------------------------------------------------------------------------------------------
+@pytest.mark.skipif(os.geteuid() != 0, reason="giving files away needs root")
+def test_a_secrets_file_of_another_user_is_not_read(tmp_path: Path) -> None:
+    """Root could read it whatever its mode is; its owner could change it at any time."""
+    path = tmp_path / "password"
+    path.write_text("canary")
+    path.chmod(0o600)
+    assert read_secret(SecretFile(str(path))) == "canary"
+    os.chown(path, 65534, 65534)
+    error = refused(SecretFile(str(path)))
+    assert "it belongs to" in error.what
+    assert (error.where, error.id) == (str(path), SecretUnreadable.id)
+    assert "chown" in error.next_step
 
 
 # -- commands ------------------------------------------------------------------------------------------------------
