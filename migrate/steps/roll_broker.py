@@ -151,11 +151,16 @@ class RollStep(BaseStep):
 
     def before_start(self, world: World, effects: Effects) -> None:
         """What a step does to a stopped broker whose file is written: here a last look at its disks."""
-        disks = Unknown("not looked at") if isinstance(world.disks, Unknown) else world.disks.get(NodeId(self.broker))
-        if isinstance(disks, BrokerDisks):
-            entries = [*disks.directories, *([disks.metadata_directory] if disks.metadata_directory else [])]
-            metas = {entry.path: entry.meta for entry in entries if isinstance(entry.meta, MetaProperties)}
+        if metas := self.identities(world):
             effects.require_same(NodeId(self.broker), metas)
+
+    def identities(self, world: World) -> dict[str, MetaProperties]:
+        """The meta.properties that each directory must hold at the start, by path; none where they were not seen."""
+        disks = Unknown("not looked at") if isinstance(world.disks, Unknown) else world.disks.get(NodeId(self.broker))
+        if not isinstance(disks, BrokerDisks):
+            return {}
+        entries = [*disks.directories, *([disks.metadata_directory] if disks.metadata_directory else [])]
+        return {entry.path: entry.meta for entry in entries if isinstance(entry.meta, MetaProperties)}
 
     def process_lives(self, world: World) -> Readiness:
         """The process runs with the file that was written."""

@@ -158,8 +158,15 @@ class Remembered:
 
     done: list[str] = field(default_factory=list)
     written: dict[int, bytes] = field(default_factory=dict)
-    asked: dict[int, tuple[str, ...]] = field(default_factory=dict)  # directories looked at before the start
+    same: dict[int, tuple[int, Mapping[str, MetaProperties]]] = field(
+        default_factory=dict
+    )  # how a start must find them
     held: dict[str, tuple[int, ...]] = field(default_factory=dict)  # nodes that must be down as a znode is deleted
+
+    @property
+    def asked(self) -> dict[int, tuple[str, ...]]:
+        """Which directories were looked at before the start."""
+        return {node: tuple(metas) for node, (_, metas) in self.same.items()}
 
     def write_config(self, node: NodeId, path: str, content: bytes, expect_sha256: str | None) -> None:
         """Remember the file."""
@@ -199,8 +206,8 @@ class Remembered:
         self.done.append(f"look into {int(node)} {path}")
 
     def require_same(self, node: NodeId, metas: Mapping[str, MetaProperties]) -> None:
-        """Remember which directories were asked for."""
-        self.asked[int(node)] = tuple(metas)
+        """Remember what was asked for, and after how many of the other acts."""
+        self.same[int(node)] = (len(self.done), metas)
 
     def stop(self, node: NodeId) -> None:
         """Remember it."""

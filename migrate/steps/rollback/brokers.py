@@ -7,10 +7,10 @@ turn first, and comes back in the mode it goes to.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from migrate.hosts.meta_properties import mended
+from migrate.hosts.meta_properties import META_PROPERTIES, mended
 from migrate.hosts.properties import diff
 from migrate.model.broker_modes import position_of
 from migrate.model.ids import NodeId
@@ -18,7 +18,7 @@ from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Un
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Action, Predicted, Progress
-from migrate.model.views import BrokerDisks, ConfigFile, HostFile, MetaMissing, Running
+from migrate.model.views import BrokerDisks, ConfigFile, HostFile, MetaMissing, MetaProperties, Running
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
 from migrate.steps.roll_broker import SEEN, RollStep, ended
@@ -184,7 +184,24 @@ class RollToZookeeperMode(RollStep):
         target = self.target(world, file.raw)
         if target != file.raw:
             effects.write_config(node, file.path, target, file.sha256)
+        self.before_start(world, effects)
         effects.start(node)
+
+    def identities(self, world: World) -> dict[str, MetaProperties]:
+        """As this step leaves them: those of version 1 have version 0.  A directory that had failed is not asked for.
+
+        A broker in ZooKeeper mode goes on without such a directory, and makes none of its replicas anew
+        (`LogManager.getOrCreateLog`).
+        """
+        disks = {} if isinstance(world.disks, Unknown) else world.disks
+        found = disks.get(NodeId(self.broker))
+        failed = {entry.path for entry in found.directories if entry.problem} if isinstance(found, BrokerDisks) else ()
+        changed = {meta.path for meta, _ in _mends(world, self.broker)}
+        return {
+            path: replace(meta, version=0) if f"{path}/{META_PROPERTIES}" in changed else meta
+            for path, meta in RollStep.identities(self, world).items()
+            if path not in failed
+        }
 
     def verify(self, world: World) -> Outcome:
         """A new session, the same owner rules, everything whole."""

@@ -5,21 +5,25 @@ from __future__ import annotations
 from collections.abc import Callable
 from copy import deepcopy
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from migrate.errors import DirectoryLost
+from migrate.hosts.meta_properties import decode
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.stage import ZkMigrationState
 from migrate.model.step import HalfDone, Predicted
-from migrate.model.views import KeptFiles, MetaMissing, Running, Stopped
+from migrate.model.views import BrokerDisks, HostFile, KeptFiles, MetaMissing, MetaProperties, Running, Stopped
 from migrate.model.world import World
+from migrate.steps.facts import sha256
 from migrate.steps.rollback.brokers import Roll, RollBackToMigrationMode, RollToZookeeperMode
-from tests.run.test_rollback import way_back
-from tests.steps.looks import Bend, answer, no_leader, running, service, without
+from tests.run.test_rollback import at, go_back, way_back
+from tests.steps.looks import Bend, Remembered, answer, no_leader, running, service, without
 from tests.steps.rollback.test_gates import ALL, handed_back, hybrid, named, taken
 from tests.testing import worlds
-from tests.testing.simulated_back import two_way
+from tests.testing.simulated_back import TwoWay, two_way
 from tests.testing.worlds import zk
 
 TO_MIGRATION, TO_ZOOKEEPER = RollBackToMigrationMode(1), RollToZookeeperMode(1)
@@ -214,3 +218,58 @@ def test_what_was_edited_since_is_shown_beside_what_is_restored() -> None:
     step = next(entry for entry in way_back(cluster).steps if entry.id == TO_ZOOKEEPER.id)
     assert [action.symbol for action in step.actions] == ["~", "=", ">"]
     assert "+log.cleaner.threads=2" in step.actions[1].diff
+
+
+def test_the_last_roll_asks_again_who_its_directories_are_as_it_leaves_them() -> None:
+    """A disk that went while the broker was stopped ends the roll; one that had failed before is not asked for."""
+    world = handed_back()
+    assert not isinstance(world.disks, Unknown)
+    disks = world.disks[NodeId(1)]
+    assert isinstance(disks, BrokerDisks)
+    entry = disks.directories[1]
+    raw = b"version=1\nnode.id=1\ncluster.id=%s\ndirectory.id=%s\n" % (
+        zk(world).cluster_id.encode(),
+        str(entry.id).encode(),
+    )
+    formatted = decode(raw)
+    assert isinstance(formatted, MetaProperties)
+    world = worlds.with_directory(world, 1, 1, lambda entry: replace(entry, meta=formatted))
+    assert not isinstance(world.backups, Unknown)
+    kept = world.backups[NodeId(1)]
+    assert isinstance(kept, KeptFiles)
+    file = HostFile(f"{entry.path}/meta.properties", raw, sha256(raw))
+    world = replace(world, backups={**world.backups, NodeId(1): replace(kept, metas=(file,))})
+    effects = Remembered()
+    TO_ZOOKEEPER.do(world, effects)
+    wanted = {one.path: replace(formatted, version=0) if one is entry else one.meta for one in disks.directories}
+    assert effects.same == {1: (len(effects.done) - 1, wanted)}
+    assert effects.done[-1] == "start 1"
+    effects = Remembered()
+    TO_ZOOKEEPER.do(sick(world), effects)
+    assert effects.asked == {1: ("/data/b1/d0", "/data/b1/d1")}
+    for hidden in (without("disks")(world), replace(world, disks={})):
+        effects = Remembered()
+        TO_ZOOKEEPER.do(hidden, effects)
+        assert effects.asked == {}
+        assert effects.done[-1] == "start 1"
+
+
+def test_a_roll_to_zookeeper_mode_ends_before_the_start_over_a_disk_that_went(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In the whole rollback: the broker stays stopped, and the disk is named."""
+    cluster, read = at("hybrid", tmp_path / "forward"), TwoWay.read
+    before = len(cluster.done)
+
+    def without_its_disk(self: TwoWay, node: NodeId, path: str) -> bytes:
+        if path == "/data/b1/d1/meta.properties" and node not in self.running:
+            raise FileNotFoundError(2, "No such file or directory", path)
+        return read(self, node, path)
+
+    monkeypatch.setattr(TwoWay, "read", without_its_disk)
+    with pytest.raises(DirectoryLost) as raised:
+        go_back(cluster, tmp_path / "back")
+    assert raised.value.where == "/data/b1/d1"
+    acts = cluster.done[before:]
+    assert "stop 1" in acts
+    assert not [act for act in acts if act.startswith("start 1")]
