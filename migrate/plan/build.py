@@ -72,10 +72,10 @@ def _leaders(world: World) -> Counter[int] | None:
 
 def _controller(world: World) -> int | None:
     """The broker that is ZooKeeper's controller, if one is."""
-    if isinstance(world.zookeeper, Unknown):
+    if isinstance(world.zookeeper, Unknown) or world.zookeeper.kraft_owns:
         return None
     found = world.zookeeper.controller
-    return found.id if isinstance(found, ControllerZnode) and found.kraft_epoch < 0 else None
+    return found.id if isinstance(found, ControllerZnode) else None
 
 
 def _racks(inventory: Inventory) -> dict[int, str]:

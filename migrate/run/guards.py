@@ -156,7 +156,7 @@ def controller_is_krafts(now: Situation, world: World) -> Readiness:
     owner = world.zookeeper.controller
     if isinstance(owner, Unknown):
         return owner
-    if isinstance(owner, ControllerZnode) and not owner.ephemeral and owner.kraft_epoch >= 0:
+    if world.zookeeper.kraft_owns and isinstance(owner, ControllerZnode) and owner.kraft_epoch >= 0:
         return Ready()
     return Refused(
         f"/controller is not a KRaft controller's ({owner}): it was cleaned while the controllers run. Create and "
