@@ -5,6 +5,8 @@ from __future__ import annotations
 import collections
 import importlib.util
 import json
+import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -215,3 +217,27 @@ def test_a_tuple_of_tuples_is_kept_as_it_was_and_passed_member_by_member(cache: 
     assert values == [*machine_code._flat(one, ints), *machine_code._flat(two, ints), *machine_code._flat(one, ints)]
     with pytest.raises(TypeError, match="is taken, not"):
         machine_code._values((one, two), told)
+
+
+@pytest.mark.parametrize("which", ["", ".o", ".json"])
+@pytest.mark.parametrize("spoil", ["writable by others", "of another user"])
+def test_machine_code_that_another_user_could_have_written_is_not_loaded(
+    cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, which: str, spoil: str
+) -> None:
+    """By its folder or by one of its two files; whole as it is, the kernel is compiled anew and gives the same."""
+    if spoil == "of another user" and os.geteuid() != 0:
+        pytest.skip("giving files away needs root")
+    loaded(tmp_path)
+    (module,) = {path.name.partition(".total")[0] for path in files(cache)}
+    found = [path for path in files(cache) if path.suffix == which] if which else [machine_code.folder()]
+    assert machine_code.kept(module, "total") is not None
+    for path in found:
+        if spoil == "of another user":
+            os.chown(path, 65534, 65534)
+        else:
+            path.chmod(path.stat().st_mode | stat.S_IWOTH)
+    assert len(found) == 1
+    assert machine_code.kept(module, "total") is None
+    made = compiling(monkeypatch)
+    assert loaded(tmp_path).total(np.ones(3, np.uint8)) == 6
+    assert made == ["total"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import socket
@@ -20,6 +21,7 @@ from migrate.run.locks import LockFile
 from tests.testing.full_disk import fill, small_disk
 from tests.testing.no_room import no_room
 
+NAMED = '{"pid": 1, "host": "h"}'
 FULL = Control(Wish.PAUSE, "copy", "alice", "desk", 5.5, "lunch")
 
 
@@ -141,7 +143,7 @@ def test_on_a_full_disk_a_pause_names_the_signal_that_stops_the_run(tmp_path: Pa
         assert [path.name for path in folder.iterdir()] == ["control.json"]
 
 
-@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"pid": "1", "host": "h"}', '{"pid": 1}'])
+@pytest.mark.parametrize("text", [None, "", "{", "[]", '{"pid": "1", "host": "h"}', '{"pid": 1}', NAMED])
 def test_without_a_run_that_holds_the_lock_no_process_is_named(tmp_path: Path, text: str | None) -> None:
     """A dead owner's number may be another process by now."""
     folder = tmp_path / "0123abcd"
@@ -152,3 +154,30 @@ def test_without_a_run_that_holds_the_lock_no_process_is_named(tmp_path: Path, t
         control.write(folder, FULL)
     assert "kill" not in raised.value.next_step
     assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        (NAMED, True),
+        ('{"pid": "1; reboot", "host": "h"}', False),
+        ('{"pid": true, "host": "h"}', False),
+        ('{"pid": 1, "host": 5}', False),
+        ('{"host": "h"}', False),
+        ('{"pid": 1}', False),
+        ("[]", False),
+        ("{", False),
+    ],
+)
+def test_only_a_number_and_a_host_of_a_held_lock_become_a_command(tmp_path: Path, text: str, named: bool) -> None:
+    """What is printed may be typed as it stands: a lock file that is none of ours gives no command."""
+    folder = tmp_path / "0123abcd"
+    folder.mkdir()
+    lock = tmp_path / "lock"
+    lock.write_text(text)
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with no_room(), pytest.raises(ControlUnwritable) as raised:
+            control.write(folder, FULL)
+    assert ("`kill -TERM 1` on h," in raised.value.next_step) is named
+    assert ("kill" in raised.value.next_step) is named

@@ -17,6 +17,7 @@ from tests.steps.looks import Bend, Remembered, answer, running, without
 from tests.steps.rollback.test_gates import ALL, handed_back, hybrid
 from tests.testing import worlds
 from tests.testing.simulated_back import two_way
+from tests.testing.worlds import zk
 
 STEP, END = SetControllerAside(3000), ProveZookeeperMode()
 
@@ -48,6 +49,33 @@ def test_only_what_is_there_is_set_aside() -> None:
     effects = Remembered()
     STEP.do(set_aside(handed_back(), file=False), effects)
     assert effects.done == ["aside 3000 /conf/c3000.properties"]
+
+
+def with_controller(world: World, node: int) -> World:
+    """A controller runs again."""
+    return running(world, node, "0" * 64)
+
+
+@pytest.mark.parametrize(
+    ("bend", "says"),
+    [
+        (lambda world: world, "ready"),
+        (set_aside, "ready"),
+        (lambda world: with_controller(world, 3001), "refused: controllers [3001] run"),
+        (without("services"), "unknown: services hidden"),
+        (lambda world: worlds.with_zk(world, migration=zk(hybrid()).migration), "refused: /migration is still there"),
+        (lambda world: worlds.with_zk(world, controller=NoZnode()), "notyet: a broker to claim /controller"),
+        (without("zookeeper"), "unknown: zookeeper hidden"),
+        (without("disks"), "unknown: disks hidden"),
+        (lambda world: replace(world, disks={}), "unknown: the directory of controller 3000 was not looked at"),
+        (lambda world: replace(world, disks={NodeId(3000): Unknown("no mount")}), "unknown: no mount"),
+    ],
+)
+def test_a_controller_is_set_aside_only_where_everything_is_known_and_no_controller_is_needed(
+    bend: Bend, says: str
+) -> None:
+    """Each part alone holds it; what is already gone needs no look at whose it was."""
+    assert answer(STEP.check(bend(handed_back()))).startswith(says)
 
 
 def back() -> World:
