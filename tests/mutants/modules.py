@@ -146,6 +146,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         ("migrate.zookeeper.decode", "migrate.zookeeper.fields", "migrate.zookeeper.layout"),
         ("tests/zookeeper/test_decode.py", "tests/zookeeper/test_fields.py", "tests/zookeeper/test_malformed.py"),
     ),
+    "session": (("migrate.zookeeper.client",), ("tests/zookeeper/test_client.py", "tests/zookeeper/test_session.py")),
     "lock": (
         ("migrate.zookeeper.lock",),
         ("tests/zookeeper/test_lock_asked.py", "tests/zookeeper/test_lock_taken.py"),
