@@ -97,3 +97,15 @@ def test_a_plan_in_a_folder_that_others_may_write_is_refused(folder: Path) -> No
     run.chmod(0o777)
     with pytest.raises(PlanUnreadable, match="cannot be trusted"):
         load_plan(run / "plan.json")
+
+
+@pytest.mark.parametrize(
+    ("file", "text"), [("ssh_config", "Host b\n"), ("added", "num.io.threads=9\n"), ("hosts.yaml", "")]
+)
+def test_the_inventorys_sum_is_of_the_files_that_it_names_as_well(folder: Path, file: str, text: str) -> None:
+    """They say how hosts are reached and what is written there: a plan is bound to them."""
+    before = load_inventory(folder / "hosts.yaml").sha256
+    assert load_inventory(folder / "hosts.yaml").sha256 == before
+    path = folder / file
+    path.write_text(text or path.read_text() + "# another hand\n")
+    assert load_inventory(folder / "hosts.yaml").sha256 != before

@@ -460,6 +460,7 @@ def test_a_session_that_tls_refuses_is_told_as_that(kazoo: Kazoo) -> None:
 def test_a_connection_is_tried_again_at_least_each_second_and_without_a_limit(kazoo: Kazoo) -> None:
     """A server that comes back is found as long as the session may live."""
     connect("a:1")
+    assert (kazoo.calls, kazoo.made_with["timeout"]) == (["start 10"], 10.0)
     retry = kazoo.made_with["connection_retry"]
     assert (retry.max_tries, retry.delay, retry.max_delay) == (-1, 0.1, 1.0)
 
