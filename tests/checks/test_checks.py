@@ -40,7 +40,6 @@ def test_a_healthy_cluster_has_no_blocker_and_no_warning_at_any_stage(stage: Sta
     assert [entry for entry in found if entry.severity in (Severity.BLOCKER, Severity.WARNING)] == []
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_check_fires_on_its_fault_and_names_the_object(case: Case) -> None:
     """One bend of the healthy world; the finding says where, what, and what to do."""
@@ -58,7 +57,6 @@ def test_each_check_fires_on_its_fault_and_names_the_object(case: Case) -> None:
         assert finding.blocks_from == checks.NEVER
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("case", [case for case in CASES if case.code[0] != "I"], ids=lambda case: case.name)
 def test_each_check_is_silent_where_its_fault_is_not(case: Case) -> None:
     """The same stage without the bend."""

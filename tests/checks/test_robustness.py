@@ -72,6 +72,7 @@ def hits(findings: tuple[Finding, ...]) -> set[tuple[str, str]]:
     return {(entry.code, entry.about) for entry in findings if entry.severity is not Severity.BLIND_SPOT}
 
 
+@pytest.mark.slow
 @given(STAGES, st.lists(st.tuples(st.sampled_from(NODES), KEYS, GARBAGE), max_size=6))
 def test_any_value_in_any_file_is_an_answer(stage: Stage, changes: list[tuple[NodeId, str, str | None]]) -> None:
     """Files are written by people and by templates."""

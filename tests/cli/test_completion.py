@@ -31,6 +31,7 @@ def test_another_shell_is_refused() -> None:
     assert "'bash', 'fish', 'zsh'" in answer.err
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("bash") is None, reason="no bash here")
 @pytest.mark.parametrize(
     ("line", "wanted", "unwanted"),

@@ -138,6 +138,7 @@ def test_doctor_says_what_assess_says_of_a_host_and_a_run_would_be_stopped_by(
     assert text.count("kafka-storage.sh is not there for user") == len(worlds.inventory().controllers)
 
 
+@pytest.mark.slow
 @needs_ssh
 def test_a_host_without_the_program_is_told_with_what_installs_it(tmp_path: Path, server: SshServer) -> None:
     """By `doctor --hosts` and by a plan's findings: once a node, and no file is blamed."""

@@ -45,6 +45,7 @@ def told(run: Gated) -> list[dict[str, object]]:
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
+@pytest.mark.slow
 def test_every_event_of_the_journal_is_told_once_in_its_place(tmp_path: Path) -> None:
     """Those that no listener hears of, too: the first line, and the facts that are noted."""
     run = Gated(tmp_path, worlds.playbook())

@@ -115,6 +115,7 @@ def test_backups_are_in_it_by_their_hashes_alone(bundle: Path) -> None:
     assert "key" not in members
 
 
+@pytest.mark.slow
 def test_every_flipped_byte_is_found(bundle: Path) -> None:
     """Of members, headers and padding; every 97th byte, and all of the first and last blocks."""
     raw = bundle.read_bytes()

@@ -86,6 +86,7 @@ def directory(captured: Path) -> Path:
     return part.parent
 
 
+@pytest.mark.slow
 def test_an_image_says_where_it_stands_and_what_is_there(directory: Path) -> None:
     """Text for people, JSON for machines; `--kind` and `--at` limit them."""
     text = process("metadata", "image", directory)
@@ -98,6 +99,7 @@ def test_an_image_says_where_it_stands_and_what_is_there(directory: Path) -> Non
     assert "partitions" not in found
 
 
+@pytest.mark.slow
 def test_a_told_high_watermark_proves_the_image(directory: Path) -> None:
     """The operator knows it from elsewhere; what lies beyond is not there."""
     found = json.loads(process("metadata", "image", directory, "--high-watermark", 2000, "-o", "json").out)
@@ -131,6 +133,7 @@ def test_wrong_words_are_usage_errors(directory: Path) -> None:
         assert kraft_migrate("metadata", *words).code == 64
 
 
+@pytest.mark.slow
 def test_a_checkpoint_that_disagrees_with_its_name_is_an_error(tmp_path: Path) -> None:
     """Epoch and end offset stand in the name; a broker registered behind the end contradicts it."""
     raw = snapshot(register(1, 40, [D1]))

@@ -84,6 +84,7 @@ def keys(found: pa.RecordBatch) -> set[Key]:
     return set(zip(found.column("topic").to_pylist(), found.column("partition").to_pylist(), strict=True))
 
 
+@pytest.mark.slow
 @given(
     ours=st.lists(FEW, max_size=9), changed=st.lists(FEW, max_size=3), gone=st.integers(0, 3), pieces=st.integers(1, 3)
 )

@@ -28,6 +28,7 @@ def test_the_protocol_holds_in_every_state_and_at_every_end(size: Size) -> None:
     assert found.ends > 100
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("flaw", "breach"),
     [

@@ -25,6 +25,7 @@ def hosts(tmp_path: Path) -> Bench:
     return bench(tmp_path)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("named", ["from its folder", "by a link"])
 def test_a_process_is_found_however_its_file_is_named(hosts: Bench, named: str) -> None:
     """As kafka-server-start.sh was given it: a process that is not found would count as stopped."""

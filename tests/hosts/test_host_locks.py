@@ -87,6 +87,7 @@ def test_it_is_the_lock_of_a_process_on_that_host(holder: Holder, path: str) -> 
     lock.release()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("replaced", [False, True])
 def test_a_file_that_was_deleted_or_replaced_is_lost(holder: Holder, path: str, replaced: bool) -> None:
     """The kernel's lock is on the old file."""

@@ -131,6 +131,7 @@ def real() -> Iterator[Room]:
         yield found
 
 
+@pytest.mark.slow
 @needs_room
 def test_root_installs_one_right_and_takes_it_away(real: Room) -> None:
     """Owners and modes as told; the account runs the program and nothing else; undone, nothing is left."""

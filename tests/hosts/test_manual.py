@@ -157,6 +157,7 @@ def test_a_new_file_takes_secrets_from_the_persons_hand(hosts: Bench, colon: str
     assert hosts.files.read(CONTROLLER, path) == content
 
 
+@pytest.mark.slow
 def test_a_file_with_a_placeholder_in_it_is_not_read(hosts: Bench) -> None:
     """It would look like one that holds the right secret."""
     raw = hosts.files.read(BROKER, hosts.config).replace(b":", b"\\:")
@@ -275,6 +276,7 @@ def test_an_edited_answer_proves_nothing(hosts: Bench) -> None:
     assert "SHA-256" in hosts.proofs.seen(waiting, waiting.proofs[0])
 
 
+@pytest.mark.slow
 def test_setting_aside_and_making_folders_are_seen(hosts: Bench) -> None:
     """By the collector, at both names."""
     meta = hosts.root / "meta"
@@ -302,6 +304,7 @@ def test_setting_aside_and_making_folders_are_seen(hosts: Bench) -> None:
 
 
 # -- refusals and kills ------------------------------------------------------------------------------------------------
+@pytest.mark.slow
 def test_a_person_may_say_could_not(hosts: Bench) -> None:
     """The run stops with the reason; the same effect is instructed anew, and what is there is unknown until told."""
     content = edited(hosts)

@@ -83,6 +83,7 @@ def test_that_no_metadata_log_is_there_is_told(hosts: Bench) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_log_that_nobody_brought_is_asked_for_once_and_not_taken_for_empty(stopped: Bench) -> None:
     """The request says what to run, what it is for and that it holds credentials; it holds none itself."""
     folder = request(stopped)
@@ -96,6 +97,7 @@ def test_a_log_that_nobody_brought_is_asked_for_once_and_not_taken_for_empty(sto
     assert stopped.desk.open() is None  # it is no instruction: nothing is changed by it
 
 
+@pytest.mark.slow
 def test_a_log_that_was_brought_is_read_as_it_lay_there(stopped: Bench) -> None:
     """The log's own files, and nothing of them stays outside the inbox."""
     bring(stopped, request(stopped))

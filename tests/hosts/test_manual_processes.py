@@ -41,6 +41,7 @@ def kafka(hosts: Bench) -> Iterator[subprocess.Popen[bytes]]:
         yield process
 
 
+@pytest.mark.slow
 def test_a_running_node_is_known_by_address_and_process(hosts: Bench, kafka: subprocess.Popen[bytes]) -> None:
     """Which file it was started with is proven by the times on its own host."""
     os.utime(hosts.config)
@@ -51,6 +52,7 @@ def test_a_running_node_is_known_by_address_and_process(hosts: Bench, kafka: sub
     assert found.config_sha256 is None, "the file changed after the start"
 
 
+@pytest.mark.slow
 def test_a_file_older_than_the_process_is_its_file(hosts: Bench) -> None:
     """As the plan knows the file: its secrets hidden."""
     started = Path(hosts.config).stat().st_ctime + 1
@@ -74,6 +76,7 @@ def test_a_node_that_nobody_told_of_runs_with_an_unknown_file(hosts: Bench) -> N
     assert hosts.services.state(BROKER) == Running(0, 0.0, None)
 
 
+@pytest.mark.slow
 def test_refused_connections_alone_are_no_stop(hosts: Bench) -> None:
     """A process may live without its listener; an unreachable address says nothing at all."""
     hosts.network.listening[0] = "cannot be reached: timed out"
@@ -110,6 +113,7 @@ def test_a_stop_is_over_when_it_is_seen(hosts: Bench, kafka: subprocess.Popen[by
     assert len(hosts.desk.all()) == 1, "told to stay down, it is not told again"
 
 
+@pytest.mark.slow
 def test_a_broker_among_others_is_down_when_they_do_not_name_it(hosts: Bench) -> None:
     """Not before, although its process is gone."""
     inventory = hosts.desk.inventory

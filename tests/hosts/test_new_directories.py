@@ -202,6 +202,7 @@ def remote(runner: Hosts) -> RemoteDisks:
     return RemoteDisks(dict.fromkeys((ONE, TWO, *(node.id for node in worlds.inventory().controllers)), runner))
 
 
+@pytest.mark.slow
 def test_a_host_of_its_own_says_the_same_as_this_one(host: Path) -> None:
     """Healthy, where it leads to, what lies in it, whose it is: by two scripts of its host program."""
     (host / "new" / "photos").mkdir()

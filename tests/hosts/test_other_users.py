@@ -171,6 +171,7 @@ def test_a_disks_identity_is_written_as_kafkas_user_alone(host: Host) -> None:
     assert list(bad.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_storage_is_formatted_as_kafkas_user(host: Host) -> None:
     """Root's files in a controller's directory would keep it from starting."""
     tool = host.folder / "kafka" / "bin" / "kafka-storage.sh"

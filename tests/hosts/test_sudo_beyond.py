@@ -91,6 +91,7 @@ NO_TTY = "sudo: sorry, you must have a tty to run sudo"
 STAR = f"/usr/bin/dd if\\={CONFIG}.kraft-migrate-backup-* iflag\\=nofollow\\,nonblock bs\\=1M count\\=9 status\\=none"
 
 
+@pytest.mark.slow
 @needs_room
 @pytest.mark.parametrize(
     ("line", "says"),

@@ -183,6 +183,7 @@ def test_a_unit_that_systemd_does_not_know_is_unknown_not_stopped(bench: Bench) 
         services.start(NODE)
 
 
+@pytest.mark.slow
 def test_the_end_of_the_journal_is_told(bench: Bench) -> None:
     """As many lines as were asked for."""
     spec = bench.stage.add("node-7", OBEDIENT, node=7)

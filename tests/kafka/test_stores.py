@@ -73,6 +73,7 @@ def test_a_wrong_password_is_told_without_it(pki: Pki, tmp_path: Path, kind: str
     assert "canary" not in f"{caught.value!r}{vars(caught.value)}{caught.value.__cause__!r}"
 
 
+@pytest.mark.slow
 def test_a_store_without_what_is_needed_is_told(pki: Pki, tmp_path: Path) -> None:
     """No key in a truststore, no certificate in an empty file, no password, nonsense, an unknown type."""
     password = secret(tmp_path)

@@ -126,6 +126,7 @@ def test_a_mistake_reaches_those_who_hold_the_function_already(
     assert after != before
 
 
+@pytest.mark.slow
 def test_every_module_of_the_table_is_there_with_its_tests() -> None:
     """And each one has something that can be wrong."""
     for modules, tests in GROUPS.values():
@@ -134,12 +135,14 @@ def test_every_module_of_the_table_is_there_with_its_tests() -> None:
     assert len(MODULES) == len(set(MODULES))
 
 
+@pytest.mark.slow
 def test_every_reason_is_of_a_mistake_that_can_still_be_made() -> None:
     """One whose code is gone, or reads otherwise now, explains nothing."""
     known = {name for module in MODULES for name in names_of(module)}
     assert set(reasons()) <= known
 
 
+@pytest.mark.slow
 def test_the_page_counts_what_was_tried_and_names_each_survivor() -> None:
     """With its reason, or that there is none."""
     name, other = list(names_of(MODULES[0]))[:2]

@@ -68,6 +68,7 @@ TEXT = st.text(st.characters(exclude_categories=[]) | st.sampled_from("\udc80\ud
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(TEXT, TEXT, TEXT, TEXT, TEXT), max_size=4), TEXT, st.integers(), st.binary(max_size=20))
 def test_odd_names_and_numbers_are_the_same_afterwards(
     rows: list[tuple[str, str, str, str, str]], name: str, number: int, raw: bytes

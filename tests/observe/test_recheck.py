@@ -256,6 +256,7 @@ EVENTS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=120, deadline=None)
 @given(EVENTS)
 def test_whatever_happens_the_kept_answer_is_the_whole_one(events: list[tuple[Any, str, int, int, bool]]) -> None:
@@ -338,6 +339,7 @@ ROWS = st.tuples(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=150)
 @given(st.lists(ROWS, max_size=30), st.booleans())
 def test_fingerprints_of_columns_are_those_of_the_reference(rows: list[Any], ordered: bool) -> None:

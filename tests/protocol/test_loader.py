@@ -82,6 +82,7 @@ class TestShippedFiles:
         for name, text in SHIPPED.items():
             assert text.startswith("// Licensed to the Apache Software Foundation (ASF)"), name
 
+    @pytest.mark.slow
     def test_an_installed_package_has_them(self, tmp_path: Path) -> None:
         """`build_py` collects what a wheel contains; its copy loads every schema, and the notice is there."""
         pytest.importorskip("setuptools")

@@ -246,6 +246,7 @@ def test_a_restart_while_nobody_looked_at_the_soak_is_told_by_the_next_session(t
     assert "nobody looked for 60 min" in claim.evidence or "nobody looked for 1 h" in claim.evidence
 
 
+@pytest.mark.slow
 def test_a_fault_that_stays_ends_the_run_with_one_broker_restarted(tmp_path: Path) -> None:
     """The others are never touched."""
     run = gated(tmp_path, target=Stage.COPY)

@@ -84,6 +84,7 @@ def test_a_flipped_bit_before_the_last_line_is_refused(tmp_path: Path) -> None:
         assert caught.value.where == str(path)
 
 
+@pytest.mark.slow
 def test_every_bit_of_every_byte_is_a_valid_prefix_or_a_refusal(tmp_path: Path) -> None:
     """In the last line too: it may pass for torn, and never for another line.  No other error, no other event."""
     path, sizes = written(tmp_path, events=2)

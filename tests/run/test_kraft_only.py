@@ -40,6 +40,7 @@ def holding(cluster: TwoWay, kind: str, key: str) -> TwoWay:
     return cluster
 
 
+@pytest.mark.slow
 @OBJECTS
 @pytest.mark.parametrize("entry", ["hybrid", "half of the second roll", "soak"])
 def test_the_way_forward_stops_and_goes_on_when_it_is_removed(

@@ -109,6 +109,7 @@ def never_well(cluster: SimulatedCluster, world: World) -> World:
     return worlds.with_live(world, metadata=seen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("bend", "at", "patience"), [(never_copied, "copy/", 600.0), (never_well, "migration-mode/0", 60.0)]
 )

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from migrate.errors import RunInterrupted
 from migrate.run import control
 from migrate.run.control import Control, Wish
 from tests.run.gated import Gated, gated, refused
 
 
+@pytest.mark.slow
 def test_an_interrupt_during_the_look_before_a_restart_parks_before_it(tmp_path: Path) -> None:
     """That look can take a minute; nothing of the broker is touched, and the same command goes on."""
     looks = _looks_before(gated(tmp_path), "1")
@@ -27,6 +30,7 @@ def _interrupted_at(look: int, run: Gated) -> None:
     assert run.session()[-1].name == "end"
 
 
+@pytest.mark.slow
 def test_a_pause_during_the_look_before_a_restart_has_it_look_anew(tmp_path: Path) -> None:
     """What was seen before the pause is old; with the broker's stop comes a look of after it."""
     run = gated(tmp_path)

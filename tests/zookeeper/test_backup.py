@@ -126,6 +126,7 @@ def test_a_torn_backup_is_told_at_every_length(length: int) -> None:
     assert caught.value.where == str(path)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(st.integers(0, 8 * len(WHOLE) - 1))
 def test_a_flipped_bit_is_told_or_changes_nothing(bit: int) -> None:

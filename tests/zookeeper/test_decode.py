@@ -430,6 +430,7 @@ def place_of_refusal(function: Callable[[bytes | None], Any], data: bytes) -> st
     return PATH
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(st.data())
 def test_no_mutation_of_a_znode_gives_an_untyped_error(data: st.DataObject) -> None:
@@ -439,6 +440,7 @@ def test_no_mutation_of_a_znode_gives_an_untyped_error(data: st.DataObject) -> N
     assert place_of_refusal(function, raw(mutated(value, data.draw))) == PATH
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(st.data())
 def test_no_damage_to_the_bytes_gives_an_untyped_error(data: st.DataObject) -> None:
@@ -517,6 +519,7 @@ def test_a_broker_znode_must_be_named_by_an_id(name: str) -> None:
         decode.broker(f"/brokers/ids/{name}", znode(raw(BROKER)))
 
 
+@pytest.mark.slow
 def test_a_znode_above_zookeepers_default_size_is_read_as_it_is() -> None:
     """With jute.maxbuffer raised ZooKeeper holds such znodes, of ACLs or of topics with very many partitions."""
     wide = {"version": 3, "topic_id": "", "partitions": {str(number): [0, 1, 2] for number in range(70_000)}}

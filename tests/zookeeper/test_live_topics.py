@@ -109,6 +109,7 @@ ANSWERS = st.one_of(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(ANSWERS, max_size=12), st.binary(max_size=9))
 def test_states_are_those_of_the_reference(answers: list[Znode | Absent], before: bytes) -> None:
@@ -133,6 +134,7 @@ def test_what_kafka_writes_at_rest_takes_the_short_way() -> None:
     assert all(type(number) is int for one in found for number in (*one[:2], *one.isr, *one[3:]))
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(ANSWERS, min_size=1, max_size=5), st.data())
 def test_a_damaged_answer_is_what_the_reference_makes_of_it(answers: list[Znode | Absent], data: st.DataObject) -> None:
@@ -178,6 +180,7 @@ ODD_TOPICS = st.sampled_from(
 )
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(st.lists(TOPICS | bent(TOPICS) | ODD_TOPICS | st.binary(max_size=30), max_size=8))
 def test_topics_are_those_of_the_reference(contents: list[bytes]) -> None:
@@ -187,6 +190,7 @@ def test_topics_are_those_of_the_reference(contents: list[bytes]) -> None:
             assert found == decode.topic("/brokers/topics/t", content)
 
 
+@pytest.mark.slow
 def test_topics_as_kafka_writes_them_take_the_short_way() -> None:
     """Also between others, partitions in any order, and above the default size of a znode."""
     large = topic({number: [number % 100] for number in range(100_000)})

@@ -173,6 +173,7 @@ def test_a_log_with_a_hole_of_zeros_is_damaged_not_ended(tmp_path: Path) -> None
         tree_of(tmp_path, "log_a", hole, {"snapshot_9": SNAPSHOT})
 
 
+@pytest.mark.slow
 def test_a_log_may_end_behind_the_zeros_that_were_laid_out(tmp_path: Path) -> None:
     """A large entry written across the end of the preallocated 64 MiB; no more zeros are laid out before the next."""
     big = create("/big", b"x" * 30_000_000)

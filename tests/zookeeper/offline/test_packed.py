@@ -107,6 +107,7 @@ def view(folder: Path) -> ZookeeperView | tuple[object, ...]:
 WINDOWS = st.sampled_from([(64, 64), (100, 700), (333, 4_000), (8 << 20, 16 << 20)])
 
 
+@pytest.mark.slow
 @given(trees(), st.none() | changes(), WINDOWS)
 def test_files_give_the_same_view_whether_packed_or_not(
     znodes: dict[str, Kept], txns: list[Txn] | None, window: tuple[int, int]
@@ -121,6 +122,7 @@ def test_files_give_the_same_view_whether_packed_or_not(
             assert outcome(folder) == tree
 
 
+@pytest.mark.slow
 @given(trees(), st.none() | changes())
 def test_kept_fingerprints_are_those_of_the_views_rows(znodes: dict[str, Kept], txns: list[Txn] | None) -> None:
     """Of the topics that stayed plain, log and all."""
@@ -131,6 +133,7 @@ def test_kept_fingerprints_are_those_of_the_views_rows(znodes: dict[str, Kept], 
         assert dict(found.fingerprints()) == rows
 
 
+@pytest.mark.slow
 @given(trees(), st.data())
 def test_damage_is_told_as_the_reference_tells_it(znodes: dict[str, Kept], data: st.DataObject) -> None:
     """Bytes that were changed or cut, with seals that are made anew or not."""
@@ -147,6 +150,7 @@ def test_damage_is_told_as_the_reference_tells_it(znodes: dict[str, Kept], data:
             assert outcome(folder) == expected
 
 
+@pytest.mark.slow
 @given(trees(), changes(), st.data())
 def test_each_znode_is_the_references_one_in_whatever_order_it_is_asked_for(
     znodes: dict[str, Kept], txns: list[Txn], data: st.DataObject
