@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Final
 
-from migrate.hosts.directories import METADATA_FOLDER
+from migrate.hosts.collected import METADATA_FOLDER
 from migrate.hosts.manual import ManualFiles
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.model.ids import NodeId

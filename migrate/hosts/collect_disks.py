@@ -35,7 +35,8 @@ SMALL_FILE = 64 * 1024
 CONFIG_LIMIT = 8 * 1024 * 1024
 DEFAULT_LOG_DIR = "/tmp/kafka-logs"  # noqa: S108 - Kafka's own default
 OURS = ".kraft-migrate-"  # in the names of what we set beside a file
-NOT_REPLICAS = ("remote-log-index-cache",)
+PROBE_PREFIX = OURS + "probe-"
+NOT_REPLICAS = ("remote-log-index-cache",)  # tiered storage: Kafka skips it too (LogManager)
 
 
 # -- secrets of a properties file ----------------------------------------------------------------------------------
@@ -227,7 +228,7 @@ def problem_of(error: OSError) -> List[Any]:
 # -- one log directory ---------------------------------------------------------------------------------------------
 def probe(folder: int) -> None:
     """Write, fsync and remove a tiny file; OSError says what the disk will not do."""
-    name = ".kraft-migrate-probe-" + os.urandom(6).hex()
+    name = PROBE_PREFIX + os.urandom(6).hex()
     descriptor = os.open(name, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600, dir_fd=folder)
     try:
         os.write(descriptor, b"probe\n")
@@ -266,11 +267,23 @@ def look(path: str, with_probe: bool, tried: Callable[[], None]) -> Dict[str, An
         tried()
         found["meta"] = read_or_problem("meta.properties", folder)
         found["entries"] = entries(folder)
+        found["gone"] = gone(folder, path)
     except OSError as error:
         found["not_read"] = problem_of(error)
     finally:
         os.close(folder)
     return found
+
+
+def gone(folder: int, path: str) -> str:
+    """Why the path no longer leads to the folder that was listed, "" where it does: a disk may die meanwhile."""
+    listed = os.fstat(folder)
+    try:
+        here = os.stat(path)
+    except OSError as error:
+        return "went away while it was looked at: " + str(problem_of(error)[1])
+    same = (here.st_dev, here.st_ino) == (listed.st_dev, listed.st_ino)
+    return "" if same else "was replaced while it was looked at"
 
 
 def entries(folder: int) -> List[Dict[str, Any]]:
@@ -319,11 +332,11 @@ def replica(name: str, parent: int, owner: int) -> Dict[str, Any]:
     return found
 
 
-def mount_of(path: str) -> Dict[str, str]:
-    """Mount point and file system, from /proc/self/mountinfo; both "" where not known."""
+def mount_of(path: str, table: str = "/proc/self/mountinfo") -> Dict[str, str]:
+    """Mount point and file system, the innermost and latest mounted; both "" where not known (proc(5))."""
     real, point, kind = os.path.realpath(path), "", ""
     try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="surrogateescape") as lines:
+        with open(table, encoding="utf-8", errors="surrogateescape") as lines:
             for line in lines:
                 before, dash, after = line.partition(" - ")
                 fields, kinds = before.split(), after.split()
@@ -362,8 +375,12 @@ def unmounted(real: str, mount: str, tables: Tuple[str, str] = ("/etc/fstab", "/
 
 
 def look_at_all(paths: List[str], with_probe: bool) -> List[Dict[str, Any]]:
-    """All directories at once, each in a thread: a dead disk answers never, and the others must not wait for it."""
+    """All directories at once, each in a thread: a dead disk never answers, and the others must not wait for it.
+
+    An error of the collector itself is raised: it says nothing about a disk.
+    """
     found = {}  # type: Dict[str, Dict[str, Any]]
+    faults = []  # type: List[Exception]
     events, threads = {}, {}
     for path in paths:
         events[path] = threading.Event()
@@ -371,6 +388,8 @@ def look_at_all(paths: List[str], with_probe: bool) -> List[Dict[str, Any]]:
         def work(path: str = path) -> None:
             try:
                 found[path] = look(path, with_probe, events[path].set)
+            except Exception as error:  # noqa: BLE001 - raised below, by who waits
+                faults.append(error)
             finally:
                 events[path].set()
 
@@ -382,6 +401,8 @@ def look_at_all(paths: List[str], with_probe: bool) -> List[Dict[str, Any]]:
         if events[path].wait(max(0.001, deadline - time.monotonic())):
             threads[path].join()
         answers.append(found.get(path) or {"path": path, "late": True})
+    if faults:
+        raise faults[0]
     return answers
 
 

@@ -1,6 +1,6 @@
 """The collector's answers (`collect_disks.py`) as disks and configuration files: decoding without a look at the host.
 
-The collector tells raw facts; what they mean is decided here, by the rules that `LocalDisks` uses on this host.
+The collector reports raw facts; this module decides what they mean, for every executor and for collected files.
 """
 
 from __future__ import annotations
@@ -18,17 +18,21 @@ from migrate.errors import BadProperties, CollectedDamaged, CollectedForNobody, 
 from migrate.hosts import folders, meta_properties, properties
 from migrate.hosts.collect_disks import FORMAT, VERSION, body_sha256
 from migrate.hosts.config import as_told
-from migrate.hosts.directories import METADATA_FOLDER, capped, no_room, not_mounted, oddities_of_place
 from migrate.hosts.files import read_no_follow
 from migrate.model import limits, strict_json
 from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns
-from migrate.model.disk_trouble import NO_REPLICA
-from migrate.model.ids import NodeId
+from migrate.model.disk_trouble import FULL, NO_REPLICA, NOT_MOUNTED
+from migrate.model.ids import METADATA_TOPIC, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import NOT_THERE, BrokerDisks, ConfigFile, Directory, MetaBroken, MetaMissing, MetaProperties
 
 ROOM_A_BYTE: Final = 4
 NOT_PROBED: Final = "the collector ran without --probe, so nobody tried whether it stores a block"
+METADATA_FOLDER: Final = f"{METADATA_TOPIC}-0"
+MAX_ODDITIES: Final = 20
+ROOM_BYTES: Final = 2**20  # below it a segment's next batches end in ENOSPC
+ROOM_FILES: Final = 16  # a new segment takes four
+_VOLATILE: Final = ("tmpfs", "ramfs")
 _DENIED: Final = (errno.EACCES, errno.EPERM)
 
 
@@ -171,7 +175,7 @@ def _config(entry: Mapping[str, Any] | None, node: NodeId) -> ConfigFile | Unkno
 
 # -- one directory -------------------------------------------------------------------------------------------------
 def _directory(entry: Mapping[str, Any], path: str, *, probed: bool, own_user: bool) -> Directory:
-    """What `hosts.directories.look_at` would have said there; `own_user`: the broker's directories are who looked's."""
+    """One directory; `own_user`: a directory of the broker belongs to the user who looked."""
     if entry.get("late"):
         late = "did not store one block in time" if probed else "did not answer in time"
         return Directory(path, late, MetaMissing(), ReplicaColumns(), False)
@@ -185,6 +189,7 @@ def _directory(entry: Mapping[str, Any], path: str, *, probed: bool, own_user: b
         try:
             meta = _meta(entry.get("meta", {}), own, path)
             metadata_log = _scan(_entries(entry, own, path), (replicas, oddities), own, path)
+            problem = problem or _text(entry.get("gone", ""))
         except _UnreadableError as error:
             problem = problem or f"cannot be read: {error}"
         problem = problem or no_room(_number(entry.get("free_bytes", -1)), _number(entry.get("free_files", -1)))
@@ -278,6 +283,35 @@ def _topic_id(entry: Mapping[str, Any], own: bool, path: str) -> str:
     if "raw" not in entry:
         return ""
     return folders.decode_partition_metadata(base64.b64decode(entry["raw"], validate=True))
+
+
+def oddities_of_place(link: str | None, filesystem: str, oddities: list[str]) -> None:
+    """Add what is odd about the place of a log directory; `link` is what its path points to, None for no link."""
+    if link is not None:
+        oddities.append(f"the directory is a link to {link}")
+    if filesystem in _VOLATILE:
+        oddities.append(f"lies in memory ({filesystem}): its content is lost with the host")
+
+
+def capped(oddities: list[str]) -> tuple[str, ...]:
+    """The first ones, and how many more there are."""
+    if len(oddities) <= MAX_ODDITIES:
+        return tuple(oddities)
+    return (*oddities[:MAX_ODDITIES], f"and {len(oddities) - MAX_ODDITIES} more")
+
+
+def no_room(free_bytes: int, free_files: int) -> str:
+    """What is wrong with a directory that stores a block still, and no segment any more; "" for nothing."""
+    if 0 <= free_bytes < ROOM_BYTES:
+        return f"{FULL}: {free_bytes // 1024} KiB are left, beside what the file system keeps for root"
+    if 0 <= free_files < ROOM_FILES:
+        return f"{FULL}: {free_files} inodes are left, each file takes one"
+    return ""
+
+
+def not_mounted(point: str, wanted_by: str) -> str:
+    """What is wrong with a directory whose disk is not there: its folder belongs to another file system."""
+    return f"{NOT_MOUNTED} {point} ({wanted_by} has a file system there)"
 
 
 # -- values --------------------------------------------------------------------------------------------------------

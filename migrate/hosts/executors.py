@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from migrate.hosts.commands import HostAccess
-from migrate.hosts.directories import LocalDisks
+from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.files import LocalFiles
 from migrate.hosts.held_command import Holder, LocalHolder, ProgramHolder
 from migrate.hosts.host_locks import HostLock, is_held, owner_of
@@ -22,7 +22,6 @@ from migrate.hosts.manual import ManualDisks, ManualFiles, ManualServices, Proof
 from migrate.hosts.manual_desk import Desk
 from migrate.hosts.manual_metadata import ManualMetadata
 from migrate.hosts.manual_witness import NetworkWitness
-from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.remote_metadata import LocalMetadata, MetadataCopies, RemoteMetadata
 from migrate.hosts.runner import Runner
@@ -98,7 +97,7 @@ def executor_of(inventory: Inventory) -> Executor:
     """What the inventory asks for.  Nothing is opened yet; `close` ends what was."""
     if inventory.executor == SUPERVISOR:
         services = Supervisor(inventory.executor_options.get("state", ""))
-        return Executor(LocalFiles(), LocalDisks(), services, LocalMetadata())
+        return Executor(LocalFiles(), CollectorDisks(), services, LocalMetadata())
     access = HostAccess.of(inventory.executor_options)
     if inventory.executor == LOCAL:
         here = ProgramHolder(LocalHolder(), access)
@@ -137,7 +136,7 @@ def _units(inventory: Inventory, runner: Callable[[str], ProgramHolder], close: 
     }
     return Executor(
         files=files,
-        disks=RemoteDisks(runners),
+        disks=CollectorDisks(runners),
         services=SystemdServices(services, _Waits()),
         metadata=RemoteMetadata(runners),
         close=close,

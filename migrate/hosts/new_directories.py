@@ -1,15 +1,14 @@
-"""Directories that brokers shall get as log directories: looked at on their hosts, as those that they have."""
+"""Inspect directories that are to become log directories, on the brokers' hosts, like those in use."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final, Protocol
 
+from migrate.hosts.collect_disks import PROBE_PREFIX
 from migrate.hosts.config import log_dirs, metadata_log_dir
-from migrate.hosts.directories import PROBE_PREFIX
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.new_directories import NewDirectory
@@ -29,19 +28,11 @@ class Told:
     names: tuple[str, ...] = ()
 
 
-class Places(Protocol):
-    """What a node's host says of paths."""
+class PathDisks(Disks, Protocol):
+    """Disks of hosts that also say where a path leads to."""
 
     def told(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, Told] | Unknown:
         """Each path's; Unknown where the host does not answer."""
-
-
-class Here:
-    """Paths of this host."""
-
-    def told(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, Told]:  # noqa: ARG002 - every node is here
-        """Each path's."""
-        return {path: Told(os.path.realpath(path), _names(path)) for path in paths}
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,11 +45,10 @@ class _Place:
 
 
 def look(
-    disks: Disks,
+    disks: PathDisks,
     inventory: Inventory,
     configs: Configs,
     wanted: Mapping[NodeId, tuple[str, ...]],
-    places: Places | None = None,
 ) -> dict[NodeId, tuple[NewDirectory, ...] | Unknown]:
     """Each broker's wanted directories; Unknown where they cannot be looked at, or where it is not known what is used.
 
@@ -67,7 +57,7 @@ def look(
     used = _used(inventory, configs, wanted)
     if isinstance(used, Unknown):
         return dict.fromkeys(wanted, used)
-    told = _told(used, places or Here())
+    told = _told(used, disks)
     return {node: _of_broker(disks, node, paths, told) for node, paths in wanted.items()}
 
 
@@ -109,12 +99,12 @@ def _used(
     return tuple(found)
 
 
-def _told(used: Sequence[_Place], places: Places) -> dict[NodeId, Mapping[_Place, Told] | Unknown]:
+def _told(used: Sequence[_Place], disks: PathDisks) -> dict[NodeId, Mapping[_Place, Told] | Unknown]:
     """A node's places, each with what its host says."""
     found: dict[NodeId, Mapping[_Place, Told] | Unknown] = {}
     for node in dict.fromkeys(place.node for place in used):
         mine = {place.path: place for place in used if place.node == node}
-        told = places.told(node, tuple(mine))
+        told = disks.told(node, tuple(mine))
         if isinstance(told, Unknown):
             found[node] = told
         elif untold := sorted(mine.keys() - told.keys()):
@@ -136,11 +126,3 @@ def _taken(own: _Place, known: Mapping[_Place, Told]) -> Iterator[str]:
 
 def _inside(path: str, folder: str) -> bool:
     return os.path.commonpath([path, folder]) == folder
-
-
-def _names(path: str) -> tuple[str, ...]:
-    """What lies in it; () where it cannot be listed: its look says why."""
-    try:
-        return tuple(sorted(entry.name for entry in Path(path).iterdir()))
-    except OSError:
-        return ()

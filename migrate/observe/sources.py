@@ -11,17 +11,16 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from migrate.errors import MetadataAwaited, MigrateError, ZookeeperDenied
-from migrate.hosts import last_look, new_directories
+from migrate.hosts import new_directories
 from migrate.hosts.backups import kept_files
 from migrate.hosts.collected import Collected
 from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
-from migrate.hosts.directories import LocalDisks
+from migrate.hosts.disks import CollectorDisks, not_storing
 from migrate.hosts.executors import executor_of
 from migrate.hosts.host_needs import rights_of
 from migrate.hosts.launches import launches
 from migrate.hosts.leftovers import leftovers
 from migrate.hosts.ports import listening
-from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.runner import unseen
 from migrate.hosts.systemd import SystemdServices
 from migrate.hosts.unit_look import unit_of
@@ -365,7 +364,7 @@ class Sources:
 
     def not_storing(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, str]:
         """Which log directories of a stopped node do not store a block now, and why."""
-        return last_look.not_storing(self._disks, node, paths)
+        return not_storing(self._disks, node, paths)
 
     def _disks_of(self, node: BrokerNode | ControllerNode, configs: Configs) -> BrokerDisks | Unknown:
         if isinstance(node, ControllerNode):
@@ -390,13 +389,9 @@ class Sources:
             return self.playbook
         if self._collected is not None:
             return Unknown("the collector's files hold only the directories that are log.dirs already")
-        if isinstance(self._disks, LocalDisks):
-            places: new_directories.Places = new_directories.Here()
-        elif isinstance(self._disks, RemoteDisks):
-            places = self._disks.places
-        else:
+        if not isinstance(self._disks, CollectorDisks):
             return Unknown("this executor cannot look at directories that are no log directories yet")
-        return new_directories.look(self._disks, self.inventory, configs, self.playbook.new_directories, places)
+        return new_directories.look(self._disks, self.inventory, configs, self.playbook.new_directories)
 
     def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
         """Copies beside each node's configuration, and each meta.properties as it is."""

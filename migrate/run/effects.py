@@ -75,7 +75,7 @@ class Hands:
     zookeeper: Callable[[], ZookeeperWrites]
     drive: Callable[[NodeId], str]
     restore_leaders: Callable[..., str]  # most a request, zookeeper
-    not_storing: Callable[[NodeId, Sequence[str]], Mapping[str, str]] = field(kw_only=True)  # hosts.last_look
+    not_storing: Callable[[NodeId, Sequence[str]], Mapping[str, str]] = field(kw_only=True)  # hosts.disks
     tell: Callable[[Event], None] = lambda _: None  # hears of each effect, once its intent is on disk
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from migrate.hosts.directories import LocalDisks
+from migrate.hosts.disks import CollectorDisks
 from migrate.model.columns import PartitionColumns
 from migrate.model.ids import NodeId, TopicId
 from migrate.model.loader import Foretold, foretell
@@ -63,7 +63,7 @@ def our_audit(folder: Path, size: int) -> Iterator[Work]:
         rows.replicas.append([1])
 
     def audit() -> tuple[BrokerDisks, Foretold]:
-        disks = LocalDisks().look(NodeId(1), paths(folder), None)
+        disks = CollectorDisks().look(NodeId(1), paths(folder), None)
         assert not isinstance(disks, Unknown)
         return disks, foretell(disks, assigned_to(1, rows))
 

@@ -16,7 +16,7 @@ from migrate.model.world import World
 from migrate.observe import bundled
 from migrate.observe.bundle import write_bundle
 from tests.cli.commands import Ended, inventory_in, kraft_migrate, playbook_in
-from tests.hosts.test_directories import log_dir, replica
+from tests.hosts.test_disks import log_dir, replica
 from tests.lab.commands import kraft_migrate as as_process
 from tests.steps.looks import whole
 from tests.testing import worlds

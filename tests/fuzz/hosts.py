@@ -16,7 +16,6 @@ from migrate.hosts import (
     jaas,
     launch_words,
     meta_properties,
-    mounts,
     new_directories,
     ports,
     process_table,
@@ -25,9 +24,9 @@ from migrate.hosts import (
 )
 from migrate.hosts.collected import read_all
 from migrate.hosts.config import log_dirs, metadata_log_dir
+from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.host_needs import _answer
 from migrate.hosts.manual_reports import read_answer
-from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.remote_metadata import RemoteMetadata
 from migrate.hosts.runner import Completed
 from migrate.hosts.systemd import parse_unit, patience
@@ -136,8 +135,8 @@ def read_facts(_: Path, path: Path) -> None:
     _answer(runner, ("host", "about"))
 
 
-class Healthy:
-    """Disks that are as they should be, wherever one looks."""
+class Healthy(CollectorDisks):
+    """Disks that are as they should be; where paths lead to, the host says."""
 
     def look(self, broker: NodeId, log_dirs: Sequence[str], metadata_dir: str | None) -> BrokerDisks:
         """Empty ones."""
@@ -152,13 +151,12 @@ def read_places(_: Path, path: Path) -> None:
     node = replace(known.brokers[0], id=NODE)
     known = replace(known, brokers=(node,), controllers=())
     configs = {NODE: ConfigFile(NODE, "/s", b"", "", {"log.dirs": "/b"})}
-    places = RemoteDisks({NODE: Answering(path.read_bytes())}).places
-    new_directories.look(Healthy(), known, configs, {NODE: ("/a",)}, places)
+    new_directories.look(Healthy({NODE: Answering(path.read_bytes())}), known, configs, {NODE: ("/a",)})
 
 
 def read_disks(_: Path, path: Path) -> None:
     """A host's disks through the host program."""
-    RemoteDisks({NODE: Answering(path.read_bytes())}).look(NODE, ["/a"], None)
+    CollectorDisks({NODE: Answering(path.read_bytes())}).look(NODE, ["/a"], None)
 
 
 def archive_parts(_: Path) -> Parts:
@@ -287,7 +285,7 @@ def read_system(_: Path, path: Path) -> None:
     raw = path.read_bytes()
     text = raw.decode(errors="replace")
     for line in text.splitlines():
-        mounts.decode(line)
+        collect_disks.unquoted(line)
         folders.decode_folder(line)
     with contextlib.suppress(ValueError):
         jaas.sections(text)

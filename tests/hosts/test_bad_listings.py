@@ -9,13 +9,12 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from migrate.hosts import folders
-from migrate.hosts.directories import LocalDisks, look_at
-from migrate.hosts.folders import ReplicaFolder, decode_folder
-from migrate.hosts.mounts import Mounts
+from migrate.hosts import collect_disks
+from migrate.hosts.disks import CollectorDisks
 from migrate.model.facts import build
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
@@ -44,21 +43,24 @@ def replica(directory: Path, name: str, metadata: bytes | None) -> Path:
 
 def look(path: Path) -> Directory:
     """That directory, as the audit sees it."""
-    return look_at(str(path), Mounts.read())
+    found = CollectorDisks().look(NodeId(0), [str(path)], None)
+    assert isinstance(found, BrokerDisks)
+    return found.directories[0]
 
 
-def after(count: int, happens: Callable[[], object]) -> Callable[[str], ReplicaFolder | None]:
-    """The decoder of names; before the `count`th one something happens to the disk."""
+def after(count: int, happens: Callable[[], object]) -> Callable[[str, int, int], dict[str, Any]]:
+    """The collector's look at a folder; before the `count`th one something happens to the disk."""
     seen = 0
+    real = collect_disks.replica
 
-    def decode(name: str) -> ReplicaFolder | None:
+    def replica_of(name: str, parent: int, owner: int) -> dict[str, Any]:
         nonlocal seen
         seen += 1
         if seen == count:
             happens()
-        return decode_folder(name)
+        return real(name, parent, owner)
 
-    return decode
+    return replica_of
 
 
 def listing(tmp_path: Path, replicas: int = 20) -> Path:
@@ -74,7 +76,7 @@ def test_a_directory_that_is_moved_away_while_it_is_listed_is_not_healthy(
 ) -> None:
     """Its listing would be that of another place by then."""
     path = listing(tmp_path)
-    monkeypatch.setattr(folders, "decode_folder", after(10, lambda: path.rename(tmp_path / "gone")))
+    monkeypatch.setattr(collect_disks, "replica", after(10, lambda: path.rename(tmp_path / "gone")))
     found = look(path)
     assert found.problem == "went away while it was looked at: No such file or directory"
     assert not found.healthy
@@ -90,7 +92,7 @@ def test_a_directory_that_is_replaced_while_it_is_listed_is_not_healthy(
         path.rename(tmp_path / "gone")
         path.mkdir()
 
-    monkeypatch.setattr(folders, "decode_folder", after(10, swap))
+    monkeypatch.setattr(collect_disks, "replica", after(10, swap))
     assert look(path).problem == "was replaced while it was looked at"
 
 
@@ -100,7 +102,7 @@ def test_a_replica_that_goes_away_while_it_is_listed_is_left_out(
     """A living broker deletes and renames: the others are told, the directory is healthy."""
     path = listing(tmp_path)
     gone = path / "t-15"
-    monkeypatch.setattr(folders, "decode_folder", after(10, lambda: gone.rename(tmp_path / "gone")))
+    monkeypatch.setattr(collect_disks, "replica", after(10, lambda: gone.rename(tmp_path / "gone")))
     found = look(path)
     assert (found.problem, len(found.replicas)) == ("", 19)
     assert "t-15" not in found.replicas.folder
@@ -168,13 +170,14 @@ def test_a_directory_that_our_user_may_not_see_is_unknown_with_its_path(tmp_path
     drop = f"os.setgid({NOBODY}); os.setgroups([]); os.setuid({NOBODY})\n" if root else ""
     program = (
         f"import os, sys\nsys.path[:0] = {[str(REPO), *sys.path]!r}\n"
-        "from migrate.hosts.directories import LocalDisks\nimport secrets, encodings.idna\n"
-        f"{drop}print(LocalDisks().look(0, [{str(path)!r}], None))\n"
+        "from migrate.hosts.disks import CollectorDisks\nimport secrets, encodings.idna\n"
+        f"{drop}print(CollectorDisks().look(0, [{str(path)!r}], None))\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60)
     (path / "t-00").chmod(0o700)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith(f"Unknown(reason='{path}")
+    assert done.stdout.startswith("Unknown(reason=")
+    assert f"{path}: " in done.stdout
     assert "Permission denied" in done.stdout
     unknown = Unknown(f"{path}: this user may not look into it")
     ledger = build(zk(world_at(Stage.ASSESS)), Unknown("-"), {NodeId(0): unknown}, after_copy=False, finalized=False)
@@ -194,7 +197,7 @@ def test_no_bytes_of_a_name_make_the_audit_raise(tmp_path: Path) -> None:
         if name not in (b".", b"..") and not os.path.lexists(root + b"/" + name):
             os.mkdir(root + b"/" + name)  # noqa: PTH102
             made += 1
-    found = LocalDisks().look(NodeId(0), [str(tmp_path / "d0")], None)
+    found = CollectorDisks().look(NodeId(0), [str(tmp_path / "d0")], None)
     assert isinstance(found, BrokerDisks)
     assert found.directories[0].healthy
     assert found.directories[0].oddities

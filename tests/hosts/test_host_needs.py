@@ -13,12 +13,12 @@ from migrate.errors import HostProgramMissing, HostUnreachable
 from migrate.hosts import aside, host_needs
 from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.commands import Words
+from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.executors import executor_of
 from migrate.hosts.held_command import Holder
 from migrate.hosts.host_locks import LOCK_SUFFIX, HostLock
 from migrate.hosts.host_needs import SAMPLE_CLUSTER, SAMPLE_HASH, SAMPLE_RELEASE, SAMPLE_TIME, needs_of
 from migrate.hosts.host_setup import configuration
-from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.remote_metadata import RemoteMetadata
 from migrate.hosts.runner import Completed
@@ -109,9 +109,9 @@ def test_every_command_of_a_files_life_is_asked_for(tmp_path: Path) -> None:
         files.rename(node.id, path, f"{path}{ASIDE_SUFFIX}-{SAMPLE_TIME}")
     files.names(node.id, str(tmp_path))
     files.names(node.id, str(disk))
-    disks = RemoteDisks({node.id: recording})
+    disks = CollectorDisks({node.id: recording})
     disks.look(node.id, [str(disk)], None)
-    disks.places.told(node.id, [str(disk)])
+    disks.told(node.id, [str(disk)])
     assert len(set(recording.ran)) > 15
     assert set(recording.ran) <= {nameless(words) for words in of(inventory, str(disk))}
 

@@ -11,11 +11,10 @@ from pathlib import Path
 import pytest
 
 from migrate.hosts import tell_places
-from migrate.hosts.directories import LocalDisks
+from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.held_command import Holder
 from migrate.hosts.new_directories import look
 from migrate.hosts.properties import parse
-from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.runner import Completed
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
@@ -58,7 +57,7 @@ def configs(folder: Path) -> dict[NodeId, ConfigFile | NoFile | Unknown]:
 def one(folder: Path, *paths: str, known: Inventory | None = None) -> tuple[NewDirectory, ...]:
     """What is seen of directories for broker 0."""
     wanted: Wanted = {ONE: tuple(str(folder / path) for path in paths)}
-    found = look(LocalDisks(), known or inventory(folder), configs(folder), wanted)[ONE]
+    found = look(CollectorDisks(), known or inventory(folder), configs(folder), wanted)[ONE]
     assert not isinstance(found, Unknown)
     return found
 
@@ -111,7 +110,7 @@ def test_the_same_path_on_another_host_is_another_directory(host: Path) -> None:
 def test_two_brokers_that_want_one_directory_are_told(host: Path) -> None:
     """A list for every broker, on a host with two of them."""
     wanted: Wanted = dict.fromkeys((ONE, TWO), (str(host / "new"),))
-    found = look(LocalDisks(), inventory(host), configs(host), wanted)
+    found = look(CollectorDisks(), inventory(host), configs(host), wanted)
     for node, other in ((ONE, 1), (TWO, 0)):
         entries = found[node]
         assert not isinstance(entries, Unknown)
@@ -166,7 +165,7 @@ def test_one_that_is_formatted_for_this_broker_is_fit_another_ones_is_not(host: 
 
 def test_where_a_brokers_file_is_unknown_nothing_is_known_to_be_free(host: Path) -> None:
     """It could use the directory."""
-    found = look(LocalDisks(), inventory(host), {**configs(host), TWO: Unknown("no")}, {ONE: (str(host / "new"),)})
+    found = look(CollectorDisks(), inventory(host), {**configs(host), TWO: Unknown("no")}, {ONE: (str(host / "new"),)})
     assert found[ONE] == Unknown("which directories broker 1 uses is unknown: no")
 
 
@@ -197,9 +196,9 @@ def hosts(folder: Path, broken: Completed | None = None) -> Hosts:
     return Hosts(here(installed(folder / "program", nodes, others)), broken)
 
 
-def remote(runner: Hosts) -> RemoteDisks:
+def remote(runner: Hosts) -> CollectorDisks:
     """Every node on that host."""
-    return RemoteDisks(dict.fromkeys((ONE, TWO, *(node.id for node in worlds.inventory().controllers)), runner))
+    return CollectorDisks(dict.fromkeys((ONE, TWO, *(node.id for node in worlds.inventory().controllers)), runner))
 
 
 @pytest.mark.slow
@@ -211,7 +210,7 @@ def test_a_host_of_its_own_says_the_same_as_this_one(host: Path) -> None:
     wanted: Wanted = {ONE: tuple(str(host / path) for path in paths)}
     runner = hosts(host)
     disks = remote(runner)
-    entries = look(disks, inventory(host), configs(host), wanted, disks.places)[ONE]
+    entries = look(disks, inventory(host), configs(host), wanted)[ONE]
     assert not isinstance(entries, Unknown)
     assert [against(entry) for entry in entries] == [against(entry) for entry in one(host, *paths)]
     assert [entry.place for entry in entries] == [entry.place for entry in one(host, *paths)]
@@ -238,7 +237,7 @@ def test_a_host_of_its_own_says_the_same_as_this_one(host: Path) -> None:
 def test_a_host_that_does_not_say_where_paths_lead_proves_nothing(host: Path, answer: Completed, says: str) -> None:
     """Unknown for every broker: a directory of another one could be the same."""
     disks = remote(hosts(host, answer))
-    found = look(disks, inventory(host), configs(host), {ONE: (str(host / "new"),)}, disks.places)[ONE]
+    found = look(disks, inventory(host), configs(host), {ONE: (str(host / "new"),)})[ONE]
     assert isinstance(found, Unknown)
     assert says in found.reason
 

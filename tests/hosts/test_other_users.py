@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import FileNotReplaced
+from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.held_command import Holder, ProgramHolder
-from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.systemd import Service, SystemdServices
 from migrate.model.ids import NodeId
@@ -148,7 +148,7 @@ def test_a_controllers_new_file_can_be_read_by_its_unit(host: Host) -> None:
 def test_disks_are_proven_as_the_user_who_writes_on_them(host: Host) -> None:
     """Root could write everywhere: what Kafka's user, who owns the others, may not write is broken."""
     good, bad = host.place("d0", UID), host.place("d1", 0, 0o755)
-    kafka = RemoteDisks({NODE: host.runner})
+    kafka = CollectorDisks({NODE: host.runner})
     disks = kafka.look(NODE, [str(good)], None)
     assert isinstance(disks, BrokerDisks)
     assert disks.directories[0].healthy

@@ -14,8 +14,8 @@ import pytest
 
 from migrate.errors import HostCommandUnknown, HostUnreachable
 from migrate.hosts import ssh
+from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.held_command import ProgramHolder
-from migrate.hosts.remote_disks import RemoteDisks
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.ssh import SshConnections, SshRunner
 from migrate.model.ids import NodeId
@@ -85,7 +85,7 @@ def test_a_slow_connection_is_waited_for_and_loses_nothing(wire: Link, runner: S
     (tmp_path / "d0/t-0").mkdir(parents=True)
     (tmp_path / "d0/meta.properties").write_text("version=0\nbroker.id=1\ncluster.id=REh233dFSJKhrlnVHSnalQ\n")
     wire.slow(60_000, 0.05)
-    disks = RemoteDisks({NODE: program(runner, tmp_path)}).look(NODE, [str(tmp_path / "d0")], None)
+    disks = CollectorDisks({NODE: program(runner, tmp_path)}).look(NODE, [str(tmp_path / "d0")], None)
     assert isinstance(disks, BrokerDisks)
     assert list(disks.directories[0].replicas.topic) == ["t"]
 
@@ -167,7 +167,7 @@ def test_a_host_that_takes_connections_and_says_nothing_is_unreachable(wire: Lin
 @pytest.mark.usefixtures("impatient")
 def test_disks_behind_a_half_open_connection_are_unknown(wire: Link, runner: SshRunner, tmp_path: Path) -> None:
     """Neither healthy nor failed, with the error's id."""
-    disks = RemoteDisks({NODE: program(runner, tmp_path)})
+    disks = CollectorDisks({NODE: program(runner, tmp_path)})
     assert runner.run(["true"]).code == 0
     wire.hold("back")
     found = disks.look(NODE, [str(tmp_path)], None)

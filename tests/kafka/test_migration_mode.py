@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from migrate.errors import MigrateError, NotController, StaleBrokerEpoch
 from migrate.hosts.config import log_dirs, read_config
-from migrate.hosts.directories import LocalDisks
+from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.files import LocalFiles
 from migrate.kafka import live
 from migrate.kafka.admin import bootstrap_servers, client_config
@@ -70,7 +70,7 @@ def config(lab: Lab, node: NodeId) -> ConfigFile:
 
 def disks(lab: Lab) -> BrokerDisks:
     """The broker's log directories."""
-    found = LocalDisks().look(BROKER, log_dirs(config(lab, BROKER).values), None)
+    found = CollectorDisks().look(BROKER, log_dirs(config(lab, BROKER).values), None)
     assert isinstance(found, BrokerDisks)
     return found
 

@@ -21,7 +21,7 @@ from migrate.errors import (
     OtherCluster,
     Retryable,
 )
-from migrate.hosts.directories import LocalDisks
+from migrate.hosts.disks import CollectorDisks
 from migrate.kafka.connection import Limits
 from migrate.kafka.controller import ActiveController
 from migrate.kraft.fetch import MetadataReader
@@ -401,7 +401,7 @@ def directories(view: KraftView) -> dict[tuple[str, int], str]:
 def on_disk(cluster: KraftCluster) -> dict[tuple[str, int], str]:
     """The same from the broker's disks."""
     paths = [str(cluster.data(BROKER, index)) for index in range(3)]
-    disks = LocalDisks().look(BROKER, paths, None)
+    disks = CollectorDisks().look(BROKER, paths, None)
     assert isinstance(disks, BrokerDisks)
     return {
         (name, partition): str(directory.id)

@@ -9,9 +9,8 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import FaultRefused, MountRefused
-from migrate.hosts.directories import look_at
+from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.memory_disks import is_mounted, mount_memory, remount_read_only, unmount
-from migrate.hosts.mounts import Mounts
 from migrate.hosts.process_spec import ProcessSpec, write_spec
 from migrate.hosts.supervisor import Supervisor
 from migrate.lab import breaking
@@ -19,7 +18,8 @@ from migrate.lab.breaking import DiskFault
 from migrate.lab.cluster import Lab
 from migrate.lab.links import LinkRule, read_rules
 from migrate.lab.topology import Shape, plan_topology, save_topology
-from migrate.model.views import Directory, MetaBroken, MetaMissing, MetaProperties, Running
+from migrate.model.ids import NodeId
+from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaMissing, MetaProperties, Running
 from tests.cli.commands import kraft_migrate
 from tests.testing.clusters import CLUSTER_ID, uuid
 from tests.testing.sick_disks import broken_disks
@@ -52,8 +52,9 @@ def lab(tmp_path: Path) -> Lab:
 
 def seen(lab: Lab, disk: int = 1) -> Directory:
     """What our own reader says of a disk of broker 0."""
-    found = look_at(str(breaking.disk_of(lab, 0, disk)), Mounts.read())
-    return replace(found, free_bytes=-1)  # others write to this host's disk too
+    found = CollectorDisks().look(NodeId(0), [str(breaking.disk_of(lab, 0, disk))], None)
+    assert isinstance(found, BrokerDisks)
+    return replace(found.directories[0], free_bytes=-1)  # others write to this host's disk too
 
 
 FAULTS = [

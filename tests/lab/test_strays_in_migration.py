@@ -14,7 +14,7 @@ from typing import Final
 import pytest
 
 from migrate.errors import MigrateError
-from migrate.hosts.directories import LocalDisks
+from migrate.hosts.disks import CollectorDisks
 from migrate.kafka.controller import ActiveController
 from migrate.kraft.fetch import MetadataReader
 from migrate.lab import breaking
@@ -51,7 +51,7 @@ def directories(lab: Lab, broker: int) -> list[Path]:
 
 def foretold(lab: Lab, broker: int, view: KraftView) -> Foretold:
     """By the readers and the rule that the product uses."""
-    disks = LocalDisks().look(NodeId(broker), [str(path) for path in directories(lab, broker)], None)
+    disks = CollectorDisks().look(NodeId(broker), [str(path) for path in directories(lab, broker)], None)
     assert not isinstance(disks, Unknown)
     return foretell(disks, assigned_to(broker, view.partitions), Loading.FULL_REQUEST)
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.directories import no_room, not_mounted
+from migrate.hosts.collected import no_room, not_mounted
 from migrate.hosts.folders import decode_folder
 from migrate.hosts.meta_properties import decode
 from migrate.model.columns import ReplicaColumns

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.directories import LocalDisks
+from migrate.hosts.disks import CollectorDisks
 from migrate.kraft.dump import dump_lines, paths_of
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import TopicId
@@ -50,7 +50,7 @@ class Down:
 
     def foretold(self) -> Foretold:
         """By the readers and the rule that the product uses."""
-        disks = LocalDisks().look(BROKER, [str(path) for path in self.paths], None)
+        disks = CollectorDisks().look(BROKER, [str(path) for path in self.paths], None)
         assert not isinstance(disks, Unknown)
         return foretell(disks, assigned_to(int(BROKER), self.view.partitions))
 

@@ -1,4 +1,4 @@
-"""Log directories on this host: real folders, real probes, no link followed out."""
+"""Log directories by the collector: real folders, real probes, no link followed out."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import errno
 import os
 import threading
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
-from migrate.hosts import directories
-from migrate.hosts.directories import LocalDisks, look_at
-from migrate.hosts.mounts import Mounts
+from migrate.hosts import collect_disks, collected
+from migrate.hosts.disks import CollectorDisks, not_storing
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, Directory, MetaBroken, MetaMissing, MetaProperties
@@ -45,12 +45,21 @@ def replica(parent: Path, name: str, topic_id: str | None = TOPIC_ID, size: int 
     return path
 
 
+class Room(NamedTuple):
+    """What statvfs says."""
+
+    f_bavail: int
+    f_frsize: int
+    f_favail: int
+    f_files: int
+
+
 def look(path: Path) -> Directory:
     """That directory."""
-    return look_at(str(path), Mounts.read())
+    return looked(CollectorDisks(), path).directories[0]
 
 
-def looked(disks: LocalDisks, *paths: Path, metadata: Path | None = None) -> BrokerDisks:
+def looked(disks: CollectorDisks, *paths: Path, metadata: Path | None = None) -> BrokerDisks:
     """A known answer for these paths."""
     found = disks.look(BROKER, [str(path) for path in paths], str(metadata) if metadata else None)
     assert isinstance(found, BrokerDisks)
@@ -179,7 +188,7 @@ def test_many_oddities_are_counted_not_listed(tmp_path: Path) -> None:
     for index in range(50):
         (path / f"x{index:02}").mkdir()
     oddities = look(path).oddities
-    assert len(oddities) == directories.MAX_ODDITIES + 1
+    assert len(oddities) == collected.MAX_ODDITIES + 1
     assert oddities[-1] == "and 30 more"
 
 
@@ -197,7 +206,7 @@ def test_a_missing_directory_a_file_and_a_relative_path_are_problems(tmp_path: P
     """Each is listed with its problem; none hides the others."""
     (tmp_path / "file").touch()
     good = log_dir(tmp_path)
-    found = LocalDisks().look(BROKER, [str(tmp_path / "none"), str(tmp_path / "file"), "data/d0", str(good)], None)
+    found = CollectorDisks().look(BROKER, [str(tmp_path / "none"), str(tmp_path / "file"), "data/d0", str(good)], None)
     assert isinstance(found, BrokerDisks)
     problems = [entry.problem for entry in found.directories]
     assert problems[:2] == ["does not exist", "is no folder"]
@@ -218,7 +227,7 @@ def test_a_disk_that_does_not_store_a_block_is_not_healthy(
     real_open = os.open
 
     def fails(*args: object, **kwargs: object) -> int:
-        if call == "open" and not str(args[0]).startswith(directories.PROBE_PREFIX):
+        if call == "open" and not str(args[0]).startswith(collect_disks.PROBE_PREFIX):
             return real_open(*args, **kwargs)  # type: ignore[arg-type]
         raise OSError(code, os.strerror(code))
 
@@ -227,15 +236,16 @@ def test_a_disk_that_does_not_store_a_block_is_not_healthy(
     monkeypatch.undo()
     assert found.problem == f"cannot be written: {os.strerror(code)}"
     assert found.replicas.topic == ["t"]
-    assert not [entry for entry in path.iterdir() if entry.name.startswith(directories.PROBE_PREFIX)]
+    assert not [entry for entry in path.iterdir() if entry.name.startswith(collect_disks.PROBE_PREFIX)]
 
 
 def test_a_disk_that_never_answers_does_not_hold_us(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A dead mount blocks a thread of its own, for as long as it likes."""
     path = log_dir(tmp_path)
     release = threading.Event()
-    monkeypatch.setattr(directories, "store_block", lambda _: release.wait(30))
-    found = looked(LocalDisks(probe_seconds=0.05), path, log_dir(tmp_path, "d1"))
+    monkeypatch.setattr(collect_disks, "probe", lambda _: release.wait(30))
+    monkeypatch.setattr(collect_disks, "PROBE_SECONDS", 0.05)
+    found = looked(CollectorDisks(), path, log_dir(tmp_path, "d1"))
     release.set()
     assert [entry.problem for entry in found.directories] == ["did not store one block in time"] * 2
     assert len(found.directories[0].replicas) == 0
@@ -248,10 +258,10 @@ def test_our_own_lack_of_rights_says_nothing_of_the_disk(tmp_path: Path, monkeyp
     def denied(*_: object) -> None:
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
 
-    monkeypatch.setattr(directories, "store_block", denied)
-    assert looked(LocalDisks(), path).directories[0].problem == "cannot be written: Permission denied"
+    monkeypatch.setattr(collect_disks, "probe", denied)
+    assert looked(CollectorDisks(), path).directories[0].problem == "cannot be written: Permission denied"
     monkeypatch.setattr(os, "geteuid", lambda: 54321)
-    found = LocalDisks().look(BROKER, [str(path)], None)
+    found = CollectorDisks().look(BROKER, [str(path)], None)
     assert isinstance(found, Unknown)
     assert "may not look into it" in found.reason
 
@@ -261,16 +271,16 @@ def test_a_denial_beside_a_directory_of_our_own_is_the_broker_s(
 ) -> None:
     """Who owns one of them is the broker's user, or in its place: a mount point without its disk is root's."""
     mine, other = log_dir(tmp_path), log_dir(tmp_path, "d1")
-    stores = directories.store_block
+    stores = collect_disks.probe
 
-    def denied(path: str) -> None:
-        if path == str(other):
+    def denied(folder: int) -> None:
+        if Path(f"/proc/self/fd/{folder}").readlink() == other:
             raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-        stores(path)
+        stores(folder)
 
-    monkeypatch.setattr(directories, "store_block", denied)
+    monkeypatch.setattr(collect_disks, "probe", denied)
     os.chown(other, 54321, 54321) if os.geteuid() == 0 else pytest.skip("needs root")
-    found = looked(LocalDisks(), mine, other)
+    found = looked(CollectorDisks(), mine, other)
     assert [entry.problem for entry in found.directories] == ["", "cannot be written: Permission denied"]
 
 
@@ -278,8 +288,8 @@ def test_a_directory_with_no_room_for_a_segment_is_full(tmp_path: Path, monkeypa
     """A block of six bytes still fits, and the broker fails on it."""
     path = log_dir(tmp_path)
     for left, words in (((4096, 100), "4 KiB are left"), ((2**30, 2), "2 inodes are left"), ((2**30, -1), "")):
-        monkeypatch.setattr(directories, "_room", lambda _, left=left: left)
-        (found,) = looked(LocalDisks(), path).directories
+        monkeypatch.setattr(os, "statvfs", lambda _, left=left: Room(left[0], 1, left[1], 1))
+        (found,) = looked(CollectorDisks(), path).directories
         assert words in found.problem
         assert bool(words) is bool(found.problem)
 
@@ -287,8 +297,8 @@ def test_a_directory_with_no_room_for_a_segment_is_full(tmp_path: Path, monkeypa
 def test_a_directory_whose_disk_is_not_mounted_is_broken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever lies in the folder under it."""
     path = log_dir(tmp_path)
-    monkeypatch.setattr(directories, "unmounted", lambda *_: ["/data", "/etc/fstab"])
-    (found,) = looked(LocalDisks(), path).directories
+    monkeypatch.setattr(collect_disks, "unmounted", lambda *_: ["/data", "/etc/fstab"])
+    (found,) = looked(CollectorDisks(), path).directories
     assert found.problem == "is not mounted: nothing is at /data (/etc/fstab has a file system there)"
     assert found.id is None
 
@@ -300,107 +310,76 @@ def test_a_fault_of_ours_is_no_answer(tmp_path: Path, monkeypatch: pytest.Monkey
         message = "a bug"
         raise RuntimeError(message)
 
-    monkeypatch.setattr(directories, "store_block", bug)
+    monkeypatch.setattr(collect_disks, "probe", bug)
     with pytest.raises(RuntimeError, match="a bug"):
-        LocalDisks().look(BROKER, [str(log_dir(tmp_path))], None)
+        CollectorDisks().look(BROKER, [str(log_dir(tmp_path))], None)
 
 
 def test_the_metadata_directory_is_looked_at_where_it_lies_apart(tmp_path: Path) -> None:
     """Named among log.dirs, in whatever spelling, it is not told twice."""
     data, meta = log_dir(tmp_path, "d0"), log_dir(tmp_path, "meta")
     replica(meta, "__cluster_metadata-0")
-    apart = looked(LocalDisks(), data, metadata=meta)
+    apart = looked(CollectorDisks(), data, metadata=meta)
     assert apart.metadata_directory is not None
     assert apart.metadata_directory.holds_metadata_log
-    assert looked(LocalDisks(), data, metadata=tmp_path / "x" / ".." / "d0").metadata_directory is None
-    assert looked(LocalDisks(), data).metadata_directory is None
+    assert looked(CollectorDisks(), data, metadata=tmp_path / "x" / ".." / "d0").metadata_directory is None
+    assert looked(CollectorDisks(), data).metadata_directory is None
 
 
 def test_directories_keep_the_order_of_the_file(tmp_path: Path) -> None:
     """The first of log.dirs is special to Kafka."""
     paths = [log_dir(tmp_path, name) for name in ("z", "a", "m")]
-    assert [entry.path for entry in looked(LocalDisks(), *paths).directories] == [str(path) for path in paths]
+    assert [entry.path for entry in looked(CollectorDisks(), *paths).directories] == [str(path) for path in paths]
 
 
-# -- looked at again and again -------------------------------------------------------------------------------------
-class Watched:
-    """Counts the blocks that directories are asked to store, on a clock of its own."""
-
-    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now = 100.0
-        self.stored: list[str] = []
-        self.fails: set[str] = set()
-        real = directories.store_block
-
-        def store(path: str) -> None:
-            self.stored.append(Path(path).name)
-            if Path(path).name in self.fails:
-                raise OSError(errno.EIO, os.strerror(errno.EIO))
-            real(path)
-
-        monkeypatch.setattr(directories, "store_block", store)
-        self.disks = LocalDisks(monotonic=lambda: self.now)
-
-    def asked(self, *paths: Path) -> list[str]:
-        """Which were asked to store a block in one more look."""
-        self.stored.clear()
-        self.found = looked(self.disks, *paths)
-        return sorted(self.stored)
-
-
-def test_a_wait_does_not_write_to_healthy_disks_at_every_look(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Several looks a second, one block in five seconds; all else is read each time."""
+# -- before a start ------------------------------------------------------------------------------------------------
+def test_a_disk_that_filled_up_a_moment_after_a_look_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every look asks each directory to store a block, and so does the one before a start."""
     one, two = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
-    watched = Watched(monkeypatch)
-    assert watched.asked(one, two) == ["d0", "d1"]
-    replica(one, "t-0")
-    watched.now += 0.25
-    assert watched.asked(one, two) == []
-    assert watched.found.directories[0].replicas.topic == ["t"]
-    watched.now += directories.PROBE_EVERY - 0.5
-    assert watched.asked(one, two) == []
-    watched.now += 0.25
-    assert watched.asked(one, two) == ["d0", "d1"], "not seldom because it was looked at often"
+    disks, paths = CollectorDisks(), [str(one), str(two)]
+    assert not_storing(disks, BROKER, paths) == {}
+    stores = collect_disks.probe
+
+    def full(folder: int) -> None:
+        if Path(f"/proc/self/fd/{folder}").readlink() == two:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        stores(folder)
+
+    monkeypatch.setattr(collect_disks, "probe", full)
+    assert not_storing(disks, BROKER, paths) == {str(two): "cannot be written: No space left on device"}
 
 
-def test_a_disk_that_stored_nothing_is_asked_each_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """So its healing is seen at once, and its failing within five seconds."""
-    one, two = log_dir(tmp_path, "d0"), log_dir(tmp_path, "d1")
-    watched = Watched(monkeypatch)
-    watched.fails = {"d0"}
-    for _ in range(3):
-        watched.now += 0.3
-        asked = watched.asked(one, two)
-        assert "d0" in asked
-        assert [entry.healthy for entry in watched.found.directories] == [False, True]
-    watched.fails.clear()
-    assert watched.asked(one, two) == ["d0"]
-    assert all(entry.healthy for entry in watched.found.directories)
-    watched.fails = {"d0", "d1"}
-    watched.now += directories.PROBE_EVERY
-    assert watched.asked(one, two) == ["d0", "d1"]
-    assert not any(entry.healthy for entry in watched.found.directories)
+class _Elsewhere:
+    def look(self, broker: NodeId, log_dirs: object, metadata_dir: object) -> BrokerDisks | Unknown:
+        return Unknown("the host does not answer")
 
 
-def test_a_disk_that_stored_a_block_and_answers_no_more_is_asked_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What was true a second ago hides no dead disk, and holds nobody up."""
-    path, release = log_dir(tmp_path), threading.Event()
-    disks = LocalDisks(probe_seconds=0.05)
-    assert looked(disks, path).directories[0].healthy
-    monkeypatch.setattr(directories, "_scan", lambda *_: release.wait(30))
-    monkeypatch.setattr(directories, "store_block", lambda _: release.wait(30))
-    found = looked(disks, path).directories[0]
-    release.set()
-    assert found.problem == "did not store one block in time"
+def test_where_nobody_may_look_no_disk_is_fine() -> None:
+    """Each is named, with the reason."""
+    why = "cannot be looked at: the host does not answer"
+    assert not_storing(_Elsewhere(), BROKER, ["/a", "/b"]) == {"/a": why, "/b": why}
 
 
-def test_a_directory_that_goes_away_within_seconds_is_seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only the block is spared."""
-    path = log_dir(tmp_path)
-    watched = Watched(monkeypatch)
-    watched.asked(path)
-    path.rename(tmp_path / "elsewhere")
-    assert watched.asked(path) == []
-    assert watched.found.directories[0].problem == "does not exist"
+# -- mount points --------------------------------------------------------------------------------------------------
+def test_the_innermost_and_latest_mount_holds_a_path(tmp_path: Path) -> None:
+    """/data2 is not in /data; what is mounted over another hides it; blanks are octal; odd lines say nothing."""
+    mounts = (("/", "ext4"), ("/data", "xfs"), ("/data/d1", "ext4"), ("/data/d1", "tmpfs"), ("/mnt/a\\040b", "ext3"))
+    table = tmp_path / "mountinfo"
+    lines = [f"36 35 98:0 / {point} rw,noatime master:1 shared:2 - {kind} /dev/sdb rw\n" for point, kind in mounts]
+    table.write_text("".join((*lines, "nonsense\n", "1 2 - \n")))
+    wanted = {
+        "/data/d0/x": ("/data", "xfs"), "/data": ("/data", "xfs"), "/data2": ("/", "ext4"),
+        "/data/d1/t-0": ("/data/d1", "tmpfs"), "/mnt/a b/c": ("/mnt/a b", "ext3"),
+    }  # fmt: skip
+    for path, (point, kind) in wanted.items():
+        assert collect_disks.mount_of(path, str(table)) == {"mount": point, "filesystem": kind}
+
+
+def test_the_mount_of_a_link_is_that_of_what_it_leads_to(tmp_path: Path) -> None:
+    """And without /proc the answer is *not known*, not an error."""
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    table = tmp_path / "mountinfo"
+    table.write_text(f"1 1 8:0 / / rw - a b\n2 1 8:0 / {tmp_path / 'real'} rw - b b\n")
+    assert collect_disks.mount_of(str(tmp_path / "link"), str(table))["filesystem"] == "b"
+    assert collect_disks.mount_of("/", str(tmp_path / "none")) == {"mount": "", "filesystem": ""}
