@@ -10,7 +10,6 @@ from typing import Final
 
 from migrate.checks.certificates import LOCATION, certificates_name
 from migrate.checks.config import Configs, inter_broker_listener, protocols
-from migrate.checks.jaas import options
 from migrate.checks.phase import Phase, phase_of
 from migrate.checks.principals import (
     ANONYMOUS,
@@ -25,6 +24,7 @@ from migrate.checks.registry import ALWAYS, BEFORE_COPY, UNTIL_FINALIZED, Blind,
 from migrate.checks.security import EXTERNAL, dynamic_logins
 from migrate.checks.sight import Sight, both, broker_configs, controller_configs, readable_zookeeper
 from migrate.checks.zookeeper_access import stranger
+from migrate.hosts.jaas import options
 from migrate.model.findings import CodeDoc
 from migrate.model.inventory import Access
 from migrate.model.outcome import Unknown

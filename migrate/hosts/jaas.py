@@ -1,6 +1,8 @@
-"""A JAAS file (java.security.auth.login.config) read for its sections; passwords stay in values that are never shown.
+"""JAAS texts: a login file (java.security.auth.login.config), and the value of a sasl.jaas.config.  All pure.
 
-Source: `sun.security.provider.ConfigFile`: `NAME { MODULE FLAG OPTION=VALUE ...; ... };`, comments as Java's.
+Both are read by Java's `StreamTokenizer`: `sun.security.provider.ConfigFile` for `NAME { MODULE FLAG OPTION=VALUE ...; };`,
+`JaasConfig` of Kafka's clients for one `MODULE FLAG OPTION=VALUE ...;`.  No reason repeats a word of the text: it may
+hold a password.
 """
 
 from __future__ import annotations
@@ -10,17 +12,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from migrate.model.outcome import Unknown
+
 TOKEN: Final = re.compile(
     r"""
     (?P<skip>\s+|//[^\n]*|/\*.*?\*/)
-    |"(?P<quoted>(?:[^"\\\n]|\\.)*)"
+    |"(?P<double>(?:[^"\\\n]|\\.)*)"
+    |'(?P<single>(?:[^'\\\n]|\\.)*)'
     |(?P<mark>[{};=])
-    |(?P<word>[^\s{};="]+)
+    |(?P<word>[^\s{};="']+)
     """,
     re.VERBOSE | re.DOTALL,
 )
-ESCAPE: Final = re.compile(r"\\(.)", re.DOTALL)
+ESCAPE: Final = re.compile(r"\\([0-3][0-7]{0,2}|[4-7][0-7]?|.)", re.DOTALL)
+CONTROLS: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 FLAGS: Final = ("required", "requisite", "sufficient", "optional")
+UNREADABLE: Final = Unknown("its sasl.jaas.config cannot be read as one login module with its options")
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,24 @@ def _module(tokens: list[tuple[str, str]], at: int) -> tuple[LoginModule, int]:
     return LoginModule(name[1], options), at + 1
 
 
+def options(text: str) -> dict[str, str] | Unknown:
+    """Options of the module in a sasl.jaas.config, {} for no text; Unknown where Kafka would refuse it."""
+    if not text.strip():
+        return {}
+    try:
+        tokens = _tokens(text)
+    except ValueError:
+        return UNREADABLE
+    if len(tokens) < 3 or tokens[-1] != ("mark", ";") or "mark" in {kind for kind, _ in tokens[:2]}:
+        return UNREADABLE
+    triples, found = tokens[2:-1], {}
+    for (kind, name), equals, (other, value) in zip(triples[::3], triples[1::3], triples[2::3], strict=False):
+        if "mark" in (kind, other) or equals != ("mark", "="):
+            return UNREADABLE
+        found[name] = value
+    return UNREADABLE if len(triples) % 3 else found
+
+
 def _tokens(text: str) -> list[tuple[str, str]]:
     found, at = [], 0
     while at < len(text):
@@ -74,8 +99,13 @@ def _tokens(text: str) -> list[tuple[str, str]]:
         if match is None:
             raise ValueError(f"the text ends within quotes (line {text.count(chr(10), 0, at) + 1})")
         at = match.end()
-        if match["quoted"] is not None:
-            found.append(("quoted", ESCAPE.sub(r"\1", match["quoted"])))
+        if (quoted := match["double"] if match["single"] is None else match["single"]) is not None:
+            found.append(("text", ESCAPE.sub(_unescaped, quoted)))
         elif match["skip"] is None:
-            found.append(("mark", match["mark"]) if match["mark"] else ("word", match["word"]))
+            found.append(("mark", match["mark"]) if match["mark"] else ("text", match["word"]))
     return found
+
+
+def _unescaped(found: re.Match[str]) -> str:
+    letter = found[1]
+    return chr(int(letter, 8)) if letter[0] in "01234567" else CONTROLS.get(letter, letter)
