@@ -1,8 +1,9 @@
-"""meta.properties, decoded as Kafka 3.9 does, and doubted where Kafka is too trusting.
+"""meta.properties, read as Kafka 3.9 reads it, and by default with more doubt than Kafka has.
 
-Rules: `metadata/.../metadata/properties/MetaProperties.java`, `MetaPropertiesVersion.java`.  Kafka takes an empty file,
-NUL bytes or one torn between two keys for a version 0 without ids, and gives that directory a *new* directory.id at
-the next start: all its replicas would lose their place.  Such files are `MetaBroken` here.
+Source: `metadata/.../metadata/properties/MetaProperties.Builder`, `MetaPropertiesVersion`, `PropertiesUtils`,
+`clients/.../common/Uuid.fromString`.  What Kafka cannot read makes the directory a failed one (an *error log dir*).
+Kafka takes an empty file, NUL bytes or a file torn between two keys for a version 0 without ids, and gives that
+directory a *new* directory.id at the next start: all its replicas would lose their place.
 """
 
 from __future__ import annotations
@@ -20,86 +21,127 @@ from migrate.model.views import MetaBroken, MetaProperties
 META_PROPERTIES: Final = "meta.properties"
 _NUMBER: Final = re.compile(r"[+-]?[0-9]{1,10}")
 _FORGETS: Final = "Kafka would take it for a file without ids and give the directory a new directory.id"
+_JAVA_INT: Final = re.compile(r"[+-]?\d+")
+_JAVA_UUID: Final = re.compile(r"(?P<id>[A-Za-z0-9_-]{22})(==)?")
+_JAVA_SPACE: Final = "".join(map(chr, range(0x21)))  # what String.trim() takes away
+_INT_RANGE: Final = range(-(2**31), 2**31)
+_BMP: Final = 0x10000
+_LONGEST: Final = 4000  # characters: Python refuses to convert more digits than about that
 
 
 class _BrokenError(Exception):
-    """Why the file is not trusted (never leaves this module)."""
+    """Why the file is not read, or not trusted (never leaves this module)."""
 
 
-def decode(raw: bytes) -> MetaProperties | MetaBroken:
-    """The file's content as a value, or why it is not to be trusted (pure; never raises)."""
+def decode(raw: bytes, *, strict: bool = True) -> MetaProperties | MetaBroken:
+    """The file's content as a value, or why not (pure; never raises).
+
+    `strict`: what Kafka takes in silence, and loses ids by, is broken too.  Else exactly Kafka's reading, in which a
+    node id may be negative and a directory.id reserved: Kafka reads those, and then refuses them.
+    """
     try:
-        return _decode(raw)
+        if strict:
+            _doubt_bytes(raw)
+        values = properties.load(raw)
+        if strict:
+            _doubt_values(raw, values)
+        version = _version(values)
+        found = MetaProperties(version, _cluster_id(values, version), _node_id(values, version), _directory_id(values))
+    except BadProperties as error:
+        return MetaBroken(error.what)
     except _BrokenError as error:
         return MetaBroken(str(error))
+    if strict and found.directory_id is not None and found.directory_id.reserved:
+        return MetaBroken(f"directory.id {found.directory_id} is reserved: Kafka refuses to start")
+    return found
 
 
-def _decode(raw: bytes) -> MetaProperties:
-    if not raw.strip():
-        raise _BrokenError(f"empty: {_FORGETS}")
-    if b"\0" in raw:
-        raise _BrokenError(f"holds NUL bytes: {_FORGETS}")
-    if raw.startswith((b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")):
-        raise _BrokenError(f"begins with a byte order mark, which Kafka reads as part of the first key: {_FORGETS}")
-    values = _values(raw)
-    version = _version(values)
-    node_key, other_key = ("node.id", "broker.id") if version else ("broker.id", "node.id")
-    if other_key in values and node_key not in values:
-        raise _BrokenError(f"version {version} with {other_key} instead of {node_key}: Kafka would not see the id")
-    node_id = _number(values, node_key)
-    cluster_id = values.get("cluster.id")
-    if version and (node_id is None or cluster_id is None):
-        raise _BrokenError(f"version 1 without {'node.id' if node_id is None else 'cluster.id'}")
-    if cluster_id == "":
-        raise _BrokenError("cluster.id is empty")
-    return MetaProperties(version, cluster_id, node_id, _directory_id(values))
-
-
-def _values(raw: bytes) -> dict[str, str]:
-    try:
-        values = properties.load(raw)
-    except BadProperties as error:
-        raise _BrokenError(str(error)) from error
-    pairs: list[tuple[str, str]] = javaproperties.loads(raw, object_pairs_hook=list)
-    for key, value in pairs:
-        if values[key] != value:
-            raise _BrokenError(f"{key} stands twice with different values: Kafka would use the last")
-    return values
-
-
+# -- Kafka's reading -----------------------------------------------------------------------------------------------
 def _version(values: dict[str, str]) -> int:
-    if "version" not in values:
-        raise _BrokenError(f"no version, which Kafka always writes: torn? {_FORGETS}")
-    number = _number(values, "version")
+    text = values.get("version", "0").strip(_JAVA_SPACE)
+    try:
+        number = _java_int(text)
+    except ValueError:
+        raise _BrokenError(f"version {text!r} is no number") from None
     if number not in (0, 1):
-        raise _BrokenError(f"version {values['version']!r} is neither 0 nor 1")
+        raise _BrokenError(f"version {number} is neither 0 nor 1")
     return number
 
 
-def _number(values: dict[str, str], key: str) -> int | None:
-    text = values.get(key)
-    if text is None:
+def _node_id(values: dict[str, str], version: int) -> int | None:
+    key = "node.id" if version else "broker.id"
+    if key not in values:
+        if version:
+            raise _BrokenError("version 1 without node.id")
         return None
-    if not _NUMBER.fullmatch(text) or not 0 <= int(text) < 2**31:
-        raise _BrokenError(f"{key} {text!r} is no id")
-    return int(text)
+    try:
+        return _java_int(values[key])
+    except ValueError:
+        raise _BrokenError(f"{key} {values[key]!r} is no number") from None
+
+
+def _cluster_id(values: dict[str, str], version: int) -> str | None:
+    found = values.get("cluster.id")
+    if version and found is None:
+        raise _BrokenError("version 1 without cluster.id")
+    return found
+
+
+def _java_int(text: str) -> int:
+    """Integer.parseInt: any Unicode digits of the basic plane, one sign, no blanks, 32 bits."""
+    if not _JAVA_INT.fullmatch(text) or any(ord(char) >= _BMP for char in text) or len(text) > _LONGEST:
+        raise ValueError(text)
+    number = int(text)
+    if number not in _INT_RANGE:
+        raise ValueError(text)
+    return number
 
 
 def _directory_id(values: dict[str, str]) -> DirectoryId | None:
     text = values.get("directory.id")
     if text is None:
         return None
-    try:
-        # Kafka ignores padding and the last four bits: two spellings of one id must be one value
-        found = DirectoryId.from_bytes(DirectoryId(text.removesuffix("==")).raw)
-    except ValueError as error:
-        raise _BrokenError(f"directory.id {text!r} is no UUID") from error
-    if found.reserved:
-        raise _BrokenError(f"directory.id {text} is reserved: Kafka refuses to start")
-    return found
+    found = _JAVA_UUID.fullmatch(text)
+    if found is None:
+        raise _BrokenError(f"directory.id {text!r} is no UUID")
+    # Kafka ignores padding and the last four bits: two spellings of one id must be one value
+    return DirectoryId.from_bytes(DirectoryId(found["id"]).raw)
 
 
-def mended(raw: bytes) -> bytes | None:
+# -- what Kafka takes in silence -----------------------------------------------------------------------------------
+def _doubt_bytes(raw: bytes) -> None:
+    if not raw.strip():
+        raise _BrokenError(f"empty: {_FORGETS}")
+    if b"\0" in raw:
+        raise _BrokenError(f"holds NUL bytes: {_FORGETS}")
+    if raw.startswith((b"\xef\xbb\xbf", b"\xfe\xff", b"\xff\xfe")):
+        raise _BrokenError(f"begins with a byte order mark, which Kafka reads as part of the first key: {_FORGETS}")
+
+
+def _doubt_values(raw: bytes, values: dict[str, str]) -> None:
+    pairs: list[tuple[str, str]] = javaproperties.loads(raw, object_pairs_hook=list)
+    for key, value in pairs:
+        if values[key] != value:
+            raise _BrokenError(f"{key} stands twice with different values: Kafka would use the last")
+    if "version" not in values:
+        raise _BrokenError(f"no version, which Kafka always writes: torn? {_FORGETS}")
+    _doubt_number(values, "version")
+    version = _version(values)
+    node_key, other_key = ("node.id", "broker.id") if version else ("broker.id", "node.id")
+    if other_key in values and node_key not in values:
+        raise _BrokenError(f"version {version} with {other_key} instead of {node_key}: Kafka would not see the id")
+    _doubt_number(values, node_key)
+    if values.get("cluster.id") == "":
+        raise _BrokenError("cluster.id is empty")
+
+
+def _doubt_number(values: dict[str, str], key: str) -> None:
+    text = values.get(key)
+    if text is not None and (not _NUMBER.fullmatch(text) or not 0 <= int(text) < 2**31):
+        raise _BrokenError(f"{key} {text!r} is no id")
+
+
+def as_version_0(raw: bytes) -> bytes | None:
     """A version 1 file as version 0, with the same ids; None where it has version 0, or cannot be trusted.
 
     `kafka-storage format` writes version 1 on a replaced disk; a broker in plain ZooKeeper mode starts on 0 only

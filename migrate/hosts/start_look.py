@@ -19,7 +19,6 @@ from typing import Final
 from migrate.errors import NotVisible
 from migrate.hosts import folders, meta_properties
 from migrate.hosts.kafka_start import Asked
-from migrate.hosts.meta_as_kafka import read_as_kafka
 from migrate.hosts.start_place import Place
 from migrate.model import limits
 from migrate.model.ids import METADATA_TOPIC
@@ -90,7 +89,7 @@ def _meta(path: str) -> _File:
     except OSError as error:
         _refuse_if_rights(error, path)
         return _File(MetaBroken(f"it cannot be read: {error.strerror or error}"))
-    meta = read_as_kafka(raw)
+    meta = meta_properties.decode(raw, strict=False)
     doubted = meta_properties.decode(raw)
     doubt = doubted.reason if isinstance(meta, MetaProperties) and isinstance(doubted, MetaBroken) else ""
     link = os.path.realpath(name) if Path(name).is_symlink() else ""

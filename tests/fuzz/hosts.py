@@ -216,7 +216,7 @@ def read_meta(place: Path, path: Path) -> None:
     """What Kafka would do with it at a start, in each mode."""
     raw = path.read_bytes()
     meta_properties.decode(raw)
-    meta_properties.mended(raw)
+    meta_properties.as_version_0(raw)
     for mode in ("zookeeper", "migration", "kraft"):
         command("directories", "inspect", place / "disk", "--mode", mode, "--node-id", 0,
                 "--cluster-id=REh233dFSJKhrlnVHSnalQ")  # fmt: skip

@@ -8,7 +8,7 @@ from pathlib import Path
 from migrate.hosts.backups import BACKUP_SUFFIX, backup_path, kept_files
 from migrate.hosts.config import read_config
 from migrate.hosts.files import LocalFiles
-from migrate.hosts.meta_properties import decode, mended
+from migrate.hosts.meta_properties import as_version_0, decode
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile, KeptFiles, MetaProperties, NoFile
@@ -72,7 +72,7 @@ def test_a_copy_of_other_content_gets_a_name_of_its_own(tmp_path: Path) -> None:
 
 def test_version_1_becomes_version_0_with_the_same_ids() -> None:
     """Then a broker in plain ZooKeeper mode starts on it."""
-    found = mended(META)
+    found = as_version_0(META)
     assert found is not None
     before, after = decode(META), decode(found)
     assert isinstance(before, MetaProperties)
@@ -83,19 +83,19 @@ def test_version_1_becomes_version_0_with_the_same_ids() -> None:
         before.cluster_id,
         before.directory_id,
     )
-    assert mended(found) is None
+    assert as_version_0(found) is None
 
 
 def test_an_id_that_is_not_there_is_not_made_up() -> None:
     """Version 1 without directory.id stays without."""
-    found = mended(f"version=1\nnode.id=1\ncluster.id={CLUSTER}\n".encode())
+    found = as_version_0(f"version=1\nnode.id=1\ncluster.id={CLUSTER}\n".encode())
     assert found == f"version=0\nbroker.id=1\ncluster.id={CLUSTER}\n".encode()
 
 
-def test_a_file_that_cannot_be_trusted_is_not_mended() -> None:
+def test_a_file_that_cannot_be_trusted_is_not_as_version_0() -> None:
     """Torn, empty, unknown version."""
     for raw in (b"", b"\0", b"version=2\nnode.id=1\n", b"version=1\n", META[:20]):
-        assert mended(raw) is None
+        assert as_version_0(raw) is None
 
 
 def test_names_of_a_folder_are_sorted(tmp_path: Path) -> None:

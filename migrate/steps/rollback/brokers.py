@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar
 
-from migrate.hosts.meta_properties import META_PROPERTIES, mended
+from migrate.hosts.meta_properties import META_PROPERTIES, as_version_0
 from migrate.hosts.properties import diff
 from migrate.model.broker_modes import position_of
 from migrate.model.ids import NodeId
@@ -286,7 +286,7 @@ def _mends(world: World, broker: int) -> Iterator[tuple[HostFile, bytes]]:
     if kept is None or isinstance(kept, Unknown):
         return
     for meta in kept.metas:
-        new = mended(meta.raw)
+        new = as_version_0(meta.raw)
         if new is not None:
             yield meta, new
 
