@@ -1,7 +1,7 @@
 """JAAS texts: a login file (java.security.auth.login.config), and the value of a sasl.jaas.config.  All pure.
 
-Both are read by Java's `StreamTokenizer`: `sun.security.provider.ConfigFile` for `NAME { MODULE FLAG OPTION=VALUE ...; };`,
-`JaasConfig` of Kafka's clients for one `MODULE FLAG OPTION=VALUE ...;`.  No reason repeats a word of the text: it may
+Java's `StreamTokenizer` reads both: in `sun.security.provider.ConfigFile` as `NAME { MODULE FLAG OPTION=VALUE ...; };`,
+in `JaasConfig` of Kafka's clients as one `MODULE FLAG OPTION=VALUE ...;`.  No reason repeats a word of the text: it may
 hold a password.
 """
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Final
@@ -9,13 +11,108 @@ from typing import Final
 from migrate.errors import MigrateError
 from migrate.hosts.executors import Executor
 from migrate.hosts.files import read_no_follow
-from migrate.hosts.launch_words import generating, of_command_line, of_unit
+from migrate.hosts.properties import is_secret
 from migrate.hosts.supervisor import Supervisor
 from migrate.hosts.systemd import SystemdServices
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch, UnitNotes
 from migrate.model.outcome import Unknown
 from migrate.model.views import Running, ServiceState
+
+MAIN_CLASSES: Final = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
+OVERRIDE: Final = "--override"
+JAAS_FILE: Final = "-Djava.security.auth.login.config="
+ZOOKEEPER: Final = "-Dzookeeper."
+SECTION: Final = "-Dzookeeper.sasl.clientconfig="  # ZKClientConfig.LOGIN_CONTEXT_NAME_KEY
+NO_SASL: Final = "-Dzookeeper.sasl.client=false"  # ZKClientConfig.ENABLE_CLIENT_SASL_KEY
+# variables of which images make server.properties: Bitnami KAFKA_CFG_x, Confluent and Apache KAFKA_x with the key's
+# dots as underscores; those of Kafka's own scripts (KAFKA_OPTS, KAFKA_HEAP_OPTS, ...) are none
+GENERATING: Final = re.compile(
+    r"KAFKA_(?:CFG_[A-Z0-9_]+"
+    r"|(?:ZOOKEEPER|BROKER|NODE|PROCESS|LISTENERS?|ADVERTISED|INTER_BROKER|CONTROLLER|LOG_DIRS|AUTHORIZER|SUPER|SASL|SSL"
+    r"|METADATA)(?:_[A-Z0-9_]+)?)"
+)
+SHELL_OWN: Final = frozenset({"KAFKA_CONTROLLER_OPTS", "KAFKA_BROKER_OPTS", "KAFKA_ZOOKEEPER_OPTS"})
+MAXBUFFER: Final = re.compile(r"-Djute\.maxbuffer=(?:0[xX]([0-9a-fA-F]{1,8})|([0-9]{1,10}))")  # Integer.decode
+RELEASE: Final = re.compile(r"(?:^|[/:])kafka-clients-([0-9]+\.[0-9]+\.[0-9]+[^/:]*?)\.jar(?::|$)")
+CONTAINERS: Final = frozenset({"docker", "docker-compose", "podman", "conmon", "nerdctl", "ctr", "runc", "crun"})
+BEHIND_UNIT_FILE: Final = re.compile(r" \(ignore_errors=(?:yes|no)\)")
+
+
+def words_of(raw: bytes) -> list[str]:
+    """The words of /proc/PID/cmdline."""
+    return [word.decode(errors="replace") for word in raw.rstrip(b"\0").split(b"\0")] if raw else []
+
+
+def of_command_line(raw: bytes) -> Launch:
+    """What a process's command line says; the environment and the unit stay unknown."""
+    words = words_of(raw)
+    at = next((place for place, word in enumerate(words) if word in MAIN_CLASSES), None)
+    before, after = (words, []) if at is None else (words[:at], words[at + 1 :])
+    jaas = [word.removeprefix(JAAS_FILE) for word in before if word.startswith(JAAS_FILE)]
+    names = (word.removeprefix("-D").partition("=")[0] for word in before if word.startswith(ZOOKEEPER))
+    return Launch(
+        config=_config(after),
+        overrides=_overrides(after),
+        zookeeper_properties=tuple(sorted(set(names))),
+        jaas_file=jaas[-1] if jaas else None,  # java takes the last of equal properties
+        main_class=None if at is None else words[at],
+        jute_maxbuffer=_maxbuffer(before),
+        release=next((found[1] for word in before if (found := RELEASE.search(word))), ""),
+        container=_container(words) if at is None else "",
+        zookeeper_section=_section(before),
+    )
+
+
+def _maxbuffer(words: list[str]) -> int | None:
+    """ZKClientConfig.getInt takes decimal and hexadecimal numbers; java takes the last of equal properties."""
+    found = [told for word in words if (told := MAXBUFFER.fullmatch(word))]
+    return None if not found else int(found[-1][1], 16) if found[-1][1] else int(found[-1][2])
+
+
+def _container(words: list[str]) -> str:
+    """The tool by its own name, or behind a shell or an interpreter."""
+    names = (word.rpartition("/")[2] for word in words[:2])
+    return next((name for name in names if name in CONTAINERS), "")
+
+
+def _section(words: list[str]) -> str:
+    """The JAAS file's section that ZooKeeper's client takes; "" where it takes none."""
+    named = [word.removeprefix(SECTION) for word in words if word.startswith(SECTION)]
+    return "" if NO_SASL in words else named[-1] if named else "Client"
+
+
+def _config(words: list[str]) -> str | None:
+    """Kafka.getPropsFromArgs: the first word is the file."""
+    return words[0] if words and not words[0].startswith("--") else None
+
+
+def _overrides(words: list[str]) -> dict[str, str]:
+    """`--override a=b` and `--override=a=b`, the last of one key wins (CommandLineUtils.parseKeyValueArgs)."""
+    found: dict[str, str] = {}
+    texts = [after for word, after in itertools.pairwise(words) if word == OVERRIDE]
+    texts += [word.removeprefix(OVERRIDE + "=") for word in words if word.startswith(OVERRIDE + "=")]
+    for text in texts:
+        key, _, value = text.partition("=")
+        if key.strip():
+            found[key.strip()] = "(sensitive)" if is_secret(key.strip()) else value
+    return found
+
+
+def generating(raw: bytes) -> tuple[str, ...]:
+    """Of /proc/PID/environ the names of variables that container images make configuration of; no value is kept."""
+    names = (entry.partition(b"=")[0].decode(errors="replace") for entry in raw.split(b"\0"))
+    return tuple(sorted({name for name in names if GENERATING.fullmatch(name) and name not in SHELL_OWN}))
+
+
+def of_unit(properties: Mapping[str, str]) -> UnitNotes:
+    """What `systemctl show` says of it; a property that was not asked for is unknown, or none."""
+    *files, _ = BEHIND_UNIT_FILE.split(properties.get("EnvironmentFiles", ""))
+    return UnitNotes(
+        environment_files=tuple(path for file in files if (path := file.strip())),
+        drop_ins=tuple(properties.get("DropInPaths", "").split()),
+    )
+
 
 NOT_RUNNING: Final = "it does not run: how it would be started cannot be seen"
 FAR: Final = Unknown("the environment of a process is not read through commands: it may hold secrets")

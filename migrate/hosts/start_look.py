@@ -18,8 +18,7 @@ from typing import Final
 
 from migrate.errors import NotVisible
 from migrate.hosts import folders, meta_properties
-from migrate.hosts.kafka_start import Asked
-from migrate.hosts.start_place import Place
+from migrate.hosts.kafka_start import Asked, Place
 from migrate.model import limits
 from migrate.model.ids import METADATA_TOPIC
 from migrate.model.views import MetaBroken, MetaMissing, MetaProperties

@@ -17,8 +17,8 @@ class Unit:
 
     `patience` is after how many seconds of a stop systemd kills the process; None: never.  `starts_at_boot` is decided
     from `word`, which is what `systemctl is-enabled` says, and from what the boot's target pulls in.  `faults` say why
-    a run cannot stop and start it as it is (`migrate.hosts.unit_faults`), `user` who it runs as, "" where not known,
-    `access` what keeps that user from its files and tools (`migrate.hosts.unit_access`).
+    a run cannot stop and start it as it is (`migrate.hosts.unit_look`), `user` who it runs as, "" where not known,
+    `access` what keeps that user from its files and tools (`migrate.hosts.unit_look`).
     """
 
     host: str

@@ -14,13 +14,13 @@ from migrate.hosts import (
     collect_disks,
     folders,
     jaas,
-    launch_words,
+    launches,
     meta_properties,
     new_directories,
     ports,
     process_table,
     properties,
-    unit_faults,
+    unit_look,
 )
 from migrate.hosts.collected import read_all
 from migrate.hosts.config import log_dirs, metadata_log_dir
@@ -243,10 +243,10 @@ def read_unit(_: Path, path: Path) -> None:
     with contextlib.suppress(ValueError):  # what `parse_unit` raises for no answer, and its caller takes
         unit = parse_unit(path.read_bytes())
         patience(unit)
-        launch_words.of_unit(unit.properties)
-        list(unit_faults.faults_of(unit.properties, "/etc/kafka/s.properties", [1]))
-        unit_faults.restarts_halted(unit.properties), unit_faults.reload_due(unit.properties)
-        unit_faults.user_of(unit.properties)
+        launches.of_unit(unit.properties)
+        list(unit_look.faults_of(unit.properties, "/etc/kafka/s.properties", [1]))
+        unit_look.restarts_halted(unit.properties), unit_look.reload_due(unit.properties)
+        unit_look.user_of(unit.properties)
 
 
 COMMAND_LINE: Final = b"\0".join(
@@ -258,8 +258,8 @@ COMMAND_LINE: Final = b"\0".join(
 def read_process(_: Path, path: Path) -> None:
     """A process's words and environment."""
     raw = path.read_bytes()
-    launch_words.of_command_line(raw)
-    launch_words.generating(raw)
+    launches.of_command_line(raw)
+    launches.generating(raw)
     text = raw.decode(errors="replace")
     with contextlib.suppress(ValueError):
         process_table.parse_stat(text)
