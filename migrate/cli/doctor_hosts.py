@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 from migrate.errors import UsageWrong
 from migrate.hosts import host_needs, host_script
+from migrate.hosts.excess_sudo import beyond
 from migrate.hosts.executors import LOCAL, SSH, executor_of
 from migrate.hosts.host_needs import Tried
 from migrate.hosts.host_setup import nodes_of
 from migrate.hosts.ssh import SshConnections
-from migrate.hosts.sudo_beyond import beyond
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.units import Unit, unfit

@@ -14,7 +14,7 @@ from migrate.cli.screen import say, say_page
 from migrate.errors import UsageWrong
 
 if TYPE_CHECKING:
-    from migrate.hosts.manual_desk import Desk
+    from migrate.hosts.manual.instructions import Desk
 
 inventory_option = click.option(
     "--inventory",
@@ -34,7 +34,7 @@ def manual() -> None:
 
 
 def _desk(path: pathlib.Path) -> Desk:
-    from migrate.hosts.manual_desk import Desk
+    from migrate.hosts.manual.instructions import Desk
     from migrate.playbook.load import load_inventory
 
     inventory = load_inventory(path)
@@ -63,7 +63,7 @@ def look(inventory: pathlib.Path) -> int:
 @output_option
 def show(inventory: pathlib.Path, output: str) -> int:
     """Which instruction is waited for, which metadata logs are to be brought, and which nodes' answers are missing."""
-    from migrate.hosts.manual_metadata import ManualMetadata
+    from migrate.hosts.manual.metadata import ManualMetadata
     from migrate.model.outcome import Unknown
 
     desk = _desk(inventory)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Final
 
 from migrate.hosts.collected import METADATA_FOLDER
-from migrate.hosts.manual import ManualFiles
+from migrate.hosts.manual.executor import ManualFiles
 from migrate.hosts.meta_properties import META_PROPERTIES
 from migrate.model.ids import NodeId
 from migrate.model.ports import Files

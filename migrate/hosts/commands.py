@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate.hosts.host_setup import PROGRAM
-from migrate.hosts.remote_words import checked, path, unit
+from migrate.hosts.shell_quoting import checked, path, unit
 from migrate.model import limits
 from migrate.model.ids import NodeId
 

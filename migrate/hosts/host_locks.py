@@ -11,7 +11,7 @@ from typing import Final
 
 from migrate.errors import HostCommandRefused, RunLocked
 from migrate.hosts import commands
-from migrate.hosts.held_command import Holder
+from migrate.hosts.persistent_command import Holder
 from migrate.hosts.remote_files import error_of
 from migrate.hosts.runner import COMMAND_SECONDS, Runner
 from migrate.model.ids import NodeId

@@ -17,10 +17,10 @@ from migrate.hosts import aside, commands
 from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.commands import Words
 from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
-from migrate.hosts.held_command import set_up
 from migrate.hosts.host_locks import LOCK_SUFFIX
 from migrate.hosts.host_setup import configuration
 from migrate.hosts.meta_properties import META_PROPERTIES
+from migrate.hosts.persistent_command import set_up
 from migrate.hosts.ports import TABLES
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.remote_metadata import LOG

@@ -1,4 +1,8 @@
-"""How each node's process was started: its words in /proc here, or on its host; its unit, where there is one."""
+"""How each node's process was started: its command line in /proc here or on its host, and its unit.
+
+Source: `kafka.Kafka` takes one properties file and `--override key=value` words after it; `KafkaConfig` reads
+ZooKeeper's client settings from -Dzookeeper.* too; container images write the file anew from variables at each start.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""One node's unit as systemd and its host tell it: the look that every refusal of a unit rests on."""
+"""Inspect one node's unit: can a run stop and start it, and has its user access to what it needs?
+
+`faults_of` decides by what `systemctl show` says.  `Restart=always` is no fault: systemd never restarts what
+`systemctl stop` has stopped; what it does with a broker that halts is `restarts_halted`.  `access_of` decides by the
+host program's answer to `facts`, which looks as the unit's user.
+"""
 
 from __future__ import annotations
 

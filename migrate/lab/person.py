@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Final, Self
 
 from migrate.errors import LabNotReady
-from migrate.hosts.manual_desk import CLOSED, COULD_NOT, FOLDER, Desk
+from migrate.hosts.manual.instructions import CLOSED, COULD_NOT, FOLDER, Desk
 from migrate.hosts.process_spec import ProcessSpec
 from migrate.hosts.properties import parse
 from migrate.hosts.runner import Completed, LocalRunner

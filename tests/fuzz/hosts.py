@@ -26,7 +26,7 @@ from migrate.hosts.collected import read_all
 from migrate.hosts.config import log_dirs, metadata_log_dir
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.host_needs import _answer
-from migrate.hosts.manual_reports import read_answer
+from migrate.hosts.manual.reports import read_answer
 from migrate.hosts.remote_metadata import RemoteMetadata
 from migrate.hosts.runner import Completed
 from migrate.hosts.systemd import parse_unit, patience

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from migrate.hosts import collect_disks
-from migrate.hosts.manual_witness import REFUSES
+from migrate.hosts.manual.probe import REFUSES
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from tests.testing.person import Bench, bench, like_kafka

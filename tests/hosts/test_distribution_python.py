@@ -14,7 +14,7 @@ PYTHON = Path("/usr/bin/python3")
 SECONDS = 400
 TESTS = (
     "tests/hosts/test_remote_metadata.py",
-    "tests/hosts/test_manual_metadata.py",
+    "tests/hosts/manual/test_metadata.py",
     "tests/lab/test_saved.py",
     "tests/model/test_plain_tar.py",
     "tests/model/test_strict_json.py",

@@ -18,8 +18,8 @@ import pytest
 
 from migrate.errors import DirectoriesRefused, HostCommandRefused, HostCommandUnknown, LockLost, RunLocked
 from migrate.hosts.commands import HostAccess
-from migrate.hosts.held_command import Holder, LocalHolder, ProgramHolder
 from migrate.hosts.host_locks import LOCK_SUFFIX, HostLock, is_held, owner_of
+from migrate.hosts.persistent_command import Holder, LocalHolder, ProgramHolder
 from migrate.model.ids import NodeId
 from migrate.run.locks import HOST_SUFFIX, HostLocks, LockFile, of_brokers
 from tests.hosts.test_host_needs import on_hosts
@@ -138,7 +138,7 @@ def test_a_run_that_is_killed_leaves_nothing_held(ssh: tuple[SshServer, Holder],
     program = f"""
         import os, signal
         from migrate.hosts.commands import HostAccess
-        from migrate.hosts.held_command import ProgramHolder
+        from migrate.hosts.persistent_command import ProgramHolder
         from migrate.hosts.host_locks import HostLock
         from migrate.hosts.ssh import SshConnections
         runner = SshConnections({str(ssh[0].config)!r}).runner("kafka-1")

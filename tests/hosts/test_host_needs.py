@@ -15,10 +15,10 @@ from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.commands import Words
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.executors import executor_of
-from migrate.hosts.held_command import Holder
 from migrate.hosts.host_locks import LOCK_SUFFIX, HostLock
 from migrate.hosts.host_needs import SAMPLE_CLUSTER, SAMPLE_HASH, SAMPLE_RELEASE, SAMPLE_TIME, needs_of
 from migrate.hosts.host_setup import configuration
+from migrate.hosts.persistent_command import Holder
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.remote_metadata import RemoteMetadata
 from migrate.hosts.runner import Completed

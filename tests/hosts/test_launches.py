@@ -8,25 +8,22 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from migrate.errors import HostCommandUnknown
 from migrate.hosts.executors import Executor, executor_of
-from migrate.hosts.launches import launches
+from migrate.hosts.launches import MAIN_CLASSES, generating, launches, of_command_line, of_unit, words_of
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import Completed
 from migrate.hosts.systemd import Service, SystemdServices
 from migrate.model.ids import NodeId
-from migrate.model.launch import Launch
+from migrate.model.launch import Launch, UnitNotes
 from migrate.model.outcome import Unknown
 from migrate.model.views import Running, ServiceState, Stopped
 from tests.testing import worlds
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-from migrate.hosts.launches import MAIN_CLASSES, generating, of_command_line, of_unit, words_of
-from migrate.model.launch import UnitNotes
-from migrate.model.outcome import Unknown
-
 
 NODE = NodeId(0)
 WAITING = "import sys; print('up', flush=True); sys.stdin.read()"

@@ -12,8 +12,8 @@ import pytest
 
 from migrate.hosts import tell_places
 from migrate.hosts.disks import CollectorDisks
-from migrate.hosts.held_command import Holder
 from migrate.hosts.new_directories import look
+from migrate.hosts.persistent_command import Holder
 from migrate.hosts.properties import parse
 from migrate.hosts.runner import Completed
 from migrate.model.ids import NodeId

@@ -15,7 +15,7 @@ import pytest
 from migrate.errors import HostCommandUnknown, HostUnreachable
 from migrate.hosts import ssh
 from migrate.hosts.disks import CollectorDisks
-from migrate.hosts.held_command import ProgramHolder
+from migrate.hosts.persistent_command import ProgramHolder
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.ssh import SshConnections, SshRunner
 from migrate.model.ids import NodeId

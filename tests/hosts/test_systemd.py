@@ -23,7 +23,7 @@ from migrate.errors import (
 from migrate.hosts import systemd
 from migrate.hosts.commands import HostAccess
 from migrate.hosts.executors import executor_of
-from migrate.hosts.held_command import LocalHolder, ProgramHolder
+from migrate.hosts.persistent_command import LocalHolder, ProgramHolder
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import Completed, LocalRunner, Runner
 from migrate.hosts.systemd import Service, SystemdServices, parse_unit, seconds

@@ -4,29 +4,33 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import replace
+from typing import Any
+
 import pytest
+
 from migrate.errors import HostUnreachable
+from migrate.hosts import host_program
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import Completed
 from migrate.hosts.systemd import Service, SystemdServices
-from migrate.hosts.unit_look import unit_of
+from migrate.hosts.unit_look import access_of, faults_of, reload_due, restarts_halted, unit_of, user_of
 from migrate.model.outcome import Unknown
 from migrate.model.units import Unit, unfit
 from tests.testing import worlds
-from copy import deepcopy
-from typing import Any
-import pytest
-from migrate.hosts.unit_look import access_of
-from tests.testing import worlds
-import pytest
-from migrate.hosts import host_program
-from migrate.hosts.unit_look import faults_of, reload_due, restarts_halted, user_of
-from migrate.model.outcome import Unknown
-
 
 SHOWN = "LoadState=loaded\nActiveState=active\nTimeoutStopUSec=10min\nNeedDaemonReload=no\nUser=kafka\n"
 NODE = replace(worlds.inventory().controllers[0], unit="kafka.service")
+
+FINE: dict[str, Any] = {
+    "user": "kafka",
+    "group": "kafka",
+    "config": {"exists": True, "path_readable_by_user": True, "readable_by_user": True},
+    "metadata_directory": {"exists": True, "writable_by_user": True, "mount_point": True, "can_be_made": False},
+    "kafka_home": {"storage_tool": "/opt/kafka/bin/kafka-storage.sh", "exists": True, "executable_by_user": True},
+    "java": "/usr/bin/java",
+}
 
 
 class Answers:
@@ -104,14 +108,6 @@ def test_a_host_that_does_not_answer_is_unknown(monkeypatch: pytest.MonkeyPatch)
 
 
 BROKER, CONTROLLER = worlds.inventory().brokers[0], worlds.inventory().controllers[0]
-FINE: dict[str, Any] = {
-    "user": "kafka",
-    "group": "kafka",
-    "config": {"exists": True, "path_readable_by_user": True, "readable_by_user": True},
-    "metadata_directory": {"exists": True, "writable_by_user": True, "mount_point": True, "can_be_made": False},
-    "kafka_home": {"storage_tool": "/opt/kafka/bin/kafka-storage.sh", "exists": True, "executable_by_user": True},
-    "java": "/usr/bin/java",
-}
 
 
 def told(**parts: object) -> dict[str, Any]:

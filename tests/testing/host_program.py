@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from migrate.hosts.commands import HostAccess
-from migrate.hosts.held_command import Holder, LocalHolder, ProgramHolder
+from migrate.hosts.persistent_command import Holder, LocalHolder, ProgramHolder
 from migrate.hosts.process_spec import ProcessSpec, write_spec
 from migrate.lab import units
 from migrate.lab.ssh_access import install

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.hosts.held_command import HeldCommand
+from migrate.hosts.persistent_command import HeldCommand
 from migrate.hosts.runner import COMMAND_SECONDS, Completed
 from tests.testing.host_installation import SYSTEMCTL
 

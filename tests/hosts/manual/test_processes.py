@@ -12,11 +12,11 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import PersonCouldNot, ProcessNotStarted
-from migrate.hosts.manual import told
-from migrate.hosts.manual_desk import Instruction
-from migrate.hosts.manual_orders import Proof
-from migrate.hosts.manual_reports import KafkaProcess
-from migrate.hosts.manual_witness import ANSWERS, REFUSES
+from migrate.hosts.manual.commands import Proof
+from migrate.hosts.manual.executor import told
+from migrate.hosts.manual.instructions import Instruction
+from migrate.hosts.manual.probe import ANSWERS, REFUSES
+from migrate.hosts.manual.reports import KafkaProcess
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, MetaProperties, Running, Stopped

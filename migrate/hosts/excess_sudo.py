@@ -11,7 +11,7 @@ from typing import Final
 
 from migrate.errors import MigrateError
 from migrate.hosts.commands import Words
-from migrate.hosts.held_command import ProgramHolder
+from migrate.hosts.persistent_command import ProgramHolder
 from migrate.hosts.runner import Runner
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory

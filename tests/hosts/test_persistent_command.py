@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import HostCommandRefused, HostCommandUnknown
-from migrate.hosts import held_command
-from migrate.hosts.held_command import LocalHolder
+from migrate.hosts import persistent_command
+from migrate.hosts.persistent_command import LocalHolder
 
 SECONDS = 20.0
 
@@ -44,7 +44,7 @@ def test_one_that_has_ended_does_not_answer_and_tells_why() -> None:
 
 def test_silence_is_unknown_and_neither_yes_nor_no(monkeypatch: pytest.MonkeyPatch) -> None:
     """It may live; in the end it is killed on this side."""
-    monkeypatch.setattr(held_command, "END_SECONDS", 0.1)
+    monkeypatch.setattr(persistent_command, "END_SECONDS", 0.1)
     held = LocalHolder().hold(("sleep", "60"))
     with pytest.raises(HostCommandUnknown, match="does not answer"):
         held.answers(b"a\n", 0.1)
@@ -62,7 +62,7 @@ def test_it_ends_with_us_and_not_with_a_signal_from_the_terminal(tmp_path: Path)
     said = tmp_path / "said"
     program = f"""
         import os, signal
-        from migrate.hosts.held_command import LocalHolder
+        from migrate.hosts.persistent_command import LocalHolder
         held = LocalHolder().hold(("sh", "-c", "cat; echo ended > {said}"))
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         os.killpg(os.getpgrp(), signal.SIGINT)
@@ -71,6 +71,6 @@ def test_it_ends_with_us_and_not_with_a_signal_from_the_terminal(tmp_path: Path)
     """
     os.mkfifo(said)
     words = [sys.executable, "-c", textwrap.dedent(program)]
-    process = subprocess.Popen(words, start_new_session=True, cwd=Path(held_command.__file__).parents[2])
+    process = subprocess.Popen(words, start_new_session=True, cwd=Path(persistent_command.__file__).parents[2])
     assert said.read_text() == "ended\n", "it writes when its input has ended"
     assert process.wait(SECONDS) == -signal.SIGKILL

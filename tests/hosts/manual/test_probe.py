@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from migrate.hosts.manual_witness import NetworkWitness
+from migrate.hosts.manual.probe import NetworkWitness
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -28,7 +28,7 @@ def witness(monkeypatch: pytest.MonkeyPatch) -> Callable[..., NetworkWitness]:
         world = worlds.world_at(Stage.COPY)
         said = {NODE: NAMING, NodeId(1): first, NodeId(2): second}
         seen = replace(worlds.live(world), metadata=said)
-        monkeypatch.setattr("migrate.hosts.manual_witness.live.look", lambda *_, **__: seen)
+        monkeypatch.setattr("migrate.hosts.manual.probe.live.look", lambda *_, **__: seen)
         return NetworkWitness(world.inventory)
 
     return made

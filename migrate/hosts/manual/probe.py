@@ -1,4 +1,4 @@
-"""What the network shows of a node whose host we may not touch: its own address, and what the other brokers say."""
+"""Probe a node whose host we may not touch: connect to its address, and ask the other brokers."""
 
 from __future__ import annotations
 

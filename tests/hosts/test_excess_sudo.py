@@ -10,10 +10,10 @@ import pytest
 from migrate.errors import HostUnreachable
 from migrate.hosts import host_script
 from migrate.hosts.commands import HostAccess
-from migrate.hosts.held_command import LocalHolder, ProgramHolder
+from migrate.hosts.excess_sudo import PATTERN, beyond, never_ours
 from migrate.hosts.host_setup import PROGRAM
+from migrate.hosts.persistent_command import LocalHolder, ProgramHolder
 from migrate.hosts.runner import Completed
-from migrate.hosts.sudo_beyond import PATTERN, beyond, never_ours
 from migrate.model.ids import NodeId
 from tests.hosts.test_host_needs import on_hosts
 from tests.hosts.test_host_script import HOST, inventory, needs_room

@@ -14,10 +14,10 @@ import pytest
 
 from migrate.errors import CannotBeInstructed, InstructionDamaged, NotTold, PersonCouldNot
 from migrate.hosts import aside
-from migrate.hosts import manual_reports as reports
 from migrate.hosts.backups import BACKUP_SUFFIX
 from migrate.hosts.collected import Collected, read_collected
-from migrate.hosts.manual_desk import Desk, Instruction
+from migrate.hosts.manual import reports
+from migrate.hosts.manual.instructions import Desk, Instruction
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown

@@ -1,4 +1,4 @@
-"""What a person is told to do on a host (pure): exact commands, the files that go with them, and what must be seen.
+"""What an instruction asks of a person (pure): exact commands, the files that go with them, and the proof.
 
 An order is data, its proof too: a run that was killed while it waited reads both again and goes on waiting.
 """
@@ -15,11 +15,11 @@ from typing import Any, Final
 
 from migrate.errors import CannotBeInstructed
 from migrate.hosts import collect_disks
-from migrate.hosts import commands_by_hand as commands
 from migrate.hosts.collect_disks import Digest, redact
-from migrate.hosts.manual_reports import Watched
-from migrate.hosts.remote_words import path as host_path
-from migrate.hosts.remote_words import quoted
+from migrate.hosts.manual import shell as commands
+from migrate.hosts.manual.reports import Watched
+from migrate.hosts.shell_quoting import path as host_path
+from migrate.hosts.shell_quoting import quoted
 from migrate.model.ids import NodeId
 
 CONTENT: Final = "content"  # the engine's own text of the file, in the instruction's folder

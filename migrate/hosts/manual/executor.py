@@ -1,6 +1,6 @@
-"""Hosts that only people may touch: files, disks and processes by what the collector's answers and the network show.
+"""Work hosts that only people may touch: files, disks and services, from the collector's answers and the network.
 
-Every effect is an instruction, and over when it is seen to be done.  What was not told since is Unknown.
+Each effect is an instruction, and done when it is seen to be done.  What was not reported since is Unknown.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from migrate.errors import CannotBeInstructed, HostCommandRefused, NotTold, ProcessNotStarted
-from migrate.hosts import commands_by_hand, manual_orders
-from migrate.hosts.manual_desk import OBSERVED, Desk, Instruction
-from migrate.hosts.manual_orders import CONTENT, Order, Proof
-from migrate.hosts.manual_reports import Answer, Watched, missing, untold
-from migrate.hosts.manual_witness import ANSWERS, REFUSES, Witness
-from migrate.hosts.remote_words import quoted
+from migrate.hosts.manual import commands, shell
+from migrate.hosts.manual.commands import CONTENT, Order, Proof
+from migrate.hosts.manual.instructions import OBSERVED, Desk, Instruction
+from migrate.hosts.manual.probe import ANSWERS, REFUSES, Witness
+from migrate.hosts.manual.reports import Answer, Watched, missing, untold
+from migrate.hosts.shell_quoting import quoted
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
 from migrate.model.outcome import Unknown
@@ -161,13 +161,13 @@ class ManualFiles:
             None,
         )
         if same is not None:
-            lines, proofs = manual_orders.copy_file(same, path, old)
-        elif old is not None and manual_orders.placeholders(content):
-            lines, proofs, parts = manual_orders.edited_file(old, desk.text_of(old), content, desk.digest())
+            lines, proofs = commands.copy_file(same, path, old)
+        elif old is not None and commands.placeholders(content):
+            lines, proofs, parts = commands.edited_file(old, desk.text_of(old), content, desk.digest())
             files |= parts
         else:
-            lines, proofs = manual_orders.whole_file(path, content, old, desk.digest())
-            by_hand = tuple(self._fill(key) for key in manual_orders.placeholders(content))
+            lines, proofs = commands.whole_file(path, content, old, desk.digest())
+            by_hand = tuple(self._fill(key) for key in commands.placeholders(content))
         what, host = f"write {path}", self._host(node)
         self._ask(Order(node, host, "write", what, lines, proofs, files=files, by_hand=by_hand, watch=(path,)))
 
@@ -188,18 +188,18 @@ class ManualFiles:
 
     def rename(self, node: NodeId, old: str, new: str) -> None:
         """Have it set aside."""
-        lines, proofs = manual_orders.rename(old, new)
+        lines, proofs = commands.rename(old, new)
         what = f"rename {old} to {new}"
         self._ask(Order(node, self._host(node), "set-aside", what, lines, proofs, watch=(old, new)))
 
     def remove(self, node: NodeId, path: str) -> None:
         """Have it removed."""
-        lines, proofs = manual_orders.remove(path)
+        lines, proofs = commands.remove(path)
         self._ask(Order(node, self._host(node), "remove", f"remove {path}", lines, proofs, watch=(path,)))
 
     def move_entries(self, node: NodeId, folder: str, new: str, entries: Sequence[str]) -> None:
         """Have those entries of a folder moved into a new one inside it, those that are there."""
-        lines, proofs = manual_orders.move_entries(folder, new, entries)
+        lines, proofs = commands.move_entries(folder, new, entries)
         what, watch = f"move the metadata in {folder} to {new}", tuple(proof.path for proof in proofs)
         self._ask(Order(node, self._host(node), "set-aside", what, lines, proofs, watch=watch))
 
@@ -209,7 +209,7 @@ class ManualFiles:
         file = None if isinstance(answer, Unknown) else answer.watched.get(path)
         if file is not None and file.kind == "folder":
             return
-        lines, proofs = manual_orders.make_directory(path)
+        lines, proofs = commands.make_directory(path)
         what = f"make the folder {path}"
         self._ask(Order(node, self._host(node), "make-directory", what, lines, proofs, watch=(path,)))
 
@@ -330,7 +330,7 @@ class ManualServices:
         entry = self._desk.inventory.node(node)
         lines, by_hand = tuple[str, ...](), tuple[str, ...]()
         if entry.unit:
-            words = (commands_by_hand.unit_start if effect == "start" else commands_by_hand.unit_stop)(entry.unit)
+            words = (shell.unit_start if effect == "start" else shell.unit_stop)(entry.unit)
             aged = (quoted(("sleep", "1")),) if effect == "start" else ()  # so that times prove which file it read
             lines = (*aged, quoted(words))
         else:
@@ -352,7 +352,7 @@ class ManualServices:
         """Have its storage formatted; over when every directory shows the cluster's id."""
         entry = self._desk.inventory.node(node)
         home = self._desk.inventory.executor_options.get("kafka_home", "")
-        words = commands_by_hand.storage_format(
+        words = shell.storage_format(
             f"{home.rstrip('/')}/bin/{TOOL}" if home else TOOL, entry.config, cluster_id, release_version,
             ignore_formatted=ignore_formatted,
         )  # fmt: skip

@@ -1,4 +1,4 @@
-"""The commands that a person is told to type (pure): GNU coreutils, systemd and Kafka's own tool."""
+"""Shell commands for people (pure): GNU coreutils, systemd and Kafka's own tool."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from typing import Final
 
 from migrate.hosts.commands import Words
-from migrate.hosts.remote_words import path, unit
+from migrate.hosts.shell_quoting import path, unit
 
 NEW_SUFFIX: Final = ".kraft-migrate-new"
 

@@ -1,0 +1,1 @@
+"""The manual executor: instructions for people, and proof from what they bring back and the network shows."""
