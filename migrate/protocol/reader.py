@@ -303,13 +303,14 @@ def _tag_section(fields: list[Field], version: int) -> Part:
     """Read tagged fields: ascending tags, each with its size.  One at its default is left out, as if it were absent."""
     known = {entry.tag: (entry, _field_reader(entry, version, flexible=True)) for entry in fields}
     defaults = {entry.name: entry.default_value(version) for entry in fields}
+    most = UNKNOWN_AT_MOST + len(known)
 
     def part(buffer: bytes, offset: int, values: Values) -> int:
         if not buffer[offset]:
             return offset + 1
         count, offset = read_uvarint(buffer, offset)
-        if count > UNKNOWN_AT_MOST + len(known):
-            raise DecodeError(f"{count} tagged fields", where=f"byte {offset}")
+        if count > most:
+            raise DecodeError(f"{count} tagged fields; at most {most} are read", where=f"byte {offset}")
         last = -1
         for _ in range(count):
             start = offset

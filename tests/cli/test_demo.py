@@ -28,7 +28,7 @@ def looked(folder: Path, time: float, step: str, *offsets: int) -> RunFolder:
     folder.mkdir()
     journal = Journal.begin(run.journal, time, {})
     for later, offset in enumerate(offsets):
-        journal.append(time + later, "ledger", {"step": step, "offset": offset})
+        journal.append(time + later, "ledger", {"step": step, "offset": offset, "engine": "pure", "cells": []})
     return run
 
 

@@ -132,6 +132,7 @@ ACTING = {  # what changes something -> where it may be called
     "by_broker": {"run/leaders.py"},
     "replace_file": {
         "run/effects.py",
+        "run/control.py",
         "cli/instructions.py",
         "hosts",
         "cli/bundle.py",
