@@ -23,7 +23,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import MigrationZnode, NoZnode, PartitionHealth, Quorum
 from migrate.model.world import Need, World
-from migrate.run.drive import ATTEMPTS, LOOK, MOST, SENDABLE, Driver
+from migrate.run.drive import ATTEMPTS, MOST, Driver
 from tests.testing.simulated import FakeClock, Killed, SimulatedCluster
 from tests.testing.worlds import BROKERS, kraft, live, with_kraft, with_live, world_at, zk
 
@@ -142,17 +142,6 @@ def test_every_replica_of_the_broker_is_sent_once_with_its_true_directory() -> N
     assert sorted(sent) == sorted(mine)
     registered = kraft(world_at(Stage.KRAFT_MODE)).brokers[BROKER].log_dirs
     assert {directory for request in controller.sent for directory in request} <= set(map(str, registered))
-
-
-def test_how_many_the_whole_run_sends_says_whether_a_kernel_encodes_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    """All brokers' replicas that lack their directory: they are driven in one process, one broker after another."""
-    asked: list[int] = []
-    monkeypatch.setattr("migrate.run.drive.prepare", asked.append)
-    driven()
-    ledger = in_hybrid().observe(LOOK, {}).ledger
-    assert not isinstance(ledger, Unknown)
-    assert asked == [sum(row.state in SENDABLE for row in ledger.rows)]
-    assert asked[0] > len([row for row in ledger.of(int(BROKER)) if row.state in SENDABLE]) > 0
 
 
 def test_what_the_metadata_says_already_is_not_sent() -> None:

@@ -133,6 +133,7 @@ ACTING = {  # what changes something -> where it may be called
     "replace_file": {
         "run/effects.py",
         "run/control.py",
+        "cli/explain.py",
         "cli/instructions.py",
         "hosts",
         "cli/bundle.py",

@@ -718,7 +718,7 @@ def test_a_disk_of_version_1_that_is_not_mended_keeps_its_broker_down(
     cluster = at("hybrid", tmp_path / "forward")
     raw = b"version=1\nnode.id=0\ncluster.id=REh233dFSJKhrlnVHSnalQ\ndirectory.id=JsnDDNVyTL289kYk6sPzig\n"
     cluster.files[0, "/data/b0/d1/meta.properties"] = raw
-    monkeypatch.setattr("migrate.steps.rollback.brokers.mended", lambda _: None)
+    monkeypatch.setattr("migrate.steps.rollback.brokers.as_version_0", lambda _: None)
     assert any("version 1" in harm for harm in harmed(cluster, tmp_path / "back"))
     assert "stop 1" not in cluster.done[-3:]
 
