@@ -27,6 +27,7 @@ from migrate.run.drive import ATTEMPTS, EXPLAINED, chunks
 
 LOG: Final = logging.getLogger("migrate.run")
 LOOK: Final = frozenset({Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS})
+EFFECT: Final = {"step": "directories/rescue", "node": "", "detail": ""}  # what a journal's effects always have
 PROOF_SECONDS: Final = 60.0
 POLL_SECONDS: Final = 0.5
 ELECTED: Final = (Code.NONE, Code.ELECTION_NOT_NEEDED)
@@ -123,15 +124,16 @@ class Rescuer:
             assert not isinstance(world.kraft, Unknown)
             self.still_ours()
             epoch = world.kraft.brokers[broker].epoch
+            about = {**EFFECT, "effect": "assign-directories", "node": str(int(broker))}
             intent = {
                 "broker": int(broker),
                 "epoch": epoch,
                 "assign": {key: list(rows) for key, rows in request.items()},
             }
-            self.append("effect", {"effect": "assign-directories", **intent})
+            self.append("effect", {**about, **intent})
             self.still_ours()
             answers = self.controller.assign(broker, epoch, request)
-            self.append("effected", {"effect": "assign-directories", "broker": int(broker), "answers": len(answers)})
+            self.append("effected", {**about, "broker": int(broker), "answers": len(answers)})
             _refuse(broker, answers)
 
         self._retrying(f"assignment of broker {int(broker)}", attempt)
@@ -147,12 +149,11 @@ class Rescuer:
 
         def attempt() -> None:
             self.still_ours()
-            self.append(
-                "effect", {"effect": "elect-leaders", "partitions": [f"{e.topic}-{e.partition}" for e in wanted]}
-            )
+            about = {**EFFECT, "effect": "elect-leaders"}
+            self.append("effect", {**about, "partitions": [f"{e.topic}-{e.partition}" for e in wanted]})
             self.still_ours()
             answers = self.controller.elect_leaders(by_topic(wanted))
-            self.append("effected", {"effect": "elect-leaders", "answers": len(answers)})
+            self.append("effected", {**about, "answers": len(answers)})
             wrong = {key: code for key, code in answers.items() if code not in ELECTED}
             if wrong:
                 (topic, partition), code = next(iter(wrong.items()))

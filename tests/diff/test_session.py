@@ -268,6 +268,7 @@ from pathlib import Path
 from migrate.diff import session
 from migrate.diff.session import SparkHandle
 from migrate.errors import MigrateError
+from tests.testing.spark_session import driver_pid
 
 folder = Path(sys.argv[1])
 reached = threading.Event()

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from migrate.errors import AssignmentRefused, DriveStopped, LockLost, NotController, RescueUnproven, StaleBrokerEpoch
+from migrate.model.history import Event, misshapen
 from migrate.model.ids import MIGRATING, NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
@@ -176,6 +177,7 @@ def test_each_request_is_journalled_before_and_after_with_what_was_sent() -> Non
     rescue = Rescue(hanging())
     rescue.run()
     assert [name for name, _ in rescue.written] == ["effect", "effected", "rescued"]
+    assert [misshapen(Event(n, 1.0, *entry)) for n, entry in enumerate(rescue.written)] == ["", "", ""]
     assert rescue.written[0][1]["assign"].keys() == {str(directory_id(0, 1))}
     assert rescue.asked == 2
 
