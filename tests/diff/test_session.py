@@ -359,6 +359,7 @@ STARTED = """\
 import sys, tempfile
 from pathlib import Path
 from migrate.diff.session import SparkHandle
+from tests.testing.spark_session import driver_pid
 with tempfile.TemporaryDirectory() as folder:
     handle = SparkHandle.start(Path(folder))
     session = handle.get(300)
