@@ -105,7 +105,8 @@ def change_files(lab: Lab) -> dict[str, str]:
     mode, origin, cost = ("KRaft", "kraft-mode", "2 rolls (6") if kraft else ("migration", "hybrid", "1 roll (3")
     for line in (
         f"broker 1 runs in {mode} mode; its file says ZooKeeper mode: it needs a restart",
-        f"rollback READY WITH WORK, from: {origin}",  # ZooKeeper was not compared with the metadata yet
+        "rollback READY",  # with work where ZooKeeper was not compared with the metadata yet
+        f", from: {origin}",
         f"rollback {cost} restarts)",
         "edited since the migration wrote it, and kept: log.cleaner.threads",
     ):
