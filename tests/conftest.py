@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -20,6 +21,16 @@ settings.register_profile("explore", max_examples=1000, deadline=None, suppress_
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "steady"))
 
 __all__ = ["kraft_cluster", "spark", "spark_handle"]
+
+
+@pytest.fixture(autouse=True)
+def _umask_is_left_as_it_was() -> Iterator[None]:
+    """A command sets the umask of its process: a test that runs one here must not change it for the next."""
+    before = os.umask(0o022)
+    os.umask(before)
+    yield
+    after = os.umask(before)
+    assert after == before, f"the test left umask {after:03o} (it was {before:03o}): use tests.cli.commands.kept_umask"
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

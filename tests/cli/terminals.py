@@ -18,6 +18,7 @@ from typing import NamedTuple, TextIO
 from unittest.mock import patch
 
 from migrate.cli.main import main
+from tests.cli.commands import kept_umask
 
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
@@ -95,6 +96,7 @@ def shown(kind: str, *words: object) -> Shown:
 
 def _ended(stream: TextIO, words: list[str]) -> int:
     with (
+        kept_umask(),
         patch.object(sys, "argv", ["kraft-migrate", *words]),
         contextlib.redirect_stdout(stream),
         contextlib.redirect_stderr(stream),

@@ -21,6 +21,7 @@ from unittest.mock import patch
 
 from migrate.cli.main import main
 from migrate.errors import MigrateError
+from tests.cli.commands import kept_umask
 from tests.fuzz.damage import Parts
 
 ROOT: Final = Path(__file__).parents[2]
@@ -77,6 +78,7 @@ def command(*words: object) -> str:
     """Run the command's entry point here; its output.  UntypedError for a defect, or text that acts on a terminal."""
     out, err = io.StringIO(), io.StringIO()
     with (
+        kept_umask(),
         patch.object(sys, "argv", ["kraft-migrate", *map(str, words)]),
         contextlib.redirect_stdout(out),
         contextlib.redirect_stderr(err),
