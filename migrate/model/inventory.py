@@ -136,6 +136,12 @@ class Inventory:
     controller_properties: AddedProperties | None = None  # what rendered controllers get beyond what brokers have
     sha256: str = field(default="", compare=False)  # of its file and of the files that it names, but for secrets
 
+    def __post_init__(self) -> None:
+        """Refuse a rate that no file may name: bundles hold inventories, too.  ValueError."""
+        if self.zookeeper_rate is not None and self.zookeeper_rate < 1:
+            message = f"zookeeper_rate {self.zookeeper_rate} is less than 1"
+            raise ValueError(message)
+
     @property
     def voters(self) -> str:
         """controller.quorum.voters."""

@@ -106,7 +106,7 @@ def read_deciding(path: Path) -> Document:
 
     Raises as `read_document`, and DocumentNotTrusted where others could have written it: an inventory runs commands.
     """
-    with contextlib.suppress(OSError):  # reading it says more
+    with contextlib.suppress(OSError, ValueError):  # reading it says more
         _refuse_distrusted(path, path.stat())
     return read_document(path)
 
@@ -131,8 +131,9 @@ def read_document(path: Path) -> Document:
     try:
         with path.open("rb") as file:
             raw = file.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise DocumentUnreadable(f"the file cannot be read: {error.strerror}", where=str(path)) from error
+    except (OSError, ValueError) as error:  # ValueError: the path is none
+        why = error.strerror if isinstance(error, OSError) else error
+        raise DocumentUnreadable(f"the file cannot be read: {why}", where=str(path)) from error
     return parse_document(raw, path)
 
 
