@@ -59,12 +59,6 @@ def ask(argv: Sequence[str], timeout: float) -> bytes:
         return kept.content
 
 
-def forget() -> None:
-    """The next answers are asked for anew."""
-    with _ONE_AT_A_TIME:
-        _KEPT.clear()
-
-
 def _check(program: str) -> None:
     try:
         problem = distrust_of(Path(program), Path(program).parent)

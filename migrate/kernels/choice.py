@@ -20,7 +20,6 @@ KEPT: Final = 4  # a kernel whose machine code is kept pays for inputs that are 
 
 _told: set[str] = set()
 _failed: dict[str, str] = {}
-_spent: dict[str, int] = {}
 _loaded: dict[str, Any] = {}
 _not_kept: set[str] = set()
 
@@ -50,17 +49,6 @@ def ready(name: str, size: int, least: int, warm: int | None = None) -> bool:
     if reason := _failed[name]:
         return _tell(f"{name}: the reference is used, for the kernel cannot be loaded: {reason}")
     return True
-
-
-def repaid(name: str, size: int, least: int, warm: int) -> bool:
-    """As `ready`, for work that comes again and again, as in a wait: sizes done without the kernel add up to `least`.
-
-    So loading it costs a process at most as much again as it had spent without it.
-    """
-    if _failed.get(name) == "":
-        return ready(name, size, least, warm)
-    _spent[name] = _spent.get(name, 0) + size
-    return size >= warm and ready(name, _spent[name], least)
 
 
 def kernels(name: str) -> Any:

@@ -181,8 +181,7 @@ def load(files: MetadataFiles, digester: Digester, *, below: int | None = None) 
     usable = [entry for entry in files.snapshots if below is None or entry.end_offset <= below]
     if usable:
         newest = usable[-1]
-        size = newest.path.stat().st_size if newest.path.exists() else 0  # else reading it says what is wrong
-        image.load_snapshot_batches(read_batches(newest.path), newest.end_offset, newest.epoch, str(newest.path), size)
+        image.load_snapshot_batches(read_batches(newest.path), newest.end_offset, newest.epoch, str(newest.path))
     for segment in files.segments:
         image.apply(read_stretches(segment.path), below=below)
     if image.next_offset == 0 and files.bootstrap is not None:

@@ -86,13 +86,11 @@ class Image:
 
         The image stays as it was where the snapshot is not whole: SnapshotError, BatchError, DecodeError, ReplayError.
         """
-        self.load_snapshot_batches(split(raw, where=where), end_offset, epoch, where, len(raw))
+        self.load_snapshot_batches(split(raw, where=where), end_offset, epoch, where)
 
-    def load_snapshot_batches(
-        self, batches: Iterable[Batch], end_offset: int, epoch: int, where: str, size: int = 0
-    ) -> None:
-        """Begin anew from the batches of a whole snapshot of that many bytes."""
-        self._adopt(replay_snapshot(batches, end_offset, epoch, self.digester, where, size))
+    def load_snapshot_batches(self, batches: Iterable[Batch], end_offset: int, epoch: int, where: str) -> None:
+        """Begin anew from the batches of a whole snapshot."""
+        self._adopt(replay_snapshot(batches, end_offset, epoch, self.digester, where))
 
     def _usable(self) -> None:
         if self._error is not None:

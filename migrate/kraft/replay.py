@@ -9,12 +9,11 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TypeVar
 
 from migrate.errors import DecodeError, ReplayError, SnapshotError
-from migrate.kernels.choice import ready, repaid
 from migrate.kraft.rules import apply_record
-from migrate.kraft.state import PartitionRow, State
+from migrate.kraft.state import State
 from migrate.model.secrets import Digester
 from migrate.model.stage import ZkMigrationState
 from migrate.model.unswept import unswept
@@ -29,25 +28,11 @@ from migrate.protocol.records import (
     decode_record,
 )
 
-if TYPE_CHECKING:
-    from migrate.kraft.plain_replay import PlainLog
-
 HEADER = "SNAPSHOT_HEADER"
 FOOTER = "SNAPSHOT_FOOTER"
-KERNEL = "metadata"
-LARGE = 16 << 20  # bytes of a snapshot, 130,000 partitions: from here on compiling the kernel pays
-LEAST_BATCH = 4 << 10  # bytes of a log's batch; for a smaller one alone no kernel is loaded
-
-
-class Rows(NamedTuple):
-    """Partitions of one topic that were decoded in columns, in the order of their records."""
-
-    topic_id: str
-    rows: list[tuple[int, PartitionRow]]
-
 
 Span = TypeVar("Span", bound=Batch | Idle)
-Waiting = tuple[Struct, Values, str] | Rows  # a record with where it stands, or what stands for several
+Waiting = tuple[Struct, Values, str]  # a record, and where it is
 
 
 @dataclass(slots=True)
@@ -57,7 +42,6 @@ class Transaction:
     begin: int
     epoch_before: int
     waiting: list[Waiting] = field(default_factory=list)
-    records: int = 0  # of Kafka, in `waiting`
 
 
 @dataclass(slots=True)
@@ -73,7 +57,6 @@ class Replayer:
     next_offset: int = 0
     fetched_epoch: int = 0
     transaction: Transaction | None = None
-    plain: PlainLog | None = None  # once the kernel is used
     at_copy: Callable[[int, Mapping[str, int]], None] | None = None  # called once Kafka's copy is in the image
 
     @property
@@ -83,8 +66,8 @@ class Replayer:
 
     @property
     def waiting(self) -> int:
-        """Records read of an open transaction, however they were decoded."""
-        return 0 if self.transaction is None else self.transaction.records
+        """Records read of an open transaction."""
+        return 0 if self.transaction is None else len(self.transaction.waiting)
 
     @property
     def epoch(self) -> int:
@@ -102,7 +85,7 @@ class Replayer:
                 if isinstance(batch, Idle):
                     if not self._pass_over(batch, below):
                         return
-                elif not (self._apply_in_columns(batch, below) or self._apply_batch(batch, below)):
+                elif not self._apply_batch(batch, below):
                     return
 
     def _pass_over(self, idle: Idle, below: int | None) -> bool:
@@ -111,25 +94,6 @@ class Replayer:
         if end > max(idle.base_offset, self.next_offset):
             self.next_offset, self.fetched_epoch = end, idle.epoch
         return end > idle.last_offset
-
-    def _apply_in_columns(self, batch: Batch, below: int | None) -> bool:
-        """False where the batch is left to `_apply_batch`: too small for a kernel, not plain, or not wanted whole."""
-        if batch.control:
-            return False
-        if batch.base_offset < self.next_offset or (below is not None and batch.last_offset >= below):
-            if self.plain is not None:
-                self.plain.forget()
-            return False
-        if self.plain is None:
-            if not repaid(KERNEL, len(batch.raw), LARGE, LEAST_BATCH):
-                return False
-            from migrate.kraft.plain_replay import PlainLog  # noqa: PLC0415 - numpy and numba, for what is large
-
-            self.plain = PlainLog()
-        if not self.plain.apply(batch, self):
-            return False
-        self.next_offset, self.fetched_epoch = batch.last_offset + 1, batch.epoch
-        return True
 
     def _apply_batch(self, batch: Batch, below: int | None) -> bool:
         """False where the cut was reached."""
@@ -161,36 +125,21 @@ class Replayer:
             if table is END_TRANSACTION:
                 before = self.state.migration_state
                 for one in waiting:
-                    self._apply(one)
+                    apply_record(self.state, *one, self.digester)
                 now = self.state.migration_state
                 if self.at_copy is not None and now is ZkMigrationState.MIGRATION and before is not now:
                     self.at_copy(offset, _counted(waiting))
+        elif self.transaction is not None:
+            self.transaction.waiting.append((table, values, where))
         else:
-            self.take((table, values, where))
-
-    def take(self, one: Waiting) -> None:
-        """Apply it, or let it wait for the end of its transaction.  Raises ReplayError."""
-        if self.transaction is not None:
-            self.transaction.waiting.append(one)
-            self.transaction.records += len(one.rows) if isinstance(one, Rows) else 1
-        else:
-            self._apply(one)
-
-    def _apply(self, one: Waiting) -> None:
-        if isinstance(one, Rows):
-            self.state.set_rows(one.topic_id, one.rows)
-        else:
-            apply_record(self.state, *one, self.digester)
+            apply_record(self.state, table, values, where, self.digester)
 
 
 def _counted(waiting: Iterable[Waiting]) -> Mapping[str, int]:
     """Records by the name of their type in `MetadataRecordType`, as the controller's own log counts them."""
     found: Counter[str] = Counter()
-    for one in waiting:
-        if isinstance(one, Rows):
-            found["PARTITION_RECORD"] += len(one.rows)
-        else:
-            found[re.sub("(?<=[a-z])(?=[A-Z])", "_", one[0].name).upper()] += 1
+    for table, _, _ in waiting:
+        found[re.sub("(?<=[a-z])(?=[A-Z])", "_", table.name).upper()] += 1
     return found
 
 
@@ -244,24 +193,22 @@ def check_broker_epoch(broker: int, epoch: int, end_offset: int, where: str) -> 
         raise SnapshotError(what, where=where)
 
 
-def replay_snapshot(
-    batches: Iterable[Batch], end_offset: int, epoch: int, digester: Digester, name: str, size: int = 0
-) -> Replayer:
+def replay_snapshot(batches: Iterable[Batch], end_offset: int, epoch: int, digester: Digester, name: str) -> Replayer:
     """The image of a whole snapshot: header first, footer last, every batch of the snapshot's own epoch.
 
-    Offsets inside a snapshot begin at 0 and are no log offsets; the log goes on at `end_offset`.  One of many bytes
-    (`size`) is decoded in columns.  Raises SnapshotError where the snapshot is not whole.
+    Offsets inside a snapshot begin at 0 and are no log offsets; the log goes on at `end_offset`.
+
+    Raises SnapshotError where the snapshot is not whole.
     """
     replayer = Replayer(digester)
     where, state = f"snapshot {end_offset}-{epoch}", replayer.state
-    apply = apply_data
-    if ready(KERNEL, size, LARGE):
-        from migrate.kraft.plain_replay import PlainReplay  # noqa: PLC0415 - numpy and numba, for what is large
-
-        apply = PlainReplay().apply_data
     with unswept():
         for batch in data_batches(batches, epoch, state, name):
-            apply(state, batch, where, digester)
+            for offset, _, value in batch.records():
+                table, values = decoded(value, offset, batch)
+                if table in {BEGIN_TRANSACTION, END_TRANSACTION, ABORT_TRANSACTION}:
+                    raise SnapshotError("a snapshot holds a part of a transaction", where=batch.place)
+                apply_record(state, table, values, where, digester)
     for registration, _ in state.brokers.values():
         check_broker_epoch(registration.id, registration.epoch, end_offset, name)
     replayer.next_offset, replayer.fetched_epoch = end_offset, epoch
@@ -293,17 +240,3 @@ def data_batches(batches: Iterable[Batch], epoch: int, state: State, name: str) 
         due = batch.last_offset + 1
     if last != FOOTER:
         raise SnapshotError("the snapshot ends without its footer", where=name)
-
-
-def apply_data(state: State, batch: Batch, where: str, digester: Digester) -> None:
-    """Apply the records of a snapshot's data batch, one by one."""
-    for offset, _, value in batch.records():
-        apply_decoded(state, decoded(value, offset, batch), batch, where, digester)
-
-
-def apply_decoded(state: State, record: tuple[Struct, Values], batch: Batch, where: str, digester: Digester) -> None:
-    """Apply one record of a snapshot's batch."""
-    table, values = record
-    if table in {BEGIN_TRANSACTION, END_TRANSACTION, ABORT_TRANSACTION}:
-        raise SnapshotError("a snapshot holds a part of a transaction", where=batch.place)
-    apply_record(state, table, values, where, digester)

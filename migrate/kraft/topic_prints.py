@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from migrate.kernels.choice import ready
 from migrate.kraft.files import MetadataFiles
 from migrate.kraft.image import entity_columns
-from migrate.kraft.replay import KERNEL, LARGE
 from migrate.kraft.state import State, partition_columns
 from migrate.kraft.topic_scan import Scan, Source, scan
 from migrate.model.columns import EntityColumns
@@ -18,7 +17,8 @@ from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
 from migrate.protocol.primitives import uuid_text
 
-LEAST = LARGE  # bytes of snapshot and log
+KERNEL = "metadata"
+LEAST = 16 << 20  # bytes of snapshot and log, 130,000 partitions: from here on compiling the kernel pays
 ONE_DIRECTORY = Unknown("files of one directory alone do not say what is committed")
 
 

@@ -83,8 +83,3 @@ def ask(kind: str, size: str) -> None:
 def shown(size: int) -> str:
     """As it is typed."""
     return next(f"{size // unit} {name}" for name, unit in reversed(UNITS.items()) if size % unit == 0)
-
-
-def forget() -> None:
-    """Back to the table."""
-    _asked.clear()

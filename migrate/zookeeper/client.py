@@ -13,7 +13,7 @@ import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from itertools import chain, starmap
+from itertools import chain
 from struct import error as StructError  # noqa: N812 - it is a class
 from typing import Any, Final, Self, TypeVar, cast
 
@@ -33,8 +33,6 @@ from migrate.errors import (
     ZookeeperSessionLost,
     ZookeeperUnreachable,
 )
-from migrate.zookeeper.decode import PartitionState
-from migrate.zookeeper.layout import TOPICS, partition_states
 from migrate.zookeeper.login import TlsHandler, ZookeeperAccess
 from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, MAX_OPERATIONS, Answer, MultiRead, chunks, znode_of
 from migrate.zookeeper.pace import Pace
@@ -45,7 +43,6 @@ IN_FLIGHT: Final = 4  # MultiReads under way at once
 READ_ATTEMPTS: Final = 3
 LEAST_HOSTS: Final = 4
 FEWER: Final = 4  # so many times fewer operations in a request, where the server refuses one for its size
-SMALL: Final = 2  # times as many where each answer is small
 LEAST_OPERATIONS: Final = 4  # with fewer a MultiRead is not worth it
 PIPELINED: Final = 1024  # single reads under way at once, where the server has no MultiRead
 
@@ -189,26 +186,6 @@ class ZookeeperClient:
         """Data and stat of each path, in order."""
         return cast("Sequence[Znode | Absent]", self._answers(GET_DATA, paths))
 
-    def states(self, wanted: Sequence[tuple[str, Sequence[int]]]) -> Sequence[PartitionState | Znode | Absent]:
-        """What the states of these topics' partitions say, in order; a znode where that takes a closer look.
-
-        For many, where `migrate.kernels.choice` says that the kernel `live_topics` is ready.
-        """
-        from migrate.zookeeper.live_topics import StatesRead, requests, state_paths  # noqa: PLC0415 - numpy
-
-        def once() -> Sequence[PartitionState | Znode | Absent]:
-            (topics,) = self._absolute([TOPICS])
-            asked = self._in_bulk
-            found = asked(lambda most: map(StatesRead, requests(state_paths(topics, wanted), most)), SMALL)
-            if found is None:
-                return cast(
-                    "Sequence[Znode | Absent]",
-                    self._answers_once(GET_DATA, [*chain.from_iterable(starmap(partition_states, wanted))]),
-                )
-            return found
-
-        return self._patiently(TOPICS, once)
-
     def children(self, paths: Sequence[str]) -> Sequence[tuple[str, ...] | Absent]:
         """Sorted names of each path's children, in order."""
         return cast("Sequence[tuple[str, ...] | Absent]", self._answers(GET_CHILDREN, paths))
@@ -239,14 +216,11 @@ class ZookeeperClient:
             found = self._in_bulk(lambda most: (MultiRead(kind, chunk) for chunk in chunks(absolute, most)))
         return self._windowed(paths, PIPELINED, lambda path: self._send_one(kind, path)) if found is None else found
 
-    def _in_bulk(self, requests: Callable[[int], Iterable[MultiRead]], times: int = 1) -> list[Any] | None:
-        """The answers to requests of at most so many operations each; None: the server takes no MultiRead.
-
-        `times` as many operations as others may have those whose answers are small.
-        """
+    def _in_bulk(self, requests: Callable[[int], Iterable[MultiRead]]) -> list[Any] | None:
+        """The answers to requests of at most so many operations each; None: the server takes no MultiRead."""
         while self.multiread and self.operations >= LEAST_OPERATIONS:
             try:
-                sent = requests(self.pace.at_once(times * self.operations))
+                sent = requests(self.pace.at_once(self.operations))
                 return [*chain.from_iterable(self._windowed(sent, IN_FLIGHT, self._send_many))]
             except kazoo_errors.BadArgumentsError:
                 self.operations //= FEWER

@@ -8,14 +8,12 @@ then is named, never silently taken.
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import Final, Protocol, cast, runtime_checkable
+from typing import Final
 
 from migrate.errors import MalformedZnode
-from migrate.kernels.choice import ready, repaid
 from migrate.model.znodes import Malformed, ZnodePart
 from migrate.zookeeper import decode, layout
 from migrate.zookeeper.layout import child
@@ -24,24 +22,12 @@ from migrate.zookeeper.znode import Absent, TreeReader, Znode
 LOG: Final = logging.getLogger("migrate.zookeeper")
 ROUNDS: Final = 6  # whole reads are the first two; the others read only what moved
 STATES_AT_ONCE: Final = 20_000  # bounds the memory for raw answers
-KERNEL_LEAST: Final = 100_000  # partitions: with fewer, loading the kernel takes longer than it saves
-KERNEL_WARM: Final = 500  # once it is loaded
-PARTITION_BYTES: Final = 16  # of a topic's data, about
 # written all the time while a KRaft controller is in dual write: their last value is as good as any
 ALWAYS_MOVING: Final = frozenset({layout.MIGRATION})
 
 State = decode.PartitionState | Absent
 Answers = Sequence[decode.PartitionState | Znode | Absent]
-Topics = Sequence[tuple[str, Sequence[int]]]  # partitions whose states are wanted, by topic
 Wanted = tuple[dict[int, State], int, str]  # where a partition's state belongs, the partition, its znode
-
-
-@runtime_checkable
-class StateReader(Protocol):
-    """A reader of trees whose answers are bytes for a kernel."""
-
-    def states(self, wanted: Topics) -> Answers:
-        """What the states of these topics' partitions say, in order; a znode where that takes a closer look."""
 
 
 @dataclass(slots=True)
@@ -174,33 +160,17 @@ def _wanted(found: Collected) -> Iterator[str]:
 
 
 def _decode_topics(found: Collected, moved: set[str]) -> None:
-    fresh: list[tuple[str, str, Znode]] = []
     for name in found.names.get(layout.TOPICS, ()):
         path = child(layout.TOPICS, name)
         znode = found.znodes.get(path)
         if znode is None:
             found.topics.pop(name, None)
         elif path in moved or name not in found.topics:
-            fresh.append((name, path, znode))
-    for (name, path, znode), topic in zip(fresh, _plain_topics([znode for _, _, znode in fresh]), strict=True):
-        if topic is None:
             _decode_topic(found, name, path, znode)
-        else:
-            found.topics[name] = topic
     for name in [name for name in found.topics if child(layout.TOPICS, name) not in found.znodes]:
         del found.topics[name]
     for name in [name for name in found.states if name not in found.topics]:
         del found.states[name]
-
-
-def _plain_topics(znodes: Sequence[Znode]) -> Sequence[decode.TopicZnode | None]:
-    """Topics as Kafka writes them at rest, where a kernel is to look for them; None: a closer look is needed."""
-    contents = [znode.data or b"" for znode in znodes]
-    if not ready("live_topics", sum(map(len, contents)) // PARTITION_BYTES, KERNEL_LEAST, KERNEL_WARM):
-        return [None] * len(znodes)
-    from migrate.zookeeper.live_topics import plain_topics  # noqa: PLC0415 - numpy
-
-    return plain_topics(contents)
 
 
 def _decode_topic(found: Collected, name: str, path: str, znode: Znode) -> None:
@@ -213,10 +183,6 @@ def _decode_topic(found: Collected, name: str, path: str, znode: Znode) -> None:
 
 def _read_states(reader: TreeReader, found: Collected, only: set[str] | None) -> set[str]:
     """Read partition states in bounded batches; answers the paths that differ from before."""
-    if only is None and isinstance(reader, StateReader):
-        partitions = sum(len(topic.replicas) for topic in found.topics.values())
-        if repaid("live_topics", partitions, KERNEL_LEAST, KERNEL_WARM):
-            return _read_all_states(reader, found)
     moved: set[str] = set()
     batch: list[Wanted] = []
     for topic, znode in found.topics.items():
@@ -230,58 +196,6 @@ def _read_states(reader: TreeReader, found: Collected, only: set[str] | None) ->
             moved |= _read_batch(reader, found, batch)
             batch = []
     return moved | _read_batch(reader, found, batch)
-
-
-def _read_all_states(reader: StateReader, found: Collected) -> set[str]:
-    """All states, as `_read_states` reads them; in the first round, which nobody compares, few paths are answered.
-
-    While the states of a batch are taken, ZooKeeper is asked for those of the next one: it never waits for us.
-    """
-    moved: set[str] = set()
-    first = not found.rounds
-    ahead = ThreadPoolExecutor(1, "states")
-    try:
-        asked = ((batch, ahead.submit(reader.states, batch)) for batch in _batches(found.topics))
-        waiting = next(asked, None)
-        while waiting is not None:
-            batch, answers = waiting[0], waiting[1].result()
-            waiting = next(asked, None)
-            moved |= _take_topics(found, batch, answers, first=first)
-    finally:
-        ahead.shutdown(wait=False, cancel_futures=True)
-    return moved
-
-
-def _batches(topics: Mapping[str, decode.TopicZnode]) -> Iterator[Topics]:
-    """Whole topics, with not many more partitions than are to be read at once."""
-    batch: list[tuple[str, list[int]]] = []
-    size = 0
-    for topic, znode in topics.items():
-        batch.append((topic, [*znode.replicas]))
-        size += len(znode.replicas)
-        if size >= STATES_AT_ONCE:
-            yield batch
-            batch, size = [], 0
-    if batch:
-        yield batch
-
-
-def _take_topics(found: Collected, batch: Topics, answers: Answers, *, first: bool) -> set[str]:
-    moved: set[str] = set()
-    start = 0
-    for topic, numbers in batch:
-        own = answers[start : start + len(numbers)]
-        start += len(numbers)
-        before = found.states.setdefault(topic, {})
-        now = dict(zip(numbers, own, strict=True))
-        if {*map(type, own)} == {decode.PartitionState} and (first or before == now):
-            found.states[topic] = cast("dict[int, State]", now)
-            continue
-        for gone in before.keys() - now.keys():
-            del before[gone]
-        paths = layout.partition_states(topic, numbers)
-        moved |= _take_states(found, [(before, *one) for one in zip(numbers, paths, strict=True)], own)
-    return moved
 
 
 def _read_batch(reader: TreeReader, found: Collected, batch: Sequence[Wanted]) -> set[str]:

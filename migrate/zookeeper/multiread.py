@@ -105,12 +105,6 @@ def plain_data(raw: bytes, offset: int, answers: list[Answer]) -> int:
     return offset
 
 
-def first_of(raw: bytes, offset: int) -> Znode:
-    """The znode whose result (header, data, stat) begins at `offset`."""
-    data, offset = read_buffer(raw, offset + multiheader_struct.size)
-    return znode_of(data, stat_struct.unpack_from(raw, offset))
-
-
 def znode_of(data: bytes | None, stat: Sequence[Any]) -> Znode:
     """A Znode from data and a stat in ZooKeeper's order (`org.apache.zookeeper.data.Stat`)."""
     czxid, mzxid, _, _, version, _, _, owner, _, children, _ = stat

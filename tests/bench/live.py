@@ -11,7 +11,6 @@ from typing import Final
 
 from kazoo.client import KazooClient
 
-from migrate.kernels.choice import ready
 from migrate.model.secrets import Digester
 from migrate.model.views import ZookeeperView
 from migrate.zookeeper.client import ZookeeperClient, connect
@@ -78,16 +77,6 @@ def our_view(folder: Path, _size: int) -> Iterator[Work]:
 
 
 @contextmanager
-def our_view_again(folder: Path, size: int) -> Iterator[Work]:
-    """The same in a process that has read it before, and has the kernel."""
-    if not ready("live_topics", 1, 0):
-        raise RuntimeError("the kernel cannot be loaded here: there is nothing to race with")
-    with our_view(folder, size) as work:
-        work.timed()
-        yield work
-
-
-@contextmanager
 def one_by_one(folder: Path, _size: int) -> Iterator[Work]:
     """Kazoo as its documentation shows it: a topic, then each of its partitions' states; nothing else is read."""
     client = KazooClient((folder / ADDRESS).read_text())
@@ -119,15 +108,5 @@ RACES: Final = (
         sides={"ours": our_view, "peer": one_by_one},
         growing=("ours",),  # the peer is two minutes at 5N, in which nothing is learnt
         note=NOTE,
-    ),
-    Race(
-        "live ZooKeeper, read again",
-        20_000,
-        promise=100,
-        at_most=False,
-        around=a_server,
-        sides={"ours": our_view_again, "peer": one_by_one},
-        growing=("ours",),  # the peer is two minutes at 5N, in which nothing is learnt
-        note=f"{NOTE}; ours with its kernel loaded (0.6 s) and one read before",
     ),
 )

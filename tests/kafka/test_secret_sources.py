@@ -28,9 +28,9 @@ NAME = "KRAFT_MIGRATE_TEST_SECRET"
 @pytest.fixture(autouse=True)
 def nothing_kept() -> Iterator[None]:
     """Answers of commands are kept for minutes."""
-    secret_command.forget()
+    secret_command._KEPT.clear()
     yield
-    secret_command.forget()
+    secret_command._KEPT.clear()
 
 
 def program(folder: Path, text: str, mode: int = 0o755) -> str:

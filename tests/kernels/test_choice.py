@@ -20,7 +20,6 @@ def _fresh(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(choice.VARIABLE, raising=False)
     monkeypatch.setattr(choice, "_told", set())
     monkeypatch.setattr(choice, "_failed", {})
-    monkeypatch.setattr(choice, "_spent", {})
     monkeypatch.setattr(choice, "_loaded", {})
     monkeypatch.setattr(choice, "_not_kept", set())
 
@@ -105,27 +104,6 @@ def test_a_kernel_that_cannot_be_loaded_is_its_references_work(caplog: pytest.Lo
         assert not any(choice.ready("no_such_kernel", 100, least=100) for _ in range(3))
     (line,) = [record.message for record in caplog.records]
     assert line.startswith("no_such_kernel: the reference is used, for the kernel cannot be loaded: ModuleNotFound")
-
-
-def test_work_that_comes_again_gets_its_kernel_when_that_is_repaid() -> None:
-    """What was done without it counts; from then on each that is large enough for itself."""
-    sizes = [40, 40, 5, 40, 40, 9, 10]
-    assert [choice.repaid("compiled", size, least=100, warm=10) for size in sizes] == [
-        *(False, False, False),
-        *(True, True, False, True),
-    ]
-
-
-def test_many_small_works_do_not_load_it_for_a_small_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The next one that gains by it does."""
-    monkeypatch.setattr(choice, "_load", lambda _: pytest.fail("loaded"))
-    assert not any(choice.repaid("compiled", 9, least=50, warm=10) for _ in range(20))
-
-
-def test_nothing_repays_it_where_references_are_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However much there was."""
-    monkeypatch.setenv(choice.VARIABLE, "off")
-    assert not any(choice.repaid("compiled", 1_000, least=100, warm=10) for _ in range(3))
 
 
 def test_without_numba_references_are_used() -> None:

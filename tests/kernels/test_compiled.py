@@ -122,7 +122,7 @@ print(machine_code.Native(code, machine_code.engine_of(code.machine))(np.arange(
 @pytest.mark.slow
 def test_the_products_kernels_are_all_found_and_loaded_without_numba(tmp_path: Path) -> None:
     """Compiled here at the latest; the next process imports nothing for them."""
-    names = ("metadata", "znodes", "znode_digests", "live_topics")
+    names = ("metadata", "znodes", "znode_digests")
     for name in names:
         assert choice.ready(name, 1, 0)
         choice.kernels(name)

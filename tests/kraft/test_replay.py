@@ -7,7 +7,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrate.errors import BatchCutError, BatchError, DecodeError, ReplayError, SnapshotError
-from migrate.kraft import replay
 from migrate.kraft.image import Image
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import Digester
@@ -339,12 +338,8 @@ class TestIncrements:
 class TestTheCopysEnd:
     """A run keeps the metadata as Kafka's copy left it: it is held against what ZooKeeper had before."""
 
-    @pytest.mark.parametrize("in_columns", [False, True])
-    def test_a_real_copy_is_kept_as_its_transaction_left_it(
-        self, in_columns: bool, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        """With its records by type, however they were decoded; what comes later changes nothing of it."""
-        monkeypatch.setattr(replay, "repaid", lambda *_: in_columns)
+    def test_a_real_copy_is_kept_as_its_transaction_left_it(self) -> None:
+        """With its records by type; what comes later changes nothing of it."""
         image = Image(Digester(), keep_copy=True)
         image.apply_batches(captured_log(), below=None)
         end = image.copy_end

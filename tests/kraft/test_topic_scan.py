@@ -43,10 +43,8 @@ from tests.testing.encoding import build, encode_control, encode_record
 
 
 @pytest.fixture(autouse=True)
-def _references_replay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a scan is held against has no kernel."""
-    monkeypatch.setattr("migrate.kraft.replay.repaid", lambda *_: False)
-    monkeypatch.setattr("migrate.kraft.replay.ready", lambda *_: False)
+def _chosen_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each test loads its kernel itself."""
     monkeypatch.setattr(choice, "_failed", {})
 
 

@@ -124,7 +124,6 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
             "tests/kraft/test_fetch.py",
             "tests/kraft/test_idle.py",
             "tests/kraft/test_lineage.py",
-            "tests/kraft/test_plain_replay.py",
             "tests/kraft/test_quorum_files.py",
             "tests/kraft/test_replay.py",
             "tests/observe/test_metadata_files.py",

@@ -27,7 +27,6 @@ from migrate.errors import (
 )
 from migrate.zookeeper import client as sessions
 from migrate.zookeeper.client import ZookeeperClient, connect
-from migrate.zookeeper.layout import partition_states
 from migrate.zookeeper.login import TlsHandler, ZookeeperAccess
 from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, MAX_OPERATIONS, MultiRead
 from migrate.zookeeper.pace import Pace
@@ -251,8 +250,6 @@ def test_every_way_to_read_gives_the_same_answers_in_order(
     acl = ((31, "sasl", "kafka"),)
     assert [*client.acls(["/a", "/none", "/b"])] == [acl, Absent.MISSING, Absent.DENIED]
     assert client.acls([]) == []
-    states = client.states([("t", [0, 1])])
-    assert [*states] == [Absent.MISSING] * 2
 
 
 def test_a_server_that_refuses_a_request_for_its_size_gets_a_quarter_until_it_takes_it() -> None:
@@ -367,15 +364,6 @@ def test_a_read_is_named_by_its_first_path() -> None:
         with pytest.raises(ZookeeperSessionLost) as caught:
             read()
         assert caught.value.where == where
-
-
-def test_states_are_read_in_bulk_and_one_by_one_where_the_server_has_no_bulk() -> None:
-    """The paths are those of each topic's partitions."""
-    paths = [*partition_states("t", [0, 1]), *partition_states("u", [0])]
-    kazoo = Kazoo(dict.fromkeys(paths, b"no state"), refuse=none_in_bulk)
-    found = session(kazoo).states([("t", [0, 1]), ("u", [0])])
-    assert [*found] == [znode(b"no state")] * 3
-    assert kazoo.calls == [f"get {path}" for path in paths]
 
 
 def test_the_newest_transaction_is_the_one_that_an_answer_named() -> None:
