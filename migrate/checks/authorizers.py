@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from migrate.checks.config import Configs
-from migrate.checks.phase import Mode, mode_of
 from migrate.checks.principals import AUTHORIZER, authorizer
 from migrate.checks.registry import ALWAYS, Hit, Result, check
 from migrate.checks.security import ACL_AUTHORIZERS, STANDARD_AUTHORIZER
 from migrate.checks.sight import both, broker_configs, controller_configs
+from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.findings import CodeDoc
 from migrate.model.stage import Stage
 from migrate.model.world import World

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
-from migrate.checks.phase import FLAG, Mode, mode_of, roles_of, truth
 from migrate.checks.registry import ALWAYS, BEFORE_COPY, Blind, Hit, Result, check
 from migrate.checks.sight import both, broker_configs, controller_configs, inventory, node_configs, zookeeper
+from migrate.model.broker_modes import Mode, mode_of, roles_of
 from migrate.model.findings import CodeDoc
+from migrate.model.flag import FLAG, truth
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown

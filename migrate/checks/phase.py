@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from enum import Enum
 
-from migrate.model.broker_modes import FLAG, Mode, mode_of, roles_of, truth
 from migrate.model.new_directories import alone
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import NoZnode, Running
 from migrate.model.world import World
-
-__all__ = ["FLAG", "Mode", "Phase", "mode_of", "roles_of", "truth"]
 
 
 class Phase(Enum):

@@ -7,9 +7,9 @@ from typing import Final
 
 from migrate.checks.certificates import Subjects, certificates_name
 from migrate.checks.config import inter_broker_listener, protocols
-from migrate.checks.phase import Mode, mode_of
 from migrate.checks.registry import Blind
 from migrate.hosts.jaas import options
+from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile
 from migrate.model.world import World

@@ -5,10 +5,12 @@ from __future__ import annotations
 from typing import Final
 
 from migrate.checks.config import Configs, number
-from migrate.checks.phase import FLAG, Mode, mode_of, no_quorum_yet, roles_of, truth
+from migrate.checks.phase import no_quorum_yet
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import controller_configs, inventory, kraft, live_quorum, node_configs
+from migrate.model.broker_modes import Mode, mode_of, roles_of
 from migrate.model.findings import CodeDoc
+from migrate.model.flag import FLAG, has_flag
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -103,7 +105,7 @@ def static_quorum(configs: Configs, world: World) -> Result:
 def flag_in_files(configs: Configs, world: World) -> Result:
     """Until finalize begins, every controller's file has the flag."""
     for node, file in configs.items():
-        if not truth(file.values, FLAG):
+        if not has_flag(file.values):
             yield Hit(f"controller {node}: {file.path}", f"{FLAG} is {file.values.get(FLAG) or 'missing'}")
 
 

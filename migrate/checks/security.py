@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from migrate.checks.config import Configs, inter_broker_listener, protocols
-from migrate.checks.phase import Mode, mode_of, truth
 from migrate.checks.principals import (
     ANONYMOUS,
     JAAS,
@@ -23,7 +22,9 @@ from migrate.checks.principals import (
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import both, broker_configs, controller_configs, zookeeper
 from migrate.hosts.collect_disks import DIGEST, HIDDEN
+from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.findings import CodeDoc
+from migrate.model.flag import truth
 from migrate.model.ids import NodeId
 from migrate.model.secrets import Digester
 from migrate.model.stage import Stage

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from migrate.checks.phase import Mode, mode_of
 from migrate.checks.registry import UNTIL_FINALIZED, Hit, Result, check
 from migrate.checks.sight import broker_configs, inventory
+from migrate.model.broker_modes import Mode, mode_of
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory

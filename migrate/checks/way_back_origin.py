@@ -9,7 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
 
-from migrate.model.broker_modes import FLAG, BrokerPosition, Mode, positions, roles_of, truth
+from migrate.model.broker_modes import BrokerPosition, Mode, positions, roles_of
+from migrate.model.flag import has_flag
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
@@ -111,5 +112,5 @@ def _finalized(world: World, kraft: tuple[NodeId, ...]) -> bool:
         return False
     files = [world.configs.get(node.id) for node in world.inventory.controllers]
     return bool(files) and all(
-        isinstance(file, ConfigFile) and roles_of(file.values) and not truth(file.values, FLAG) for file in files
+        isinstance(file, ConfigFile) and roles_of(file.values) and not has_flag(file.values) for file in files
     )

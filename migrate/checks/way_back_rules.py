@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Final
 
-from migrate.checks.phase import FLAG, truth
 from migrate.checks.registry import Blind
 from migrate.checks.versions import METADATA_VERSION_3_9
 from migrate.checks.way_back_origin import Origin, Start
 from migrate.checks.zookeeper_access import stranger
 from migrate.model.causes import cause_of
 from migrate.model.difference import DifferenceName, DiffReport
+from migrate.model.flag import FLAG, has_flag
 from migrate.model.kraft_only import kraft_only
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
@@ -73,7 +73,7 @@ def controllers_without_flag(world: World, facts: WayBackFacts, origin: Origin) 
         if isinstance(file, Unknown) and origin.start > Start.NOTHING:
             about, next_step = f"controller {int(controller.id)}", "make its configuration file readable for us"
             yield work("flag-unknown", about, f"whether its file has {FLAG} is not known: {file.reason}", next_step)
-        if isinstance(file, ConfigFile) and not truth(file.values, FLAG):
+        if isinstance(file, ConfigFile) and not has_flag(file.values):
             yield work(
                 "flag-not-in-file",
                 f"controller {int(controller.id)}",

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Final
 
 from migrate.checks.config import Configs
-from migrate.checks.phase import truth
 from migrate.checks.registry import UNTIL_FINALIZED, Blind, Hit, Result, check
 from migrate.checks.sight import Sight, both, broker_configs, controller_launches, readable_zookeeper
 from migrate.checks.zookeeper_access import closed
 from migrate.model.findings import CodeDoc
+from migrate.model.flag import truth
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch, NoZookeeperClient
 from migrate.model.outcome import Unknown

@@ -35,8 +35,9 @@ def inspect(
 
     Exit code 0: it would start; 3: it would not.
     """
-    from migrate.hosts.kafka_start import Asked, Mode, decide_start
+    from migrate.hosts.kafka_start import Asked, decide_start
     from migrate.hosts.start_look import look_for_start
+    from migrate.model.broker_modes import Mode
 
     asked = Asked(Mode(mode), cluster_id, node_id, directories, metadata_dir or directories[0])
     found = decide_start(asked, look_for_start(asked))

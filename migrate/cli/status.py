@@ -155,11 +155,11 @@ def _processes(world: Any) -> list[dict[str, Any]]:
 
 
 def _file(file: Any) -> str:
+    from migrate.model.broker_modes import node_mode
     from migrate.model.views import ConfigFile, NoFile
-    from migrate.steps import facts
 
     if isinstance(file, ConfigFile):
-        return facts.mode_of(file.values)
+        return node_mode(file.values)
     return "none" if isinstance(file, NoFile) else "unknown"
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from typing import Any, Final
 
 SHOWN: Final = 5  # partitions by name
-CONTROLLER: Final = "controller"  # `BrokerMode.CONTROLLER`
+CONTROLLER: Final = "controller"  # `disk_trouble.CONTROLLER`
 
 
 def as_values(world: Any) -> list[dict[str, Any]]:

@@ -9,19 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import Final
 
+from migrate.model.broker_modes import Mode
 from migrate.model.views import MetaBroken, MetaMissing, MetaProperties
 from migrate.model.words import plural
-
-
-class Mode(StrEnum):
-    """How the node would be started."""
-
-    ZOOKEEPER = "zookeeper"
-    MIGRATION = "migration"  # ZooKeeper mode with zookeeper.metadata.migration.enable=true
-    KRAFT = "kraft"
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +170,7 @@ def halts(path: str) -> str:
 def made_anew(place: Place, mode: Mode) -> str:
     """A file that is not there, in ZooKeeper or migration mode."""
     what = "the directory is not there: Kafka makes an empty one" if place.missing else "Kafka makes a new file"
-    id_ = " with a new directory.id" if mode == "migration" else ""
+    id_ = " with a new directory.id" if mode is Mode.MIGRATION else ""
     if place.replicas:
         return f"{meta(place.path)} is not there: {what}{id_}; {_lies(place)}, {WRONG_DIRECTORY}. {_restore()}"
     return f"{meta(place.path)} is not there: {what}{id_}. Is the disk mounted?"
@@ -186,7 +178,7 @@ def made_anew(place: Place, mode: Mode) -> str:
 
 def doubted(place: Place, mode: Mode) -> str:
     """A file that Kafka takes and we do not trust."""
-    happens = " Kafka takes it as it is." if mode == "zookeeper" else ""
+    happens = " Kafka takes it as it is." if mode is Mode.ZOOKEEPER else ""
     return f"{meta(place.path)} cannot be trusted: {place.doubt}.{happens} {_restore()}"
 
 
@@ -216,9 +208,9 @@ def no_rollback(path: str) -> str:
 def metadata_log(path: str, mode: Mode, metadata_dir: str) -> list[str]:
     """A local copy of the metadata log, where it is not used or about to be in the way."""
     if path != metadata_dir:
-        later = " and lets no KRaft node start" if mode != "kraft" else ""
+        later = " and lets no KRaft node start" if mode is not Mode.KRAFT else ""
         return [f"{path}/__cluster_metadata-0 lies outside of the metadata directory {metadata_dir}{later}"]
-    return [f"{path}/__cluster_metadata-0 is deleted and made again at the start"] if mode == "migration" else []
+    return [f"{path}/__cluster_metadata-0 is deleted and made again at the start"] if mode is Mode.MIGRATION else []
 
 
 def failed_message(place: Place, mode: Mode) -> str:
@@ -226,9 +218,9 @@ def failed_message(place: Place, mode: Mode) -> str:
     why = place.unusable or (f"{meta(place.path)}: {place.meta.reason}" if isinstance(place.meta, MetaBroken) else "")
     why = why or ("it is not there and cannot be made" if place.missing else "it cannot be written")
     cost = {
-        "zookeeper": "its replicas are offline",
-        "migration": "its replicas stay MIGRATING in the metadata, and are not failed over",
-        "kraft": "its replicas are offline",
+        Mode.ZOOKEEPER: "its replicas are offline",
+        Mode.MIGRATION: "its replicas stay MIGRATING in the metadata, and are not failed over",
+        Mode.KRAFT: "its replicas are offline",
     }[mode]
     return f"{place.path} counts as failed: {why}; {cost}. Restore the file, or mend the disk"
 

@@ -5,17 +5,15 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 from migrate.hosts.properties import parse
 from migrate.hosts.supervisor import Supervisor, config_sha256
 from migrate.lab import ready
 from migrate.lab.seed import seeded
 from migrate.lab.topology import LINKS, SSH, ZOOKEEPER, Topology
+from migrate.model.broker_modes import ControllerMode, node_mode
 from migrate.model.outcome import Unknown
 from migrate.model.views import MetadataAnswer, Running, ServiceState
-
-FLAG: Final = "zookeeper.metadata.migration.enable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ def _process(topology: Topology, supervisor: Supervisor, name: str) -> ProcessSt
     config = topology.config(name)
     return ProcessStatus(
         name=name,
-        mode=mode_of(parse(config.read_bytes(), str(config)) if config.exists() else {}, name),
+        mode=mode_in_words(parse(config.read_bytes(), str(config)) if config.exists() else {}, name),
         state=_word(state),
         pid=state.pid if isinstance(state, Running) else None,
         memory_mb=resident_mb(state.pid) if isinstance(state, Running) else 0,
@@ -84,7 +82,7 @@ def _process(topology: Topology, supervisor: Supervisor, name: str) -> ProcessSt
     )
 
 
-def mode_of(values: dict[str, str], name: str) -> str:
+def mode_in_words(values: dict[str, str], name: str) -> str:
     """What a configuration file makes of its process (pure)."""
     if name == ZOOKEEPER:
         return "zookeeper"
@@ -94,13 +92,15 @@ def mode_of(values: dict[str, str], name: str) -> str:
         return "SSH server of the nodes' hosts"
     if not values:
         return "not configured yet"
-    flag = values.get(FLAG) == "true"
-    role = values.get("process.roles", "")
-    if role == "controller":
-        return "controller, migrating" if flag else "controller"
-    if role:
-        return "KRaft mode"
-    return "migration mode" if flag else "ZooKeeper mode"
+    match node_mode(values):
+        case ControllerMode.FLAGGED:
+            return "controller, migrating"
+        case ControllerMode.FINALIZED:
+            return "controller"
+        case ControllerMode.COMBINED:
+            return "controller and broker"
+        case mode:
+            return mode.words
 
 
 def _word(state: ServiceState) -> str:

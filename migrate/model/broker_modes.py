@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
+from enum import StrEnum
 from typing import Final
 
+from migrate.model.flag import has_flag
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import (
@@ -27,11 +28,9 @@ from migrate.model.views import (
 )
 from migrate.model.world import World
 
-FLAG: Final = "zookeeper.metadata.migration.enable"
 
-
-class Mode(Enum):
-    """The three modes of a broker, in the order of the way forward."""
+class Mode(StrEnum):
+    """The three modes of a broker, in the order of the migration; plans and journals hold the values."""
 
     ZOOKEEPER = "zookeeper"
     MIGRATION = "migration"
@@ -43,13 +42,15 @@ class Mode(Enum):
         return {"zookeeper": "ZooKeeper mode", "migration": "migration mode", "kraft": "KRaft mode"}[self.value]
 
 
+class ControllerMode(StrEnum):
+    """What a node's file makes of it that is no broker of a migration."""
+
+    FLAGGED = "controller"  # with the migration flag, as every controller before finalize
+    FINALIZED = "finalized"  # a controller without the flag
+    COMBINED = "combined"  # broker and controller in one process: no migration has it
+
+
 ORDER: Final = tuple(Mode)
-
-
-def truth(values: Mapping[str, str], name: str, *, default: bool = False) -> bool:
-    """A boolean configuration as Kafka reads it (`ConfigDef.parseType`)."""
-    text = values.get(name, "").strip().lower()
-    return default if not text else text == "true"
 
 
 def roles_of(values: Mapping[str, str]) -> frozenset[str]:
@@ -61,7 +62,15 @@ def mode_of(values: Mapping[str, str]) -> Mode:
     """The mode in which a broker starts with this file."""
     if roles_of(values):
         return Mode.KRAFT
-    return Mode.MIGRATION if truth(values, FLAG) else Mode.ZOOKEEPER
+    return Mode.MIGRATION if has_flag(values) else Mode.ZOOKEEPER
+
+
+def node_mode(values: Mapping[str, str]) -> Mode | ControllerMode:
+    """What any node is by its file."""
+    roles = roles_of(values)
+    if roles == {"controller"}:
+        return ControllerMode.FLAGGED if has_flag(values) else ControllerMode.FINALIZED
+    return mode_of(values) if roles <= {"broker"} else ControllerMode.COMBINED
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,10 +16,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from migrate.model.broker_modes import Mode
 from migrate.model.disk_trouble import (
     NOT_MOUNTED,
-    ZOOKEEPER_STORED,
-    BrokerMode,
+    STORED_IN_ZOOKEEPER,
     Sick,
     Wrong,
     effect_of,
@@ -58,7 +58,7 @@ class DiskTrouble:
 
     broker: int
     path: str
-    mode: BrokerMode
+    mode: str  # in words
     what: str
     effect: str
     do: tuple[str, ...]
@@ -72,7 +72,7 @@ def disk_troubles(world: World) -> Iterator[DiskTrouble]:
     level = world.kraft.features.get("metadata.version", 0) if isinstance(world.kraft, KraftView) else 0
     for sick in sick_directories(world):
         do, command = _mend(sick, _Host(nodes[sick.broker], home, RELEASES.get(level, "")), cluster_of(world))
-        yield DiskTrouble(sick.broker, sick.directory.path, sick.mode, sick.said, effect_of(sick), do, command)
+        yield DiskTrouble(sick.broker, sick.directory.path, sick.words, sick.said, effect_of(sick), do, command)
 
 
 def cluster_of(world: World) -> str:
@@ -142,7 +142,7 @@ class _Host:
 def _mend(sick: Sick, host: _Host, cluster: str) -> tuple[tuple[str, ...], str]:
     """The sentences, and the command in them."""
     start = _start(sick, host)
-    if sick.mode is BrokerMode.CONTROLLER:
+    if sick.mode is None:
         sentence, command = _new_metadata(sick, host, cluster)
         missing = sick.wrong is Wrong.NO_IDENTITY
         old = f"is it the old disk that is missing? {_back_in_place(sick, host)}" if missing else _old_disk(sick, host)
@@ -161,7 +161,7 @@ def _mend(sick: Sick, host: _Host, cluster: str) -> tuple[tuple[str, ...], str]:
                 stop = host.stop_first
                 return (f"{stop} first: {host.shell(command)}, then {host.process('start')}: {KEPT}",), command
             command = host.as_broker(command)
-            after = "it goes on where it was" if sick.lost_id or sick.mode in ZOOKEEPER_STORED else NEW_ID
+            after = "it goes on where it was" if sick.lost_id or sick.mode in STORED_IN_ZOOKEEPER else NEW_ID
             return (f"its replicas are still there: {host.shell(command)}, then {start}: {after}",), command
         case Wrong.VERSION_1:
             command = host.as_broker(_as_version_0(sick, cluster))
@@ -211,7 +211,7 @@ def _old_disk(sick: Sick, host: _Host) -> str:
     start, problem = _start(sick, host), sick.directory.problem
     point = _mount_point(sick)
     mount = f" (`{host.as_root('mount ' + shlex.quote(point))}`)" if point else ""
-    if sick.twice or (sick.mode is BrokerMode.MIGRATION and isinstance(sick.state, Running)):
+    if sick.twice or (sick.mode is Mode.MIGRATION and isinstance(sick.state, Running)):
         stop = host.stop_first
         put = "Put" if isinstance(sick.state, Stopped) else f"{stop} first, then put"
         lie = "lie" if sick.twice else "may lie"
@@ -259,13 +259,13 @@ def _new_disk(sick: Sick, host: _Host, cluster: str) -> tuple[str, str]:
     path, start = sick.directory.path, _start(sick, host)
     new = f"with a new disk mounted at {point}" if (point := _mount_point(sick)) else "with a new disk"
     there = f"mountpoint -q {shlex.quote(point)} && " if point else ""  # else it is written into the folder under it
-    if sick.mode in ZOOKEEPER_STORED:
+    if sick.mode in STORED_IN_ZOOKEEPER:
         said = (
             f"{new}: leave {path} {host.empty(path)}, and {start}: it writes meta.properties itself "
             f"(version 0), and {FETCHED}; {NO_FORMAT}"
         )
         return said, ""
-    if sick.mode is BrokerMode.KRAFT:
+    if not sick.finalized:
         command = host.as_broker(there + _printf(path, version_0(sick.broker, cluster, "")))
         said = (
             f"{new}, {host.empty(path)}: {host.shell(command)}, then {start}: it adds a directory.id, and "

@@ -47,18 +47,8 @@ Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown]
 RESERVED: Final = frozenset({"", str(MIGRATING), str(UNASSIGNED), str(LOST)})
 
 
-class BrokerMode(StrEnum):
-    """A broker's mode, FINAL is KRaft mode behind the point of no return; or no broker's: a controller's directory."""
-
-    ZOOKEEPER = "ZooKeeper mode"
-    MIGRATION = "migration mode"
-    KRAFT = "KRaft mode"
-    FINAL = "KRaft mode, finalized"
-    CONTROLLER = "controller"
-
-
-ZOOKEEPER_STORED: Final = (BrokerMode.ZOOKEEPER, BrokerMode.MIGRATION)  # its meta.properties is its own to write
-BEFORE_FINALIZE: Final = (*ZOOKEEPER_STORED, BrokerMode.KRAFT)
+STORED_IN_ZOOKEEPER: Final = (Mode.ZOOKEEPER, Mode.MIGRATION)  # its meta.properties is its own to write
+CONTROLLER: Final = "controller"  # in the place of a broker's mode
 
 
 class Wrong(StrEnum):
@@ -79,7 +69,7 @@ class Sick:
     """One directory and everything that decides what becomes of its broker; `said` is the trouble in words."""
 
     broker: int
-    mode: BrokerMode
+    mode: Mode | None  # None: it is a controller's
     file: ConfigFile
     directory: Directory
     wrong: Wrong
@@ -89,11 +79,19 @@ class Sick:
     lost_id: str = ""  # where its file is torn: the directory.id that is proven to have stood there
     offline: bool = False  # the broker itself calls it that
     twice: tuple[str, ...] = ()  # the broker's other directories that hold copies of its replicas, or had to be theirs
+    finalized: bool = False  # the migration is: no rollback needs its file any more
 
     @property
     def node(self) -> str:
         """Whose it is."""
-        return f"{'controller' if self.mode is BrokerMode.CONTROLLER else 'broker'} {self.broker}"
+        return f"{CONTROLLER if self.mode is None else 'broker'} {self.broker}"
+
+    @property
+    def words(self) -> str:
+        """The mode as people write it; a controller's directory has none."""
+        if self.mode is None:
+            return CONTROLLER
+        return f"{self.mode.words}, finalized" if self.finalized else self.mode.words
 
 
 def sick_directories(world: World) -> Iterator[Sick]:
@@ -101,6 +99,7 @@ def sick_directories(world: World) -> Iterator[Sick]:
     if isinstance(world.disks, Unknown) or isinstance(world.configs, Unknown):
         return
     yield from _of_controllers(world, world.disks, world.configs)
+    over = isinstance(world.kraft, KraftView) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
     for node in world.inventory.brokers:
         disks, file = world.disks.get(node.id), world.configs.get(node.id)
         if disks is None or isinstance(disks, Unknown) or not isinstance(file, ConfigFile):
@@ -119,11 +118,23 @@ def sick_directories(world: World) -> Iterator[Sick]:
                         Wrong.TWICE,
                         f"its replicas lie in {', '.join(twice)} as well, and the broker did not register it",
                     )
-                holds = mode is not BrokerMode.ZOOKEEPER and _holds_metadata(file, disks, directory)
+                holds = mode is not Mode.ZOOKEEPER and _holds_metadata(file, disks, directory)
                 torn = found[0] is Wrong.BAD_IDENTITY and directory is not disks.metadata_directory
                 lost = _lost_id(world, node.id, disks, directory, registered) if torn else ""
                 state = _state(world, node.id)
-                yield Sick(int(node.id), mode, file, directory, *found, state, holds, lost, offline, twice)
+                yield Sick(
+                    int(node.id),
+                    mode,
+                    file,
+                    directory,
+                    *found,
+                    state,
+                    holds,
+                    lost,
+                    offline,
+                    twice,
+                    over and mode is Mode.KRAFT,
+                )
 
 
 def _of_controllers(world: World, disks: Disks, configs: Configs) -> Iterator[Sick]:
@@ -135,36 +146,32 @@ def _of_controllers(world: World, disks: Disks, configs: Configs) -> Iterator[Si
         if not isinstance(seen, BrokerDisks) or not isinstance(file, ConfigFile):
             continue
         (directory,) = seen.directories
-        found = _wrong(directory, BrokerMode.CONTROLLER, frozenset(), offline=False, instead=False)
+        found = _wrong(directory, None, frozenset(), offline=False, instead=False)
         not_made_yet = found is not None and (found[0] is Wrong.NO_IDENTITY or directory.problem == NOT_THERE)
         if found is not None and (not not_made_yet or node.id in voters):
             state = _state(world, node.id)
-            yield Sick(int(node.id), BrokerMode.CONTROLLER, file, directory, *found, state, holds_metadata=True)
+            yield Sick(int(node.id), None, file, directory, *found, state, holds_metadata=True)
 
 
-def _used(disks: BrokerDisks, mode: BrokerMode) -> tuple[Directory, ...]:
+def _used(disks: BrokerDisks, mode: Mode | None) -> tuple[Directory, ...]:
     """What the broker uses in that mode: in ZooKeeper mode no metadata.log.dir."""
-    apart = None if mode is BrokerMode.ZOOKEEPER else disks.metadata_directory
+    apart = None if mode is Mode.ZOOKEEPER else disks.metadata_directory
     return disks.directories if apart is None else (*disks.directories, apart)
 
 
-def _mode(world: World, broker: NodeId, file: ConfigFile) -> BrokerMode:
-    """What its process runs, by its file where that is not known; and whether the migration is finalized."""
+def _mode(world: World, broker: NodeId, file: ConfigFile) -> Mode:
+    """What its process runs, by its file where that is not known."""
     now = position_of(world, broker).now
-    mode = mode_of(file.values) if isinstance(now, Unknown) else now
-    if mode is Mode.KRAFT:
-        over = isinstance(world.kraft, KraftView) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
-        return BrokerMode.FINAL if over else BrokerMode.KRAFT
-    return BrokerMode(mode.words)
+    return mode_of(file.values) if isinstance(now, Unknown) else now
 
 
 def _copies(
-    world: World, broker: int, disks: BrokerDisks, directory: Directory, wrong: Wrong, mode: BrokerMode
+    world: World, broker: int, disks: BrokerDisks, directory: Directory, wrong: Wrong, mode: Mode | None
 ) -> tuple[str, ...]:
     """The broker's other directories that hold replicas of that one, or what had to be there."""
     if wrong in (Wrong.OTHER_DISK, Wrong.BAD_IDENTITY):
         return _twice(disks, directory)
-    if wrong is Wrong.BROKEN and mode not in ZOOKEEPER_STORED:
+    if wrong is Wrong.BROKEN and mode not in STORED_IN_ZOOKEEPER:
         return _made_anew(world, broker, disks, directory)
     return ()
 
@@ -259,7 +266,7 @@ def _holds_metadata(file: ConfigFile, disks: BrokerDisks, directory: Directory) 
 
 
 def _wrong(
-    directory: Directory, mode: BrokerMode, registered: frozenset[DirectoryId], *, offline: bool, instead: bool
+    directory: Directory, mode: Mode | None, registered: frozenset[DirectoryId], *, offline: bool, instead: bool
 ) -> tuple[Wrong, str] | None:
     """What is wrong, and in words; None for nothing.
 
@@ -274,9 +281,9 @@ def _wrong(
     if isinstance(directory.meta, MetaMissing):
         said = "it has no meta.properties: it was emptied, is a new disk, or is not mounted"
         return Wrong.NO_IDENTITY, said + also
-    if mode in ZOOKEEPER_STORED and directory.meta.version:
+    if mode in STORED_IN_ZOOKEEPER and directory.meta.version:
         return Wrong.VERSION_1, f"its meta.properties has version 1, as kafka-storage format writes it{also}"
-    if mode is not BrokerMode.CONTROLLER and (strange := strange_folders(directory)):
+    if mode is not None and (strange := strange_folders(directory)):
         return Wrong.STRANGE, f"it holds what is no replica: {', '.join(strange)}{also}"
     unregistered = bool(registered) and directory.id is not None and directory.id not in registered
     if offline and not (unregistered and instead):
@@ -296,14 +303,12 @@ def strange_folders(directory: Directory) -> tuple[str, ...]:
 
 
 # -- what that does ----------------------------------------------------------------------------------------------
-GOES_ON: Final[Mapping[BrokerMode, str]] = {
-    BrokerMode.ZOOKEEPER: "the broker goes on without it; partitions that it led there have another leader, or none",
-    BrokerMode.MIGRATION: "a broker in migration mode halts with the first directory that dies under it: one disk is "
+GOES_ON: Final[Mapping[Mode, str]] = {
+    Mode.ZOOKEEPER: "the broker goes on without it; partitions that it led there have another leader, or none",
+    Mode.MIGRATION: "a broker in migration mode halts with the first directory that dies under it: one disk is "
     "one broker. Do not start it before the disk is whole or replaced: it would make the replicas that lay there anew "
     "on its other disks, those without another replica empty",
-    BrokerMode.KRAFT: "the broker goes on without it, its replicas there are failed over where the metadata knows "
-    "their directory; for the others see `directories rescue`",
-    BrokerMode.FINAL: "the broker goes on without it, its replicas there are failed over where the metadata knows "
+    Mode.KRAFT: "the broker goes on without it, its replicas there are failed over where the metadata knows "
     "their directory; for the others see `directories rescue`",
 }
 HALTS: Final = "the broker's copy of the metadata log is there: the broker halts with it, and does not start without it"
@@ -340,9 +345,9 @@ ON_THE_FOLDER: Final = (
     "file system, and those without another replica are empty; what it wrote there is hidden once the disk is mounted"
 )
 FAILED_AT_START: Final = "a broker that starts counts it as failed, or gives it a new directory.id"
-VERSION_1_BARS: Final[Mapping[BrokerMode, str]] = {
-    BrokerMode.ZOOKEEPER: "a ZooKeeper-mode broker does not start on it (KAFKA-20762)",
-    BrokerMode.MIGRATION: "a broker in migration mode runs on it; back in ZooKeeper mode it does not start "
+VERSION_1_BARS: Final[Mapping[Mode, str]] = {
+    Mode.ZOOKEEPER: "a ZooKeeper-mode broker does not start on it (KAFKA-20762)",
+    Mode.MIGRATION: "a broker in migration mode runs on it; back in ZooKeeper mode it does not start "
     "(KAFKA-20762), so the next stages wait (B-RBK-03)",
 }
 REFUSES_FOLDERS: Final = (
@@ -356,13 +361,13 @@ OTHER_DISK: Final = (
 
 def effect_of(sick: Sick) -> str:
     """What becomes of the broker; log.dir.failure.timeout.ms is read from its file."""
-    if sick.mode is BrokerMode.CONTROLLER:
+    if sick.mode is None:
         return CONTROLLER_HALTS
     match sick.wrong:
         case Wrong.BROKEN | Wrong.OFFLINE:
             return _of_a_dead_one(sick)
         case Wrong.NO_IDENTITY:
-            start = TAKEN_FOR_NEW if sick.mode in ZOOKEEPER_STORED else STOPS_A_START
+            start = TAKEN_FOR_NEW if sick.mode in STORED_IN_ZOOKEEPER else STOPS_A_START
             return f"{NOTICED_LATE}; {start}" if isinstance(sick.state, Running) else start
         case Wrong.BAD_IDENTITY:
             start = HALTS if sick.holds_metadata else FAILED_AT_START
@@ -379,14 +384,14 @@ def effect_of(sick: Sick) -> str:
 
 def _of_a_dead_one(sick: Sick) -> str:
     if sick.directory.problem.startswith(NOT_MOUNTED) and not sick.offline:
-        if sick.mode in ZOOKEEPER_STORED:
+        if sick.mode in STORED_IN_ZOOKEEPER:
             return ON_THE_FOLDER if isinstance(sick.state, Running) else TAKEN_FOR_NEW
         return f"{NOTICED_LATE}; {STOPS_A_START}" if isinstance(sick.state, Running) else STOPS_A_START
     if sick.holds_metadata:
         return HALTS
-    if sick.mode is BrokerMode.MIGRATION and isinstance(sick.state, Running) and sick.wrong is Wrong.BROKEN:
+    if sick.mode is Mode.MIGRATION and isinstance(sick.state, Running) and sick.wrong is Wrong.BROKEN:
         return RUNS_WITHOUT
-    if sick.mode in ZOOKEEPER_STORED:
+    if sick.mode in STORED_IN_ZOOKEEPER:
         return GOES_ON[sick.mode]
     if sick.twice:
         return MADE_ANEW.format(", ".join(sick.twice))
@@ -394,4 +399,4 @@ def _of_a_dead_one(sick: Sick) -> str:
     value = sick.file.values.get(TIMEOUT, "").strip()
     spelled = f"{TIMEOUT}={value}" if value else f"{TIMEOUT} is {TIMEOUT_DEFAULT}, the default"
     stops = "a failure that no controller acknowledges for so long stops the broker, 5 minutes later where none answers"
-    return f"{GOES_ON[sick.mode]}; {spelled}: {stops}{early}"
+    return f"{GOES_ON[Mode.KRAFT]}; {spelled}: {stops}{early}"

@@ -37,7 +37,7 @@ from migrate.steps.roll_broker import RollToKraft, RollToMigrationMode
 from migrate.steps.roll_forward import FinishFinalize, RollForward, finalized, finalized_early, forward_order
 
 
-def roll_order(world: World, playbook: Playbook, goal: str) -> list[int]:
+def roll_order(world: World, playbook: Playbook, goal: Mode) -> list[int]:
     """Every broker once; `goal` is the mode that the roll leads to.
 
     Those that are there already come first: a roll that is planned anew ends with a broker that it restarts.  With
@@ -47,7 +47,7 @@ def roll_order(world: World, playbook: Playbook, goal: str) -> list[int]:
     brokers = [int(node.id) for node in world.inventory.brokers]
     if playbook.roll_order is RollOrder.INVENTORY:
         return brokers
-    done = [broker for broker in brokers if position_of(world, broker).settled(Mode(goal))]
+    done = [broker for broker in brokers if position_of(world, broker).settled(goal)]
     left = [broker for broker in brokers if broker not in done]
     leaders = _leaders(world)
     if leaders is None or not left:
@@ -103,7 +103,7 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
             yield StartControllers()
             yield from enabling(world, playbook, stage)
         case Stage.MIGRATION_MODE:
-            yield from _first_roll(roll_order(world, playbook, "migration"), playbook)
+            yield from _first_roll(roll_order(world, playbook, Mode.MIGRATION), playbook)
         case Stage.COPY:
             yield WatchCopy()
             yield from leaders_back(Stage.COPY, playbook)
@@ -115,7 +115,7 @@ def steps_of(stage: Stage, world: World, playbook: Playbook) -> Iterator[Step]:
         case Stage.SOAK if finalized_early(world):
             return  # nothing is written to ZooKeeper any more: there is no dual write to soak in
         case Stage.KRAFT_MODE:
-            yield from _second_roll(roll_order(world, playbook, "kraft"), playbook)
+            yield from _second_roll(roll_order(world, playbook, Mode.KRAFT), playbook)
             yield from leaders_back(Stage.KRAFT_MODE, playbook)
         case Stage.SOAK:
             yield Soak(playbook.soak_seconds)

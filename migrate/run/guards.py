@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from migrate.checks import processes
-from migrate.checks.phase import FLAG, truth
 from migrate.errors import PlanIsStale
+from migrate.model.flag import FLAG, has_flag
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.plan import Plan, PlannedStep
@@ -126,7 +126,7 @@ def _all_flagged(world: World) -> Readiness:
         file = facts.config(world, node.id)
         if not isinstance(file, ConfigFile):
             return Unknown(f"the file of controller {int(node.id)} cannot be read, and with it its flag")
-        if not truth(file.values, FLAG):
+        if not has_flag(file.values):
             unflagged.append(f"controller {int(node.id)}: {file.path} has no {FLAG}=true")
     if not isinstance(world.live, Unknown):
         unflagged += [

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
+from migrate.model.broker_modes import Mode
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
@@ -54,7 +55,7 @@ class AssignDirectories(BaseStep):
 
     def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
         """It is still in migration mode."""
-        return {f"registered:{self.broker}": "migration"}
+        return {f"registered:{self.broker}": Mode.MIGRATION}
 
     def check(self, world: World) -> Readiness:
         """In dual write, ISRs full, and every row of the broker proven by registration and disk."""

@@ -50,7 +50,7 @@ class CanarySoak(BaseStep):
 
     def progress(self, world: World) -> Progress:
         """Where another broker was restarted after it, it was watched, or somebody decided to go on."""
-        if any(one.now is Mode(self.goal) for one in positions(world) if one.broker != self.broker):
+        if any(one.now is self.goal for one in positions(world) if one.broker != self.broker):
             return AlreadyDone(f"another broker is in {self.goal} mode already")
         return NotBegun()
 
@@ -89,7 +89,7 @@ class CanaryInMigrationMode(CanarySoak):
 
     kind: ClassVar[str] = "canary-in-migration-mode"
     stage_is: ClassVar[Stage] = Stage.MIGRATION_MODE
-    goal: ClassVar[str] = "migration"
+    goal: ClassVar[Mode] = Mode.MIGRATION
     undo: ClassVar[str] = "one roll back to ZooKeeper mode of that broker, with the backed-up file"
 
     def holds(self, world: World) -> Readiness:
@@ -109,7 +109,7 @@ class CanaryInKraftMode(CanarySoak):
 
     kind: ClassVar[str] = "canary-in-kraft-mode"
     stage_is: ClassVar[Stage] = Stage.KRAFT_MODE
-    goal: ClassVar[str] = "kraft"
+    goal: ClassVar[Mode] = Mode.KRAFT
     undo: ClassVar[str] = "roll that broker back to migration mode while the controllers are up"
 
     def holds(self, world: World) -> Readiness:

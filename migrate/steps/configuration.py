@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 from migrate.checks.config import DEFAULT_PROTOCOL_MAP, inter_broker_listener, protocols
-from migrate.checks.phase import FLAG
 from migrate.checks.principals import ANONYMOUS, authorizer, caller, super_users, with_added
 from migrate.checks.registry import Blind
 from migrate.hosts.config import DEFAULT_LOG_DIR, log_dirs
 from migrate.hosts.properties import edit, parse
 from migrate.model import config_keys
 from migrate.model.config_keys import Fate, Moment
+from migrate.model.flag import FLAG
 from migrate.model.inventory import AddedProperties, BrokerNode, ControllerNode, Inventory
 
 ACL_AUTHORIZER: Final = "kafka.security.authorizer.AclAuthorizer"

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from migrate.checks import processes, stuck
-from migrate.checks.phase import FLAG
+from migrate.model.broker_modes import ControllerMode, node_mode
+from migrate.model.flag import FLAG
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
@@ -212,7 +213,7 @@ def all_flagged(world: World) -> Readiness:
         file = facts.config(world, node.id)
         if not isinstance(file, ConfigFile):
             return Unknown(f"the file of controller {int(node.id)} cannot be read")
-        if facts.mode_of(file.values) != "controller":
+        if node_mode(file.values) is not ControllerMode.FLAGGED:
             return Refused(f"{file.path} lacks {FLAG}=true: such a controller would finalize by being elected")
     return Ready()
 

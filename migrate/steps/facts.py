@@ -7,12 +7,12 @@ is built, and from the observed world when a step is about to act or has acted.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Final
 
 from migrate.checks import processes
-from migrate.checks.phase import FLAG, roles_of, truth
 from migrate.hosts.properties import parse
+from migrate.model.broker_modes import Mode, node_mode
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.step import Predicted
@@ -26,18 +26,6 @@ UNKNOWN: Final = "unknown"
 def sha256(content: bytes) -> str:
     """Hex SHA-256."""
     return hashlib.sha256(content).hexdigest()
-
-
-def mode_of(values: Mapping[str, str]) -> str:
-    """What a node is by its file: `zookeeper`, `migration`, `kraft`, `controller` (with the flag) or `finalized`."""
-    roles, flag = roles_of(values), truth(values, FLAG)
-    if roles == {"controller"}:
-        return "controller" if flag else "finalized"
-    if roles == {"broker"}:
-        return "kraft"
-    if roles:
-        return "combined"
-    return "migration" if flag else "zookeeper"
 
 
 def config(world: World, node: int) -> ConfigFile | NoFile | Unknown:
@@ -63,7 +51,7 @@ def predicted_config(world: World, before: Predicted, node: int) -> bytes | None
 
 def with_config(before: Predicted, node: int, content: bytes) -> Predicted:
     """The prediction after that file was written."""
-    modes = {**before.modes, NodeId(node): mode_of(parse(content))}
+    modes = {**before.modes, NodeId(node): node_mode(parse(content))}
     return Predicted(configs={**before.configs, NodeId(node): content}, modes=modes)
 
 
@@ -87,7 +75,7 @@ def _observe(world: World, name: str, about: str) -> str:
             return _config_sha(world, int(about))
         case "mode":
             found = config(world, int(about))
-            return mode_of(found.values) if isinstance(found, ConfigFile) else UNKNOWN
+            return node_mode(found.values) if isinstance(found, ConfigFile) else UNKNOWN
         case "registered":
             return _registered(world, int(about))
         case "cluster_id":
@@ -122,7 +110,7 @@ def _registered(world: World, node: int) -> str:
     registration = world.kraft.brokers.get(NodeId(node))
     if registration is None:
         return "no"
-    return "migration" if registration.migrating else "kraft"
+    return Mode.MIGRATION if registration.migrating else Mode.KRAFT
 
 
 def _cluster_id(world: World) -> str:

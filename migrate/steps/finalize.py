@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from migrate.hosts.properties import diff
+from migrate.model.broker_modes import ControllerMode, Mode, node_mode
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
@@ -237,7 +238,7 @@ def _flagless(world: World) -> dict[int, ConfigFile] | Unknown:
         if isinstance(state, Unknown):
             return state
         if (
-            facts.mode_of(file.values) == "finalized"
+            node_mode(file.values) is ControllerMode.FINALIZED
             and isinstance(state, Running)
             and (state.config_sha256 == file.sha256 or (state.config_sha256 is None and _says_so(world, node.id)))
         ):
@@ -256,7 +257,7 @@ def _half_way(world: World) -> int | None:
         if not isinstance(state, Running):
             return int(node.id)
         started_so = state.config_sha256 == file.sha256 or (state.config_sha256 is None and _says_so(world, node.id))
-        if facts.mode_of(file.values) == "finalized" and not started_so:
+        if node_mode(file.values) is ControllerMode.FINALIZED and not started_so:
             return int(node.id)
     return None
 
@@ -274,7 +275,7 @@ def _no_broker_flag(world: World) -> Readiness:
         file = facts.config(world, node.id)
         if not isinstance(file, ConfigFile):
             return Unknown(f"the file of broker {int(node.id)} cannot be read")
-        if facts.mode_of(file.values) != "kraft":
+        if node_mode(file.values) is not Mode.KRAFT:
             return Refused(f"{file.path} is not a KRaft broker's file")
     return Ready()
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from migrate.hosts.properties import diff, parse
+from migrate.model.broker_modes import ControllerMode
 from migrate.model.ids import NodeId
 from migrate.model.inventory import ControllerNode
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
@@ -166,7 +167,7 @@ class RenderController(BaseStep):
         content = self.target(world, before)
         if content is None:
             return {}
-        return {f"config:{self.controller}": facts.sha256(content), f"mode:{self.controller}": "controller"}
+        return {f"config:{self.controller}": facts.sha256(content), f"mode:{self.controller}": ControllerMode.FLAGGED}
 
     def check(self, world: World) -> Readiness:
         """Nothing else lies there."""

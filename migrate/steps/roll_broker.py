@@ -13,7 +13,7 @@ from typing import ClassVar
 
 from migrate.checks import stuck
 from migrate.hosts.properties import diff
-from migrate.model.broker_modes import Mode, position_of, positions
+from migrate.model.broker_modes import Mode, node_mode, position_of, positions
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
 from migrate.model.ledger import Ledger, LedgerRow
@@ -41,7 +41,7 @@ class RollStep(BaseStep):
 
     broker: int
 
-    goal: ClassVar[str] = ""
+    goal: ClassVar[Mode]
 
     @property
     def id(self) -> str:
@@ -118,13 +118,13 @@ class RollStep(BaseStep):
         if started is not None or isinstance(world.kraft, Unknown):
             return started == sha256
         found = world.kraft.brokers.get(NodeId(self.broker))
-        if found is None or found.migrating is not (self.goal == "migration"):
+        if found is None or found.migrating is not (self.goal is Mode.MIGRATION):
             return False
         return found.incarnation != world.facts.get(ended(self.id)) and not found.fenced
 
     def _edited(self, world: World, file: ConfigFile) -> bool:
         """Is it the file that is wanted?  Of that mode alone is not enough: other keys of it may be missing."""
-        return facts.mode_of(file.values) == self.goal and self.target(world, file.raw) == file.raw
+        return node_mode(file.values) is self.goal and self.target(world, file.raw) == file.raw
 
     def do(self, world: World, effects: Effects) -> None:
         """Stop, write, start: each only where it is missing.
@@ -207,7 +207,7 @@ def is_registered(world: World, broker: int, *, migrating: bool) -> Readiness:
     found = world.kraft.brokers.get(NodeId(broker))
     if found is None or found.migrating is not migrating or found.fenced:
         was = "none" if found is None else registered_as(migrating=found.migrating, fenced=found.fenced)
-        mode = "migration" if migrating else "kraft"
+        mode = Mode.MIGRATION if migrating else Mode.KRAFT
         return NotYet(
             f"broker {broker} to register in {mode} mode and unfence (now: {was})",
             f"broker {broker}",
@@ -234,7 +234,7 @@ class RollToMigrationMode(RollStep):
 
     kind: ClassVar[str] = "roll-to-migration-mode"
     stage_is: ClassVar[Stage] = Stage.MIGRATION_MODE
-    goal: ClassVar[str] = "migration"
+    goal: ClassVar[Mode] = Mode.MIGRATION
     needs: ClassVar[frozenset[Need]] = SEEN | {Need.LAUNCHES, Need.UNITS}
     proof_needs: ClassVar[frozenset[Need]] = SEEN | {Need.LEDGER}
     undo: ClassVar[str] = "one roll back to ZooKeeper mode with the backed-up file"
@@ -321,7 +321,7 @@ class RollToKraft(RollStep):
 
     kind: ClassVar[str] = "roll-to-kraft"
     stage_is: ClassVar[Stage] = Stage.KRAFT_MODE
-    goal: ClassVar[str] = "kraft"
+    goal: ClassVar[Mode] = Mode.KRAFT
     needs: ClassVar[frozenset[Need]] = SEEN | {Need.SPARK_LEDGER, Need.DIFF, Need.UNITS}
     proof_needs: ClassVar[frozenset[Need]] = SEEN | {Need.LEDGER}
     undo: ClassVar[str] = "roll back to migration mode while the controllers are up, then as from hybrid (two rolls)"

@@ -7,9 +7,11 @@ from dataclasses import replace
 import pytest
 
 from migrate.checks import availability, config, phase, principals, quorum, registry, sight
-from migrate.checks.phase import Mode, Phase
+from migrate.checks.phase import Phase
 from migrate.checks.registry import Blind
 from migrate.checks.sight import Sight
+from migrate.model.broker_modes import Mode, mode_of
+from migrate.model.flag import FLAG
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -87,15 +89,15 @@ def test_that_there_is_no_quorum_must_be_known(world: World, expected: bool) -> 
     ("values", "expected"),
     [
         ({}, Mode.ZOOKEEPER),
-        ({phase.FLAG: "false"}, Mode.ZOOKEEPER),
-        ({phase.FLAG: " TRUE "}, Mode.MIGRATION),
-        ({"process.roles": "broker", phase.FLAG: "true"}, Mode.KRAFT),
+        ({FLAG: "false"}, Mode.ZOOKEEPER),
+        ({FLAG: " TRUE "}, Mode.MIGRATION),
+        ({"process.roles": "broker", FLAG: "true"}, Mode.KRAFT),
         ({"process.roles": " , "}, Mode.ZOOKEEPER),
     ],
 )
 def test_a_brokers_mode_is_that_of_its_file(values: dict[str, str], expected: Mode) -> None:
     """As Kafka reads the two keys."""
-    assert phase.mode_of(values) is expected
+    assert mode_of(values) is expected
 
 
 # -- sight -------------------------------------------------------------------------------------------------------

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import NotVisible
-from migrate.hosts.kafka_start import Asked, Mode, decide_start
+from migrate.hosts.kafka_start import Asked, decide_start
 from migrate.hosts.start_look import look_at_place, look_for_start
+from migrate.model.broker_modes import Mode
 from migrate.model.views import MetaBroken, MetaMissing, MetaProperties
 from tests.cli.commands import tree
 from tests.testing.ensembles import CLUSTER, ENSEMBLES, NODE, bare, file, v0
@@ -165,7 +166,7 @@ def test_a_directory_that_cannot_be_written_fails(open_path: Path) -> None:
     (open_path / "d0").chmod(0o777)
     said = as_nobody(
         "import json\nfrom dataclasses import asdict\n"
-        "from migrate.hosts.kafka_start import Asked, decide_start\nfrom migrate.hosts.kafka_start import Mode\n"
+        "from migrate.hosts.kafka_start import Asked, decide_start\nfrom migrate.model.broker_modes import Mode\n"
         "from migrate.hosts.start_look import look_for_start\n"
         f"dirs = tuple({str(open_path)!r} + '/d' + str(n) for n in range(2))\n"
         "for mode in Mode:\n"

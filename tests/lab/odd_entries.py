@@ -28,13 +28,13 @@ from typing import Any, Final
 
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from migrate.checks.phase import FLAG
 from migrate.hosts.properties import edit, parse
 from migrate.lab import made, ready, seed
 from migrate.lab.cluster import Lab
 from migrate.lab.proofs import quiet_clients, read_records, steady_producer, works_without_zookeeper, write_records
 from migrate.lab.rolled_back import files_of
 from migrate.lab.seed_data import SeedQuota
+from migrate.model.flag import FLAG
 from migrate.model.history import LoadSummary
 from migrate.model.views import Running
 from migrate.zookeeper import layout

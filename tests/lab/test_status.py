@@ -13,7 +13,7 @@ from migrate.java.find import Java
 from migrate.java.jars import KafkaJars
 from migrate.lab.configure import broker_file, process_specs
 from migrate.lab.inventory import make_secrets
-from migrate.lab.status import look, mode_of, resident_mb
+from migrate.lab.status import look, mode_in_words, resident_mb
 from migrate.lab.topology import plan_topology
 
 
@@ -30,12 +30,12 @@ from migrate.lab.topology import plan_topology
 )
 def test_the_mode_is_what_the_file_says(values: dict[str, str], mode: str) -> None:
     """Each stage's keys have a name for people."""
-    assert mode_of(values, "broker-0") == mode
+    assert mode_in_words(values, "broker-0") == mode
 
 
 def test_zookeeper_is_zookeeper() -> None:
     """Whatever its file holds."""
-    assert mode_of({"clientPort": "1"}, "zookeeper") == "zookeeper"
+    assert mode_in_words({"clientPort": "1"}, "zookeeper") == "zookeeper"
 
 
 def test_a_stopped_lab_has_no_numbers_of_a_cluster(tmp_path: Path) -> None:

@@ -33,7 +33,6 @@ from confluent_kafka.admin import (
 )
 from kazoo.client import KazooClient
 
-from migrate.checks.phase import FLAG
 from migrate.checks.quorum import VOTERS
 from migrate.hosts.properties import edit, parse
 from migrate.java.find import find_java
@@ -42,6 +41,7 @@ from migrate.java.run import run_tool
 from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
 from migrate.lab.topology import HOST
+from migrate.model.flag import FLAG
 from migrate.model.ids import NodeId
 from migrate.run import journal as journals
 from migrate.steps import configuration

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.model.disk_trouble import BrokerMode, Sick, Wrong, effect_of, sick_directories
+from migrate.model.broker_modes import Mode
+from migrate.model.disk_trouble import Sick, Wrong, effect_of, sick_directories
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -43,10 +44,11 @@ def test_a_healthy_cluster_has_no_trouble(stage: Stage) -> None:
 
 @pytest.mark.parametrize(("bend", "wrong"), [(gone, Wrong.BROKEN), (torn, Wrong.BAD_IDENTITY)])
 @pytest.mark.parametrize(("stage", "mode"), MODES.items())
-def test_a_broken_directory_is_told_in_every_mode(stage: Stage, mode: BrokerMode, bend: Bend, wrong: Wrong) -> None:
+def test_a_broken_directory_is_told_in_every_mode(stage: Stage, mode: Mode, bend: Bend, wrong: Wrong) -> None:
     """With its broker, its path, its mode."""
     (one,) = told(worlds.world_at(stage), bend)
     assert (one.broker, one.directory.path, one.mode, one.wrong) == (1, PATH, mode, wrong)
+    assert one.words == (f"{mode.words}, finalized" if stage is Stage.CLEANUP else mode.words)
 
 
 def test_one_disk_is_one_broker_in_migration_mode() -> None:
@@ -116,7 +118,7 @@ def test_a_directory_without_identity_is_told_in_every_mode(stage: Stage) -> Non
     assert "when its log cleaner looks" in effect_of(one)
     (down,) = told(with_process(world, 1, Stopped(0)), emptied)
     assert "log cleaner" not in effect_of(down)
-    kraft = one.mode in (BrokerMode.KRAFT, BrokerMode.FINAL)
+    kraft = one.mode is Mode.KRAFT
     assert ("No `meta.properties` found" in effect_of(down)) is kraft
     assert ("takes it for a new disk" in effect_of(down)) is not kraft
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from migrate.model.broker_modes import position_of
+from migrate.model.broker_modes import node_mode, position_of
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.metadata_logs import old_log
@@ -169,7 +169,7 @@ def _controller(world: World, node: NodeId) -> ControllerAt | Unknown:
     file = facts.config(world, node)
     if isinstance(file, Unknown):
         return file
-    flag = Flag.GONE if isinstance(file, NoFile) else FLAGS.get(facts.mode_of(file.values))
+    flag = Flag.GONE if isinstance(file, NoFile) else FLAGS.get(node_mode(file.values))
     if flag is None:
         return Unknown(f"what controller {node} is cannot be told by its file")
     state = world.services.get(node, Unknown(f"node {node} was not looked at"))

@@ -12,13 +12,13 @@ import pytest
 from migrate.errors import NoWayBack
 from migrate.hosts.backups import BACKUP_SUFFIX
 from migrate.hosts.properties import parse
+from migrate.model.broker_modes import node_mode
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import MigrationZnode, NullZnode
 from migrate.model.world import Need, World
 from migrate.steps import configuration
-from migrate.steps.facts import mode_of
 from tests.oracles.machine import (
     Act,
     Done,
@@ -117,7 +117,7 @@ class Watch(KillAt):
                 return Move(Act.SET_ASIDE, number) if self.before.controllers[number].formatted else None
         if act is None and name == "write-config":
             raw = self.cluster.files[int(node), worlds.inventory().node(NodeId(node)).config]
-            act = WRITTEN.get(mode_of(parse(raw)), Act.RENDER if self.wish == "forward" else Act.FLAG_ON)
+            act = WRITTEN.get(node_mode(parse(raw)), Act.RENDER if self.wish == "forward" else Act.FLAG_ON)
         assert act is not None, effect
         return Move(act, number)
 

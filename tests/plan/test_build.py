@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from migrate import checks
 from migrate.errors import MigrateError, NothingToPlan, NotVisible
+from migrate.model.broker_modes import Mode
 from migrate.model.detect import Detected, detect
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
@@ -480,7 +481,7 @@ def test_the_plan_names_what_it_is_bound_to() -> None:
 
 
 CANARY = replace(worlds.playbook(), roll_order=RollOrder.CANARY_FIRST)
-MIGRATION, KRAFT = "migration", "kraft"
+MIGRATION, KRAFT = Mode.MIGRATION, Mode.KRAFT
 
 
 def led(world: World, leaders: Mapping[int, int]) -> World:

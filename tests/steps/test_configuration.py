@@ -5,11 +5,11 @@ import pytest
 from migrate.checks.config import DEFAULT_PROTOCOL_MAP
 from migrate.hosts.properties import parse
 from migrate.model import config_keys
+from migrate.model.broker_modes import node_mode
 from migrate.model.config_keys import Fate, Moment
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory
 from migrate.steps import configuration
-from migrate.steps.facts import mode_of
 
 BROKER = b"""# the broker of rack a
 broker.id=1
@@ -64,7 +64,7 @@ def test_migration_mode_adds_four_things_and_takes_nothing() -> None:
     }
     assert after["controller.quorum.voters"] == "3000@c0:9090,3001@c1:9090,3002@c2:9090"
     assert after["listener.security.protocol.map"].endswith(",CTL:PLAINTEXT")
-    assert mode_of(after) == "migration"
+    assert node_mode(after) == "migration"
 
 
 def test_kraft_mode_leaves_nothing_of_zookeeper_and_keeps_what_is_the_operators() -> None:
@@ -80,7 +80,7 @@ def test_kraft_mode_leaves_nothing_of_zookeeper_and_keeps_what_is_the_operators(
     assert after["custom.key"] == "kept"
     assert b"# the broker of rack a" in raw
     assert b"# where the data is" in raw
-    assert mode_of(after) == "kraft"
+    assert node_mode(after) == "kraft"
 
 
 def test_an_authorizer_of_the_operators_own_is_left_alone() -> None:
@@ -156,7 +156,7 @@ def test_a_controller_has_the_flag_the_authorizer_and_the_brokers_secrets() -> N
     assert after["min.insync.replicas"] == "2"
     assert "broker.id" not in after
     assert "listener.name.client.plain.sasl.jaas.config" not in after
-    assert mode_of(after) == "controller"
+    assert node_mode(after) == "controller"
 
 
 def test_a_controller_has_no_authorizer_where_brokers_have_none() -> None:
@@ -172,7 +172,7 @@ def test_a_finalized_controller_has_neither_flag_nor_zookeeper() -> None:
     after = parse(configuration.finalized_controller(before))
     assert not [key for key in after if key.startswith("zookeeper.")]
     assert after == {key: value for key, value in parse(before).items() if not key.startswith("zookeeper.")}
-    assert mode_of(after) == "finalized"
+    assert node_mode(after) == "finalized"
 
 
 @pytest.mark.parametrize(
@@ -189,7 +189,7 @@ def test_a_finalized_controller_has_neither_flag_nor_zookeeper() -> None:
 )
 def test_a_nodes_mode_is_told_by_its_file(text: str, mode: str) -> None:
     """The flag means something else on brokers and controllers."""
-    assert mode_of(parse(text.encode())) == mode
+    assert node_mode(parse(text.encode())) == mode
 
 
 def test_brokers_files_of_a_real_cluster_become_what_worked_there() -> None:

@@ -6,12 +6,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.checks.config import DEFAULT_PROTOCOL_MAP, protocols
-from migrate.checks.phase import FLAG
 from migrate.hosts.properties import parse
 from migrate.model import config_keys
+from migrate.model.broker_modes import node_mode
 from migrate.model.config_keys import Moment
+from migrate.model.flag import FLAG
 from migrate.steps import configuration
-from migrate.steps.facts import mode_of
 from tests.testing.worlds import inventory
 
 KNOWN = inventory()
@@ -59,7 +59,7 @@ def test_edits_are_idempotent_and_lead_through_the_modes(raw: bytes) -> None:
     """ZooKeeper, migration, KRaft: each told by the file alone."""
     first = configuration.migration_mode(raw, KNOWN)
     second = configuration.kraft_mode(first, KNOWN, BROKER)
-    assert [mode_of(parse(entry)) for entry in (raw, first, second)] == ["zookeeper", "migration", "kraft"]
+    assert [node_mode(parse(entry)) for entry in (raw, first, second)] == ["zookeeper", "migration", "kraft"]
     assert configuration.migration_mode(first, KNOWN) == first
     assert configuration.kraft_mode(second, KNOWN, BROKER) == second
 
@@ -117,7 +117,7 @@ def test_a_controllers_file_is_the_same_whichever_roll_the_broker_is_in(raw: byt
     early = configuration.controller(parse(raw), KNOWN, CONTROLLER)
     late = configuration.controller(parse(configuration.migration_mode(raw, KNOWN)), KNOWN, CONTROLLER)
     assert early == late
-    assert mode_of(parse(early)) == "controller"
+    assert node_mode(parse(early)) == "controller"
     assert ("authorizer.class.name" in parse(early)) is ("authorizer.class.name" in parse(raw))
 
 
@@ -132,4 +132,4 @@ def test_a_controller_never_gets_a_brokers_identity_and_is_finalized_by_leaving_
     final = configuration.finalized_controller(found)
     assert parse(final) == {key: value for key, value in here.items() if not key.startswith("zookeeper.")}
     assert configuration.finalized_controller(final) == final
-    assert mode_of(parse(final)) == "finalized"
+    assert node_mode(parse(final)) == "finalized"

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrate.model.broker_modes import node_mode
 from migrate.model.difference import DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
@@ -222,7 +223,7 @@ def test_a_file_that_another_hand_took_only_the_flag_out_of_is_not_done() -> Non
     """It still names ZooKeeper: that controller is restarted once more."""
     raw = file_of(BEFORE, 3001).raw.replace(b"zookeeper.metadata.migration.enable=true", b"")
     world = started(with_file(BEFORE, 3001, raw), [3001])
-    assert facts.mode_of(file_of(world, 3001).values) == "finalized"
+    assert node_mode(file_of(world, 3001).values) == "finalized"
     assert not isinstance(FIRST.progress(world), AlreadyDone)
 
 
@@ -315,7 +316,7 @@ def test_only_the_missing_effects_happen(bend: Bend, done: list[str]) -> None:
     FIRST.do(bend(started(BEFORE)), effects)
     assert [entry.rsplit(" ", 1)[0] if entry.startswith("write") else entry for entry in effects.done] == done
     if 3001 in effects.written:
-        assert facts.mode_of(config_file(NodeId(3001), "", effects.written[3001]).values) == "finalized"
+        assert node_mode(config_file(NodeId(3001), "", effects.written[3001]).values) == "finalized"
 
 
 Told = type[NotBegun] | type[HalfDone] | type[AlreadyDone] | type[Unknown]

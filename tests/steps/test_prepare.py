@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from migrate.hosts.properties import parse
+from migrate.model.broker_modes import node_mode
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage
@@ -86,7 +87,7 @@ def test_a_controllers_file_is_written_where_nothing_lies() -> None:
     RENDER.do(BEFORE, effects)
     assert effects.done == ["write 3001 /conf/c3001.properties over nothing"]
     written = config_file(NodeId(3001), "/conf/c3001.properties", effects.written[3001])
-    assert facts.mode_of(written.values) == "controller"
+    assert node_mode(written.values) == "controller"
     assert written.sha256 == RENDER.expects(BEFORE, Predicted())["config:3001"]
     assert isinstance(RENDER.verify(with_config(BEFORE, 3001, written)), Verified)
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from migrate.lab.breaking import set_aside
 from migrate.lab.cluster import Lab
-from migrate.model.disk_trouble import BrokerMode
+from migrate.model.broker_modes import Mode
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -16,10 +16,10 @@ from migrate.model.world import World
 from tests.testing.clusters import uuid
 
 MODES = {
-    Stage.ASSESS: BrokerMode.ZOOKEEPER,
-    Stage.HYBRID: BrokerMode.MIGRATION,
-    Stage.SOAK: BrokerMode.KRAFT,
-    Stage.CLEANUP: BrokerMode.FINAL,
+    Stage.ASSESS: Mode.ZOOKEEPER,
+    Stage.HYBRID: Mode.MIGRATION,
+    Stage.SOAK: Mode.KRAFT,
+    Stage.CLEANUP: Mode.KRAFT,
 }
 PATH = "/data/b1/d1"
 

@@ -16,6 +16,7 @@ from typing import Self
 from migrate.hosts.backups import BACKUP_SUFFIX
 from migrate.hosts.meta_properties import META_PROPERTIES, decode
 from migrate.hosts.properties import parse
+from migrate.model.broker_modes import node_mode
 from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DiffReport
 from migrate.model.host_rights import HostRights
@@ -42,7 +43,7 @@ from migrate.model.views import (
 from migrate.model.world import Need, World
 from migrate.observe.ledgers import pure_ledger
 from migrate.run.leaders import LeaderRestorer
-from migrate.steps.facts import mode_of, sha256
+from migrate.steps.facts import sha256
 from tests.testing import worlds
 from tests.testing.worlds import BROKERS, CONTROLLERS, kraft, live, meta_file, zk
 
@@ -160,7 +161,7 @@ class SimulatedCluster:
     def write(self, node: NodeId, path: str, content: bytes) -> None:
         """Replace a file."""
         if BACKUP_SUFFIX not in path:
-            self.done.append(f"write {int(node)} {mode_of(parse(content))}")
+            self.done.append(f"write {int(node)} {node_mode(parse(content))}")
         self.files[int(node), path] = content
 
     def exists(self, node: NodeId, path: str) -> bool:
@@ -212,9 +213,9 @@ class SimulatedCluster:
         """Start a process with the file that lies there, and let the cluster react."""
         assert int(node) not in self.running, f"node {int(node)} was started twice"
         raw = self.files[int(node), worlds.inventory().node(node).config]
-        self.done.append(f"start {int(node)} {mode_of(parse(raw))}")
+        self.done.append(f"start {int(node)} {node_mode(parse(raw))}")
         self.running[int(node)] = self.started[int(node)] = sha256(raw)
-        self.modes[int(node)] = mode_of(parse(raw))
+        self.modes[int(node)] = node_mode(parse(raw))
         if node in CONTROLLERS:
             assert int(node) in self.formatted, f"controller {int(node)} was started unformatted"
             assert self.modes[int(node)] == "controller" or self.copied, "a controller without the flag before the copy"

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from migrate.errors import ZnodeChanged
 from migrate.hosts.backups import ASIDE_SUFFIX, kept_files
 from migrate.hosts.meta_properties import decode
+from migrate.model.broker_modes import node_mode
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.metadata_logs import MetadataLogs
@@ -33,7 +34,6 @@ from migrate.model.views import (
     ZookeeperView,
 )
 from migrate.model.world import NOT_ASKED, Need, World
-from migrate.steps.facts import mode_of
 from tests.testing import worlds
 from tests.testing.simulated import SimulatedCluster, world_at
 from tests.testing.worlds import BROKERS, CONTROLLERS, OFFSET, kraft, zk
@@ -101,7 +101,7 @@ class TwoWay(SimulatedCluster):
         """As any start; in ZooKeeper's list a broker stands once, and its directories have version 0 or a flag."""
         number = int(node)
         raw = self.files[number, worlds.inventory().node(node).config]
-        mode = mode_of(worlds.config_file(node, "", raw).values)
+        mode = node_mode(worlds.config_file(node, "", raw).values)
         if node in BROKERS and mode in ("zookeeper", "migration") and number in self.lingering:
             self.harms.append(f"broker {number} died: NodeExists on its own registration")
             return

@@ -8,7 +8,6 @@ from typing import Final
 
 from migrate.checks import processes
 from migrate.checks.config import inter_broker_listener, protocols
-from migrate.checks.phase import FLAG, Mode, mode_of
 from migrate.checks.quorum import VOTERS, voters_of
 from migrate.checks.stuck.seen import (
     explained,
@@ -24,6 +23,8 @@ from migrate.checks.stuck.seen import (
     state_of,
 )
 from migrate.checks.versions import IBP
+from migrate.model.broker_modes import Mode, mode_of
+from migrate.model.flag import FLAG
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile, KraftView, NodeAnswer, NoFile, Quorum, Running, Stopped

@@ -6,7 +6,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from migrate.checks import processes
-from migrate.checks.phase import FLAG, truth
 from migrate.checks.quorum import VOTERS, voters_of
 from migrate.checks.stuck.seen import (
     controller_answer,
@@ -20,6 +19,7 @@ from migrate.checks.stuck.seen import (
     state_of,
 )
 from migrate.checks.zookeeper import sample
+from migrate.model.flag import FLAG, has_flag
 from migrate.model.inventory import ControllerNode
 from migrate.model.outcome import Unknown
 from migrate.model.views import ConfigFile, KraftView, NodeAnswer, Quorum, Running, Stopped, majority
@@ -165,7 +165,7 @@ def _one(world: World, clues: Clues, node: int, *, registered: bool) -> Iterator
     def told(code: str, owner: str, cause: str | Unknown, *more: str) -> Explanation:
         return explained(code, waits, owner, cause, evidence=(*more, *evidence), nodes=(node,))
 
-    if isinstance(file, ConfigFile) and not truth(file.values, FLAG):
+    if isinstance(file, ConfigFile) and not has_flag(file.values):
         found = True
         value = file.values.get(FLAG, "").strip()
         yield told("S-STUCK-20", f"whoever keeps {file.path}", f"{FLAG} is {value or 'missing'} in its file", file.path)
@@ -173,7 +173,7 @@ def _one(world: World, clues: Clues, node: int, *, registered: bool) -> Iterator
         found = True
         cause = processes.do_not_run(world.inventory, [node])
         yield told("S-STUCK-22", f"whoever runs controller {node}", cause, _exit(state))
-    elif isinstance(file, ConfigFile) and truth(file.values, FLAG) and isinstance(state, Running):
+    elif isinstance(file, ConfigFile) and has_flag(file.values) and isinstance(state, Running):
         if state.config_sha256 not in (None, file.sha256):
             found = True
             cause = "its file has the flag, and its process was started with another file"

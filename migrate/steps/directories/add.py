@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from migrate.model.broker_modes import Mode
 from migrate.model.ids import NodeId
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Outcome, Readiness, Ready, Refused, Unknown
@@ -43,7 +44,7 @@ class DirectoryRoll(RollStep):
     directories: str  # comma-separated, as in log.dirs
 
     stage_is: ClassVar[Stage] = Stage.DIRECTORIES
-    goal: ClassVar[str] = "kraft"
+    goal: ClassVar[Mode] = Mode.KRAFT
     needs: ClassVar[frozenset[Need]] = SEEN
     proof_needs: ClassVar[frozenset[Need]] = SEEN
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from typing import Final
 
 from migrate import checks
-from migrate.checks.phase import roles_of
 from migrate.hosts.config import log_dirs, metadata_log_dir
+from migrate.model.broker_modes import roles_of
 from migrate.model.findings import Severity
 from migrate.model.ids import NodeId
 from migrate.model.new_directories import NewDirectory, against_format, alone, unproven, version_too_low

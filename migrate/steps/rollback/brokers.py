@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from migrate.hosts.meta_properties import META_PROPERTIES, as_version_0
 from migrate.hosts.properties import diff
-from migrate.model.broker_modes import position_of
+from migrate.model.broker_modes import Mode, position_of
 from migrate.model.ids import NodeId
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
@@ -36,7 +36,7 @@ class RollBackToMigrationMode(RollStep):
 
     kind: ClassVar[str] = "roll-back-to-migration-mode"
     stage_is: ClassVar[Stage] = Stage.KRAFT_MODE
-    goal: ClassVar[str] = "migration"
+    goal: ClassVar[Mode] = Mode.MIGRATION
     needs: ClassVar[frozenset[Need]] = SEEN | {Need.BACKUPS}
     proof_needs: ClassVar[frozenset[Need]] = SEEN | {Need.BACKUPS}
     undo: ClassVar[str] = "roll it forward to KRaft mode again: `kraft-migrate plan`"
@@ -110,7 +110,7 @@ class RollToZookeeperMode(RollStep):
 
     kind: ClassVar[str] = "roll-to-zookeeper-mode"
     stage_is: ClassVar[Stage] = Stage.MIGRATION_MODE
-    goal: ClassVar[str] = "zookeeper"
+    goal: ClassVar[Mode] = Mode.ZOOKEEPER
     needs: ClassVar[frozenset[Need]] = LOOK
     proof_needs: ClassVar[frozenset[Need]] = LOOK
     undo: ClassVar[str] = "migrate again: `kraft-migrate plan`"

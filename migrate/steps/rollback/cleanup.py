@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from migrate.hosts.aside import FOLDER
+from migrate.model.broker_modes import Mode, node_mode
 from migrate.model.ids import NodeId
 from migrate.model.inventory import ControllerNode
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
@@ -194,8 +195,8 @@ def _in_zookeeper_mode(world: World, broker: int) -> Readiness:
     file = facts.config(world, broker)
     if not isinstance(file, ConfigFile):
         return Unknown(f"the file of broker {broker} cannot be read")
-    if facts.mode_of(file.values) != "zookeeper":
-        return Refused(f"{file.path} is of {facts.mode_of(file.values)} mode")
+    if (mode := node_mode(file.values)) is not Mode.ZOOKEEPER:
+        return Refused(f"{file.path} is of {mode} mode")
     assert not isinstance(world.zookeeper, Unknown)
     if NodeId(broker) not in world.zookeeper.brokers:
         return Refused(f"broker {broker} is not in /brokers/ids")

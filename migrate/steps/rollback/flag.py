@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from migrate.hosts.properties import diff
+from migrate.model.broker_modes import ControllerMode, node_mode
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
@@ -66,7 +67,7 @@ class PutFlagBack(BaseStep):
 
     def expects(self, world: World, before: Predicted) -> Mapping[str, str]:  # noqa: ARG002 - the protocol's signature
         """A controller's file with the flag."""
-        return {f"mode:{self.controller}": "controller"}
+        return {f"mode:{self.controller}": ControllerMode.FLAGGED}
 
     def check(self, world: World) -> Readiness:
         """It is still known that none ran without the flag."""
@@ -80,7 +81,7 @@ class PutFlagBack(BaseStep):
         down = back.stopped(world, [self.controller])
         if isinstance(down, Unknown):
             return down
-        if facts.mode_of(file.values) != "controller":
+        if node_mode(file.values) is not ControllerMode.FLAGGED:
             return NotBegun()
         return HalfDone("it has the flag, and is down") if down else AlreadyDone("it has the flag, and runs")
 
@@ -105,7 +106,9 @@ def without_flag(world: World) -> tuple[int, ...]:
     """Controllers whose file lacks the flag."""
     files = ((int(node.id), facts.config(world, node.id)) for node in world.inventory.controllers)
     return tuple(
-        node for node, file in files if isinstance(file, ConfigFile) and facts.mode_of(file.values) != "controller"
+        node
+        for node, file in files
+        if isinstance(file, ConfigFile) and node_mode(file.values) is not ControllerMode.FLAGGED
     )
 
 

@@ -17,13 +17,14 @@ from typing import Final
 from migrate.errors import InputError, RestoreRefused
 from migrate.hosts.backups import BACKUP_SUFFIX
 from migrate.hosts.properties import diff, parse, put_back
-from migrate.model.broker_modes import FLAG
+from migrate.model.broker_modes import ControllerMode, Mode, node_mode
+from migrate.model.flag import FLAG
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode
 from migrate.model.outcome import Readiness, Ready, Refused, Unknown
 from migrate.model.views import HostFile
 from migrate.model.world import World
-from migrate.steps import configuration, facts
+from migrate.steps import configuration
 
 SHOWN: Final = 8  # keys in a message
 # they mean nothing outside of the mode that the migration set them for, so the copy's word holds whatever they are now:
@@ -83,9 +84,9 @@ class Written:
 
 def to_zookeeper(world: World, broker: int, raw: bytes) -> Restored | Refused | Unknown:
     """The file of ZooKeeper mode: the copy that leads to `raw`, else `raw` with the migration's keys put back."""
-    if facts.mode_of(parse(raw)) == "zookeeper":
+    if node_mode(parse(raw)) is Mode.ZOOKEEPER:
         return Restored(raw, "the file as it lies there")
-    copies = _copies(world, broker, "zookeeper")
+    copies = _copies(world, broker, Mode.ZOOKEEPER)
     if isinstance(copies, Unknown):
         return copies
     node = _node(world, broker)
@@ -96,9 +97,9 @@ def to_zookeeper(world: World, broker: int, raw: bytes) -> Restored | Refused | 
         Written(copy, copy.raw, made)
         for copy in copies
         for made in _forward(world, node, copy.raw)
-        if facts.mode_of(parse(made)) == facts.mode_of(parse(raw))
+        if node_mode(parse(made)) is node_mode(parse(raw))
     ]
-    return _only(leading) or _by_keys(node, raw, writes, "zookeeper")
+    return _only(leading) or _by_keys(node, raw, writes, Mode.ZOOKEEPER)
 
 
 def to_migration(world: World, broker: int, raw: bytes) -> Restored | Refused | Unknown:
@@ -106,9 +107,9 @@ def to_migration(world: World, broker: int, raw: bytes) -> Restored | Refused | 
 
     Either way the original must be there and lead to it: the next step goes back to that one.
     """
-    if facts.mode_of(parse(raw)) == "migration":
+    if node_mode(parse(raw)) is Mode.MIGRATION:
         return Restored(raw, "the file as it lies there")
-    copies = _copies(world, broker, "migration")
+    copies = _copies(world, broker, Mode.MIGRATION)
     if isinstance(copies, Unknown):
         return copies
     original = to_zookeeper(world, broker, raw)
@@ -119,10 +120,10 @@ def to_migration(world: World, broker: int, raw: bytes) -> Restored | Refused | 
         kept = [copy for copy in copies if copy.raw == wanted]
         return _only(kept) or Restored(wanted, f"{original.source}, with what migration mode adds")
     node = _node(world, broker)
-    originals = _copies(world, broker, "zookeeper")
+    originals = _copies(world, broker, Mode.ZOOKEEPER)
     rolls = [] if isinstance(originals, Unknown) else [(copy, _forward(world, node, copy.raw)) for copy in originals]
     writes = [Written(copy, made[0], made[1]) for copy, made in rolls if len(made) > 1]
-    found = _by_keys(node, raw, writes, "migration")
+    found = _by_keys(node, raw, writes, Mode.MIGRATION)
     if not isinstance(found, Restored):
         return found
     after = to_zookeeper(world, broker, found.raw)
@@ -134,9 +135,9 @@ def to_flagged(world: World, controller: int, raw: bytes) -> Restored | Refused 
 
     To the byte alone: its last process is proven to have had the flag by the hash of the file that it was started with.
     """
-    if facts.mode_of(parse(raw)) == "controller":
+    if node_mode(parse(raw)) is ControllerMode.FLAGGED:
         return Restored(raw, "the file as it lies there")
-    copies = _copies(world, controller, "controller")
+    copies = _copies(world, controller, ControllerMode.FLAGGED)
     if isinstance(copies, Unknown):
         return copies
     leading = [copy for copy in copies if _tried(partial(configuration.finalized_controller, copy.raw)) == raw]
@@ -159,24 +160,24 @@ def _node(world: World, broker: int) -> BrokerNode:
     return next(node for node in world.inventory.brokers if node.id == broker)
 
 
-def _copies(world: World, broker: int, mode: str) -> list[HostFile] | Unknown:
+def _copies(world: World, broker: int, mode: Mode | ControllerMode) -> list[HostFile] | Unknown:
     """The copies of a broker's file in that mode, each content once."""
     kept = world.backups
     if not isinstance(kept, Unknown):
         found = kept.get(NodeId(broker), Unknown(f"the copies of broker {broker} were not looked at"))
         if not isinstance(found, Unknown):
-            by_content = {copy.sha256: copy for copy in reversed(found.configs) if _mode(copy.raw) == mode}
+            by_content = {copy.sha256: copy for copy in reversed(found.configs) if _mode(copy.raw) is mode}
             return sorted(by_content.values(), key=lambda copy: copy.path)
         return found
     return kept
 
 
-def _mode(raw: bytes) -> str:
+def _mode(raw: bytes) -> Mode | ControllerMode | None:
     """A damaged copy has no mode, and is none that anybody would go back to."""
     try:
-        return facts.mode_of(parse(raw))
+        return node_mode(parse(raw))
     except InputError:
-        return "unreadable"
+        return None
 
 
 def _forward(world: World, node: BrokerNode, original: bytes) -> tuple[bytes, ...]:
@@ -217,7 +218,7 @@ def _no_copy(node: BrokerNode) -> Refused:
 
 
 # -- key by key ----------------------------------------------------------------------------------------------------
-def _by_keys(node: BrokerNode, raw: bytes, writes: list[Written], mode: str) -> Restored | Refused:
+def _by_keys(node: BrokerNode, raw: bytes, writes: list[Written], mode: Mode) -> Restored | Refused:
     """The file with the migration's keys put back, where a copy proves their values and no other one contradicts."""
     proven = sorted((write for write in writes if not write.third(raw)), key=lambda write: len(write.edited(raw)))
     if not proven:
@@ -230,7 +231,7 @@ def _by_keys(node: BrokerNode, raw: bytes, writes: list[Written], mode: str) -> 
         paths = ", ".join(write.copy.path for write in proven)
         return Refused(f"{paths} all lead to the file that lies there: move away those that are not the original")
     closest, *_ = proven
-    if facts.mode_of(parse(made)) != mode:
+    if node_mode(parse(made)) is not mode:
         return Refused(f"{node.config} is no file of {mode} mode with the keys of {closest.copy.path}")
     kept = tuple(diff(closest.after, raw, node.config, ("as the migration wrote it", "now")))
     source = f"{_told(closest.copy)}, key by key: {_named(closest.owned)}"
