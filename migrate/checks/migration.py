@@ -9,6 +9,7 @@ from migrate.checks.registry import ALWAYS, BEFORE_COPY, Hit, Result, check
 from migrate.checks.sight import both, controller_answers, diff, inventory, kraft, zookeeper
 from migrate.model.difference import DiffReport
 from migrate.model.findings import CodeDoc
+from migrate.model.flag import flag_of
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.kraft_only import kraft_only
@@ -210,16 +211,13 @@ def never_settled(report: DiffReport, world: World) -> Result:
 def accidental_finalize(seen: tuple[KraftView, dict[NodeId, NodeAnswer]], world: World) -> Result:
     """What it answers, and what it registered with."""
     view, answers = seen
-    for node, answer in answers.items():
-        if not answer.migration_flag:
+    for node in dict.fromkeys((*answers, *view.controllers)):
+        flag = flag_of(world, node)
+        if flag.answer is False:
             yield Hit(f"controller {node}", "it answers without ZkMigrationReady")
-    for node, entry in view.controllers.items():
-        if not entry.migration_ready and node not in answers:
-            yield Hit(f"controller {node}", "it is registered with zkMigrationReady=false")
-        elif not entry.migration_ready and answers[node].migration_flag:
-            yield Hit(
-                f"controller {node}", "it is registered with zkMigrationReady=false, and answers with the flag now"
-            )
+        elif flag.registered is False:
+            more = ", and answers with the flag now" if flag.answer is True else ""
+            yield Hit(f"controller {node}", f"it is registered with zkMigrationReady=false{more}")
 
 
 @check(

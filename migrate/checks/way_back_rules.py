@@ -14,12 +14,11 @@ from migrate.checks.way_back_origin import Origin, Start
 from migrate.checks.zookeeper_access import stranger
 from migrate.model.causes import cause_of
 from migrate.model.difference import DifferenceName, DiffReport
-from migrate.model.flag import FLAG, has_flag
+from migrate.model.flag import FLAG, controller_flags
 from migrate.model.kraft_only import kraft_only
 from migrate.model.outcome import Unknown
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
-    ConfigFile,
     ControllerZnode,
     KraftView,
     MetaBroken,
@@ -62,22 +61,22 @@ def controllers_without_flag(world: World, facts: WayBackFacts, origin: Origin) 
     """The first start of a controller without the flag is the point of no return: elected, it finalizes."""
     for node in facts.unflagged:
         yield _unflagged(node, "a run started it without the migration flag")
-    if not isinstance(world.live, Unknown):
-        for identity, answer in sorted(world.live.controllers.items()):
-            if not isinstance(answer, Unknown) and not answer.migration_flag and int(identity) not in facts.unflagged:
-                yield _unflagged(int(identity), "it answers without the migration flag")
+    flags = controller_flags(world)
+    for flag in flags:
+        if flag.answer is False and flag.node not in facts.unflagged:
+            yield _unflagged(flag.node, "it answers without the migration flag")
     if isinstance(world.configs, Unknown):
         return
-    for controller in world.inventory.controllers:
-        file = world.configs.get(controller.id)
-        if isinstance(file, Unknown) and origin.start > Start.NOTHING:
-            about, next_step = f"controller {int(controller.id)}", "make its configuration file readable for us"
-            yield work("flag-unknown", about, f"whether its file has {FLAG} is not known: {file.reason}", next_step)
-        if isinstance(file, ConfigFile) and not has_flag(file.values):
+    for flag in flags:
+        about = f"controller {flag.node}"
+        if isinstance(flag.file, Unknown) and origin.start > Start.NOTHING:
+            what = f"whether its file has {FLAG} is not known: {flag.file.reason}"
+            yield work("flag-unknown", about, what, "make its configuration file readable for us")
+        if flag.file is False:
             yield work(
                 "flag-not-in-file",
-                f"controller {int(controller.id)}",
-                f"{file.path} lacks {FLAG}: started with it, the controller would finalize by being elected",
+                about,
+                f"{flag.path} lacks {FLAG}: started with it, the controller would finalize by being elected",
                 "put the file back from its backup before anything restarts that controller",
             )
 

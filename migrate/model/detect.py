@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from migrate.model.broker_modes import positions
+from migrate.model.flag import controller_flags
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import ControllerZnode, KraftView, MigrationZnode, NullZnode, ZookeeperView
@@ -85,7 +86,10 @@ def _by_metadata(world: World, view: KraftView) -> Detected | Unknown:
                 return Detected(Stage.KRAFT_MODE, None, how)
             return Detected(Stage.HYBRID, Stage.KRAFT_MODE, "; ".join([how, *put_back]))
         case ZkMigrationState.POST_MIGRATION:
-            flagged, silent = _flagged(world), _silent(world)
+            # a controller that does not answer may be the half-done one: it does not count as done
+            flags = controller_flags(world)
+            flagged = sorted(flag.node for flag in flags if flag.answer is True)
+            silent = sorted(flag.node for flag in flags if isinstance(flag.answer, Unknown))
             how = said + f"controllers that still answer with the flag: {flagged}, that do not answer: {silent}"
             if migrating:
                 early = f"finalized while brokers {sorted(migrating)} are in migration mode: roll them forward to KRaft"
@@ -103,19 +107,3 @@ def _by_metadata(world: World, view: KraftView) -> Detected | Unknown:
             )
         case _:
             return Unknown(said + "controllers that were started without the flag cannot migrate (B-MIG-02)")
-
-
-def _flagged(world: World) -> list[int]:
-    if isinstance(world.live, Unknown):
-        return []
-    answers = world.live.controllers.items()
-    return sorted(int(node) for node, answer in answers if not isinstance(answer, Unknown) and answer.migration_flag)
-
-
-def _silent(world: World) -> list[int]:
-    """Controllers whose flag was not told: one of them may be the half-done one, so none of them counts as done."""
-    nodes = [node.id for node in world.inventory.controllers]
-    if isinstance(world.live, Unknown):
-        return sorted(map(int, nodes))
-    answers = world.live.controllers
-    return sorted(int(node) for node in nodes if isinstance(answers.get(node, Unknown("not asked")), Unknown))

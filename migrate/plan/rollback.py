@@ -286,7 +286,7 @@ def _refuse_finalized(world: World) -> None:
             )
     if isinstance(world.live, Unknown):
         raise NothingToPlan(f"nobody could be asked: {world.live.reason}")
-    refused = gates.flagged(world.live)
+    refused = gates.flagged(world)
     if isinstance(refused, Refused):
         raise NoWayBack(refused.reason, next_step="stop those controllers first")
 

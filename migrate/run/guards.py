@@ -13,12 +13,12 @@ from typing import Final
 
 from migrate.checks import processes
 from migrate.errors import PlanIsStale
-from migrate.model.flag import FLAG, has_flag
+from migrate.model.flag import FLAG, controller_flags
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.views import ConfigFile, ControllerZnode
+from migrate.model.views import ControllerZnode
 from migrate.model.world import Need, World
 from migrate.steps import facts
 
@@ -121,19 +121,14 @@ def no_early_finalize(now: Situation, world: World) -> Readiness:
 
 
 def _all_flagged(world: World) -> Readiness:
-    unflagged = []
-    for node in world.inventory.controllers:
-        file = facts.config(world, node.id)
-        if not isinstance(file, ConfigFile):
-            return Unknown(f"the file of controller {int(node.id)} cannot be read, and with it its flag")
-        if not has_flag(file.values):
-            unflagged.append(f"controller {int(node.id)}: {file.path} has no {FLAG}=true")
-    if not isinstance(world.live, Unknown):
-        unflagged += [
-            f"controller {int(node)} runs without the flag"
-            for node, answer in world.live.controllers.items()
-            if not isinstance(answer, Unknown) and not answer.migration_flag
-        ]
+    flags = controller_flags(world)
+    for flag in flags:
+        if not isinstance(flag.file, bool):
+            return Unknown(f"the file of controller {flag.node} cannot be read, and with it its flag")
+    unflagged = [
+        *(f"controller {flag.node}: {flag.path} has no {FLAG}=true" for flag in flags if not flag.file),
+        *(f"controller {flag.node} runs without the flag" for flag in flags if flag.answer is False),
+    ]
     if not unflagged:
         return Ready()
     return Refused(

@@ -8,7 +8,7 @@ from typing import ClassVar
 
 from migrate.checks import processes, stuck
 from migrate.model.broker_modes import ControllerMode, node_mode
-from migrate.model.flag import FLAG
+from migrate.model.flag import FLAG, controller_flags
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
@@ -234,11 +234,7 @@ def _waiting(world: World) -> Readiness:
     after = "nothing: it comes by itself; look at the controllers' logs if it lasts"
     if isinstance(world.kraft, Unknown):
         return NotYet(f"the metadata to be readable ({world.kraft.reason})", "the controllers", after)
-    missing = [
-        int(node.id)
-        for node in world.inventory.controllers
-        if node.id not in world.kraft.controllers or not world.kraft.controllers[node.id].migration_ready
-    ]
+    missing = [flag.node for flag in controller_flags(world) if flag.registered is not True]
     if missing:
         return NotYet(
             f"controllers {missing} to register with the flag{stuck.because(world, frozenset(missing))}",

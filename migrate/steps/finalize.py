@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from migrate.hosts.properties import diff
 from migrate.model.broker_modes import ControllerMode, Mode, node_mode
+from migrate.model.flag import flag_of
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import AlreadyDone, NotYet, Outcome, Readiness, Ready, Refused, Unknown
@@ -193,7 +194,7 @@ def _crossed(world: World) -> bool:
     done = _flagless(world)
     if isinstance(done, Unknown) or isinstance(world.kraft, Unknown):
         return False
-    registered = any(not entry.migration_ready for entry in world.kraft.controllers.values())
+    registered = any(flag_of(world, node).registered is False for node in world.kraft.controllers)
     return bool(done) or registered or world.kraft.migration_state is ZkMigrationState.POST_MIGRATION
 
 
@@ -240,7 +241,7 @@ def _flagless(world: World) -> dict[int, ConfigFile] | Unknown:
         if (
             node_mode(file.values) is ControllerMode.FINALIZED
             and isinstance(state, Running)
-            and (state.config_sha256 == file.sha256 or (state.config_sha256 is None and _says_so(world, node.id)))
+            and _started_without(world, node.id, state, file)
         ):
             found[int(node.id)] = file
     return found
@@ -256,18 +257,17 @@ def _half_way(world: World) -> int | None:
             continue
         if not isinstance(state, Running):
             return int(node.id)
-        started_so = state.config_sha256 == file.sha256 or (state.config_sha256 is None and _says_so(world, node.id))
-        if node_mode(file.values) is ControllerMode.FINALIZED and not started_so:
+        flagless = node_mode(file.values) is ControllerMode.FINALIZED
+        if flagless and not _started_without(world, node.id, state, file):
             return int(node.id)
     return None
 
 
-def _says_so(world: World, node: NodeId) -> bool:
-    """Does that controller itself answer without the flag?  Asked where nobody knows which file it was started with."""
-    if isinstance(world.live, Unknown):
-        return False
-    answer = world.live.controllers.get(node, Unknown("not asked"))
-    return not isinstance(answer, Unknown) and not answer.migration_flag
+def _started_without(world: World, node: NodeId, state: Running, file: ConfigFile) -> bool:
+    """Was it started with this flagless file?  Where nobody knows with which one, its own answer says so."""
+    if state.config_sha256 is None:
+        return flag_of(world, node).answer is False
+    return state.config_sha256 == file.sha256
 
 
 def _no_broker_flag(world: World) -> Readiness:

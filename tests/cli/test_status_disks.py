@@ -48,7 +48,8 @@ def test_a_dead_disk_is_told_with_its_effect_and_both_ways_on(stage: Stage) -> N
     """The same words as JSON and as text; the command of a shell among them."""
     found = describe(worlds.with_directory(whole(stage), 1, 1, gone))
     (row,) = found["disks"]
-    assert (row["broker"], row["path"], row["mode"]) == (1, PATH, str(MODES[stage]))
+    mode = f"{MODES[stage].words}, finalized" if stage is Stage.CLEANUP else MODES[stage].words
+    assert (row["broker"], row["path"], row["mode"]) == (1, PATH, mode)
     lines = as_text(found).splitlines()
     assert f"disk     broker 1 ({row['mode']}) {PATH}: {row['what']}" in lines
     assert f"disk       {row['effect']}" in lines

@@ -19,10 +19,10 @@ from migrate.checks.stuck.seen import (
     state_of,
 )
 from migrate.checks.zookeeper import sample
-from migrate.model.flag import FLAG, has_flag
+from migrate.model.flag import FLAG, ControllerFlag, flag_of
 from migrate.model.inventory import ControllerNode
 from migrate.model.outcome import Unknown
-from migrate.model.views import ConfigFile, KraftView, NodeAnswer, Quorum, Running, Stopped, majority
+from migrate.model.views import ConfigFile, KraftView, Quorum, Running, Stopped, majority
 from migrate.model.waiting import Clues, Explanation
 from migrate.model.world import World
 
@@ -150,14 +150,16 @@ def not_ready(world: World, clues: Clues, kraft: KraftView) -> Iterator[Explanat
     if kraft.features.get("metadata.version", 0) < REGISTERS_CONTROLLERS:
         return
     for node in world.inventory.controllers:
-        entry = kraft.controllers.get(node.id)
-        if entry is None or not entry.migration_ready:
-            yield from _one(world, clues, int(node.id), registered=entry is not None)
+        flag = flag_of(world, node.id)
+        if flag.registered is not True:
+            yield from _one(world, clues, flag)
 
 
-def _one(world: World, clues: Clues, node: int, *, registered: bool) -> Iterator[Explanation]:
+def _one(world: World, clues: Clues, flag: ControllerFlag) -> Iterator[Explanation]:
+    node = flag.node
     file, state, answer = file_of(world, node), state_of(world, node), controller_answer(world, node)
     waits = f"controller {node} to register with the migration flag"
+    registered = flag.registered is False
     metadata = "the metadata has its registration without the flag" if registered else "the metadata has none of it"
     evidence = (metadata, *said(clues, node), *leader_log(world, clues, node))
     found = False
@@ -165,7 +167,7 @@ def _one(world: World, clues: Clues, node: int, *, registered: bool) -> Iterator
     def told(code: str, owner: str, cause: str | Unknown, *more: str) -> Explanation:
         return explained(code, waits, owner, cause, evidence=(*more, *evidence), nodes=(node,))
 
-    if isinstance(file, ConfigFile) and not has_flag(file.values):
+    if isinstance(file, ConfigFile) and flag.file is False:
         found = True
         value = file.values.get(FLAG, "").strip()
         yield told("S-STUCK-20", f"whoever keeps {file.path}", f"{FLAG} is {value or 'missing'} in its file", file.path)
@@ -173,12 +175,12 @@ def _one(world: World, clues: Clues, node: int, *, registered: bool) -> Iterator
         found = True
         cause = processes.do_not_run(world.inventory, [node])
         yield told("S-STUCK-22", f"whoever runs controller {node}", cause, _exit(state))
-    elif isinstance(file, ConfigFile) and has_flag(file.values) and isinstance(state, Running):
+    elif isinstance(file, ConfigFile) and flag.file is True and isinstance(state, Running):
         if state.config_sha256 not in (None, file.sha256):
             found = True
             cause = "its file has the flag, and its process was started with another file"
             yield told("S-STUCK-21", f"whoever runs controller {node}", cause, _hashes(state, file))
-        elif isinstance(answer, NodeAnswer) and not answer.migration_flag:
+        elif flag.answer is False:
             found = True
             cause = "its file has the flag, and its process says that it was started without"
             yield told("S-STUCK-21", f"whoever runs controller {node}", cause, "ApiVersions without ZkMigrationReady")

@@ -12,6 +12,7 @@ from typing import ClassVar
 
 from migrate.hosts.properties import diff
 from migrate.model.broker_modes import ControllerMode, node_mode
+from migrate.model.flag import flag_of
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
@@ -116,10 +117,9 @@ def never_without_flag(world: World, controller: int) -> Readiness:
     """Is it proven that no process of this controller came from the file without the flag, and finalized nothing?"""
     if isinstance(world.kraft, Unknown):
         return Unknown(f"whether the migration is finalized is not known: {world.kraft.reason}")
-    known = world.kraft.controllers.get(NodeId(controller))
     if world.kraft.migration_state is not ZkMigrationState.MIGRATION:
         return Refused(f"the metadata says {world.kraft.migration_state.name}, not MIGRATION")
-    if known is not None and not known.migration_ready:
+    if flag_of(world, controller).registered is False:
         return Refused(f"controller {controller} has registered without the flag")
     file = facts.config(world, controller)
     if not isinstance(file, ConfigFile):

@@ -9,6 +9,7 @@ from typing import Final
 from migrate.model.broker_modes import Mode, positions
 from migrate.model.causes import Cause, cause_of
 from migrate.model.difference import Difference, DifferenceName, DiffReport
+from migrate.model.flag import controller_flags
 from migrate.model.host_rights import denied
 from migrate.model.ids import NodeId
 from migrate.model.metadata_logs import Growing, MetadataLogs
@@ -16,7 +17,6 @@ from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Un
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     ControllerZnode,
-    LiveView,
     MetadataAnswer,
     MigrationZnode,
     NodeAnswer,
@@ -70,18 +70,14 @@ def not_finalized(world: World) -> Readiness:
     """The metadata does not say POST_MIGRATION, and no controller answers without the flag."""
     if not isinstance(world.kraft, Unknown) and world.kraft.migration_state is ZkMigrationState.POST_MIGRATION:
         return gates.state_is(world, ZkMigrationState.MIGRATION)
+    return flagged(world)
+
+
+def flagged(world: World) -> Readiness:
+    """Every controller that answers has the flag: one without it finalizes by being elected."""
     if isinstance(world.live, Unknown):
         return world.live
-    return flagged(world.live)
-
-
-def flagged(live: LiveView) -> Readiness:
-    """Every controller that answers has the flag: one without it finalizes by being elected."""
-    without = [
-        int(node)
-        for node, answer in live.controllers.items()
-        if isinstance(answer, NodeAnswer) and not answer.migration_flag
-    ]
+    without = [flag.node for flag in controller_flags(world) if flag.answer is False]
     if not without:
         return Ready()
     return Refused(
@@ -107,7 +103,7 @@ def quorum_leads(world: World) -> Readiness:
             AFTER,
             progress=str([voter.log_end_offset for voter in quorum.voters]),
         )
-    return flagged(world.live)
+    return flagged(world)
 
 
 def _keeps_up(quorum: Quorum, offset: int) -> bool:
