@@ -21,6 +21,8 @@ _SECRET_IN_COMMENT = re.compile(r"((?:passw(?:or)?d|secret|credential)[\w.-]*\s*
 _SECRET_IN_JAAS = re.compile(r"((?:passw(?:or)?d|secret|user_[^\s=]+)\s*=\s*)(?:\"[^\"]*\"?|'[^']*'?)", re.IGNORECASE)
 _LINE_END = re.compile(r"\r\n|\r|\n")
 _TRIMMED: Final = "".join(map(chr, range(0x21)))
+_BEFORE_VALUE = re.compile(r"[ \t\f]*(?:\\.|[^=:\s\\])+[ \t\f]*[=:]?[ \t\f]*")  # of a key on one line
+_NEEDS_ESCAPE: Final = {"\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t", "\f": "\\f"}
 _DANGLING = re.compile(r"(?<!\\)((?:\\\\)*)\\$")  # a continuation that nothing follows
 
 
@@ -67,7 +69,9 @@ def duplicates(raw: bytes, where: str = "") -> tuple[str, ...]:
 def edit(raw: bytes, set_: Mapping[str, str], remove: Iterable[str] = (), where: str = "") -> bytes:
     """The file with those keys set and those keys gone; comments, order, line ends and all other bytes stay.
 
-    A key that has the wanted value already keeps its line.  New keys stand at the end, in the order given.
+    A key that has the wanted value already keeps its line.  A key that changes keeps its spelling, its separator and,
+    where the new value begins with the old one, the old text with its continuation lines.  Values are escaped only
+    where Java needs it: `INTERNAL:PLAINTEXT` stays that.  New keys are at the end, in the order given.
 
     Raises:
         DuplicateProperty: a key that would be changed stands twice: which of them a person meant is not ours to say.
@@ -85,7 +89,7 @@ def edit(raw: bytes, set_: Mapping[str, str], remove: Iterable[str] = (), where:
     lines = [_edited(element, touched, set_, end) for element in elements]
     have = set(map(_key, elements))
     text = "".join(lines)
-    added = "".join(javaproperties.join_key_value(key, set_[key]) + end for key in set_ if key not in have)
+    added = "".join(_line(key, set_[key]) + end for key in set_ if key not in have)
     after = (_closed(text, end) + added if added else text).encode("latin-1")
     _prove(raw, after, set_, gone)
     return after
@@ -140,9 +144,36 @@ def _edited(element: PropertiesElement, touched: frozenset[str], set_: Mapping[s
         return element.source
     if element.key not in set_:
         return ""
-    return javaproperties.join_key_value(element.key, set_[element.key]) + (
-        end if element.source.endswith(("\r", "\n")) else ""
+    return _relined(element, set_[element.key]) + (end if element.source.endswith(("\r", "\n")) else "")
+
+
+def _relined(element: KeyValue, value: str) -> str:
+    """The key's line as its owner wrote it, with another value: the first of three texts that reads back as that."""
+    old, source = trimmed(element.value), element.source.rstrip("\r\n")
+    texts = []
+    if old and value.startswith(old):
+        texts.append(_DANGLING.sub(r"\1", source).rstrip() + _escaped(value[len(old) :], begins=False))
+    if found := _BEFORE_VALUE.match(source):
+        texts.append(found[0] + _escaped(value))
+    wanted = {element.key: trimmed(value)}
+    return next((text for text in texts if parse(text.encode("latin-1")) == wanted), _line(element.key, value))
+
+
+def _line(key: str, value: str) -> str:
+    return f"{javaproperties.escape(key)}={_escaped(value)}"
+
+
+def _escaped(value: str, *, begins: bool = True) -> str:
+    """A value as java.util.Properties reads it back; `begins`: it is the value's begin, where blanks would be lost."""
+    text = "".join(
+        _NEEDS_ESCAPE.get(char, char if char.isprintable() and char < "\x7f" else _unicode(char)) for char in value
     )
+    return "\\" + text if begins and text.startswith(" ") else text
+
+
+def _unicode(char: str) -> str:
+    raw = char.encode("utf-16-be", "surrogatepass")
+    return "".join(f"\\u{raw[at]:02x}{raw[at + 1]:02x}" for at in range(0, len(raw), 2))
 
 
 def _closed(text: str, end: str) -> str:

@@ -123,6 +123,27 @@ def test_values_are_written_so_that_java_reads_them_back() -> None:
     assert properties.load(properties.edit(b"", wanted)) == wanted
 
 
+@pytest.mark.parametrize(
+    ("raw", "value", "expected"),
+    [
+        (b"m=INTERNAL:PLAINTEXT\n", "INTERNAL:PLAINTEXT,CTL:SSL", b"m=INTERNAL:PLAINTEXT,CTL:SSL\n"),
+        (b"m = A:B\r\n", "C:D", b"m = C:D\r\n"),
+        (b"  m: A\n", "x=y", b"  m: x=y\n"),
+        (b"m A\n", "=b", b"m==b\n"),
+        (b"m=A:B,\\\n  C:D  \nk=v\n", "A:B,C:D,E:F", b"m=A:B,\\\n  C:D,E:F\nk=v\n"),
+        (b"m=A:B,\\\n  C:D\nk=v\n", "A:B,E:F", b"m=A:B,E:F\nk=v\n"),
+        (b"m=A\\:B\n", "A:B,C:D", b"m=A\\:B,C:D\n"),
+        (b"m=A\\", "A,B", b"m=A,B"),
+        (b"m=\n", "a b#!", b"m=a b#!\n"),
+        (b"", "D:\\x", b"m=D:\\\\x\n"),
+    ],
+)
+def test_a_change_looks_as_its_owner_would_have_written_it(raw: bytes, value: str, expected: bytes) -> None:
+    """No escape that Java does not need; the owner's separator, blanks, line ends and continuation lines stay."""
+    assert properties.edit(raw, {"m": value}) == expected
+    assert properties.parse(expected)["m"] == value
+
+
 def test_a_duplicate_key_that_would_change_is_refused() -> None:
     """Which of two lines a person means is not ours to guess; others may stay."""
     raw = b"a=1\nb=1\na=2\n"

@@ -252,7 +252,7 @@ def test_a_third_value_of_a_migrations_own_key_refuses_the_plan_before_anything_
     """By broker and key, and with what to do."""
     cluster = at("hybrid", tmp_path / "forward")
     file = worlds.inventory().node(NodeId(1)).config
-    cluster.files[1, file] = cluster.files[1, file].replace(b"CTL\\:PLAINTEXT", b"CTL\\:SSL")
+    cluster.files[1, file] = cluster.files[1, file].replace(b"CTL:PLAINTEXT", b"CTL:SSL")
     with pytest.raises(RestoreRefused, match=r"broker 1: .*listener.security.protocol.map has neither"):
         way_back(cluster)
 
