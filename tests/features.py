@@ -24,7 +24,7 @@ from migrate.diff.expected import RULES
 ROOT = Path(__file__).parent.parent
 KEPT = ROOT / "tests" / "features.txt"
 CLAIMED_IN = tuple(
-    f"migrate/{path}.py" for path in ("report/run_report", "cli/demo", "cli/rollback_demo", "lab/rolled_back")
+    f"migrate/{path}.py" for path in ("report/run_report", "cli/demo", "cli/rollback_demo", "lab/rollback_proofs")
 )
 
 

@@ -8,7 +8,7 @@ from typing import Final
 
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
 from migrate.checks.sight import inventory, units
-from migrate.hosts.manual.shell import unit_enable
+from migrate.hosts.manual.commands import unit_enable
 from migrate.model.broker_modes import Mode, position_of
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId

@@ -18,7 +18,7 @@ from migrate.model.world import Need, World
 from migrate.report.assessment import Assessment, assessment_html, assessment_markdown
 from migrate.report.directory_rows import directory_rows
 from migrate.run.clock import SystemClock
-from migrate.zookeeper.pace import Pace
+from migrate.zookeeper.rate_limit import Pace
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,8 +20,7 @@ from migrate.errors import UsageWrong
 if TYPE_CHECKING:
     from migrate.model.secrets import Digester
     from migrate.observe.world import ClusterObserver
-    from migrate.zookeeper.backup import BackupTree
-    from migrate.zookeeper.compare_backup import ZnodeDifference
+    from migrate.zookeeper.backup import BackupTree, ZnodeDifference
 
 F = TypeVar("F", bound=Callable[..., Any])
 SHOWN: Final = 200
@@ -95,8 +94,7 @@ def show(file: pathlib.Path, below: str, output: str) -> int:
     """What FILE holds: every znode with its version and ACL; with --path, its data too.  Secrets are never shown."""
     from migrate.errors import BackupUnreadable
     from migrate.model.secrets import Digester
-    from migrate.zookeeper.backup import load_backup
-    from migrate.zookeeper.compare_backup import inside
+    from migrate.zookeeper.backup import inside, load_backup
 
     tree, root, digester = load_backup(str(file)), _absolute(below), Digester()
     paths = sorted(path for path in tree.znodes if inside(path, root))
@@ -152,8 +150,7 @@ def diff(
 
     Exit code 0: a restore would write nothing; 2: it would.
     """
-    from migrate.zookeeper.backup import load_backup
-    from migrate.zookeeper.compare_backup import compare
+    from migrate.zookeeper.backup import compare, load_backup
 
     tree, root = load_backup(str(file)), _absolute(below)
     with _opened(playbook, inventory) as observer:
@@ -172,7 +169,7 @@ def diff(
 def _values(found: tuple[ZnodeDifference, ...]) -> dict[str, Any]:
     from migrate.model.secrets import Digester
     from migrate.report.backup_text import values
-    from migrate.zookeeper.compare_backup import Standing, fingerprint
+    from migrate.zookeeper.backup import Standing, fingerprint
 
     digester = Digester()
     return {
@@ -187,7 +184,7 @@ def _values(found: tuple[ZnodeDifference, ...]) -> dict[str, Any]:
 def _say(found: tuple[ZnodeDifference, ...], *, everything: bool) -> None:
     from migrate.model.secrets import Digester
     from migrate.report.backup_text import difference
-    from migrate.zookeeper.compare_backup import Standing
+    from migrate.zookeeper.backup import Standing
 
     digester = Digester()
     quiet = () if everything else (Standing.SAME, Standing.LIVE_ONLY, Standing.NEVER)
@@ -223,8 +220,7 @@ def restore(
     from migrate.run.carry_out import acting_alone
     from migrate.run.clock import SystemClock
     from migrate.run.restore_znodes import Restore, put_back, require_no_controller
-    from migrate.zookeeper.backup import load_backup
-    from migrate.zookeeper.compare_backup import compare
+    from migrate.zookeeper.backup import compare, load_backup
     from migrate.zookeeper.lock import LOCK_PATH
 
     tree, root = load_backup(str(file)), _absolute(below)

@@ -21,11 +21,11 @@ from migrate.cli.run_report import read_report, write_reports
 from migrate.errors import LabNotReady, LabProofFailed, MigrateError, PlanIsStale
 from migrate.lab import proofs, tokens
 from migrate.lab.cluster import Lab
+from migrate.lab.fake_operator import Person, ask_to_look_everywhere
 from migrate.lab.faults import StaleEpochOnce
 from migrate.lab.load import find_load, start_load, stop_load
 from migrate.lab.load_check import check_load, complaints
 from migrate.lab.load_watch import RestartInterval
-from migrate.lab.person import Person, ask_to_look_everywhere
 from migrate.lab.seed_data import LOAD_TOPICS
 from migrate.lab.topology import DEFAULT_SHAPE, Shape
 from migrate.model import strict_json

@@ -12,7 +12,7 @@ from typing import ClassVar
 from migrate.cli.demo import Demo, DemoOptions
 from migrate.cli.progress import ProgressLines
 from migrate.lab import proofs
-from migrate.lab.spread import Spread, spread
+from migrate.lab.proofs import Spread, spread
 from migrate.lab.topology import Shape
 from migrate.model.inventory import Playbook
 from migrate.observe.sources import Sources

@@ -105,9 +105,9 @@ def _target(path: pathlib.Path | None) -> Inventory:
 
 
 def _print_host_setup(path: pathlib.Path | None, host: str, *, undo: bool) -> int:
-    from migrate.cli.doctor_hosts import host_setup
+    from migrate.cli.doctor_hosts import setup_script
 
-    say_page(host_setup(_target(path), host, undo=undo), end="")
+    say_page(setup_script(_target(path), host, undo=undo), end="")
     return EXIT_OK
 
 
@@ -187,7 +187,7 @@ def _inventory(path: pathlib.Path) -> Item:
 
 
 def _rate(path: pathlib.Path) -> Item:
-    from migrate.zookeeper.pace import Pace
+    from migrate.zookeeper.rate_limit import Pace
 
     found, _ = load_target(None, path)
     return Item("zookeeper rate", Health.GOOD, f"reads of its znodes: {Pace(found.zookeeper_rate)}")

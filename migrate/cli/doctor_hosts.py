@@ -6,10 +6,9 @@ import getpass
 from collections.abc import Iterator
 
 from migrate.errors import UsageWrong
-from migrate.hosts import host_needs, host_script
-from migrate.hosts.excess_sudo import beyond
+from migrate.hosts import host_needs, host_setup
 from migrate.hosts.executors import LOCAL, SSH, executor_of
-from migrate.hosts.host_needs import Tried
+from migrate.hosts.host_needs import Tried, find_excess_sudo
 from migrate.hosts.host_setup import nodes_of
 from migrate.hosts.ssh import SshConnections
 from migrate.model.inventory import Inventory
@@ -30,7 +29,7 @@ def too_much(inventory: Inventory) -> list[tuple[int, str]]:
     """(node, what sudo allows on its host beyond need); nothing is run."""
     executor = executor_of(inventory)
     try:
-        return [(int(node), text) for node, text in beyond(inventory, executor.runners)]
+        return [(int(node), text) for node, text in find_excess_sudo(inventory, executor.runners)]
     finally:
         executor.close()
 
@@ -66,7 +65,7 @@ def unfit_nodes(inventory: Inventory) -> dict[int, list[tuple[str, str]]]:
     return found
 
 
-def host_setup(inventory: Inventory, host: str, *, undo: bool) -> str:
+def setup_script(inventory: Inventory, host: str, *, undo: bool) -> str:
     """The script that root runs on a host, or its reverse.
 
     Raises:
@@ -79,11 +78,11 @@ def host_setup(inventory: Inventory, host: str, *, undo: bool) -> str:
             next_step=f"--host-setup is for executors {LOCAL} and {SSH}",
         )
     if undo:
-        return host_script.undo(inventory, host)
+        return host_setup.undo(inventory, host)
     options = inventory.executor_options
     nodes_of(inventory, host)  # before ssh is asked
     if inventory.executor == LOCAL:
         account = getpass.getuser()
     else:
         account = SshConnections(options.get("ssh_config")).account(host)
-    return host_script.set_up(inventory, host, account, sudo=options.get("sudo", "yes") == "yes")
+    return host_setup.set_up(inventory, host, account, sudo=options.get("sudo", "yes") == "yes")

@@ -51,7 +51,7 @@ def init(
     from migrate.playbook.proposal import NO_LOGIN, propose_inventory, unregistered
     from migrate.zookeeper.client import connect
     from migrate.zookeeper.login import access_of
-    from migrate.zookeeper.pace import Pace
+    from migrate.zookeeper.rate_limit import Pace
     from migrate.zookeeper.read import read_view
 
     if output is not None and output.exists():

@@ -68,11 +68,11 @@ def break_disk(broker: int, disk: int, how: str, directory: pathlib.Path) -> int
     A running broker notices within five seconds, when it writes its checkpoints: in migration mode it halts, in KRaft
     mode it goes on without the directory.
     """
-    from migrate.lab import breaking
+    from migrate.lab import faults
 
-    folder = breaking.break_disk(_open(directory), broker, disk, breaking.DiskFault(how))
+    folder = faults.break_disk(_open(directory), broker, disk, faults.DiskFault(how))
     say(f"broken ({how}): {folder}")
-    say(f"its content waits in {breaking.set_aside(folder)}")
+    say(f"its content waits in {faults.set_aside(folder)}")
     say(f"back: kraft-migrate lab mend disk {broker} {disk} --dir {directory}")
     return 0
 
@@ -89,18 +89,18 @@ def mend_disk(broker: int, disk: int, new: bool, directory: pathlib.Path) -> int
 
     Kafka takes a directory that failed back only when the broker starts again.
     """
-    from migrate.lab import breaking
+    from migrate.lab import faults
     from migrate.model.views import Running
 
     found = _open(directory)
     if new:
-        folder = breaking.new_disk(found, broker, disk)
+        folder = faults.new_disk(found, broker, disk)
         say(f"new and empty: {folder}")
         say(f"what it needs: kraft-migrate status --inventory {found.inventory_path}")
         return 0
-    folder = breaking.mend_disk(found, broker, disk)
+    folder = faults.mend_disk(found, broker, disk)
     say(f"whole again: {folder}")
-    if isinstance(found.supervisor.state(breaking.broker_name(found, broker)), Running):
+    if isinstance(found.supervisor.state(faults.broker_name(found, broker)), Running):
         words = f"lab break broker {broker} --dir {directory}`, then `lab mend broker {broker} --dir {directory}"
         say(f"broker {broker} runs without it until it is started again: `{words}`")
     return 0
@@ -112,10 +112,10 @@ def mend_disk(broker: int, disk: int, new: bool, directory: pathlib.Path) -> int
 @dir_option
 def break_broker(broker: int, directory: pathlib.Path) -> int:
     """Kill broker BROKER (SIGKILL), as a host that loses power."""
-    from migrate.lab import breaking
+    from migrate.lab import faults
 
     found = _open(directory)
-    breaking.break_process(found, breaking.broker_name(found, broker))
+    faults.break_process(found, faults.broker_name(found, broker))
     say(f"broker {broker} is killed; back: kraft-migrate lab mend broker {broker} --dir {directory}")
     return 0
 
@@ -125,10 +125,10 @@ def break_broker(broker: int, directory: pathlib.Path) -> int:
 @dir_option
 def mend_broker(broker: int, directory: pathlib.Path) -> int:
     """Start broker BROKER again, with the file that lies there."""
-    from migrate.lab import breaking
+    from migrate.lab import faults
 
     found = _open(directory)
-    breaking.mend_process(found, breaking.broker_name(found, broker))
+    faults.mend_process(found, faults.broker_name(found, broker))
     say(f"broker {broker} is started; see kraft-migrate lab status --dir {directory}")
     return 0
 
@@ -138,10 +138,10 @@ def mend_broker(broker: int, directory: pathlib.Path) -> int:
 @dir_option
 def break_controller(controller: int, directory: pathlib.Path) -> int:
     """Kill controller CONTROLLER (SIGKILL)."""
-    from migrate.lab import breaking
+    from migrate.lab import faults
 
     found = _open(directory)
-    breaking.break_process(found, breaking.controller_name(found, controller))
+    faults.break_process(found, faults.controller_name(found, controller))
     say(f"controller {controller} is killed; back: kraft-migrate lab mend controller {controller} --dir {directory}")
     return 0
 
@@ -151,10 +151,10 @@ def break_controller(controller: int, directory: pathlib.Path) -> int:
 @dir_option
 def mend_controller(controller: int, directory: pathlib.Path) -> int:
     """Start controller CONTROLLER again."""
-    from migrate.lab import breaking
+    from migrate.lab import faults
 
     found = _open(directory)
-    breaking.mend_process(found, breaking.controller_name(found, controller))
+    faults.mend_process(found, faults.controller_name(found, controller))
     say(f"controller {controller} is started; see kraft-migrate lab status --dir {directory}")
     return 0
 
@@ -173,9 +173,9 @@ def mend_controller(controller: int, directory: pathlib.Path) -> int:
 @dir_option
 def break_link(broker: int, keys: tuple[int, ...], directory: pathlib.Path) -> int:
     """Break the way of broker BROKER to the controllers.  The lab must have been made by `lab up --proxy`."""
-    from migrate.lab import breaking
+    from migrate.lab import faults
 
-    breaking.break_link(_open(directory), broker, frozenset(keys))
+    faults.break_link(_open(directory), broker, frozenset(keys))
     what = f"requests with key {', '.join(map(str, keys))} are held back" if keys else "the link is cut"
     say(f"broker {broker}: {what}; back: kraft-migrate lab mend link {broker} --dir {directory}")
     return 0
@@ -186,8 +186,8 @@ def break_link(broker: int, keys: tuple[int, ...], directory: pathlib.Path) -> i
 @dir_option
 def mend_link(broker: int, directory: pathlib.Path) -> int:
     """Pass everything of broker BROKER on again, what was held back first."""
-    from migrate.lab import breaking
+    from migrate.lab import faults
 
-    breaking.mend_link(_open(directory), broker)
+    faults.mend_link(_open(directory), broker)
     say(f"broker {broker}: its requests reach the controllers")
     return 0

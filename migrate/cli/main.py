@@ -114,7 +114,7 @@ def cli(ctx: click.Context, verbose: bool, no_kernels: bool, no_class_archive: b
 
         use_references()
     if no_class_archive:
-        from migrate.java.driver_archive import use_no_archive
+        from migrate.java.archive import use_no_archive
 
         use_no_archive()
 

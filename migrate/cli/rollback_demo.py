@@ -19,9 +19,9 @@ from migrate.cli.planning import load_plan, make_plan, make_rollback_plan, save_
 from migrate.cli.progress import ProgressLines
 from migrate.cli.run_report import read_report, write_reports
 from migrate.errors import LabProofFailed, PlanIsStale, UsageWrong
-from migrate.lab import held_copy, made
+from migrate.lab import rollback_proofs
 from migrate.lab.faults import StaleEpochOnce
-from migrate.lab.rolled_back import files_of, proofs
+from migrate.lab.rollback_proofs import hash_broker_files, prove_rollback
 from migrate.model.history import Event
 from migrate.model.inventory import Playbook
 from migrate.model.plan import Plan
@@ -116,7 +116,7 @@ class RollbackDemo(Demo):
         self._same_story()
         playbook = self._begin()
         if "files" not in self._state():
-            self._remember(files=files_of(self._lab))
+            self._remember(files=hash_broker_files(self._lab))
         lender = Sources(self._lab.inventory, playbook, self._folder / "spark")
         try:
             if not self._state().get("parked"):
@@ -166,8 +166,10 @@ class RollbackDemo(Demo):
         def listen(event: Event) -> None:
             self._lines(event)
             if planting.due(event):
-                held_copy.hold(sources.zookeeper_client())
-                self._lines.say(f"planted: broker {held_copy.DEAD} in an assignment holds the copy open", "yellow")
+                rollback_proofs.hold_copy(sources.zookeeper_client())
+                self._lines.say(
+                    f"planted: broker {rollback_proofs.DEAD} in an assignment holds the copy open", "yellow"
+                )
             if _ended_well(event, last):
                 raise Parked
 
@@ -184,7 +186,7 @@ class RollbackDemo(Demo):
     def _back(self, sources: Sources, playbook: Playbook) -> None:
         """Things are made, readiness is asked, the rollback is planned and carried out, its end is proven."""
         if not self._state().get("made"):
-            self._remember(made=made.make(self._lab, self._turn.name))
+            self._remember(made=rollback_proofs.make_objects(self._lab, self._turn.name))
             self._lines.say(f"made: {self._state()['made']}")
         observer = ClusterObserver(sources)
         plan = self._kept_plan("plan_back")
@@ -197,19 +199,19 @@ class RollbackDemo(Demo):
         self._keep_plan("plan_back", sources, plan)
         folder = folder_of(sources.inventory, plan)
         if self._turn.held and CONTROLLERS_GONE in _concluded(folder):
-            held_copy.release(sources.zookeeper_client())
+            rollback_proofs.release_copy(sources.zookeeper_client())
 
         def listen(event: Event) -> None:
             self._lines(event)
             if self._turn.held and _ended_well(event, CONTROLLERS_GONE):
-                held_copy.release(sources.zookeeper_client())
+                rollback_proofs.release_copy(sources.zookeeper_client())
                 self._lines.say("the dead id is taken out again: nobody is left to begin a copy", "yellow")
 
         if not ended(folder):
             options = Options(plan.fingerprint, "lab demo", listen, StaleEpochOnce, plan.cluster)
             self._carry_out(plan, sources, options, "plan_back")
         if self._turn.held:
-            held_copy.release(sources.zookeeper_client())
+            rollback_proofs.release_copy(sources.zookeeper_client())
         write_reports(plan, folder)
         self._remember(back=self._proven(sources, folder))
 
@@ -223,7 +225,7 @@ class RollbackDemo(Demo):
         text = f"Before the rollback the cluster stood at {self._turn.origin}, and readiness called the way back open."
         found.append([text, (Holds.YES if right else Holds.NO).value, state["readiness"]])
         before = self._state()["files"]
-        for proof in proofs(self._lab, sources.zookeeper_client(), self._turn.name, before, folder.path, epoch):
+        for proof in prove_rollback(self._lab, sources.zookeeper_client(), self._turn.name, before, folder.path, epoch):
             holds = Holds.NO if proof.against else Holds.YES
             self._lines.say(f"{holds.value:<20} {proof.text} ({proof.against or proof.evidence})")
             found.append([proof.text, holds.value, proof.against or proof.evidence])
@@ -246,7 +248,7 @@ class RollbackDemo(Demo):
     def _still_there(self) -> Claim:
         text = "The records that were made half way can be read at the end."
         try:
-            return Claim(text, Holds.YES, made.require_records(self._lab, self._turn.name))
+            return Claim(text, Holds.YES, rollback_proofs.require_records(self._lab, self._turn.name))
         except LabProofFailed as error:
             return Claim(text, Holds.NO, str(error))
 

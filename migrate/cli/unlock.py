@@ -36,7 +36,7 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
     from migrate.model.inventory import Playbook
     from migrate.observe.sources import Sources
     from migrate.run import owners
-    from migrate.zookeeper import unlock as locks
+    from migrate.zookeeper import lock as locks
     from migrate.zookeeper.lock import LOCK_PATH
     from migrate.zookeeper.znode import Absent
 
@@ -48,7 +48,7 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
     sources = Sources(found, loaded, None)
     try:
         client = sources.zookeeper_client()
-        seen = locks.look(client, path)
+        seen = locks.look_at_lock(client, path)
         held = None if isinstance(seen, Absent) else seen
         answer = described(held, owners.of_file(file), path, file)
         say_page(json.dumps(answer, indent=1) if output == "json" else as_text(answer))
@@ -63,7 +63,7 @@ def unlock(playbook: pathlib.Path | None, inventory: pathlib.Path | None, token:
             return EXIT_OK
         if given != held.token:
             raise LockNotDead(f"{given} is not the id of this lock", where=path)
-        locks.remove(client, held)
+        locks.remove_lock(client, held)
         if file.exists():
             owners.empty(file)
         say(f"removed: the lock with id {held.token}", err=output == "json")

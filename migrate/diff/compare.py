@@ -18,10 +18,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, expr
 
 from migrate.diff import by_sums, frames, typed_rows
-from migrate.diff.expected import RULES, rule_of
-from migrate.diff.guard import answering
+from migrate.diff.expected import RULES, chosen, literal, rule_of
+from migrate.diff.frames import answering
 from migrate.diff.partition_files import PartitionFiles
-from migrate.diff.sql import chosen, literal
 from migrate.diff.tables import FOUND, PARTITION_FIELDS, Compared, entity_table, partition_table
 from migrate.errors import MalformedZnode
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason, current

@@ -5,16 +5,20 @@ Every frame has a column `cluster`: 0 for the one cluster of a run; several smal
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
 import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.utils import is_remote
 
 from migrate.diff.typed_rows import EntityRow
+from migrate.errors import SparkGone
 from migrate.model.columns import UNREADABLE_TOPIC_ID, EntityColumns, PartitionColumns
 from migrate.model.facts import DisksByBroker
 from migrate.model.ids import NodeId
@@ -193,3 +197,20 @@ def _unseen(broker: int, disks: DisksByBroker | Unknown) -> str:
         return NO_DISKS.format(broker=broker)
     reason = seen.reason if isinstance(seen, Unknown) else seen.unproven
     return f"disks: {reason}" if reason else ""
+
+
+LONGEST_REASON = 500
+
+
+@contextmanager
+def answering(what: str) -> Iterator[None]:
+    """Turn whatever pyspark and its gateway raise into SparkGone: `what` could not be finished.
+
+    An OSError of pyspark's own is a driver that went away, or a file in Spark's folder that could not be written: it
+    hands tables over in such files.
+    """
+    try:
+        yield
+    except (PySparkException, Py4JError, OSError, EOFError) as error:
+        reason = f"{type(error).__name__}: {error}"[:LONGEST_REASON]
+        raise SparkGone(f"Spark could not finish {what}", why=reason) from error

@@ -15,8 +15,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.functions import broadcast, expr
 
 from migrate.diff import frames
-from migrate.diff.guard import answering
-from migrate.diff.sql import chosen, literal
+from migrate.diff.expected import chosen, literal
+from migrate.diff.frames import answering
 from migrate.model.columns import PartitionColumns
 from migrate.model.facts import DisksByBroker, row_order, standing_offset, unknown_views
 from migrate.model.ids import NodeId

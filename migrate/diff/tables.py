@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Observation, SparkSession
 from pyspark.sql.functions import expr
 
 from migrate.diff import frames
-from migrate.diff.sql import chosen, literal, name_of
+from migrate.diff.expected import chosen, literal, name_of
 from migrate.model.difference import DifferenceClass
 
 # What dual write keeps equal (`controller_epoch` and znode versions it does not): name -> is it a set?

@@ -1,8 +1,8 @@
 """The whole tree of errors.
 
-Two roots: `InputError` (what we were given is wrong) and `WorldError` (we could not see or do something).  A bug is a
-plain Python exception until the command line tells it as a `Defect`.  Every class has a stable `id`, the exit code of
-the process and a `hint`; docs/errors.md is generated from them.  Retries hang on `Retryable` and on nothing else.
+Two roots: `InputError` (an input is wrong) and `WorldError` (something could not be seen or done).  A bug is a
+plain Python exception until the command line reports it as a `Defect`.  Every class has a stable `id`, the exit code of
+the process and a `hint`; docs/errors.md is generated from them.  Only `Retryable` errors are retried.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ class MigrateError(Exception):
 
 
 class Retryable(MigrateError):
-    """Mixin: the same call may succeed when it is made again."""
+    """Mixin: a retry of the same call may succeed."""
 
 
 class InputError(MigrateError):
-    """What we were given (a file, a flag, a znode, a snapshot) is wrong."""
+    """An input (a file, a flag, a znode, a snapshot) is wrong."""
 
     id = "E-INPUT"
     hint = "correct the input named above and run the same command again; nothing was changed"
 
 
 class WorldError(MigrateError):
-    """We could not see or could not do something."""
+    """Something could not be seen or done."""
 
     id = "E-WORLD"
-    hint = "look at the place named above; the same command goes on from where it stopped"
+    hint = "check the place named above; the same command resumes where it stopped"
 
 
 class UnknownCode(InputError):
@@ -55,7 +55,7 @@ class UnknownCode(InputError):
 
 
 class UsageWrong(InputError):
-    """The words of the command do not go together."""
+    """The arguments of the command contradict each other."""
 
     id = "E-USAGE"
     exit_code = 64
@@ -63,16 +63,16 @@ class UsageWrong(InputError):
 
 
 class NotVisible(WorldError):
-    """What was asked for cannot be seen now."""
+    """What was requested cannot be seen now."""
 
     id = "E-VIEW-01"
 
 
 class SystemRefused(WorldError):
-    """The operating system refused something that every command needs: room, a folder, an open file."""
+    """The operating system refused something that every command needs: disk space, a folder, an open file."""
 
     id = "E-SYS-01"
-    hint = "make room, or give the right that is missing; then run the same command again"
+    hint = "free disk space, or grant the missing permission; then run the same command again"
 
 
 class PythonTooOld(WorldError):
@@ -83,7 +83,7 @@ class PythonTooOld(WorldError):
 
 
 class Defect(WorldError):
-    """Something went wrong that no error is known for: a defect of kraft-migrate, not of your cluster."""
+    """An unexpected failure: a defect of kraft-migrate, not of your cluster."""
 
     id = "E-DEFECT"
     hint = (

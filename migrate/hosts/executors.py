@@ -16,14 +16,19 @@ from typing import Final, Protocol
 from migrate.hosts.commands import HostAccess
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.files import LocalFiles
-from migrate.hosts.host_locks import HostLock, is_held, owner_of
-from migrate.hosts.manual.executor import ManualDisks, ManualFiles, ManualServices, Proofs
+from migrate.hosts.manual.executor import ManualDisks, ManualFiles, ManualServices, NetworkWitness, Proofs
 from migrate.hosts.manual.instructions import Desk
 from migrate.hosts.manual.metadata import ManualMetadata
-from migrate.hosts.manual.probe import NetworkWitness
 from migrate.hosts.persistent_command import Holder, LocalHolder, ProgramHolder
-from migrate.hosts.remote_files import RemoteFiles
-from migrate.hosts.remote_metadata import LocalMetadata, MetadataCopies, RemoteMetadata
+from migrate.hosts.remote_files import (
+    HostLock,
+    LocalMetadata,
+    MetadataCopies,
+    RemoteFiles,
+    RemoteMetadata,
+    is_held,
+    owner_of,
+)
 from migrate.hosts.runner import Runner
 from migrate.hosts.ssh import SshConnections
 from migrate.hosts.supervisor import Supervisor

@@ -13,17 +13,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from migrate.errors import HostCommandRefused, HostProgramMissing, MigrateError
-from migrate.hosts import aside, commands
-from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
+from migrate.hosts import commands, leftovers
 from migrate.hosts.commands import Words
-from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
-from migrate.hosts.host_locks import LOCK_SUFFIX
 from migrate.hosts.host_setup import configuration
+from migrate.hosts.launches import TABLES
+from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.meta_properties import META_PROPERTIES
-from migrate.hosts.persistent_command import set_up
-from migrate.hosts.ports import TABLES
-from migrate.hosts.remote_files import RemoteFiles
-from migrate.hosts.remote_metadata import LOG
+from migrate.hosts.persistent_command import ProgramHolder, set_up
+from migrate.hosts.properties import log_dirs, metadata_log_dir, read_config
+from migrate.hosts.remote_files import LOCK_SUFFIX, LOG, RemoteFiles
 from migrate.hosts.runner import Runner
 from migrate.model import strict_json
 from migrate.model.host_rights import HostRights, Refused
@@ -119,9 +117,9 @@ def _aside(node: NodeId, path: str) -> Iterator[Words]:
 
 
 def _metadata_aside(node: NodeId, home: str) -> Iterator[Words]:
-    folder = f"{home}/{aside.FOLDER}-{SAMPLE_TIME}"
+    folder = f"{home}/{leftovers.ASIDE_FOLDER}-{SAMPLE_TIME}"
     yield commands.make_directory(node, folder)
-    for entry in aside.ENTRIES:
+    for entry in leftovers.ENTRIES:
         new = f"{folder}/{entry}"
         yield from (commands.status(node, new), commands.rename(node, f"{home}/{entry}", new))
 
@@ -226,3 +224,51 @@ def _rights(found: Sequence[Tried]) -> HostRights | Unknown:
     if silent:
         return Unknown(silent[0])
     return HostRights(found[0].need.host, len(found), tuple(folded(found)))
+
+
+# what a wide rule lets through, and the one line for the host program does not
+FORBIDDEN: Final[Mapping[str, Words]] = {
+    "every command": ("sh", "-c", "true"),
+    "every unit": ("systemctl", "stop", "--", "sshd.service"),
+    "reading every file": ("cat", "--", "/etc/shadow"),
+    "writing every file": ("tee", "--", "/etc/sudoers"),
+    "giving every file away": ("chown", "nobody", "--", "/etc/shadow"),
+    "every program of Python's": ("python3", "-c", "pass"),
+}
+PATTERN_RULE: Final = "files beyond a pattern of an earlier release's lines: remove those"
+NO_ANSWER: Final = "must have a tty"  # requiretty
+
+
+def forbidden_commands(config: str) -> Mapping[str, Words]:
+    """Those, and what lines with a star let through: in a line's arguments it matches blanks and slashes (pure)."""
+    copy = f"if={config}.kraft-migrate-backup-"
+    return {
+        **FORBIDDEN,
+        PATTERN_RULE: ("dd", copy, "if=/etc/shadow", "iflag=nofollow,nonblock", "bs=1M", "count=9", "status=none"),
+    }
+
+
+def find_excess_sudo(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> Iterator[tuple[NodeId, str]]:
+    """(node, what sudo allows there beyond need), each host once; one that does not answer says nothing here."""
+    seen: set[str] = set()
+    for node in inventory.nodes:
+        runner = runners.get(node.id)
+        if not isinstance(runner, ProgramHolder) or not runner.access.sudo or runner.host in seen:
+            continue
+        seen.add(runner.host)
+        if found := _excess_of(runner.holder, forbidden_commands(node.config)):
+            yield node.id, found
+
+
+def _excess_of(runner: Runner, asked: Mapping[str, Words]) -> str:
+    found = []
+    for what, command in asked.items():
+        try:
+            done = runner.run(("sudo", "-n", "-l", "--", *command))
+        except MigrateError:
+            return ""
+        if NO_ANSWER in done.errors:
+            return f"what sudo allows besides is unknown (requiretty): {done.says}"
+        if done.code == 0:
+            found.append(what)
+    return f"sudo allows {', '.join(found)}" if found else ""

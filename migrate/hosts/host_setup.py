@@ -9,6 +9,7 @@ import hashlib
 import importlib.resources
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import Any, Final
 
@@ -113,3 +114,179 @@ def sudo_line(account: str) -> str:
         raise UsageWrong(f"{account!r} is no account that sudo can be given", next_step="log in as another user")
     quoted = account.replace("@", "\\@")
     return f"Defaults!{PROGRAM} !requiretty, !use_pty, env_reset, !setenv\n{quoted} ALL=(root) NOPASSWD: {PROGRAM}\n"
+
+
+END: Final = "END-OF-KRAFT-MIGRATE-FILE"
+MODULES: Final = (  # what the three programs import: a Python of fewer modules is refused, and not found out in a run
+    "argparse, ast, base64, contextlib, errno, fcntl, grp, hashlib, os, pwd, re, socket, stat, subprocess, sys, "
+    "threading, time, typing"
+)
+_BEGIN: Final = """\
+#!/bin/sh
+# kraft-migrate: {purpose}
+# For host {host}. Run it as root on that host: sh FILE. It can be run again.
+main() {{  # read whole before any of it is run
+set -eu
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+export PATH
+umask 077
+programs={programs}
+settings={settings}
+sudoers={sudoers}
+root=yes
+fail() {{ printf 'kraft-migrate: %s\\n' "$*" >&2; exit 1; }}
+if [ -n "${{PREFIX:-}}" ]; then  # a trial in a folder of its own: no root, no sudo
+    case $PREFIX in
+    *[!A-Za-z0-9/._-]*) fail "PREFIX may consist of letters, digits, / . _ and -" ;;
+    /*) ;;
+    *) fail "PREFIX must be an absolute path" ;;
+    esac
+    programs=$PREFIX settings=$PREFIX sudoers='' root=''
+elif [ "$(id -u)" -ne 0 ]; then
+    fail "run this as root"
+fi
+"""
+_SET_UP: Final = """\
+account={account}
+modules={modules}
+
+usable() {{
+    [ -x "$1" ] && "$1" -IS -c "import os, sys
+s = os.stat(sys.executable)
+sys.exit(sys.version_info < (3, 6) or s.st_uid not in (0, os.geteuid()) or s.st_mode & 0o022)" 2>/dev/null &&
+        "$1" -IS -c "import $modules" 2>/dev/null
+}}
+python=''
+known='/usr/bin/python3 /usr/libexec/platform-python /usr/local/bin/python3'
+known="$known /usr/bin/python3.[0-9]* /usr/local/bin/python3.[0-9]*"
+for each in ${{PYTHON:-$known}}; do
+    if usable "$each"; then python=$each; break; fi
+done
+[ -n "$python" ] || fail "no Python 3.6 or later of root's was found. Nothing was changed. Install one (Debian," \\
+    "Ubuntu: apt-get install python3-minimal; RHEL, Rocky: dnf install python3; SUSE: zypper install python3)," \\
+    "or name another one: PYTHON=/path/to/python3 sh FILE"
+case $python in
+/*[!A-Za-z0-9/._+-]*) fail "the path of this Python cannot be used: $python" ;;
+/*) ;;
+*) fail "PYTHON must be an absolute path" ;;
+esac
+if [ -n "$sudoers" ]; then
+    id "$account" >/dev/null 2>&1 || fail "there is no account $account on this host. Nothing was changed." \\
+        "Make it, or name the account that logs in here in your ssh configuration, and print this script again"
+    command -v sudo >/dev/null || fail "sudo is not installed. Nothing was changed."
+    [ -d "${{sudoers%/*}}" ] || fail "there is no folder ${{sudoers%/*}}. Nothing was changed."
+fi
+
+folder() {{  # made where it is not there; a link is refused
+    [ ! -L "$1" ] || fail "$1 is a link; a folder is wanted"
+    [ -d "$1" ] || mkdir -m 755 "$1"
+}}
+put() {{  # put MODE PATH: stdin becomes that file, owned as we are
+    [ ! -d "$2" ] || fail "$2 is a folder; a file is wanted"
+    new=$(mktemp "${{2%/*}}/.kraft-migrate.XXXXXX")
+    cat >"$new"
+    chmod "$1" "$new"
+    mv -f "$new" "$2"
+}}
+if [ -n "$root" ]; then
+    folder "${{programs%/*}}"
+    chown 0:0 "${{programs%/*}}"
+fi
+folder "$programs"
+folder "$settings"
+if [ -n "$root" ]; then chown 0:0 "$programs" "$settings"; fi
+chmod 755 "$programs" "$settings"
+put 644 "$settings/host.json" <<'{end}'
+{json}{end}
+"""
+_FILE: Final = """\
+put 644 "$programs/{name}" <<'{end}'
+{text}{end}
+"""
+_PROGRAM: Final = """\
+sed -e "1s|.*|#!$python -IS|" -e "s|^CONFIGURATION = .*|CONFIGURATION = \\"$settings/host.json\\"|" \\
+    <<'{end}' | put 755 "$programs/host"
+{text}{end}
+"$programs/host" about >/dev/null || fail "the program was installed, and refuses to run; sudo was not told of it"
+"""
+_SUDO: Final = """\
+if [ -n "$sudoers" ]; then
+    put 440 "$settings/sudoers.new" <<'{end}'
+{line}{end}
+    if command -v visudo >/dev/null && ! visudo -cqf "$settings/sudoers.new"; then
+        rm -f "$settings/sudoers.new"
+        fail "visudo does not accept the line for sudo; sudo was not told of the program"
+    fi
+    put 440 "$sudoers" <"$settings/sudoers.new"
+    rm -f "$settings/sudoers.new"
+    if command -v visudo >/dev/null && ! visudo -cq; then
+        rm -f "$sudoers"
+        fail "with $sudoers visudo does not accept the whole of /etc/sudoers; it was removed again"
+    fi
+    said=$(su -s /bin/sh "$account" -c "sudo -n -- $programs/host about" 2>&1 >/dev/null </dev/null) ||
+        printf '%s\\n' \\
+        "WARNING: sudo does not let $account run it: $said" \\
+        "         Does /etc/sudoers have the line @includedir ${{sudoers%/*}} ?"
+fi
+"""
+_TOLD: Final = """\
+for node in {nodes}; do
+    "$programs/host" facts "$node" >/dev/null || echo "WARNING: node $node cannot be worked yet: see the line above"
+done
+printf '%s\\n' "Installed with $python:" "  $programs/host  (also {beside})" "  $settings/host.json"
+[ -z "$sudoers" ] || printf '%s\\n' "  $sudoers: $account may run $programs/host as root, and nothing else by this file"
+echo {undo}
+}}
+main
+"""
+_UNDO: Final = """\
+[ -z "$sudoers" ] || rm -f "$sudoers"
+rm -f "$programs/host" {files} "$settings/host.json"
+for each in "$programs" "$settings"; do
+    if [ -d "$each" ]; then rmdir "$each" 2>/dev/null || echo "left, for it is not empty: $each"; fi
+done
+echo "The program, its configuration and the line for sudo are gone."
+echo "Left as they are: the nodes' files, units and metadata directories, and every copy that a run kept:"
+for each in {copies}; do
+    if [ -e "$each" ]; then echo "  $each"; fi
+done
+}}
+main
+"""
+
+
+def set_up(inventory: Inventory, host: str, account: str, *, sudo: bool = True) -> str:
+    """The script for a host (pure); UsageWrong where no node is on it, or where it cannot be worked."""
+    found = json.dumps(configuration(inventory, host, account), indent=1) + "\n"
+    parts = [
+        _begin("install the host program and its one right", host, sudo=sudo),
+        _SET_UP.format(account=shlex.quote(account), modules=shlex.quote(MODULES), end=END, json=found),
+        *(_FILE.format(name=name, end=END, text=released(name).decode()) for name in BESIDE),
+        _PROGRAM.format(end=END, text=released(SOURCE).decode()),
+        *([_SUDO.format(end=END, line=sudo_line(account))] if sudo else []),
+        _TOLD.format(
+            nodes=" ".join(str(int(node.id)) for node in nodes_of(inventory, host)),
+            beside=", ".join(BESIDE),
+            undo=shlex.quote(f"To undo: kraft-migrate doctor --inventory FILE --host-setup {host} --undo"),
+        ),
+    ]
+    return "".join(parts)
+
+
+def undo(inventory: Inventory, host: str) -> str:
+    """The reverse (pure); what runs made on the host is left, and told."""
+    copies = [f"{shlex.quote(node.config)}.kraft-migrate-*" for node in nodes_of(inventory, host)]
+    files = " ".join(f'"$programs/{name}"' for name in BESIDE)
+    return _begin("remove the host program and its right", host, sudo=True) + _UNDO.format(
+        files=files, copies=" ".join(dict.fromkeys(copies))
+    )
+
+
+def _begin(purpose: str, host: str, *, sudo: bool) -> str:
+    return _BEGIN.format(
+        purpose=purpose,
+        host=host,
+        programs=PROGRAM.rpartition("/")[0],
+        settings=CONFIGURATION.rpartition("/")[0],
+        sudoers=SUDOERS if sudo else "''",
+    )

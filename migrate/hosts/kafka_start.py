@@ -1,13 +1,13 @@
-"""What Kafka 3.9 does with a node's directories at a start: does it start, which directories count as failed.
+"""Predict a start of Kafka 3.9: does it start with a node's directories, and which of them count as failed?
 
-Pure: from what was found in each directory (`migrate.hosts.start_look`) to a verdict.  Source:
+Pure: from what was found in each directory (`migrate.hosts.start_look`) to a prediction.  Source:
 `MetaPropertiesEnsemble.verify`, `KafkaServer.startup`, `KafkaRaftServer.initializeLogDirs`,
 `LogManager.createAndValidateLogDirs` and `lockLogDirs`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -20,9 +20,9 @@ from migrate.model.words import plural
 class Place:
     """A directory as a start would find it.
 
-    `meta` is by Kafka's own rules, `doubt` says why we would not trust a file that Kafka takes.  `unusable` says why
-    it is no readable folder, "" for a good one; `missing` that nothing is there, `writable` that Kafka could write into
-    it (make it, where it is missing).  `canonical` is the path without links.  `replicas` are folders of replicas.
+    `meta` is read by Kafka's own rules, `doubt` says why a file that Kafka accepts is not to be trusted.  `unusable`
+    says why it is no readable folder, "" for a good one; `missing`: it does not exist; `writable`: Kafka could write
+    into it (create it, where it is missing).  `canonical` is the path without links.  `replicas` counts folders.
     """
 
     path: str
@@ -39,198 +39,18 @@ class Place:
 
 
 WRONG_DIRECTORY: Final = "every replica in it then has the wrong directory in the metadata"
-RIGHT_DISK: Final = "Put the right disk in its place; do not edit ids over data that nobody has looked at"
+RIGHT_DISK: Final = "Put the right disk in its place; do not edit ids over data that nobody has checked"
 
 
-def meta(path: str) -> str:
-    """The file in that directory."""
+RESTORE: Final = "Restore the file with the directory.id that the broker's registration or the last proof names"
+
+
+def _file(path: str) -> str:
     return f"{path.rstrip('/') or '/'}/meta.properties"
 
 
-def by_hand(version: int, cluster_id: str, node_id: int) -> str:
-    """The lines of a file written by hand."""
-    key = "node.id" if version else "broker.id"
-    return f"version={version}, {key}={node_id}, cluster.id={cluster_id}"
-
-
-def starts_message(directories: int, failed: int) -> str:
-    """The good answer."""
-    lost = f", {failed} of them failed" if failed else ""
-    return f"Kafka would start with {plural(directories, 'directory', 'directories')}{lost}"
-
-
-# -- why it would not start --------------------------------------------------------------------------------------
-def none_readable(paths: Iterable[str]) -> str:
-    """No file at all."""
-    return (
-        f"no meta.properties can be read in {', '.join(paths)}. Are the disks mounted? Restore the files; on new disks "
-        "format them with kafka-storage.sh"
-    )
-
-
-def version_1(path: str) -> str:
-    """KAFKA-20762."""
-    return (
-        f"{meta(path)} has version 1, and a broker in plain ZooKeeper mode starts on version 0 only (KAFKA-20762). "
-        "Write it again with version=0, broker.id for node.id, and the same cluster.id and directory.id"
-    )
-
-
-def other_cluster(path: str, found: str, expected: str) -> str:
-    """Another cluster's disk, or two clusters' disks in one node."""
-    return f"{meta(path)} has cluster.id {found}, expected is {expected}. {RIGHT_DISK}"
-
-
-def other_node(path: str, found: int, expected: int) -> str:
-    """Another node's disk."""
-    return f"{meta(path)} has node id {found}, expected is {expected}. {RIGHT_DISK}"
-
-
-def reserved(path: str, directory_id: str) -> str:
-    """An id that Kafka keeps for itself."""
-    return (
-        f"{meta(path)} has directory.id {directory_id}, which Kafka keeps for itself. Put the true id back (the "
-        "broker's registration names it), or take the line out: a new one is made at the start"
-    )
-
-
-def same_id(path: str, first: str, directory_id: str, *, same_place: bool) -> str:
-    """A copy, or one directory under two names."""
-    if same_place:
-        return (
-            f"{meta(path)} and {meta(first)} are one file: the directory is named twice. Spell it in one way in "
-            "log.dirs and metadata.log.dir"
-        )
-    return (
-        f"{meta(path)} has directory.id {directory_id}, which {first} has too: one is a copy. Find out which, and take "
-        "directory.id out of the copy's file: a new one is made at the start"
-    )
-
-
-def metadata_failed(path: str, why: str) -> str:
-    """Nothing starts without the metadata directory."""
-    return f"{meta(path)}: {why}, and it is the metadata directory. Restore the file, or mend the disk"
-
-
-def misplaced(path: str, wanted: str) -> str:
-    """KafkaRaftServer: unexpected metadata location."""
-    return (
-        f"{path}/__cluster_metadata-0 lies outside of the metadata directory {wanted}. Move it aside while the broker "
-        "is stopped (it fetches what it needs), or set metadata.log.dir to where it lies"
-    )
-
-
-def not_formatted(path: str, cluster_id: str, node_id: int, replicas: int) -> str:
-    """An empty disk under a KRaft node."""
-    if replicas:
-        lines = by_hand(0, cluster_id, node_id)
-        mend = (
-            f"{plural(replicas, 'replica')} there keep their place: write the file with {lines} and the directory.id "
-            "that the broker's registration names"
-        )
-    else:
-        command = f"kafka-storage.sh format --ignore-formatted --cluster-id={cluster_id}"
-        mend = f"Is the disk mounted? On a new one: {command}"
-    return f"{meta(path)} is not there. {mend}"
-
-
-def lacks(path: str, key: str, cluster_id: str, node_id: int) -> str:
-    """A version 0 file that is not complete."""
-    return f"{meta(path)} has no {key}. Complete it: {by_hand(0, cluster_id, node_id)}; keep its directory.id"
-
-
-def no_room_for_id(path: str) -> str:
-    """The file must be written, and cannot be."""
-    return f"{meta(path)} has no directory.id, and {path} cannot be written. Mend the disk, or its rights"
-
-
-def metadata_not_writable(path: str) -> str:
-    """Raft cannot write its log."""
-    return f"{path} is the metadata directory and cannot be written. Mend the disk, or its rights"
-
-
-def two_names(path: str, other: str) -> str:
-    """LogManager: duplicate log directory."""
-    return f"{path} and {other} are one directory. Name it once in log.dirs"
-
-
-def all_failed(paths: Sequence[str]) -> str:
-    """LogManager: none of the directories can be used."""
-    return f"no log directory can be used: {', '.join(paths)}. Mend the disks, or their rights"
-
-
-def halts(path: str) -> str:
-    """KafkaServer in migration mode."""
-    return (
-        f"{path} cannot be written, and in migration mode one failing directory halts the broker. Mend the disk first"
-    )
-
-
-# -- what Kafka takes in silence ---------------------------------------------------------------------------------
-def made_anew(place: Place, mode: Mode) -> str:
-    """A file that is not there, in ZooKeeper or migration mode."""
-    what = "the directory is not there: Kafka makes an empty one" if place.missing else "Kafka makes a new file"
-    id_ = " with a new directory.id" if mode is Mode.MIGRATION else ""
-    if place.replicas:
-        return f"{meta(place.path)} is not there: {what}{id_}; {_lies(place)}, {WRONG_DIRECTORY}. {_restore()}"
-    return f"{meta(place.path)} is not there: {what}{id_}. Is the disk mounted?"
-
-
-def doubted(place: Place, mode: Mode) -> str:
-    """A file that Kafka takes and we do not trust."""
-    happens = " Kafka takes it as it is." if mode is Mode.ZOOKEEPER else ""
-    return f"{meta(place.path)} cannot be trusted: {place.doubt}.{happens} {_restore()}"
-
-
-def new_id(place: Place) -> str:
-    """No directory.id: one is made."""
-    if not place.replicas:
-        return f"{meta(place.path)} has no directory.id: Kafka makes a new one"
-    return (
-        f"{meta(place.path)} has no directory.id: Kafka makes a new one; {_lies(place)}. Where the metadata knows this "
-        f"directory already, {WRONG_DIRECTORY}. {_restore()}"
-    )
-
-
-def refused_later(path: str, found: str, expected: str) -> str:
-    """A KRaft node knows its cluster from its own files alone."""
-    return (
-        f"{meta(path)} has cluster.id {found}, expected is {expected}: the process starts, and the controllers refuse "
-        f"it. {RIGHT_DISK}"
-    )
-
-
-def no_rollback(path: str) -> str:
-    """Version 1 on the way back."""
-    return f"{meta(path)} has version 1: a way back to plain ZooKeeper mode ends at it (KAFKA-20762)"
-
-
-def metadata_log(path: str, mode: Mode, metadata_dir: str) -> list[str]:
-    """A local copy of the metadata log, where it is not used or about to be in the way."""
-    if path != metadata_dir:
-        later = " and lets no KRaft node start" if mode is not Mode.KRAFT else ""
-        return [f"{path}/__cluster_metadata-0 lies outside of the metadata directory {metadata_dir}{later}"]
-    return [f"{path}/__cluster_metadata-0 is deleted and made again at the start"] if mode is Mode.MIGRATION else []
-
-
-def failed_message(place: Place, mode: Mode) -> str:
-    """What a failed directory costs."""
-    why = place.unusable or (f"{meta(place.path)}: {place.meta.reason}" if isinstance(place.meta, MetaBroken) else "")
-    why = why or ("it is not there and cannot be made" if place.missing else "it cannot be written")
-    cost = {
-        Mode.ZOOKEEPER: "its replicas are offline",
-        Mode.MIGRATION: "its replicas stay MIGRATING in the metadata, and are not failed over",
-        Mode.KRAFT: "its replicas are offline",
-    }[mode]
-    return f"{place.path} counts as failed: {why}; {cost}. Restore the file, or mend the disk"
-
-
-def _lies(place: Place) -> str:
-    return f"{plural(place.replicas, 'replica')} {'lies' if place.replicas == 1 else 'lie'} in it"
-
-
-def _restore() -> str:
-    return "Restore the file with the directory.id that the broker's registration or the last proof names"
+def _replicas(place: Place) -> str:
+    return f"{plural(place.replicas, 'replica')} {'is' if place.replicas == 1 else 'are'} in it"
 
 
 V0, V1 = 0, 1
@@ -238,7 +58,7 @@ V0, V1 = 0, 1
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The start that is asked about.  `log_dirs` and `metadata_dir` are spelled as in the configuration."""
+    """The start to predict.  `log_dirs` and `metadata_dir` are spelled as in the configuration."""
 
     mode: Mode
     cluster_id: str
@@ -255,7 +75,7 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The verdict.  `failed` are directories that Kafka would count as failed, whether it starts or not."""
+    """The prediction.  `failed` are directories that Kafka would count as failed, whether it starts or not."""
 
     starts: bool
     reason: str
@@ -286,7 +106,7 @@ class _Ensemble:
 
 
 def decide_start(asked: Asked, places: Mapping[str, Place]) -> Start:
-    """The verdict; `places` has every directory of `asked.ensemble` and `asked.log_dirs`."""
+    """Predict the start; `places` has every directory of `asked.ensemble` and `asked.log_dirs`."""
     found = _Ensemble(asked, places)
     found.failed |= {path for path in asked.ensemble if isinstance(places[path].meta, MetaBroken)}
     try:
@@ -299,7 +119,9 @@ def decide_start(asked: Asked, places: Mapping[str, Place]) -> Start:
     except _RefusedError as refused:
         starts, reason = False, str(refused)
     else:
-        starts, reason = True, starts_message(len(asked.log_dirs), len(found.failed))
+        lost = f", {len(found.failed)} of them failed" if found.failed else ""
+        reason = f"Kafka would start with {plural(len(asked.log_dirs), 'directory', 'directories')}{lost}"
+        starts = True
     failed = tuple(path for path in dict.fromkeys((*asked.log_dirs, *asked.ensemble)) if path in found.failed)
     return Start(starts, reason, failed, tuple(_warnings(found)))
 
@@ -333,22 +155,45 @@ def _kraft(found: _Ensemble) -> None:
     """KafkaRaftServer.initializeLogDirs: every readable directory must be formatted."""
     asked = found.asked
     if not found.good():
-        raise _RefusedError(none_readable(asked.ensemble))
+        raise _RefusedError(
+            f"no meta.properties can be read in {', '.join(asked.ensemble)}. Are the disks mounted? Restore the files; "
+            "on new disks format them with kafka-storage.sh"
+        )
     _verify(found, None)
     _metadata_directory(found)
     for path in found.good():
         if path != asked.metadata_dir and found.places[path].metadata_log:
-            raise _RefusedError(misplaced(path, asked.metadata_dir))
+            raise _RefusedError(
+                f"{path}/__cluster_metadata-0 is outside of the metadata directory {asked.metadata_dir}. Move it aside "
+                "while the broker is stopped (it fetches what it needs), or set metadata.log.dir to its directory"
+            )
     for path in found.empty():
-        raise _RefusedError(not_formatted(path, asked.cluster_id, asked.node_id, found.places[path].replicas))
+        raise _RefusedError(_not_formatted(asked, found.places[path]))
     for path, meta in found.good().items():
         if meta.node_id is None or meta.cluster_id is None:
             key = "node id" if meta.node_id is None else "cluster.id"
-            raise _RefusedError(lacks(path, key, asked.cluster_id, asked.node_id))
+            lines = f"version=0, broker.id={asked.node_id}, cluster.id={asked.cluster_id}"
+            raise _RefusedError(f"{_file(path)} has no {key}. Complete it: {lines}; keep its directory.id")
         if meta.directory_id is None and not found.places[path].writable:
-            raise _RefusedError(no_room_for_id(path))
+            why = f"{_file(path)} has no directory.id, and {path} cannot be written"
+            raise _RefusedError(f"{why}. Repair the disk, or its permissions")
     if not found.places[asked.metadata_dir].writable:
-        raise _RefusedError(metadata_not_writable(asked.metadata_dir))
+        why = f"{asked.metadata_dir} is the metadata directory and cannot be written"
+        raise _RefusedError(f"{why}. Repair the disk, or its permissions")
+
+
+def _not_formatted(asked: Asked, place: Place) -> str:
+    """An empty disk of a KRaft node."""
+    if place.replicas:
+        remedy = (
+            f"{plural(place.replicas, 'replica')} there keep their place: write the file with version=0, "
+            f"broker.id={asked.node_id}, cluster.id={asked.cluster_id} and the directory.id that the broker's "
+            "registration names"
+        )
+    else:
+        command = f"kafka-storage.sh format --ignore-formatted --cluster-id={asked.cluster_id}"
+        remedy = f"Is the disk mounted? On a new one: {command}"
+    return f"{_file(place.path)} is not there. {remedy}"
 
 
 def _verify(found: _Ensemble, cluster_id: str | None) -> None:
@@ -356,19 +201,42 @@ def _verify(found: _Ensemble, cluster_id: str | None) -> None:
     asked, seen = found.asked, dict[str, str]()
     for path, meta in found.good().items():
         if asked.mode is Mode.ZOOKEEPER and meta.version != V0:
-            raise _RefusedError(version_1(path))
+            raise _RefusedError(
+                f"{_file(path)} has version 1, and a broker in plain ZooKeeper mode starts on version 0 only "
+                "(KAFKA-20762). Write it again with version=0, broker.id for node.id, and the same cluster.id and "
+                "directory.id"
+            )
         cluster_id = meta.cluster_id if cluster_id is None else cluster_id
         if meta.cluster_id is not None and meta.cluster_id != cluster_id:
-            raise _RefusedError(other_cluster(path, meta.cluster_id, cluster_id or ""))
+            why = f"{_file(path)} has cluster.id {meta.cluster_id}, expected is {cluster_id or ''}"
+            raise _RefusedError(f"{why}. {RIGHT_DISK}")
         if meta.node_id is not None and meta.node_id != asked.node_id:
-            raise _RefusedError(other_node(path, meta.node_id, asked.node_id))
+            why = f"{_file(path)} has node id {meta.node_id}, expected is {asked.node_id}"
+            raise _RefusedError(f"{why}. {RIGHT_DISK}")
         if meta.directory_id is not None:
             if meta.directory_id.reserved:
-                raise _RefusedError(reserved(path, meta.directory_id))
+                raise _RefusedError(
+                    f"{_file(path)} has directory.id {meta.directory_id}, which Kafka reserves. Put the true id back "
+                    "(the broker's registration names it), or remove the line: a new one is made at the start"
+                )
             if meta.directory_id in seen:
-                same = found.places[path].canonical == found.places[seen[meta.directory_id]].canonical
-                raise _RefusedError(same_id(path, seen[meta.directory_id], meta.directory_id, same_place=same))
+                raise _RefusedError(
+                    _same_id(found.places[path], found.places[seen[meta.directory_id]], meta.directory_id)
+                )
             seen[meta.directory_id] = path
+
+
+def _same_id(place: Place, first: Place, directory_id: str) -> str:
+    """A copy, or one directory under two names."""
+    if place.canonical == first.canonical:
+        return (
+            f"{_file(place.path)} and {_file(first.path)} are one file: the directory is named twice. Spell it in one "
+            "way in log.dirs and metadata.log.dir"
+        )
+    return (
+        f"{_file(place.path)} has directory.id {directory_id}, which {first.path} has too: one is a copy. Find out "
+        "which, and remove directory.id from the copy's file: a new one is made at the start"
+    )
 
 
 def _metadata_directory(found: _Ensemble) -> None:
@@ -376,7 +244,8 @@ def _metadata_directory(found: _Ensemble) -> None:
     if asked.mode is not Mode.ZOOKEEPER and asked.metadata_dir in found.failed:
         meta = found.places[asked.metadata_dir].meta
         why = meta.reason if isinstance(meta, MetaBroken) else "it cannot be written"
-        raise _RefusedError(metadata_failed(asked.metadata_dir, why))
+        why = f"{_file(asked.metadata_dir)}: {why}, and it is the metadata directory"
+        raise _RefusedError(f"{why}. Restore the file, or repair the disk")
 
 
 def _log_manager(found: _Ensemble) -> None:
@@ -388,46 +257,68 @@ def _log_manager(found: _Ensemble) -> None:
             found.failed.add(path)
             continue
         if place.canonical in live:
-            raise _RefusedError(two_names(path, live[place.canonical]))
+            raise _RefusedError(f"{path} and {live[place.canonical]} are one directory. Name it once in log.dirs")
         live[place.canonical] = path
     unlocked = {path for path in live.values() if not found.places[path].writable}
     found.failed |= unlocked
     if unlocked >= set(live.values()):
-        raise _RefusedError(all_failed(asked.log_dirs))
+        paths = ", ".join(asked.log_dirs)
+        raise _RefusedError(f"no log directory can be used: {paths}. Repair the disks, or their permissions")
     if unlocked and asked.mode is Mode.MIGRATION:
-        raise _RefusedError(halts(min(unlocked)))
+        why = f"{min(unlocked)} cannot be written, and in migration mode one failing directory halts the broker"
+        raise _RefusedError(f"{why}. Repair the disk first")
 
 
-# -- what Kafka does not say -----------------------------------------------------------------------------------------
-_NEW_ID: Final = (Mode.MIGRATION, Mode.KRAFT)
-
-
-def _warnings(found: _Ensemble) -> list[str]:
-    told: list[str] = []
+# -- what Kafka does not report ----------------------------------------------------------------------------------
+def _warnings(found: _Ensemble) -> Iterator[str]:
+    mode, metadata_dir = found.asked.mode, found.asked.metadata_dir
     for path in dict.fromkeys((*found.asked.log_dirs, *found.asked.ensemble)):
         place = found.places[path]
-        told += [f"{path}: {note}" for note in place.notes]
-        told += _of_meta(found, place)
-        if place.metadata_log:
-            told += metadata_log(path, found.asked.mode, found.asked.metadata_dir)
+        yield from (f"{path}: {note}" for note in place.notes)
+        yield from _warn_of_file(found.asked, place)
+        if place.metadata_log and path != metadata_dir:
+            later = " and lets no KRaft node start" if mode is not Mode.KRAFT else ""
+            yield f"{path}/__cluster_metadata-0 is outside of the metadata directory {metadata_dir}{later}"
+        elif place.metadata_log and mode is Mode.MIGRATION:
+            yield f"{path}/__cluster_metadata-0 is deleted and made again at the start"
         if path in found.failed:
-            told.append(failed_message(place, found.asked.mode))
-    return told
+            yield _failed(place, mode)
 
 
-def _of_meta(found: _Ensemble, place: Place) -> list[str]:
-    asked, meta = found.asked, place.meta
+def _warn_of_file(asked: Asked, place: Place) -> Iterator[str]:
+    """What a start does with meta.properties without a message in the log."""
+    meta, file = place.meta, _file(place.path)
     if place.path not in asked.ensemble or isinstance(meta, MetaBroken):
-        return []
+        return
     if isinstance(meta, MetaMissing):
-        return [] if asked.mode is Mode.KRAFT else [made_anew(place, asked.mode)]
-    told = []
+        if asked.mode is not Mode.KRAFT:
+            what = "the directory is not there: Kafka makes an empty one" if place.missing else "Kafka makes a new file"
+            id_ = " with a new directory.id" if asked.mode is Mode.MIGRATION else ""
+            after = (
+                f"; {_replicas(place)}, {WRONG_DIRECTORY}. {RESTORE}" if place.replicas else ". Is the disk mounted?"
+            )
+            yield f"{file} is not there: {what}{id_}{after}"
+        return
     if place.doubt:
-        told.append(doubted(place, asked.mode))
-    if meta.directory_id is None and asked.mode in _NEW_ID:
-        told.append(new_id(place))
+        happens = " Kafka takes it as it is." if asked.mode is Mode.ZOOKEEPER else ""
+        yield f"{file} cannot be trusted: {place.doubt}.{happens} {RESTORE}"
+    if meta.directory_id is None and asked.mode is not Mode.ZOOKEEPER:
+        known = f"; {_replicas(place)}. Where the metadata knows this directory already, {WRONG_DIRECTORY}. {RESTORE}"
+        yield f"{file} has no directory.id: Kafka makes a new one{known if place.replicas else ''}"
     if asked.mode is Mode.KRAFT and meta.cluster_id is not None and meta.cluster_id != asked.cluster_id:
-        told.append(refused_later(place.path, meta.cluster_id, asked.cluster_id))
+        yield (
+            f"{file} has cluster.id {meta.cluster_id}, expected is {asked.cluster_id}: the process starts, and the "
+            f"controllers refuse it. {RIGHT_DISK}"
+        )
     if asked.mode is not Mode.ZOOKEEPER and meta.version == V1:
-        told.append(no_rollback(place.path))
-    return told
+        yield f"{file} has version 1: a rollback to plain ZooKeeper mode stops at it (KAFKA-20762)"
+
+
+def _failed(place: Place, mode: Mode) -> str:
+    """What a failed directory costs."""
+    why = place.unusable or (f"{_file(place.path)}: {place.meta.reason}" if isinstance(place.meta, MetaBroken) else "")
+    why = why or ("it is not there and cannot be made" if place.missing else "it cannot be written")
+    cost = "its replicas are offline"
+    if mode is Mode.MIGRATION:
+        cost = "its replicas stay MIGRATING in the metadata, and are not failed over"
+    return f"{place.path} counts as failed: {why}; {cost}. Restore the file, or repair the disk"

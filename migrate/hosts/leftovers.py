@@ -2,14 +2,101 @@
 
 from __future__ import annotations
 
+import contextlib
+import hashlib
 import os
+from collections.abc import Callable
 from typing import Final
 
-from migrate.hosts.aside import FOLDER
-from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
+from migrate.hosts.collected import METADATA_FOLDER
+from migrate.hosts.manual.executor import ManualFiles
+from migrate.hosts.meta_properties import META_PROPERTIES
+from migrate.hosts.properties import log_dirs, metadata_log_dir
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode
+from migrate.model.outcome import Unknown
 from migrate.model.ports import Files
+from migrate.model.views import ConfigFile, HostFile, KeptFiles, NoFile
+
+BACKUP_SUFFIX: Final = ".kraft-migrate-backup"
+ASIDE_SUFFIX: Final = ".kraft-migrate-set-aside"
+
+
+def backup_path(files: Files, node: NodeId, path: str, content: bytes) -> str:
+    """Where a copy of that content belongs: beside the file, under a name that no other content has."""
+    beside = path + BACKUP_SUFFIX
+    if files.exists(node, beside) and files.read(node, beside) != content:
+        beside = f"{beside}-{hashlib.sha256(content).hexdigest()[:8]}"  # the other one is of an earlier attempt
+    return beside
+
+
+def kept_files(files: Files, node: NodeId, config: ConfigFile | NoFile | Unknown | None) -> KeptFiles | Unknown:
+    """Every copy beside the node's configuration, and the meta.properties of each of its directories."""
+    if not isinstance(config, ConfigFile):
+        return config if isinstance(config, Unknown) else Unknown(f"node {int(node)} has no configuration file")
+    folder, name = os.path.split(config.path)
+    try:
+        copies = [entry for entry in files.names(node, folder) if entry.startswith(name + BACKUP_SUFFIX)]
+        kept = tuple(_read(files, node, os.path.join(folder, entry)) for entry in copies)  # noqa: PTH118 - of a host
+    except OSError as error:
+        return Unknown(f"the copies beside {config.path} cannot be read: {error.strerror or error}")
+    return KeptFiles(kept, tuple(_metas(files, node, config)))
+
+
+def _metas(files: Files, node: NodeId, config: ConfigFile) -> list[HostFile]:
+    """Those that can be read: whether a directory is healthy is for the disks' view to say."""
+    apart = metadata_log_dir(config.values)
+    found: list[HostFile] = []
+    for directory in (*log_dirs(config.values), *([apart] if apart else [])):
+        with contextlib.suppress(OSError):
+            found.append(_read(files, node, f"{directory}/{META_PROPERTIES}"))
+    return found
+
+
+def _read(files: Files, node: NodeId, path: str) -> HostFile:
+    raw = files.read(node, path)
+    return HostFile(path, raw, hashlib.sha256(raw).hexdigest())
+
+
+ASIDE_FOLDER: Final = "kraft-migrate-aside"
+# what Kafka writes there; meta.properties goes last: a directory without it has nothing more to set aside, and a folder
+# without it takes the rest after a kill
+ENTRIES: Final = ("bootstrap.checkpoint", ".lock", METADATA_FOLDER, META_PROPERTIES)
+
+
+def holds_metadata(files: Files, node: NodeId, directory: str) -> bool:
+    """Is there a quorum's metadata in it?  OSError where that cannot be seen."""
+    if files.exists(node, f"{directory}/{META_PROPERTIES}"):
+        return True
+    return files.exists(node, directory) and METADATA_FOLDER in files.names(node, directory)
+
+
+def choose_aside_folder(files: Files, node: NodeId, directory: str, moment: str) -> str:
+    """The folder that a killed move began to fill, or one with a name that nothing has.  OSError."""
+    names = files.names(node, directory)
+    begun = [name for name in names if name.startswith(f"{ASIDE_FOLDER}-")]
+    for name in reversed(begun if not isinstance(files, ManualFiles) else []):
+        taken = {META_PROPERTIES, *(entry for entry in ENTRIES if entry in names)}
+        if not any(files.exists(node, f"{directory}/{name}/{entry}") for entry in taken):
+            return f"{directory}/{name}"
+    new, number = f"{ASIDE_FOLDER}-{moment}", 1
+    while new in names:
+        new, number = f"{ASIDE_FOLDER}-{moment}-{number}", number + 1
+    return f"{directory}/{new}"
+
+
+def set_metadata_aside(files: Files, node: NodeId, directory: str, new: str, between: Callable[[str], None]) -> None:
+    """Move what is Kafka's into the folder; `between` is called before each rename.  OSError."""
+    if isinstance(files, ManualFiles):
+        files.move_entries(node, directory, new, ENTRIES)
+        return
+    files.make_directory(node, new)
+    names = files.names(node, directory)
+    for entry in ENTRIES:
+        if entry in names:
+            between(entry)
+            files.rename(node, f"{directory}/{entry}", f"{new}/{entry}")
+
 
 SUFFIXES: Final = (BACKUP_SUFFIX, ASIDE_SUFFIX)
 
@@ -21,7 +108,7 @@ def leftovers(files: Files, node: BrokerNode | ControllerNode) -> tuple[str, ...
     found = [f"{folder}/{entry}" for entry in files.names(node.id, folder) if entry.startswith(beginnings)]
     if isinstance(node, ControllerNode):
         home = node.metadata_directory.rstrip("/")
-        found += [f"{home}/{entry}" for entry in _names(files, node.id, home) if entry.startswith(f"{FOLDER}-")]
+        found += [f"{home}/{entry}" for entry in _names(files, node.id, home) if entry.startswith(f"{ASIDE_FOLDER}-")]
     return tuple(found)
 
 

@@ -6,17 +6,26 @@ Where a command's outcome is unknown, an error says so, and the old or the new c
 
 from __future__ import annotations
 
+import contextlib
 import errno
+import io
 import os
-from collections.abc import Callable, Mapping
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Final
+from pathlib import Path
+from typing import BinaryIO, Final, Protocol
 
-from migrate.errors import FileNotReplaced, HostCommandUnknown
+from migrate.errors import FileNotReplaced, HostCommandRefused, HostCommandUnknown, RunLocked
 from migrate.hosts import commands
 from migrate.hosts.commands import READ_LIMIT, Words
-from migrate.hosts.runner import Completed, Runner
-from migrate.model.ids import NodeId
+from migrate.hosts.meta_properties import META_PROPERTIES
+from migrate.hosts.persistent_command import Holder
+from migrate.hosts.runner import COMMAND_SECONDS, Completed, Runner
+from migrate.model.ids import METADATA_TOPIC, NodeId
+from migrate.model.plain_tar import NotPlainTar, members
 
 _ERRNO: Final[Mapping[str, int]] = {  # texts of the C locale, which the program uses
     os.strerror(code): code
@@ -134,3 +143,204 @@ class RemoteFiles:
         """The names in a folder, sorted; OSError if it cannot be listed."""
         found = self._must(node, commands.names(node, path), path)
         return sorted(name.decode(errors="surrogateescape") for name in found.split(b"\0") if name)
+
+
+COPY_SECONDS: Final = 600.0
+LOG: Final = f"{METADATA_TOPIC}-0"
+PARTS: Final = (META_PROPERTIES, LOG)
+ABSENT: Final = "No such file or directory"
+
+
+class MetadataCopies(Protocol):
+    """Where the metadata directories can be read as folders of this host."""
+
+    def folders(
+        self, directories: Mapping[NodeId, str], *, growing: bool = False
+    ) -> AbstractContextManager[Mapping[NodeId, Path]]:
+        """The folders, as long as the context lasts; raises a MigrateError where one cannot be had.
+
+        With `growing` a controller may write on meanwhile: what is had then proves that it can be read, and no more.
+        """
+
+    def state(self, directories: Mapping[NodeId, str]) -> object:
+        """A value that is another one once a controller has written there; raises a MigrateError or OSError.
+
+        A controller that starts writes a new quorum-state (`FileQuorumStateStore`: a new file under the old name).
+        """
+
+
+class LocalMetadata:
+    """They are here."""
+
+    @contextlib.contextmanager
+    def folders(self, directories: Mapping[NodeId, str], *, growing: bool = False) -> Iterator[Mapping[NodeId, Path]]:  # noqa: ARG002 - read in place
+        """As they are."""
+        yield {node: Path(path) for node, path in directories.items()}
+
+    def state(self, directories: Mapping[NodeId, str]) -> object:
+        """Name, inode, size and time of each file."""
+        return [
+            (file.name, status.st_ino, status.st_size, status.st_mtime_ns)
+            for path in directories.values()
+            for folder in (Path(path), Path(path) / LOG)
+            if folder.is_dir()
+            for file in sorted(folder.iterdir())
+            for status in [file.stat()]
+        ]
+
+
+class RemoteMetadata:
+    """They are on the nodes' hosts."""
+
+    def __init__(self, runners: Mapping[NodeId, Runner]) -> None:
+        self._runners = runners
+
+    @contextlib.contextmanager
+    def folders(self, directories: Mapping[NodeId, str], *, growing: bool = False) -> Iterator[Mapping[NodeId, Path]]:
+        """Copies in a folder that only we can read, removed at the end: a log holds credentials.
+
+        Raises:
+            HostCommandUnknown: a host does not answer.
+            HostCommandRefused: it has the directory, and its content cannot be read.
+        """
+        with tempfile.TemporaryDirectory(prefix="kraft-migrate-metadata-") as kept:
+            found = {node: Path(kept) / str(int(node)) for node in directories}
+            for target in found.values():
+                target.mkdir()
+            with ThreadPoolExecutor(len(found) or 1, thread_name_prefix="metadata") as pool:
+                for done in [
+                    pool.submit(self._copy, node, path, found[node], growing=growing)
+                    for node, path in directories.items()
+                ]:
+                    done.result()
+            yield found
+
+    def state(self, directories: Mapping[NodeId, str]) -> object:
+        """Of each log's folder its change time, which moves with every file that is made or renamed in it."""
+        with ThreadPoolExecutor(len(directories) or 1, thread_name_prefix="metadata") as pool:
+            return list(pool.map(lambda node: self._status(node, directories[node]), directories))
+
+    def _status(self, node: NodeId, path: str) -> tuple[int, bytes]:
+        done = self._runners[node].run(commands.status(node, f"{path}/{LOG}"))
+        return done.code, done.output
+
+    def _copy(self, node: NodeId, path: str, target: Path, *, growing: bool) -> None:
+        runner = self._runners[node]
+        where = f"{runner.host}:{path}"
+        if not self._is_there(node, f"{path}/{LOG}", where):
+            return
+        # whose log it is stands beside it alone: without that no log counts for a majority
+        done = runner.run(commands.archive(node), seconds=COPY_SECONDS)
+        if done.code and not (growing and done.code == commands.CHANGED):
+            raise HostCommandRefused(f"archive: {done.says}", where=where)
+        try:
+            unpack_log(io.BytesIO(done.output), target)
+        except NotPlainTar as error:
+            raise HostCommandRefused(
+                f"archive: what `tar` answered cannot be read: {error}",
+                where=where,
+                why="half of a log would say that nothing is missing",
+            ) from error
+
+    def _is_there(self, node: NodeId, path: str, where: str) -> bool:
+        done = self._runners[node].run(commands.status(node, path))
+        if done.code and not done.says.endswith(ABSENT):
+            raise HostCommandRefused(f"the directory cannot be looked into: {done.says}", where=where)
+        return not done.code
+
+
+def unpack_log(archive: BinaryIO, target: Path) -> None:
+    """Write a log's own files, and the file that says whose it is, into an empty folder; nothing else.
+
+    Folders inside the log, which Kafka never makes, are passed over with what is in them.
+
+    Raises:
+        NotPlainTar: it is not what `tar` makes of the two parts (see `members`), or a part is missing.
+    """
+    seen = set[str]()
+    for member in members(archive):
+        part, _, inner = member.name.partition("/")
+        if inner:
+            fits = part == LOG and LOG in seen
+        else:
+            fits = part in PARTS and member.folder == (part == LOG)
+            seen.add(part)
+        if not fits:
+            raise NotPlainTar(f"member {member.name!r} belongs in no archive of a log")
+        if member.name == LOG:
+            (target / LOG).mkdir(mode=0o700)
+        elif not member.folder and "/" not in inner:
+            with (target / member.name).open("xb") as file:
+                member.copy(archive, file)
+    if missing := set(PARTS) - seen:
+        raise NotPlainTar(f"{' and '.join(sorted(missing))} is not in it")
+
+
+LOCK_SUFFIX: Final = ".kraft-migrate-lock"  # behind the name of a broker's configuration file
+ASKED: Final = b"\n"
+
+
+class HostLock:
+    """One file, locked."""
+
+    def __init__(self, holder: Holder, node: NodeId, path: str, owner: str) -> None:
+        """Lock it, and write the owner's line into it; the folder must be there.
+
+        Raises:
+            RunLocked: another process holds it.
+            HostCommandRefused: the file cannot be opened there, or the program does not run.
+            HostCommandUnknown, or a class below it: the host does not answer.
+        """
+        self._holder, self._node, self._path = holder, node, path
+        self._owner = owner.encode() + b"\n"
+        self._held = holder.hold(commands.hold_lock(node, path))
+        try:
+            if self._answers(self._owner) and self._answers(ASKED) and self._ours():
+                return
+        except BaseException:
+            self._held.end()
+            raise
+        done = self._held.end()
+        if done.code in (commands.HELD_BY_ANOTHER, 0):  # 0: it was deleted or replaced before it was ours
+            by = owner_of(holder, node, path) or "unknown"
+            raise RunLocked(f"another process holds this run: {by}", where=self.where)
+        raise HostCommandRefused(f"the lock file cannot be held: {done.says or done.code}", where=self.where)
+
+    @property
+    def where(self) -> str:
+        """Host and path."""
+        return f"{self._holder.host}:{self._path}"
+
+    def still_there(self) -> bool:
+        """Does the command live that holds it, and is the file the one that another run would lock?"""
+        return self._answers(ASKED) and self._ours()
+
+    def _answers(self, line: bytes) -> bool:
+        return self._held.answers(line, COMMAND_SECONDS)
+
+    def _ours(self) -> bool:
+        done = self._holder.run(commands.read(self._node, self._path))
+        return not done.code and done.output.startswith(self._owner)
+
+    def release(self) -> None:
+        """Give it back; the file stays."""
+        self._held.end()
+
+
+def owner_of(holder: Runner, node: NodeId, path: str) -> str:
+    """What the file says of who held it last; "" where there is no file, or nothing in it; OSError otherwise."""
+    done = holder.run(commands.read(node, path))
+    if done.code:
+        error = error_of(done, path)
+        if isinstance(error, FileNotFoundError):
+            return ""
+        raise error
+    return done.output.decode(errors="replace").partition("\n")[0].strip()
+
+
+def is_held(holder: Runner, node: NodeId, path: str) -> bool:
+    """Does somebody hold it?  It is tried, and given back at once; OSError where that cannot be tried."""
+    done = holder.run(commands.try_lock(node, path))
+    if done.code not in (0, commands.HELD_BY_ANOTHER):
+        raise error_of(done, path)
+    return done.code == commands.HELD_BY_ANOTHER

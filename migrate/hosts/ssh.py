@@ -27,9 +27,9 @@ from migrate.errors import (
     MigrateError,
     SshMissing,
 )
+from migrate.hosts.commands import destination, quoted
 from migrate.hosts.persistent_command import HeldCommand
 from migrate.hosts.runner import COMMAND_SECONDS, Completed, streamed
-from migrate.hosts.shell_quoting import destination, quoted
 
 CONNECT_SECONDS: Final = 10
 ALIVE_SECONDS: Final = 5  # a half-open connection is given up after four of these

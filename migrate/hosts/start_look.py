@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import NotVisible
-from migrate.hosts import folders, meta_properties
+from migrate.hosts import meta_properties
 from migrate.hosts.kafka_start import Asked, Place
 from migrate.model import limits
 from migrate.model.ids import METADATA_TOPIC
@@ -145,8 +145,13 @@ def _names(path: str) -> list[str]:
 
 def _is_replica(path: str, name: str) -> bool:
     """A current copy: a folder of that name (deleted, stray and future ones are nobody's loss)."""
-    found = folders.decode_folder(name)
-    return found is not None and found.kind == folders.CURRENT and name != METADATA_FOLDER and Path(path, name).is_dir()
+    found = meta_properties.decode_folder(name)
+    return (
+        found is not None
+        and found.kind == meta_properties.CURRENT
+        and name != METADATA_FOLDER
+        and Path(path, name).is_dir()
+    )
 
 
 def _writable(path: str) -> bool:

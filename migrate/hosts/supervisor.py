@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import json
 import os
 import select
 import signal
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -25,11 +27,149 @@ from migrate.errors import (
     StorageNotFormatted,
     UnitNotUsable,
 )
-from migrate.hosts.process_spec import SUFFIX, ProcessSpec, read_spec, read_specs
-from migrate.hosts.process_table import Record, alive, boot_id, parse_record, reap
+from migrate.hosts.files import read_no_follow, replace_file
+from migrate.model import strict_json
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.strict_json import Each
 from migrate.model.views import Running, ServiceState, Stopped
+
+DEAD_STATES: Final = frozenset("ZXx")  # a zombie has ended; only its exit code is left
+
+
+@dataclass(frozen=True, slots=True)
+class Stat:
+    """What /proc/PID/stat says (proc(5)): `start` is in clock ticks since boot."""
+
+    pid: int
+    state: str
+    parent: int
+    start: int
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A process as it was started.  pid and start together are unique for one boot."""
+
+    boot: str
+    started_at: float
+    config_sha256: str | None
+    pid: int
+    start: int
+
+
+def parse_stat(text: str) -> Stat:
+    """The line of /proc/PID/stat: the command's name may hold spaces and parentheses (pure).
+
+    Raises:
+        ValueError: it is no such line.
+    """
+    head, bracket, tail = text.rpartition(")")
+    fields = tail.split()
+    if not bracket or len(fields) < 20:
+        message = f"not a stat line: {text[:80]!r}"
+        raise ValueError(message)
+    return Stat(int(head.split(" ", 1)[0]), fields[0], int(fields[1]), int(fields[19]))
+
+
+def parse_record(text: str) -> Record:
+    """A record: `boot started_at config_sha256` and the process's own stat line (pure).
+
+    Raises:
+        ValueError: it is no such text.
+    """
+    facts, _, line = text.partition("\n")
+    words = facts.split()
+    if len(words) != 3:
+        message = f"not a record of a process: {text[:80]!r}"
+        raise ValueError(message)
+    stat = parse_stat(line)
+    return Record(words[0], float(words[1]), None if words[2] == "-" else words[2], stat.pid, stat.start)
+
+
+def boot_id() -> str:
+    """This boot of the host: start times count from it."""
+    return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+
+
+def look(pid: int) -> Stat | None:
+    """The process with that pid now, or None."""
+    try:
+        return parse_stat(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace"))
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+
+
+def alive(record: Record) -> bool:
+    """Does the very process of the record run (not one that has its pid now)?"""
+    found = look(record.pid) if record.boot == boot_id() else None
+    return found is not None and found.start == record.start and found.state not in DEAD_STATES
+
+
+def reap(record: Record) -> int | None:
+    """Collect a dead child of ours, whoever of us started it; its exit code (negative: the signal), else None."""
+    found = look(record.pid)
+    if found is None or found.start != record.start or found.parent != os.getpid():
+        return None
+    try:
+        pid, status = os.waitpid(record.pid, os.WNOHANG)
+    except ChildProcessError:
+        return None
+    return os.waitstatus_to_exitcode(status) if pid else None
+
+
+SPEC_SUFFIX: Final = ".process.json"
+SPEC_SHAPE: Final = {
+    **dict.fromkeys(("name", "directory", "log", "output", "config"), str),
+    "argv": [str],
+    "format_argv": [str],
+    "environment?": Each(str),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProcessSpec:
+    """One process: its name (`broker-0`, `zookeeper`), node id where it has one, and how it is started.
+
+    `log` is the program's own log file, `output` takes stdout and stderr; `format_argv` is the start of a
+    `kafka-storage format` command ((): the node needs none).  All paths are absolute.
+    """
+
+    name: str
+    node: int | None
+    argv: tuple[str, ...]
+    directory: str
+    log: str
+    output: str
+    config: str
+    environment: dict[str, str] = field(default_factory=dict)
+    format_argv: tuple[str, ...] = ()
+
+
+def write_spec(folder: Path, spec: ProcessSpec) -> None:
+    """Replace the description of a process (a running one is not touched by that)."""
+    replace_file(str(folder / (spec.name + SPEC_SUFFIX)), (json.dumps(asdict(spec), indent=1) + "\n").encode())
+
+
+def read_spec(path: Path) -> ProcessSpec:
+    """The description in that file.
+
+    Raises:
+        ProcessSpecUnreadable: no such file, or not one of ours.
+    """
+    try:
+        data = strict_json.mapping(read_no_follow(str(path)), SPEC_SHAPE, surrogates=True)
+        data["argv"], data["format_argv"] = tuple(data["argv"]), tuple(data["format_argv"])
+        return ProcessSpec(**data)
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise ProcessSpecUnreadable("no readable description of a process", where=str(path), why=str(error)) from error
+
+
+def read_specs(folder: Path) -> dict[str, ProcessSpec]:
+    """All descriptions in the folder, by name."""
+    specs = (read_spec(path) for path in sorted(folder.glob("*" + SPEC_SUFFIX)))
+    return {spec.name: spec for spec in specs}
+
 
 FORMAT_SECONDS: Final = 120.0
 KILL_SECONDS: Final = 20.0
@@ -67,7 +207,7 @@ class Supervisor:
             ProcessSpecUnreadable: there is none.
         """
         if isinstance(node, str):
-            return read_spec(self.folder / (node + SUFFIX))
+            return read_spec(self.folder / (node + SPEC_SUFFIX))
         for spec in self.specs().values():
             if spec.node == node:
                 return spec

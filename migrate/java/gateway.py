@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from migrate.errors import SparkDidNotStart
-from migrate.java.driver_archive import DriverArchive
+from migrate.java.archive import DriverArchive
 from migrate.java.find import Java
 from migrate.java.run import child_environment
 

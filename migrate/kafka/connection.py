@@ -6,15 +6,23 @@ nobody waits for any more.
 
 from __future__ import annotations
 
+import base64
+import binascii
 import contextlib
+import hashlib
+import hmac
 import itertools
+import secrets
 import socket
 import ssl
+import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
-from typing import Final, Self
+from typing import Final, Protocol, Self
 
 from migrate import __version__
 from migrate.errors import (
@@ -30,12 +38,21 @@ from migrate.errors import (
 )
 from migrate.kafka import codes
 from migrate.kafka.codes import Code
-from migrate.kafka.sasl import authenticate
+from migrate.kafka.secrets import read_secret
 from migrate.kafka.tls import handshake, last_word, tls_context, tls_error
 from migrate.model.inventory import Access
 from migrate.model.rights import REQUESTS
-from migrate.protocol.fields import Values
-from migrate.protocol.messages import API_VERSIONS, Api, decode_response, encode_request
+from migrate.model.views import NodeAnswer
+from migrate.protocol.loader import Values
+from migrate.protocol.messages import (
+    API_VERSIONS,
+    DESCRIBE_CLUSTER,
+    SASL_AUTHENTICATE,
+    SASL_HANDSHAKE,
+    Api,
+    decode_response,
+    encode_request,
+)
 
 CLIENT_ID: Final = "kraft-migrate"
 SOFTWARE_VERSION: Final = __version__  # Kafka accepts letters, digits, dots and dashes (ApiVersionsRequest)
@@ -236,3 +253,201 @@ def _open(address: str, access: Access, limits: Limits) -> socket.socket:
         return found
     found.settimeout(limits.answer_seconds)
     return handshake(found, host, address, context)
+
+
+HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+FEWEST: Final = 4096  # ScramMechanism.minIterations: fewer would make the proof cheap to guess
+MOST: Final = 10_000_000  # a listener cannot keep us busy for ever
+NO_BINDING: Final = "n,,"
+
+
+class ScramBroken(Exception):
+    """The other side did not keep to the protocol, or does not know the password either."""
+
+
+def scram(mechanism: str, username: str, password: str, nonce: str = "") -> Generator[bytes, bytes, None]:
+    """Yields the client's messages, is sent the server's; ends once the server has proven that it knows the password.
+
+    Raises:
+        ScramBroken: it has not.
+    """
+    digest = HASHES[mechanism]
+    nonce = nonce or secrets.token_urlsafe(24)
+    first = f"n={username.replace('=', '=3D').replace(',', '=2C')},r={nonce}"
+    server_first = (yield f"{NO_BINDING}{first}".encode()).decode("utf-8", "replace")
+    said = _attributes(server_first)
+    salt, iterations, whole_nonce = _decoded(said.get("s", "")), _number(said.get("i", "")), said.get("r", "")
+    if not whole_nonce.startswith(nonce) or whole_nonce == nonce:
+        raise ScramBroken("its nonce does not begin with ours")
+    if not FEWEST <= iterations <= MOST:
+        raise ScramBroken(f"it asks for {iterations} iterations, {FEWEST} to {MOST} are accepted")
+    salted = hashlib.pbkdf2_hmac(digest, password.encode(), salt, iterations)
+    bare = f"c={base64.b64encode(NO_BINDING.encode()).decode()},r={whole_nonce}"
+    message = f"{first},{server_first},{bare}".encode()
+    client_key = hmac.digest(salted, b"Client Key", digest)
+    signature = hmac.digest(hashlib.new(digest, client_key).digest(), message, digest)
+    proof = bytes(one ^ other for one, other in zip(client_key, signature, strict=True))
+    last = (yield f"{bare},p={base64.b64encode(proof).decode()}".encode()).decode("utf-8", "replace")
+    wanted = hmac.digest(hmac.digest(salted, b"Server Key", digest), message, digest)
+    if not hmac.compare_digest(_decoded(_attributes(last).get("v", "")), wanted):
+        raise ScramBroken("it has not proven that it knows the password: it may be another server")
+
+
+def _attributes(text: str) -> dict[str, str]:
+    return {part[:1]: part[2:] for part in text.split(",") if part[1:2] == "="}
+
+
+def _decoded(text: str) -> bytes:
+    try:
+        return base64.b64decode(text, validate=True)
+    except (binascii.Error, ValueError):
+        raise ScramBroken("its message is not base64 where it should be") from None
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 12 else -1
+
+
+HANDSHAKE_VERSION: Final = 1  # from this version on tokens travel in SaslAuthenticate requests
+AUTHENTICATE_VERSION: Final = 2
+Tokens = Generator[bytes, bytes, None]
+
+
+class Exchange(Protocol):
+    """Send one request in one version, get its answer."""
+
+    def __call__(self, api: Api, version: int, body: Values) -> Values:
+        """The answer's body."""
+
+
+def _password(access: Access) -> str:
+    if access.password is None:
+        raise AccessUnsupported(f"{access.mechanism} needs the password's file", where=access.username)
+    return read_secret(access.password)
+
+
+def plain(access: Access) -> Tokens:
+    """RFC 4616: no authorization id, user, password."""
+    yield b"\0".join((b"", access.username.encode(), _password(access).encode()))
+
+
+def salted(mechanism: str, access: Access) -> Tokens:
+    """RFC 5802: neither side tells the other the password."""
+    yield from scram(mechanism, access.username, _password(access))
+
+
+MECHANISMS: Final[Mapping[str, Callable[[Access], Tokens]]] = {
+    "PLAIN": plain,
+    **{mechanism: partial(salted, mechanism) for mechanism in HASHES},
+}
+
+
+def authenticate(exchange: Exchange, access: Access, where: str) -> None:
+    """Go through handshake and tokens.
+
+    Raises:
+        AccessUnsupported: a mechanism that we do not speak, or no password for one that needs it.
+        AccessRefused: the listener does not offer the mechanism, or refuses user or password.
+        SecretUnreadable: the password's file.
+    """
+    if access.mechanism not in MECHANISMS:
+        raise AccessUnsupported(f"SASL mechanism {access.mechanism!r} is not spoken yet", where=where)
+    tokens = MECHANISMS[access.mechanism](access)
+    token = next(tokens)
+    answer = exchange(SASL_HANDSHAKE, HANDSHAKE_VERSION, {"mechanism": access.mechanism})
+    if answer["errorCode"] != Code.NONE:
+        offered = ", ".join(answer["mechanisms"])
+        raise AccessRefused(f"the listener offers {offered}, not {access.mechanism}", where=where)
+    while True:
+        answer = exchange(SASL_AUTHENTICATE, AUTHENTICATE_VERSION, {"authBytes": token})
+        if answer["errorCode"] != Code.NONE:
+            raise AccessRefused(
+                f"user {access.username} was refused: {codes.name(answer['errorCode'])}",
+                where=where,
+                why=answer["errorMessage"] or "",
+            )
+        try:
+            token = tokens.send(answer["authBytes"])
+        except StopIteration:
+            return
+        except ScramBroken as error:
+            raise AccessRefused(f"{access.mechanism} with the listener failed: {error}", where=where) from None
+
+
+def answer(connection: Connection) -> NodeAnswer:
+    """The node's answer, which came when the connection was opened.
+
+    Without `zookeeper.metadata.migration.enable=true` the tag is absent, which is False (KIP-866).
+    """
+    return NodeAnswer(
+        migration_flag=connection.about.get("zkMigrationReady", False),
+        finalized_features={
+            entry["name"]: entry["maxVersionLevel"] for entry in connection.about.get("finalizedFeatures", [])
+        },
+        apis={entry["apiKey"]: entry["maxVersion"] for entry in connection.about["apiKeys"]},
+    )
+
+
+def cluster_id(connection: Connection, *, controller: bool) -> str:
+    """The cluster's id by DescribeCluster (on a controller this needs ALTER on Cluster).
+
+    Raises:
+        AccessRefused, KafkaRefused, ConnectionClosed, AnswerTimeout, AnswerBroken.
+    """
+    found = connection.call(DESCRIBE_CLUSTER, {"endpointType": 2 if controller else 1})
+    connection.refuse(DESCRIBE_CLUSTER, found["errorCode"], found["errorMessage"])
+    text: str = found["clusterId"]
+    return text
+
+
+Key = tuple[str, Access, Limits]
+
+
+class KeptConnections:
+    """One for each address, access and limits at most; any number of threads may ask for them."""
+
+    def __init__(self) -> None:
+        self._idle: dict[Key, Connection] = {}
+        self._lock = threading.Lock()
+        self._closed = False
+
+    @contextmanager
+    def connection(self, address: str, access: Access, limits: Limits = DEFAULT_LIMITS) -> Iterator[Connection]:
+        """A connection whose `about` is of this moment; afterwards it is kept, where no error closed it.
+
+        Raises:
+            What opening a `Connection` raises.
+        """
+        key = (address, access, limits)
+        found = self._kept(key) or Connection(address, access, limits)
+        try:
+            yield found
+        finally:
+            self._keep(key, found)
+
+    def close(self) -> None:
+        """Close all; one that is in use now is closed when it comes back."""
+        with self._lock:
+            self._closed = True
+            idle, self._idle = self._idle, {}
+        for connection in idle.values():
+            connection.close()
+
+    def _kept(self, key: Key) -> Connection | None:
+        with self._lock:
+            found = self._idle.pop(key, None)
+        if found is None:
+            return None
+        try:
+            found.ask_again()
+        except MigrateError:
+            found.close()
+            return None  # its process may have ended, or closed what was idle: a new connection tells
+        return found
+
+    def _keep(self, key: Key, connection: Connection) -> None:
+        with self._lock:
+            if not self._closed and connection.is_open and key not in self._idle:
+                self._idle[key] = connection
+                return
+        connection.close()

@@ -11,7 +11,7 @@ from migrate.kafka.connection import Connection
 from migrate.kafka.controller import describe_quorum
 from migrate.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from migrate.model.rights import operations
-from migrate.protocol.fields import Values
+from migrate.protocol.loader import Values
 from migrate.protocol.messages import DESCRIBE_CLUSTER, FETCH, METADATA
 
 # a controller asks for the right first: whatever of these it then says, it was there

@@ -2,17 +2,141 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 import socket
 import ssl
 import tempfile
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
-from migrate.errors import ConnectionClosed, MigrateError, NodeUnreachable, TlsRefused
-from migrate.kafka.stores import Identity, authorities, identity
-from migrate.model.inventory import Store
+from cryptography import x509
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    NoEncryption,
+    PrivateFormat,
+    load_pem_private_key,
+)
+from cryptography.hazmat.primitives.serialization.pkcs12 import PKCS12KeyAndCertificates, load_pkcs12
+from cryptography.x509.oid import NameOID
+
+from migrate.errors import ConnectionClosed, JavaToolFailed, MigrateError, NodeUnreachable, StoreUnreadable, TlsRefused
+from migrate.java.run import to_pkcs12
+from migrate.kafka.secrets import read_secret
+from migrate.model import limits
+from migrate.model.inventory import Access, Inventory, Store
+from migrate.model.outcome import Unknown
+
+KINDS: Final = ("PEM", "PKCS12", "JKS")
+MAX_BYTES: Final = limits.most("store")
+KEY: Final = re.compile(rb"-----BEGIN ([A-Z ]*)PRIVATE KEY-----.+?-----END \1PRIVATE KEY-----", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """A private key (PEM, PKCS8, in clear: never log it) and its certificates, its own first (PEM)."""
+
+    key: bytes = field(repr=False)
+    certificates: bytes
+
+    def encrypted(self, password: str) -> bytes:
+        """The key under that password: as it may lie in a file for a moment."""
+        key = load_pem_private_key(self.key, None)
+        return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode()))
+
+
+def authorities(store: Store) -> bytes:
+    """The certificates of a truststore, PEM.
+
+    Raises:
+        StoreUnreadable, SecretUnreadable.
+    """
+    if store.kind == "PEM":
+        found = _pem_certificates(store, _content(store))
+    else:
+        opened = _opened(store)
+        found = [entry.certificate for entry in opened.additional_certs]
+        found += [opened.cert.certificate] if opened.cert else []
+    if not found:
+        raise StoreUnreadable("the truststore holds no certificate", where=store.path)
+    return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in found)
+
+
+def identity(store: Store) -> Identity:
+    """The key of a keystore with its certificates.
+
+    Raises:
+        StoreUnreadable, SecretUnreadable.
+    """
+    return _pem_identity(store) if store.kind == "PEM" else _stored_identity(store)
+
+
+def _pem_identity(store: Store) -> Identity:
+    content = _content(store)
+    block = KEY.search(content)
+    certificates = _pem_certificates(store, content)
+    if block is None or not certificates:
+        raise StoreUnreadable("the keystore lacks a private key or its certificate", where=store.path)
+    password = read_secret(store.password).encode() if store.password else None
+    try:
+        key = load_pem_private_key(block[0], password)
+    except (ValueError, TypeError) as error:
+        raise StoreUnreadable("the private key cannot be opened", where=store.path, why=_why(error)) from None
+    chain = b"".join(certificate.public_bytes(Encoding.PEM) for certificate in certificates)
+    return Identity(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()), chain)
+
+
+def _stored_identity(store: Store) -> Identity:
+    opened = _opened(store)
+    if opened.key is None or opened.cert is None:
+        raise StoreUnreadable("the keystore lacks a private key or its certificate", where=store.path)
+    chain = [opened.cert.certificate, *(entry.certificate for entry in opened.additional_certs)]
+    return Identity(
+        opened.key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()),
+        b"".join(certificate.public_bytes(Encoding.PEM) for certificate in chain),
+    )
+
+
+def _opened(store: Store) -> PKCS12KeyAndCertificates:
+    if store.kind not in KINDS:
+        raise StoreUnreadable(f"a store of type {store.kind!r} cannot be read: {', '.join(KINDS)}", where=store.path)
+    if store.password is None:
+        raise StoreUnreadable("the store's password is not given", where=store.path)
+    content, password = _content(store), read_secret(store.password)
+    try:
+        if store.kind == "JKS":
+            content, password = to_pkcs12(store.path, password)
+        return load_pkcs12(content, password.encode())
+    except JavaToolFailed as error:
+        raise StoreUnreadable("the store cannot be opened", where=store.path, why=error.why) from None
+    except ValueError as error:
+        raise StoreUnreadable("the store cannot be opened", where=store.path, why=_why(error)) from None
+
+
+def _pem_certificates(store: Store, content: bytes) -> list[x509.Certificate]:
+    try:
+        return x509.load_pem_x509_certificates(content) if b"-----BEGIN CERTIFICATE-----" in content else []
+    except ValueError as error:
+        raise StoreUnreadable("a certificate cannot be read", where=store.path, why=_why(error)) from None
+
+
+def _content(store: Store) -> bytes:
+    try:
+        with Path(store.path).open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise StoreUnreadable(f"the store cannot be read: {error.strerror}", where=store.path) from None
+    if len(content) > MAX_BYTES:
+        raise StoreUnreadable(f"the store is larger than {MAX_BYTES >> 20} MiB", where=store.path)
+    return content
+
+
+def _why(error: Exception) -> str:
+    return str(error)[:200]
+
 
 LAST_WORD_SECONDS: Final = 0.2
 NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST", "PACKET_LENGTH_TOO_LONG")
@@ -114,3 +238,105 @@ def tls_error(error: OSError, where: str) -> MigrateError:
             why="it wants a client's certificate that it trusts, or another version of TLS",
         )
     return TlsRefused(f"no TLS session: {reason or error}", where=where)
+
+
+# keywords of RFC 2253 in Java; another attribute is spelled in hex there
+JAVAS: Final = frozenset(
+    {
+        NameOID.COMMON_NAME,
+        NameOID.COUNTRY_NAME,
+        NameOID.LOCALITY_NAME,
+        NameOID.STATE_OR_PROVINCE_NAME,
+        NameOID.ORGANIZATION_NAME,
+        NameOID.ORGANIZATIONAL_UNIT_NAME,
+        NameOID.STREET_ADDRESS,
+        NameOID.DOMAIN_COMPONENT,
+        NameOID.USER_ID,
+    }
+)
+PLAIN: Final = re.compile(r"[A-Za-z0-9._@:/'()?*&-](?:[A-Za-z0-9 ._@:/'()?*&-]*[A-Za-z0-9._@:/'()?*&-])?")
+
+
+def subject(content: bytes, kind: str, password: str) -> str | Unknown:
+    """The subject of the key's certificate in that store (PEM, PKCS12, JKS), or why it cannot be told.
+
+    Java opens a PKCS12 store under the type JKS, too (keystore.type.compat), which is what Kafka's default type means.
+    """
+    if kind.upper() == "PEM":
+        return _of_pem(content)
+    try:
+        return _of_pkcs12(content, password)
+    except ValueError as error:
+        if kind.upper() != "JKS":
+            return Unknown(f"the store cannot be opened: {str(error)[:100]}")
+    return _of_jks(content, password)
+
+
+def _of_pem(content: bytes) -> str | Unknown:
+    try:
+        found = x509.load_pem_x509_certificates(content)
+    except ValueError:
+        return Unknown("the store holds no certificate that can be read")
+    return as_java(found[0].subject)
+
+
+def _of_pkcs12(content: bytes, password: str) -> str | Unknown:
+    opened = load_pkcs12(content, password.encode())
+    if opened.cert is None:
+        return Unknown("the store lacks a private key or its certificate")
+    return as_java(opened.cert.certificate.subject)
+
+
+def _of_jks(content: bytes, password: str) -> str | Unknown:
+    """By the JDK's keytool, on a copy in a folder that only we can enter."""
+    with tempfile.TemporaryDirectory(prefix="kraft-migrate-") as folder:
+        path = Path(folder, "store.jks")
+        path.touch(mode=0o600)
+        path.write_bytes(content)
+        try:
+            return _of_pkcs12(*to_pkcs12(str(path), password))
+        except JavaToolFailed:
+            return Unknown("keytool does not open the store with the password of the node's file")
+        except (MigrateError, ValueError) as error:
+            return Unknown(f"the store cannot be opened: {type(error).__name__}")
+
+
+def as_java(name: x509.Name) -> str | Unknown:
+    """The name in RFC 2253 as Java writes it; Unknown where the two might spell it otherwise."""
+    for attribute in name:
+        if attribute.oid not in JAVAS or not PLAIN.fullmatch(str(attribute.value)):
+            return Unknown(f"how Java spells {attribute.rfc4514_string()!r} is not known")
+    return name.rfc4514_string()
+
+
+def bootstrap_servers(inventory: Inventory) -> str:
+    """host:port of every broker's listener that `broker_access` opens, comma separated."""
+    return ",".join(broker.address for broker in inventory.brokers)
+
+
+def client_config(bootstrap: str, access: Access) -> dict[str, str | int | float | bool]:
+    """The settings of librdkafka that reach the listener; passwords and keys are in them: never log or show them.
+
+    Raises:
+        SecretUnreadable: the password's file.
+        StoreUnreadable: truststore or keystore.
+    """
+    settings: dict[str, str | int | float | bool] = {
+        "bootstrap.servers": bootstrap,
+        "security.protocol": access.protocol,
+        "client.id": "kraft-migrate",
+    }
+    if access.mechanism:
+        settings["sasl.mechanism"] = access.mechanism
+        settings["sasl.username"] = access.username
+        if access.password is not None:
+            settings["sasl.password"] = read_secret(access.password)
+    if access.is_tls:
+        settings["ssl.endpoint.identification.algorithm"] = "https"
+        if access.truststore is not None:
+            settings["ssl.ca.pem"] = authorities(access.truststore).decode("ascii")
+        if access.keystore is not None:
+            who = identity(access.keystore)
+            settings["ssl.certificate.pem"] = who.certificates.decode("ascii")
+            settings["ssl.key.pem"] = who.key.decode("ascii")
+    return settings

@@ -17,7 +17,7 @@ from migrate.kraft.replay import check_broker_epoch
 from migrate.model.secrets import is_password_config
 from migrate.protocol import records
 from migrate.protocol.batches import Batch
-from migrate.protocol.fields import Array, Struct, Values
+from migrate.protocol.loader import Array, Struct, Values
 from migrate.protocol.records import SNAPSHOT_FOOTER, decode_control, decode_record, type_name
 
 REDACTED: Final = "(redacted)"

@@ -35,7 +35,7 @@ from migrate.errors import (
     Retryable,
 )
 from migrate.kafka import codes
-from migrate.kafka import node as ask_node
+from migrate.kafka import connection as ask_node
 from migrate.kafka.codes import Code
 from migrate.kafka.connection import DEFAULT_LIMITS, Connection, Limits
 from migrate.kraft.image import Image
@@ -44,7 +44,7 @@ from migrate.model.ids import METADATA_TOPIC, METADATA_TOPIC_ID
 from migrate.model.inventory import Inventory
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
-from migrate.protocol.fields import Values
+from migrate.protocol.loader import Values
 from migrate.protocol.messages import FETCH, FETCH_SNAPSHOT, Api
 
 LOG: Final = logging.getLogger("migrate.kraft")

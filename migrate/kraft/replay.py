@@ -18,7 +18,7 @@ from migrate.model.secrets import Digester
 from migrate.model.stage import ZkMigrationState
 from migrate.model.unswept import unswept
 from migrate.protocol.batches import Batch, Idle
-from migrate.protocol.fields import Struct, Values
+from migrate.protocol.loader import Struct, Values
 from migrate.protocol.records import (
     ABORT_TRANSACTION,
     BEGIN_TRANSACTION,

@@ -18,7 +18,7 @@ from migrate.model.secrets import Digester, is_password_config
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import ControllerRegistration, Registration
 from migrate.protocol import records
-from migrate.protocol.fields import Struct, Values
+from migrate.protocol.loader import Struct, Values
 
 DEFAULT: Final = "<default>"
 TOPIC_RESOURCE: Final = 2

@@ -30,7 +30,7 @@ from migrate.model.secrets import Digester
 from migrate.model.unswept import unswept
 from migrate.protocol import records
 from migrate.protocol.batches import Batch
-from migrate.protocol.fields import Struct, Values
+from migrate.protocol.loader import Struct, Values
 from migrate.protocol.primitives import uuid_bytes, uuid_text
 
 T = TypeVar("T")

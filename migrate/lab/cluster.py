@@ -7,7 +7,10 @@ supervisor.
 from __future__ import annotations
 
 import base64
+import re
 import secrets
+import shutil
+import tarfile
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -15,27 +18,134 @@ from functools import partial
 from pathlib import Path
 from typing import Final, Self
 
-from migrate.errors import LabMissing, PortTaken, ProcessNotStopped
+from migrate.errors import LabMissing, LabRuns, PortTaken, ProcessNotStopped
 from migrate.hosts.files import replace_file
-from migrate.hosts.process_spec import write_spec
 from migrate.hosts.properties import edit, parse
-from migrate.hosts.supervisor import Supervisor
+from migrate.hosts.supervisor import Supervisor, write_spec
 from migrate.java.archive import archive_options
 from migrate.java.cache import Progress, silent
 from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
-from migrate.lab import person, ready, saved, secured, ssh_access
+from migrate.lab import fake_operator, ready, secured, ssh_access
 from migrate.lab import topology as topologies
-from migrate.lab.configure import LOG4J, TOOL_LOG4J, broker_file, process_specs, zookeeper_file
-from migrate.lab.inventory import inventory_of, make_secrets, write_inventory
+from migrate.lab.configure import (
+    LOG4J,
+    TOOL_LOG4J,
+    broker_file,
+    inventory_of,
+    make_secrets,
+    process_specs,
+    write_inventory,
+    zookeeper_file,
+)
 from migrate.lab.links import hosts_file, link_address, proxy_spec
 from migrate.lab.seed import Seeded, seed_cluster, seeded
 from migrate.lab.status import LabStatus, look
-from migrate.lab.topology import DEFAULT_SHAPE, HOST, LINKS, SSH, ZOOKEEPER, LabBroker, LabController, Shape, Topology
+from migrate.lab.topology import (
+    DEFAULT_SHAPE,
+    HOST,
+    LAB_FILE,
+    LINKS,
+    SSH,
+    ZOOKEEPER,
+    LabBroker,
+    LabController,
+    Shape,
+    Topology,
+)
 from migrate.model.inventory import Inventory
 from migrate.model.views import Stopped
 from migrate.playbook.shipped import shipped
 from migrate.steps import configuration
+
+FOLDER: Final = "saved"
+STAGE: Final = re.compile(r"[a-z0-9][a-z0-9-]*")
+# what a cluster is; logs, process records and the jars' list belong to the moment
+KEPT: Final = (
+    "conf",
+    "data",
+    "secrets",
+    "runs",
+    "load",
+    "inventory.yaml",
+    "seeded.json",
+    "tokens.json",
+    "demo.json",
+    "playbook.yaml",
+    "links.json",
+)
+
+
+def archive_of(topology: Topology, stage: str) -> Path:
+    """DIR/saved/STAGE.tar."""
+    if not STAGE.fullmatch(stage):
+        message = f"{stage!r} is no name of a stage"
+        raise ValueError(message)
+    return topology.folder(FOLDER, f"{stage}.tar")
+
+
+def save_stage(topology: Topology, stage: str) -> Path:
+    """Write the stopped lab to DIR/saved/STAGE.tar (mode 0600: secrets are in it), replacing an older one.
+
+    Raises:
+        LabRuns: a process of the lab lives.
+    """
+    require_stopped(topology)
+    archive = archive_of(topology, stage)
+    archive.parent.mkdir(mode=0o700, exist_ok=True)
+    partial = archive.with_suffix(".partial")
+    partial.unlink(missing_ok=True)
+    partial.touch(mode=0o600)
+    with tarfile.open(partial, "w") as tar:
+        for name in (LAB_FILE, *KEPT):
+            if topology.folder(name).exists():
+                tar.add(topology.folder(name), arcname=name)
+    return partial.rename(archive)
+
+
+def restore_stage(topology: Topology, stage: str) -> None:
+    """Put the lab back to what DIR/saved/STAGE.tar holds; what is there now is gone.
+
+    Raises:
+        LabRuns: a process of the lab lives.
+        LabMissing: no such archive.
+    """
+    require_stopped(topology)
+    archive = archive_of(topology, stage)
+    fresh = topology.folder(FOLDER, f"{stage}.restoring")
+    _unpack(archive, fresh)
+    for name in KEPT:
+        _remove(topology.folder(name))
+        if (fresh / name).exists():
+            (fresh / name).rename(topology.folder(name))
+    _remove(fresh)
+
+
+def require_stopped(topology: Topology) -> None:
+    """Raise LabRuns where a process of the lab lives, or may."""
+    supervisor = Supervisor(topology.processes)
+    alive = [name for name in supervisor.specs() if not isinstance(supervisor.state(name), Stopped)]
+    if alive:
+        raise LabRuns("the lab runs", where=topology.directory, why=", ".join(alive))
+
+
+def _unpack(archive: Path, folder: Path) -> None:
+    if not archive.is_file():
+        raise LabMissing("no lab was saved under that name", where=str(archive))
+    _remove(folder / LAB_FILE)
+    folder.mkdir(parents=True, exist_ok=True)
+    with tarfile.open(archive) as tar:
+        # since Python 3.11.4; the archive is this user's own
+        tar.extraction_filter = getattr(tarfile, "data_filter", None)
+        tar.extractall(folder)  # noqa: S202 - filtered by the line above
+
+
+def _remove(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
 
 RELEASE: Final = "3.9"
 SOON: Final = {"log.segment.delete.delay.ms": "1000"}  # of deleted topics, from the disks too
@@ -232,11 +342,11 @@ class Lab:
 
     def save(self, stage: str) -> Path:
         """Keep the stopped lab as DIR/saved/STAGE.tar; LabRuns where it runs."""
-        return saved.save(self.topology, stage)
+        return save_stage(self.topology, stage)
 
     def restore(self, stage: str) -> None:
         """Put the stopped lab back to what was saved; LabRuns where it runs, LabMissing where nothing was saved."""
-        saved.restore(self.topology, stage)
+        restore_stage(self.topology, stage)
 
     # -- what the files ask for ----------------------------------------------------------------------------------
     def needs_zookeeper(self) -> bool:
@@ -320,7 +430,7 @@ class Lab:
         if self.topology.proxied:
             self._lay_links()
         if self.topology.manual:
-            person.lay_out(self.topology, self.supervisor.specs())
+            fake_operator.lay_out(self.topology, self.supervisor.specs())
         if self.topology.ssh_port:
             ssh_access.lay_out(self.topology, self.supervisor.specs())
             write_spec(self.topology.processes, ssh_access.server_spec(self.topology))

@@ -1,11 +1,242 @@
-"""Faults that the demo plants, so that what must be survived is survived each time."""
+"""Breaks parts of a running lab, and mends them: a disk, a broker, a controller, the link to the controllers.
+
+A disk is broken by giving its folder another name, DIR.broken, and putting something else in its place.  A running
+broker keeps what it has open, and fails at the next file that it opens by path: at the latest the checkpoint of the
+high watermarks, every five seconds.  Mending puts the old folder back, with everything in it; Kafka takes a directory
+that failed back only when the broker starts.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import secrets
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from enum import StrEnum
+from pathlib import Path
+from typing import Final
 
-from migrate.model.ids import NodeId
+from migrate.errors import FaultRefused, MountRefused
+from migrate.hosts.files import replace_file
+from migrate.hosts.memory_disks import is_mounted, mount_memory, remount_read_only, unmount
+from migrate.hosts.meta_properties import META_PROPERTIES
+from migrate.hosts.properties import parse
+from migrate.lab.cluster import Lab
+from migrate.lab.links import PASS_ON, LinkRule, read_rules, write_rules
+from migrate.lab.topology import LabBroker
+from migrate.model.ids import KafkaUuid, NodeId
 from migrate.model.ports import DirectoryAssigner
+from migrate.model.views import Running
+
+SUFFIX: Final = ".broken"
+OLD: Final = ".old"
+ROOM: Final = 4 << 20  # bytes beside what a disk in memory holds
+BALLAST: Final = "ballast"  # fills a disk
+NO_DISK: Final = "this is no disk: the lab put it here in place of one that it broke\n"
+
+
+class DiskFault(StrEnum):
+    """What becomes of a disk."""
+
+    GONE = "gone"  # a file in its place: nothing can be read or written
+    EMPTIED = "emptied"  # an empty folder
+    REPLACED = "replaced"  # a new disk with a directory.id of its own, as kafka-storage format leaves it
+    UNREADABLE = "unreadable"  # everything is there but its meta.properties cannot be read
+    READ_ONLY = "read-only"  # root: a copy of it that nothing can be written to
+    FULL = "full"  # root: a copy of it without a free byte
+
+
+# -- disks -------------------------------------------------------------------------------------------------------
+def disk_of(lab: Lab, broker: int, disk: int) -> Path:
+    """A broker's log directory by its place in log.dirs, the first is 0; FaultRefused where there is none."""
+    found = _broker(lab, broker)
+    if not 0 <= disk < len(found.log_dirs):
+        raise FaultRefused(f"broker {broker} has disks 0 to {len(found.log_dirs) - 1}", where=f"disk {disk}")
+    return Path(found.log_dirs[disk])
+
+
+def set_aside(folder: Path) -> Path:
+    """Where a broken disk's folder waits to be mended."""
+    return folder.with_name(folder.name + SUFFIX)
+
+
+def break_disk(lab: Lab, broker: int, disk: int, fault: DiskFault) -> Path:
+    """Break it; the folder that is broken now.
+
+    Raises:
+        FaultRefused: there is no such disk, or it is broken already.
+        MountRefused: that fault needs root; the disk is whole.
+    """
+    folder = disk_of(lab, broker, disk)
+    if set_aside(folder).exists():
+        raise FaultRefused("this disk is broken already", where=str(folder), next_step="lab mend disk first")
+    folder.rename(set_aside(folder))
+    try:
+        _IN_PLACE[fault](folder)
+    except (OSError, MountRefused):
+        _put_back(folder)
+        raise
+    return folder
+
+
+def mend_disk(lab: Lab, broker: int, disk: int) -> Path:
+    """Put the old folder back; FaultRefused where it is not broken."""
+    folder = disk_of(lab, broker, disk)
+    if not set_aside(folder).exists():
+        raise FaultRefused("this disk is not broken", where=str(folder))
+    _put_back(folder)
+    return folder
+
+
+def new_disk(lab: Lab, broker: int, disk: int) -> Path:
+    """Put a new, empty disk in the place of a broken one, which stays as DIR.old until the next one goes the same way.
+
+    Raises:
+        FaultRefused: it is not broken.
+    """
+    folder = disk_of(lab, broker, disk)
+    if not set_aside(folder).exists():
+        raise FaultRefused("this disk is not broken", where=str(folder), next_step="lab break disk first")
+    old = folder.with_name(folder.name + OLD)
+    _remove(old)
+    _remove(folder)
+    folder.mkdir(mode=0o750)
+    set_aside(folder).rename(old)
+    return folder
+
+
+def _put_back(folder: Path) -> None:
+    _remove(folder)
+    set_aside(folder).rename(folder)
+
+
+def _remove(folder: Path) -> None:
+    if is_mounted(folder):
+        unmount(folder)
+    if folder.is_dir():
+        shutil.rmtree(folder)
+    else:
+        folder.unlink(missing_ok=True)
+
+
+def _gone(folder: Path) -> None:
+    folder.write_text(NO_DISK, encoding="utf-8")
+
+
+def _emptied(folder: Path) -> None:
+    folder.mkdir(mode=0o750)
+
+
+def _replaced(folder: Path) -> None:
+    old = parse((set_aside(folder) / META_PROPERTIES).read_bytes())
+    node = old.get("node.id", old.get("broker.id", ""))
+    identity = KafkaUuid.from_bytes(bytes([1]) + secrets.token_bytes(15))
+    folder.mkdir(mode=0o750)
+    lines = (f"cluster.id={old['cluster.id']}", f"directory.id={identity}", f"node.id={node}", "version=1")
+    replace_file(str(folder / META_PROPERTIES), "".join(f"{line}\n" for line in lines).encode())
+
+
+def _unreadable(folder: Path) -> None:
+    """A folder where the file was: no right is needed for that, and root cannot read it either."""
+    _copy(folder)
+    (folder / META_PROPERTIES).unlink(missing_ok=True)
+    (folder / META_PROPERTIES).mkdir()
+
+
+def _read_only(folder: Path) -> None:
+    _in_memory(folder)
+    remount_read_only(folder)
+
+
+def _full(folder: Path) -> None:
+    _in_memory(folder)
+    with (folder / BALLAST).open("wb", buffering=0) as file:
+        try:
+            while file.write(bytes(4096)):
+                pass
+        except OSError:
+            return
+
+
+def _in_memory(folder: Path) -> None:
+    size = sum(path.stat().st_size for path in set_aside(folder).rglob("*") if path.is_file())
+    folder.mkdir(mode=0o750)
+    mount_memory(folder, size_bytes=2 * size + ROOM)
+    _copy(folder)
+
+
+def _copy(folder: Path) -> None:
+    shutil.copytree(set_aside(folder), folder, dirs_exist_ok=True)
+
+
+_IN_PLACE: Final[Mapping[DiskFault, Callable[[Path], None]]] = {
+    DiskFault.GONE: _gone,
+    DiskFault.EMPTIED: _emptied,
+    DiskFault.REPLACED: _replaced,
+    DiskFault.UNREADABLE: _unreadable,
+    DiskFault.READ_ONLY: _read_only,
+    DiskFault.FULL: _full,
+}
+
+
+# -- processes ---------------------------------------------------------------------------------------------------
+def break_process(lab: Lab, name: str) -> None:
+    """Kill it, as a host that loses power does; FaultRefused where it does not run."""
+    if not isinstance(lab.supervisor.state(name), Running):
+        raise FaultRefused(f"{name} does not run", where=lab.topology.directory)
+    lab.supervisor.kill(name)
+
+
+def mend_process(lab: Lab, name: str) -> None:
+    """Start it again; FaultRefused where it runs."""
+    if isinstance(lab.supervisor.state(name), Running):
+        raise FaultRefused(f"{name} runs", where=lab.topology.directory)
+    lab.supervisor.start(name)
+
+
+def broker_name(lab: Lab, broker: int) -> str:
+    """The process of a broker; FaultRefused where there is no such broker."""
+    return _broker(lab, broker).name
+
+
+def controller_name(lab: Lab, controller: int) -> str:
+    """The process of a controller; FaultRefused where there is no such controller."""
+    for found in lab.topology.controllers:
+        if found.id == controller:
+            return found.name
+    raise FaultRefused(f"there is no controller {controller}", where=lab.topology.directory)
+
+
+def _broker(lab: Lab, broker: int) -> LabBroker:
+    for found in lab.topology.brokers:
+        if found.id == broker:
+            return found
+    raise FaultRefused(f"there is no broker {broker}", where=lab.topology.directory)
+
+
+# -- links -------------------------------------------------------------------------------------------------------
+def break_link(lab: Lab, broker: int, hold: frozenset[int] = frozenset()) -> None:
+    """Hold back those requests of a broker to the controllers; without any, cut the link.
+
+    Raises:
+        FaultRefused: there is no such broker, or the lab was made without a proxy.
+    """
+    _set_rule(lab, broker, LinkRule(hold=hold, cut=not hold))
+
+
+def mend_link(lab: Lab, broker: int) -> None:
+    """Pass everything on again, what was held back first; FaultRefused as above."""
+    _set_rule(lab, broker, PASS_ON)
+
+
+def _set_rule(lab: Lab, broker: int, rule: LinkRule) -> None:
+    _broker(lab, broker)
+    if not lab.topology.proxied:
+        raise FaultRefused(
+            "this lab has no proxy between its brokers and controllers",
+            where=lab.topology.directory,
+            next_step="make another with `kraft-migrate lab up --proxy --dir DIR`",
+        )
+    write_rules(lab.topology, {**read_rules(lab.topology), broker: rule})
 
 
 class StaleEpochOnce:

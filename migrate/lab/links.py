@@ -25,7 +25,7 @@ from typing import Final
 
 import migrate
 from migrate.hosts.files import replace_file
-from migrate.hosts.process_spec import ProcessSpec
+from migrate.hosts.supervisor import ProcessSpec
 from migrate.lab.topology import HOST, LINKS, Topology, load_topology
 
 RULES_FILE: Final = "links.json"

@@ -36,9 +36,9 @@ from typing import Any, Final
 
 import migrate
 from migrate.errors import LoadAlreadyRuns, LoadNotStarted, MigrateError, ProcessNotStarted
-from migrate.hosts.process_spec import SUFFIX, ProcessSpec, write_spec
-from migrate.hosts.supervisor import Supervisor
-from migrate.kafka.admin import bootstrap_servers, client_config
+from migrate.hosts.supervisor import SPEC_SUFFIX as SUFFIX
+from migrate.hosts.supervisor import ProcessSpec, Supervisor, write_spec
+from migrate.kafka.tls import bootstrap_servers, client_config
 from migrate.lab.load_history import TAG_BYTES, LoadTopic
 from migrate.lab.load_watch import append_lines
 from migrate.model.inventory import Access, Inventory, SecretFile, Store

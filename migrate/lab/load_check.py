@@ -17,8 +17,8 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Topic
 from tenacity import retry, retry_if_exception_type, stop_after_delay, wait_fixed
 
 from migrate.errors import LoadHistoryBroken, LoadNotRead, LoadStillRuns, Retryable
-from migrate.kafka.admin import bootstrap_servers, client_config
-from migrate.lab import load_isr
+from migrate.kafka.tls import bootstrap_servers, client_config
+from migrate.lab import load_watch
 from migrate.lab.load import find_load, load_folder
 from migrate.lab.load_history import Entry, HistoryHead, Kind, histories, read_entries, read_head, record_id
 from migrate.lab.load_watch import UNEXPLAINED, RestartInterval, attribute, fold_samples, read_samples
@@ -241,7 +241,7 @@ class Judgement:
     def summary(self, watch_file: Path, restarts: Sequence[RestartInterval]) -> LoadSummary:
         """The verdict as a value."""
         watch = fold_samples(read_samples(watch_file))
-        short, judged = load_isr.intervals(load_isr.read(watch_file.with_name(load_isr.FILE)))
+        short, judged = load_watch.intervals(load_watch.read(watch_file.with_name(load_watch.FILE)))
         return LoadSummary(
             sent=len(self.sent),
             acknowledged=len(self.claimed) + len(self.single),
@@ -256,7 +256,7 @@ class Judgement:
             unexpected=self.unexpected,
             blind=tuple((start, end - start, why) for start, end, why in watch.blind),
             short=tuple(
-                (one.start, one.end - one.start, one.worst.partition, load_isr.why(one, restarts)) for one in short
+                (one.start, one.end - one.start, one.worst.partition, load_watch.why(one, restarts)) for one in short
             ),
             judged=judged,
         )

@@ -20,7 +20,7 @@ from typing import Any, Final
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource
 
-from migrate.lab import load_isr
+from migrate.lab import load_watch
 from migrate.lab.load_history import HistoryWriter, Kind, LoadTopic, record_value
 from migrate.lab.load_watch import SAMPLE_SECONDS, LeaderMemory, Sample, append_lines
 
@@ -214,7 +214,7 @@ def watch(plan: LoadPlan, stop: threading.Event) -> None:
     memory, least = LeaderMemory(), dict[str, int]()
     with (
         append_lines(plan.folder / "watch.jsonl") as log,
-        append_lines(plan.folder / load_isr.FILE) as in_sync,
+        append_lines(plan.folder / load_watch.FILE) as in_sync,
     ):
         while not stop.is_set():
             begun = time.monotonic()
@@ -223,7 +223,7 @@ def watch(plan: LoadPlan, stop: threading.Event) -> None:
             log.flush()
             if not isinstance(answer, str):
                 _learn(admin, answer.topics, least)
-                in_sync.write(load_isr.judge(time.time(), least, _isrs(answer.topics)).line())
+                in_sync.write(load_watch.judge(time.time(), least, _isrs(answer.topics)).line())
                 in_sync.flush()
             stop.wait(max(0.0, SAMPLE_SECONDS - (time.monotonic() - begun)))
 

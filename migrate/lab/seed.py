@@ -33,11 +33,11 @@ from migrate.errors import SeedRefused
 from migrate.hosts.files import replace_file
 from migrate.hosts.supervisor import Supervisor
 from migrate.java.cache import Progress
-from migrate.kafka.admin import bootstrap_servers, client_config
 from migrate.kafka.connection import Connection
-from migrate.kafka.secret_files import read_secret
+from migrate.kafka.secrets import read_secret
+from migrate.kafka.tls import bootstrap_servers, client_config
 from migrate.lab import seed_data as data
-from migrate.lab.inventory import KEYSTORE, inner_access, inventory_of, secret_path
+from migrate.lab.configure import KEYSTORE, inner_access, inventory_of, secret_path
 from migrate.lab.ready import brokers_agree, wait_until
 from migrate.lab.tokens import create_tokens
 from migrate.lab.topology import HOST, Topology

@@ -15,9 +15,9 @@ from typing import Final
 import migrate
 from migrate.errors import LabNotReady
 from migrate.hosts import host_setup
-from migrate.hosts.process_spec import ProcessSpec
+from migrate.hosts.supervisor import ProcessSpec
+from migrate.lab.fake_systemd import SUFFIX, write_programs
 from migrate.lab.topology import SSH, Topology
-from migrate.lab.units import SUFFIX, write_programs
 from migrate.model.inventory import Inventory
 
 FOLDER: Final = "ssh"

@@ -18,7 +18,7 @@ from migrate.hosts.supervisor import Supervisor
 from migrate.kafka.codes import Code, name
 from migrate.kafka.connection import Connection
 from migrate.lab import seed_data as data
-from migrate.lab.inventory import inventory_of
+from migrate.lab.configure import inventory_of
 from migrate.lab.ready import wait_until
 from migrate.lab.topology import Topology
 from migrate.model.inventory import BrokerNode

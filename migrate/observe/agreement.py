@@ -14,7 +14,7 @@ from operator import itemgetter
 from typing import Final
 
 from migrate.diff import typed_rows
-from migrate.diff.excuses import TOPIC_KINDS, rule_for
+from migrate.diff.expected import TOPIC_KINDS, rule_for
 from migrate.diff.typed_rows import EntityRow
 from migrate.errors import MalformedZnode
 from migrate.kraft.files import MetadataFiles, load

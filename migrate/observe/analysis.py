@@ -162,7 +162,7 @@ def _on_spark(
 
 def write_differences(report: DiffReport, folder: pathlib.Path) -> list[pathlib.Path]:
     """The report as Parquet files; raises ExportRefused where the folder holds something else."""
-    from migrate.diff.export_differences import write
+    from migrate.diff.export import write
 
     return write(report, folder)
 

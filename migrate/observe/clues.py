@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from migrate.errors import MigrateError
-from migrate.kafka import node as ask_node
+from migrate.kafka import connection as ask_node
 from migrate.kafka.connection import Connection, Limits
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access

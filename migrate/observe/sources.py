@@ -11,22 +11,20 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Final, TypeVar
 
 from migrate.errors import MetadataAwaited, MigrateError, ZookeeperDenied
-from migrate.hosts import new_directories
-from migrate.hosts.backups import kept_files
+from migrate.hosts import disks
 from migrate.hosts.collected import Collected
-from migrate.hosts.config import log_dirs, metadata_log_dir, read_config
 from migrate.hosts.disks import CollectorDisks, not_storing
 from migrate.hosts.executors import executor_of
 from migrate.hosts.host_needs import rights_of
-from migrate.hosts.launches import launches
-from migrate.hosts.leftovers import leftovers
-from migrate.hosts.ports import listening
+from migrate.hosts.launches import launches, listening
+from migrate.hosts.leftovers import kept_files, leftovers
+from migrate.hosts.properties import log_dirs, metadata_log_dir, read_config
 from migrate.hosts.runner import unseen
 from migrate.hosts.systemd import SystemdServices
 from migrate.hosts.unit_look import unit_of
 from migrate.kafka import live
-from migrate.kafka.kept import KeptConnections
-from migrate.kafka.secret_files import read_secret
+from migrate.kafka.connection import KeptConnections
+from migrate.kafka.secrets import read_secret
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.copied import CopyCheck, KeptTree, NoLook
 from migrate.model.host_rights import HostRights
@@ -62,12 +60,12 @@ from migrate.observe.subjects import with_subjects
 from migrate.observe.zookeeper_logins import with_zookeeper_clients
 from migrate.zookeeper.again import Rereader
 from migrate.zookeeper.client import ZookeeperClient, connect
+from migrate.zookeeper.lock import sessions
 from migrate.zookeeper.login import access_of
-from migrate.zookeeper.pace import Pace
 from migrate.zookeeper.password_encoder import EncoderSecrets
+from migrate.zookeeper.rate_limit import Pace
 from migrate.zookeeper.read import read_migration
 from migrate.zookeeper.rights import require_way_back
-from migrate.zookeeper.sessions import sessions
 from migrate.zookeeper.znode import TreeReader
 
 if TYPE_CHECKING:
@@ -391,7 +389,7 @@ class Sources:
             return Unknown("the collector's files hold only the directories that are log.dirs already")
         if not isinstance(self._disks, CollectorDisks):
             return Unknown("this executor cannot look at directories that are no log directories yet")
-        return new_directories.look(self._disks, self.inventory, configs, self.playbook.new_directories)
+        return disks.inspect_new_directories(self._disks, self.inventory, configs, self.playbook.new_directories)
 
     def backups(self, configs: Configs) -> Mapping[NodeId, KeptFiles | Unknown]:
         """Copies beside each node's configuration, and each meta.properties as it is."""

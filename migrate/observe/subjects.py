@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import Final
 
 from migrate.errors import MigrateError
-from migrate.kafka.secret_files import read_secret
-from migrate.kafka.subjects import subject
+from migrate.kafka.secrets import read_secret
+from migrate.kafka.tls import subject
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties, Store
 from migrate.model.outcome import Unknown

@@ -10,8 +10,7 @@ from typing import Any, Final, Literal
 import javaproperties
 
 from migrate.errors import DocumentUnreadable
-from migrate.kafka.secret_files import read_secret
-from migrate.kafka.secret_variables import take
+from migrate.kafka.secrets import read_secret, take_from_environment
 from migrate.model.inventory import (
     Access,
     AddedProperties,
@@ -153,7 +152,7 @@ def secret_of(reference: SecretReference | None, beside: Place) -> Secret | None
     if reference.file is not None:
         return SecretFile(beside(reference.file))
     if reference.env is not None:
-        take(reference.env)
+        take_from_environment(reference.env)
         return SecretVariable(reference.env)
     command = SecretCommand(tuple(reference.command or ()))
     return command if reference.timeout is None else replace(command, timeout=reference.timeout)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from migrate.errors import DocumentInvalid
-from migrate.kafka.secret_files import read_secret
+from migrate.kafka.secrets import read_secret
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AcceptedDifference, Inventory, Playbook

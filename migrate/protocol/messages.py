@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Final
 
-from migrate.protocol.fields import Struct, Values, Versions
-from migrate.protocol.loader import load
+from migrate.protocol.loader import Struct, Values, Versions, load
 from migrate.protocol.reader import decode, decode_whole
 from migrate.protocol.writer import encode
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any, Final
 
 from migrate.errors import DecodeError
-from migrate.protocol.fields import (
+from migrate.protocol.loader import (
     BOOL,
     BYTES,
     RECORDS,

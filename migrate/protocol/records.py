@@ -16,8 +16,7 @@ from types import MappingProxyType
 from typing import Final
 
 from migrate.errors import DecodeError, UnknownSchemaError
-from migrate.protocol.fields import Struct, Values
-from migrate.protocol.loader import load
+from migrate.protocol.loader import Struct, Values, load
 from migrate.protocol.primitives import read_uvarint
 from migrate.protocol.reader import decode_whole, struct_reader
 

@@ -12,7 +12,7 @@ from functools import cache
 from typing import Any
 
 from migrate.errors import EncodeError
-from migrate.protocol.fields import (
+from migrate.protocol.loader import (
     BOOL,
     BYTES,
     FLOAT64,

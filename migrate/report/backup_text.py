@@ -10,8 +10,7 @@ from migrate.hosts.properties import is_secret
 from migrate.model import strict_json
 from migrate.model.secrets import Digester
 from migrate.report.wording import clip, plural, printable
-from migrate.zookeeper.backup import Acl
-from migrate.zookeeper.compare_backup import Standing, ZnodeDifference
+from migrate.zookeeper.backup import Acl, Standing, ZnodeDifference
 
 LONGEST: Final = 200
 PERMISSIONS: Final = ((1, "r"), (2, "w"), (4, "c"), (8, "d"), (16, "a"))

@@ -16,8 +16,7 @@ from typing import Final
 
 from migrate import __version__
 from migrate.errors import JournalDamaged, LockHeld, MigrateError, NotConfirmed, PlanIsStale
-from migrate.kafka.controller import ActiveController
-from migrate.kafka.elections import Elections
+from migrate.kafka.controller import ActiveController, Elections
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
@@ -54,9 +53,8 @@ from migrate.run.takeover import LOOK as PLACE
 from migrate.run.takeover import found_by, gone_back
 from migrate.run.way_back_facts import readiness_noted
 from migrate.steps.rollback.control import HandBackControl
-from migrate.zookeeper.lock import LOCK_PATH, Fence, ZookeeperLock, acquire
+from migrate.zookeeper.lock import LOCK_PATH, Fence, ZookeeperLock, acquire, look_at_lock
 from migrate.zookeeper.rights import require_way_back
-from migrate.zookeeper.unlock import look
 from migrate.zookeeper.write import ZookeeperWriter
 from migrate.zookeeper.znode import Absent
 
@@ -364,7 +362,7 @@ def _zookeeper_lock(sources: Sources, owner: str, purpose: str, clock: SystemClo
         try:
             return acquire(client, owner, purpose, path)
         except LockHeld:
-            seen = look(client, path)
+            seen = look_at_lock(client, path)
             if isinstance(seen, Absent):
                 continue
             holder = seen.holder

@@ -22,11 +22,10 @@ from migrate.errors import (
     PlanIsStale,
     ProcessNotStopped,
 )
-from migrate.hosts import aside, meta_properties
-from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX, backup_path
+from migrate.hosts import leftovers, meta_properties
 from migrate.hosts.files import replace_file
-from migrate.hosts.folders import decode_folder
-from migrate.hosts.leftovers import is_copy
+from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX, backup_path, is_copy
+from migrate.hosts.meta_properties import decode_folder
 from migrate.hosts.properties import diff
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
@@ -178,13 +177,15 @@ class JournaledEffects:
     def set_metadata_aside(self, node: NodeId, directory: str) -> None:
         """Move a stopped controller's metadata into a folder of its own directory; a killed move goes on."""
         files, directory = self._hands.files, directory.rstrip("/")
-        if not aside.holds(files, node, directory):
+        if not leftovers.holds_metadata(files, node, directory):
             return
-        new = aside.target(files, node, directory, self._moment())
+        new = leftovers.choose_aside_folder(files, node, directory, self._moment())
         with self._effect("set-aside", str(int(node)), f"{directory} -> {new}"):
             self._hold_down((node,))
             try:
-                aside.move(files, node, directory, new, lambda entry: self._crash.reach(f"aside:{int(node)}:{entry}"))
+                leftovers.set_metadata_aside(
+                    files, node, directory, new, lambda entry: self._crash.reach(f"aside:{int(node)}:{entry}")
+                )
             except OSError as error:
                 raise NotSetAside(f"it was not moved: {error.strerror or error}", where=directory) from error
         self.note(f"aside:{int(node)}:{directory}", new)

@@ -17,7 +17,7 @@ from typing import Final, Protocol, Self
 
 from migrate.errors import DirectoriesRefused, LockLost, RunLocked
 from migrate.hosts.executors import SUPERVISOR
-from migrate.hosts.host_locks import LOCK_SUFFIX
+from migrate.hosts.remote_files import LOCK_SUFFIX
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import ProbeSilent
-from migrate.kafka.admin import bootstrap_servers, client_config
+from migrate.kafka.tls import bootstrap_servers, client_config
 from migrate.kafka.topic_probe import TopicProbe
 from migrate.model.history import Event
 from migrate.model.inventory import Inventory, Playbook

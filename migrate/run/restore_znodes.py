@@ -19,9 +19,8 @@ from migrate.model.outcome import Unknown
 from migrate.model.ports import Clock, Lock
 from migrate.model.views import ConfigFile, LiveView, NodeAnswer, NoFile, Running, ServiceState, Stopped
 from migrate.run.journal import Journal
-from migrate.zookeeper.backup import BackupTree, write_backup
+from migrate.zookeeper.backup import BackupTree, ZnodeDifference, compare, fingerprint, write_backup
 from migrate.zookeeper.client import ZookeeperClient
-from migrate.zookeeper.compare_backup import ZnodeDifference, compare, fingerprint
 from migrate.zookeeper.lock import Fence
 from migrate.zookeeper.write import ZookeeperWriter
 from migrate.zookeeper.znode import Znode

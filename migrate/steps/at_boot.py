@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from migrate.hosts.manual.shell import unit_enable
+from migrate.hosts.manual.commands import unit_enable
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import Outcome, Readiness, Ready, Refused, Unknown

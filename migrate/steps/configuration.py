@@ -13,8 +13,7 @@ from typing import Final
 from migrate.checks.config import DEFAULT_PROTOCOL_MAP, inter_broker_listener, protocols
 from migrate.checks.principals import ANONYMOUS, authorizer, caller, super_users, with_added
 from migrate.checks.registry import Blind
-from migrate.hosts.config import DEFAULT_LOG_DIR, log_dirs
-from migrate.hosts.properties import edit, parse
+from migrate.hosts.properties import DEFAULT_LOG_DIR, edit, log_dirs, parse
 from migrate.model import config_keys
 from migrate.model.config_keys import Fate, Moment
 from migrate.model.flag import FLAG

@@ -35,7 +35,7 @@ from migrate.errors import (
 )
 from migrate.zookeeper.login import TlsHandler, ZookeeperAccess
 from migrate.zookeeper.multiread import GET_CHILDREN, GET_DATA, MAX_OPERATIONS, Answer, MultiRead, chunks, znode_of
-from migrate.zookeeper.pace import Pace
+from migrate.zookeeper.rate_limit import Pace
 from migrate.zookeeper.znode import Absent, Znode
 
 LOG: Final = logging.getLogger("migrate.zookeeper")

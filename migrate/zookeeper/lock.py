@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import socket
 import threading
 from dataclasses import dataclass
@@ -20,8 +21,18 @@ from kazoo import exceptions as kazoo_errors
 from kazoo.protocol.states import ZnodeStat
 from kazoo.security import ACL, make_acl
 
-from migrate.errors import LockHeld, LockLost, MalformedZnode, ZnodeChanged, ZookeeperDenied, ZookeeperSessionLost
-from migrate.zookeeper.client import ZookeeperClient, translated
+from migrate.errors import (
+    LockHeld,
+    LockLost,
+    LockNotDead,
+    MalformedZnode,
+    ZnodeChanged,
+    ZookeeperDenied,
+    ZookeeperSessionLost,
+)
+from migrate.model.outcome import Unknown
+from migrate.model.znodes import ZookeeperSession
+from migrate.zookeeper.client import ZookeeperClient, parse_connect_string, translated
 from migrate.zookeeper.fields import JsonZnode
 from migrate.zookeeper.layout import TOPICS
 from migrate.zookeeper.znode import Absent, Znode
@@ -207,3 +218,110 @@ def describe(path: str, znode: Znode) -> str:
         f"held by {holder.owner} on {holder.host} (pid {holder.pid}) since {holder.since}, plan {holder.plan or '-'}; "
         f"if that process is dead, ZooKeeper frees it {holder.session_seconds:g} s after its last sign of life"
     )
+
+
+SECONDS: Final = 3.0  # a server, to connect and to answer
+MOST_BYTES: Final = 4 << 20
+DEFAULT_PORT: Final = 2181
+NOT_ALLOWED: Final = "is not in the whitelist"
+LINE: Final = re.compile(r"^ ?/?(?P<address>.+):(?P<port>[0-9]+)\[[0-9]*\]\((?P<facts>.*)\)$")
+SESSION: Final = re.compile(r"\bsid=0x(?P<id>[0-9a-f]+)\b")
+
+
+def sessions(connect: str, *, seconds: float = SECONDS) -> tuple[ZookeeperSession, ...] | Unknown:
+    """The sessions of every server, sorted; Unknown where one does not tell (each knows only its own clients).
+
+    A server allows the word by 4lw.commands.whitelist; the default allows none but `srvr`.
+    """
+    hosts, _ = parse_connect_string(connect)
+    found: set[ZookeeperSession] = set()
+    for server in hosts.split(","):
+        answer = ask(server, seconds)
+        if isinstance(answer, Unknown):
+            return answer
+        found.update(told(answer))
+    return tuple(sorted(found, key=lambda entry: (entry.host, entry.session)))
+
+
+def ask(server: str, seconds: float) -> str | Unknown:
+    """The server's answer to `cons`."""
+    host, colon, port = server.rpartition(":")
+    address = (host.strip("[]"), int(port)) if colon and port.isdecimal() else (server, DEFAULT_PORT)
+    try:
+        with socket.create_connection(address, timeout=seconds) as connection:
+            connection.sendall(b"cons")
+            data = b""
+            while len(data) <= MOST_BYTES and (part := connection.recv(1 << 16)):
+                data += part
+    except OSError as error:
+        return Unknown(f"{server} does not answer cons: {error}")
+    if len(data) > MOST_BYTES:
+        return Unknown(f"{server} answers cons with more than {MOST_BYTES:,} bytes")
+    text = data.decode("utf-8", "replace")
+    if NOT_ALLOWED in text:
+        return Unknown(f"{server} does not allow cons (4lw.commands.whitelist)")
+    if not text.strip():
+        return Unknown(f"{server} answers cons with nothing (TLS, or another service)")
+    return text
+
+
+def told(text: str) -> list[ZookeeperSession]:
+    """The sessions in an answer; our own question, which has none, is left out (pure)."""
+    found = []
+    for line in text.splitlines():
+        match = LINE.match(line.rstrip())
+        session = match and SESSION.search(match["facts"])
+        if match and session:
+            host = match["address"].strip("[]").partition("%")[0]
+            number = int(session["id"], 16)
+            found.append(ZookeeperSession(host, number - (1 << 64) if number >= 1 << 63 else number))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class SeenLock:
+    """A lock as it was looked at: who says to hold it (None: no run of ours), its id, the fence beside it."""
+
+    path: str
+    holder: LockHolder | None
+    token: int  # czxid of the lock: no other lock ever has it
+    session: int
+    fence_version: int | None
+
+
+def look_at_lock(client: ZookeeperClient, path: str) -> SeenLock | Absent:
+    """The lock that stands there now; Absent where there is none."""
+    lock, fence = client.data([path, f"{path}-fence"])
+    if isinstance(lock, Absent):
+        return lock
+    try:
+        holder = holder_of(path, lock)
+    except MalformedZnode:
+        holder = None
+    version = fence.version if isinstance(fence, Znode) else None
+    return SeenLock(path, holder, lock.czxid, lock.ephemeral_owner, version)
+
+
+def remove_lock(client: ZookeeperClient, seen: SeenLock) -> None:
+    """Delete that lock and no later one, and shut its owner's writes out; LockNotDead where it is another by now.
+
+    The fence counts acquisitions: with its version unchanged the lock is the one that was seen.  Its version is raised
+    in the same transaction, so that whatever the old owner still has under way is refused by ZooKeeper.
+    """
+    if seen.fence_version is None:
+        raise LockNotDead(
+            "there is no fence beside the lock, so it cannot be told from a later one",
+            where=seen.path,
+            next_step="it is no lock of this tool: find out whose it is, and delete it with ZooKeeper's own shell",
+        )
+    now = look_at_lock(client, seen.path)
+    if isinstance(now, Absent):
+        raise LockNotDead("the lock is gone by itself", where=seen.path, next_step="nothing is to be done")
+    if (now.token, now.fence_version) != (seen.token, seen.fence_version):
+        raise LockNotDead(f"another run holds the lock by now: id {now.token}", where=seen.path)
+    transaction = client.kazoo.transaction()
+    transaction.check(f"{seen.path}-fence", seen.fence_version)
+    transaction.delete(seen.path, -1)  # bound to the fence's version: no later lock
+    transaction.set_data(f"{seen.path}-fence", b"unlocked", seen.fence_version)
+    if any(isinstance(result, Exception) for result in client.commit(transaction, seen.path)):
+        raise LockNotDead("the lock changed while it was removed; nothing was deleted", where=seen.path)

@@ -10,7 +10,7 @@ from typing import Any
 from kazoo.handlers.threading import SequentialThreadingHandler
 
 from migrate.errors import MigrateError, Retryable
-from migrate.kafka.secret_files import read_secret
+from migrate.kafka.secrets import read_secret
 from migrate.kafka.tls import handshake, tls_context
 from migrate.model.inventory import ZookeeperLogin
 

@@ -27,7 +27,7 @@ from migrate.model.views import (
     ZookeeperView,
 )
 from migrate.model.znodes import ZnodeAcl, ZnodePart
-from migrate.zookeeper import decode, entities, layout
+from migrate.zookeeper import decode, fields, layout
 from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.collect import Collected, collect
 from migrate.zookeeper.layout import child, name_of
@@ -140,7 +140,7 @@ def view_from(
             raise NotKafkasTree(f"{path} does not exist", where=connect)
     _require_read(found)
     decoder = None if secrets is None else PasswordDecoder(secrets.secret, secrets.old)
-    known = entities.Secrets(digester, decoder)
+    known = fields.Secrets(digester, decoder)
     brokers = _brokers(found)
     rows, blind = _entities(found, known, plain)
     _broker_rows(rows, brokers)
@@ -303,9 +303,7 @@ def _partitions(found: Collected) -> tuple[PartitionColumns, tuple[str, ...]]:
     return columns, tuple(stateless)
 
 
-def _entities(
-    found: Collected, secrets: entities.Secrets, plain: PlainTopics | None
-) -> tuple[EntityColumns, list[str]]:
+def _entities(found: Collected, secrets: fields.Secrets, plain: PlainTopics | None) -> tuple[EntityColumns, list[str]]:
     """Rows of every kind but `broker`, and blind spots."""
     rows = EntityColumns()
     blind: list[str] = []
@@ -316,7 +314,7 @@ def _entities(
         if topic_id:
             rows.add("topic", name, "topic_id", topic_id, child(layout.TOPICS, name))
     for path, znode in _in_directory(found, layout.TOPIC_CONFIGS):
-        _add(found, ZnodePart.CONFIG, rows, partial(entities.add_topic_config, rows, path, name_of(path), znode.data))
+        _add(found, ZnodePart.CONFIG, rows, partial(fields.add_topic_config, rows, path, name_of(path), znode.data))
     for path, znode in _in_directory(found, layout.BROKER_CONFIGS):
         add = partial(_broker_config, rows, path, znode.data, secrets, blind)
         _add(found, ZnodePart.BROKER_CONFIG, rows, add)
@@ -324,16 +322,16 @@ def _entities(
     _acls(rows, found)
     for path, znode in _in_directory(found, layout.TOKENS):
         shown = layout.shown(path, secrets.digester)
-        _add(found, ZnodePart.TOKEN, rows, partial(entities.add_token, rows, shown, znode.data, secrets.digester))
+        _add(found, ZnodePart.TOKEN, rows, partial(fields.add_token, rows, shown, znode.data, secrets.digester))
     _add(found, ZnodePart.PRODUCER_IDS, rows, partial(_producer_ids, rows, found))
     _add(found, ZnodePart.FEATURE, rows, partial(_features, rows, found))
     return rows, blind
 
 
 def _broker_config(
-    rows: EntityColumns, path: str, data: bytes | None, secrets: entities.Secrets, blind: list[str]
+    rows: EntityColumns, path: str, data: bytes | None, secrets: fields.Secrets, blind: list[str]
 ) -> None:
-    blind += entities.add_broker_config(rows, path, name_of(path), data, secrets)
+    blind += fields.add_broker_config(rows, path, name_of(path), data, secrets)
 
 
 def _producer_ids(rows: EntityColumns, found: Collected) -> None:
@@ -350,19 +348,19 @@ def _features(rows: EntityColumns, found: Collected) -> None:
             rows.add("feature", name, "level", str(level), layout.FEATURE)
 
 
-def _quotas(rows: EntityColumns, found: Collected, secrets: entities.Secrets) -> None:
+def _quotas(rows: EntityColumns, found: Collected, secrets: fields.Secrets) -> None:
     quota = ZnodePart.QUOTA
     for directory, kind in ((layout.CLIENT_CONFIGS, "client-id"), (layout.IP_CONFIGS, "ip")):
         for path, znode in _in_directory(found, directory):
-            _add(found, quota, rows, partial(entities.add_quotas, rows, path, {kind: name_of(path)}, znode.data))
+            _add(found, quota, rows, partial(fields.add_quotas, rows, path, {kind: name_of(path)}, znode.data))
     for path, znode in _in_directory(found, layout.USER_CONFIGS):
         name, data = name_of(path), znode.data
-        _add(found, ZnodePart.SCRAM, rows, partial(entities.add_scram, rows, path, name, data, secrets))
-        _add(found, quota, rows, partial(entities.add_user_quotas, rows, path, name, data))
+        _add(found, ZnodePart.SCRAM, rows, partial(fields.add_scram, rows, path, name, data, secrets))
+        _add(found, quota, rows, partial(fields.add_user_quotas, rows, path, name, data))
     for user in found.names.get(layout.USER_CONFIGS, ()):
         for path, znode in _in_directory(found, layout.user_clients(user)):
             parts = {"user": user, "client-id": name_of(path)}
-            _add(found, quota, rows, partial(entities.add_quotas, rows, path, parts, znode.data))
+            _add(found, quota, rows, partial(fields.add_quotas, rows, path, parts, znode.data))
 
 
 def _acls(rows: EntityColumns, found: Collected) -> None:
@@ -373,7 +371,7 @@ def _acls(rows: EntityColumns, found: Collected) -> None:
 
 
 def _resource_acls(rows: EntityColumns, path: str, kind: str, pattern: str, data: bytes | None) -> None:
-    for key in entities.acl_rows(path, kind, pattern, name_of(path), data):
+    for key in fields.acl_rows(path, kind, pattern, name_of(path), data):
         rows.add("acl", key, "present", "true", path)
 
 

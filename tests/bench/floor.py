@@ -20,9 +20,8 @@ from typing import Final
 
 from migrate.errors import NoActiveController
 from migrate.hosts.properties import parse
-from migrate.kafka.connection import Connection
+from migrate.kafka.connection import Connection, cluster_id
 from migrate.kafka.controller import ActiveController
-from migrate.kafka.node import cluster_id
 from migrate.lab.cluster import Lab
 from migrate.lab.ready import brokers_agree, port_answers, wait_until
 from migrate.model.ids import NodeId

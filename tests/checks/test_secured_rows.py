@@ -15,8 +15,7 @@ from migrate import checks
 from migrate.checks.registry import CHECKS
 from migrate.hosts.properties import edit, parse
 from migrate.lab import secured
-from migrate.lab.configure import broker_file
-from migrate.lab.inventory import inventory_of, make_secrets
+from migrate.lab.configure import broker_file, inventory_of, make_secrets
 from migrate.lab.topology import Shape, plan_topology
 from migrate.model.findings import Severity
 from migrate.model.ids import NodeId

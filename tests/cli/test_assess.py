@@ -33,7 +33,7 @@ def assess(monkeypatch: pytest.MonkeyPatch) -> Assess:
 
     def run(world: World, *words: object) -> Ended:
         monkeypatch.setattr("migrate.observe.sources.Sources", sources_of(world))
-        monkeypatch.setattr("migrate.zookeeper.sessions.sessions", lambda _: Unknown("no such server"))
+        monkeypatch.setattr("migrate.zookeeper.lock.sessions", lambda _: Unknown("no such server"))
         return kraft_migrate("assess", *words)
 
     return run

@@ -40,7 +40,7 @@ def test_what_would_not_start_is_3_with_file_and_mend(tmp_path: Path) -> None:
     answer = inspect("kraft", tmp_path / "d0", tmp_path / "d1")
     assert answer.code == 3
     assert answer.out.startswith(f"Kafka would not start: {tmp_path}/d1/meta.properties has directory.id {IDS[0]}")
-    assert "take directory.id out of the copy's file" in answer.out
+    assert "remove directory.id from the copy's file" in answer.out
 
 
 def test_failed_directories_are_told_although_it_starts(tmp_path: Path) -> None:

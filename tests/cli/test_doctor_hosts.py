@@ -13,7 +13,7 @@ import pytest
 from migrate import checks
 from migrate.cli.planning import PLANNED_ON
 from migrate.hosts.host_needs import HostNeed, Tried, folded
-from migrate.hosts.process_spec import ProcessSpec, write_spec
+from migrate.hosts.supervisor import ProcessSpec, write_spec
 from migrate.model.findings import Finding, Severity
 from migrate.model.host_rights import Refused
 from migrate.model.ids import NodeId

@@ -20,7 +20,7 @@ from migrate.playbook.load import dump_inventory, load_inventory
 from migrate.run import owners
 from migrate.run.carry_out import acting_alone
 from migrate.run.locks import LockFile
-from migrate.zookeeper import unlock
+from migrate.zookeeper import lock
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.lock import LOCK_PATH, acquire
 from migrate.zookeeper.write import ZookeeperWriter
@@ -52,9 +52,9 @@ def client(server: ZookeeperServer) -> Iterator[ZookeeperClient]:
     """A session of ours; the lock is gone afterwards."""
     with connect(server.address) as found:
         yield found
-        seen = unlock.look(found, LOCK_PATH)
+        seen = lock.look_at_lock(found, LOCK_PATH)
         if not isinstance(seen, Absent):
-            unlock.remove(found, seen)
+            lock.remove_lock(found, seen)
 
 
 @pytest.fixture
@@ -99,15 +99,15 @@ def test_a_living_owner_is_shown_and_never_robbed(
     """Running or stopped by a signal: the process lives, its id or not."""
     process = owner(server)
     try:
-        seen = unlock.look(client, LOCK_PATH)
-        assert isinstance(seen, unlock.SeenLock)
+        seen = lock.look_at_lock(client, LOCK_PATH)
+        assert isinstance(seen, lock.SeenLock)
         for number in (signal.SIGCONT, signal.SIGSTOP):
             process.send_signal(number)
             answer = kraft_migrate("unlock", "--inventory", inventory, "--id", seen.token)
             assert (answer.code, answer.err.split(":")[0]) == (7, "E-LOCK-03")
             assert f"process {process.pid}" in answer.out
             assert "the process lives" in answer.out
-        assert not isinstance(unlock.look(client, LOCK_PATH), Absent)
+        assert not isinstance(lock.look_at_lock(client, LOCK_PATH), Absent)
     finally:
         killed(process)
 
@@ -128,7 +128,7 @@ def test_a_dead_owners_lock_goes_by_its_id_alone(
     file.write_text('{"pid": 1}')
     right = kraft_migrate("unlock", "--inventory", inventory, "--id", found["id"])
     assert (right.code, f"removed: the lock with id {found['id']}" in right.out) == (0, True)
-    assert isinstance(unlock.look(client, LOCK_PATH), Absent)
+    assert isinstance(lock.look_at_lock(client, LOCK_PATH), Absent)
     assert file.read_text() == ""
     acquire(client, "bob", "plan-2").release()
 
@@ -148,13 +148,13 @@ def test_a_later_lock_is_not_removed_in_place_of_the_one_that_was_seen(
 ) -> None:
     """The dead owner's goes by itself, and another run takes it, between the look and the removal."""
     killed(owner(server))
-    seen = unlock.look(client, LOCK_PATH)
-    assert isinstance(seen, unlock.SeenLock)
-    unlock.remove(client, seen)
+    seen = lock.look_at_lock(client, LOCK_PATH)
+    assert isinstance(seen, lock.SeenLock)
+    lock.remove_lock(client, seen)
     with connect(server.address) as other:
         mine = acquire(other, "bob", "plan-2")
         with pytest.raises(LockNotDead, match="another run holds the lock by now"):
-            unlock.remove(client, seen)
+            lock.remove_lock(client, seen)
         mine.still_ours()
         mine.release()
 
@@ -166,9 +166,9 @@ def test_the_old_owners_writes_are_refused_after_an_unlock(server: ZookeeperServ
         other.kazoo.ensure_path("/written")
         writer = ZookeeperWriter(other, mine.fence)
         writer.set("/written", b"before", 0)
-        seen = unlock.look(client, LOCK_PATH)
-        assert isinstance(seen, unlock.SeenLock)
-        unlock.remove(client, seen)
+        seen = lock.look_at_lock(client, LOCK_PATH)
+        assert isinstance(seen, lock.SeenLock)
+        lock.remove_lock(client, seen)
         with pytest.raises(MigrateError):
             writer.set("/written", b"after", 1)
         assert other.kazoo.get("/written")[0] == b"before"

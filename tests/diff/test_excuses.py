@@ -8,8 +8,7 @@ from itertools import product
 import pytest
 from pyspark.sql import SparkSession
 
-from migrate.diff.excuses import EXCUSES, rule_for
-from migrate.diff.expected import RULES
+from migrate.diff.expected import EXCUSES, RULES, rule_for
 from migrate.model.difference import Difference, DifferenceClass
 from tests.diff.test_expected import verdicts
 

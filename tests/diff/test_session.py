@@ -20,7 +20,7 @@ from migrate.diff import session
 from migrate.diff.frames import frame
 from migrate.diff.session import SparkHandle, settings
 from migrate.errors import NoJava, SparkDidNotStart
-from migrate.java.driver_archive import BASES, DriverArchive, _sum
+from migrate.java.archive import BASES, DriverArchive, _sum
 from migrate.java.find import Java, find_java
 from migrate.java.gateway import DriverRequest
 from migrate.model.spark_where import SparkWhere

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from migrate.diff.sql import chosen, literal, name_of
+from migrate.diff.expected import chosen, literal, name_of
 
 ODD = ("", "plain", "it's", "a\\b", "\\'", "`tick`", "' OR true --", "new\nline", "${x}", "é")
 

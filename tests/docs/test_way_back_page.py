@@ -7,7 +7,7 @@ from pathlib import Path
 
 from migrate.cli.rollback_demo import TURNS
 from migrate.model.way_back import GAP_SECONDS, RESTART_SECONDS, WayBackWord
-from migrate.zookeeper.compare_backup import NEVER
+from migrate.zookeeper.backup import NEVER
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "rollback-readiness.md").read_text(encoding="utf-8")

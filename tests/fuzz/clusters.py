@@ -13,7 +13,7 @@ import google_crc32c
 from migrate.model.secrets import Digester
 from migrate.playbook.load import load_approvals
 from migrate.zookeeper import backup
-from migrate.zookeeper.compare_backup import compare
+from migrate.zookeeper.backup import compare
 from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files, view_of_files
 from migrate.zookeeper.read import view_of
 from migrate.zookeeper.znode import Absent

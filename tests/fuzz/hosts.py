@@ -10,24 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from migrate.hosts import (
-    collect_disks,
-    folders,
-    jaas,
-    launches,
-    meta_properties,
-    new_directories,
-    ports,
-    process_table,
-    properties,
-    unit_look,
-)
+from migrate.hosts import collect_disks, disks, jaas, launches, meta_properties, properties, supervisor, unit_look
 from migrate.hosts.collected import read_all
-from migrate.hosts.config import log_dirs, metadata_log_dir
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.host_needs import _answer
 from migrate.hosts.manual.reports import read_answer
-from migrate.hosts.remote_metadata import RemoteMetadata
+from migrate.hosts.properties import log_dirs, metadata_log_dir
+from migrate.hosts.remote_files import RemoteMetadata
 from migrate.hosts.runner import Completed
 from migrate.hosts.systemd import parse_unit, patience
 from migrate.hosts.unit_look import _access
@@ -151,7 +140,7 @@ def read_places(_: Path, path: Path) -> None:
     node = replace(known.brokers[0], id=NODE)
     known = replace(known, brokers=(node,), controllers=())
     configs = {NODE: ConfigFile(NODE, "/s", b"", "", {"log.dirs": "/b"})}
-    new_directories.look(Healthy({NODE: Answering(path.read_bytes())}), known, configs, {NODE: ("/a",)})
+    disks.inspect_new_directories(Healthy({NODE: Answering(path.read_bytes())}), known, configs, {NODE: ("/a",)})
 
 
 def read_disks(_: Path, path: Path) -> None:
@@ -262,9 +251,9 @@ def read_process(_: Path, path: Path) -> None:
     launches.generating(raw)
     text = raw.decode(errors="replace")
     with contextlib.suppress(ValueError):
-        process_table.parse_stat(text)
+        supervisor.parse_stat(text)
     with contextlib.suppress(ValueError):
-        process_table.parse_record(text)
+        supervisor.parse_record(text)
 
 
 JAAS: Final = b"""KafkaServer { org.apache.kafka.common.security.scram.ScramLoginModule required
@@ -286,12 +275,12 @@ def read_system(_: Path, path: Path) -> None:
     text = raw.decode(errors="replace")
     for line in text.splitlines():
         collect_disks.unquoted(line)
-        folders.decode_folder(line)
+        meta_properties.decode_folder(line)
     with contextlib.suppress(ValueError):
         jaas.sections(text)
     with contextlib.suppress(ValueError):
-        ports.parse_listening(text)
-    folders.decode_partition_metadata(raw)
+        launches.parse_listening(text)
+    meta_properties.decode_partition_metadata(raw)
 
 
 BUDGET: Final = b'{"time":1000.0,"ok":10,"failed":1}\n{"time":1001.5,"ok":0,"failed":0}\n'

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts import aside
+from migrate.hosts import leftovers
 from migrate.hosts.files import LocalFiles
 from migrate.model.ids import NodeId
 
@@ -40,8 +40,8 @@ def set_aside(folder: Path, *, killed_at: str = "") -> str:
         if entry == killed_at:
             raise KilledError
 
-    new = aside.target(FILES, NODE, str(folder), STAMP)
-    aside.move(FILES, NODE, str(folder), new, between)
+    new = leftovers.choose_aside_folder(FILES, NODE, str(folder), STAMP)
+    leftovers.set_metadata_aside(FILES, NODE, str(folder), new, between)
     return new
 
 
@@ -53,20 +53,20 @@ def listed(folder: str | Path) -> list[str]:
 def test_only_what_kafka_wrote_is_moved(tmp_path: Path) -> None:
     """`lost+found`, snapshots of a file server and notes of people stay where they are."""
     folder = quorum(tmp_path / "m")
-    assert aside.holds(FILES, NODE, str(folder))
+    assert leftovers.holds_metadata(FILES, NODE, str(folder))
     new = set_aside(folder)
     assert listed(folder) == [f"kraft-migrate-aside-{STAMP}", "lost+found", "notes.txt"]
     assert listed(new) == [".lock", "__cluster_metadata-0", "bootstrap.checkpoint", "meta.properties"]
-    assert not aside.holds(FILES, NODE, str(folder))
+    assert not leftovers.holds_metadata(FILES, NODE, str(folder))
 
 
-@pytest.mark.parametrize("killed_at", aside.ENTRIES)
+@pytest.mark.parametrize("killed_at", leftovers.ENTRIES)
 def test_a_killed_move_goes_on_into_the_same_folder(tmp_path: Path, killed_at: str) -> None:
     """The metadata counts as not set aside until its meta.properties, the last entry, is moved."""
     folder = quorum(tmp_path / "m")
     with pytest.raises(KilledError):
         set_aside(folder, killed_at=killed_at)
-    assert aside.holds(FILES, NODE, str(folder))
+    assert leftovers.holds_metadata(FILES, NODE, str(folder))
     new = set_aside(folder)
     assert listed(new) == [".lock", "__cluster_metadata-0", "bootstrap.checkpoint", "meta.properties"]
     assert listed(folder) == [f"kraft-migrate-aside-{STAMP}", "lost+found", "notes.txt"]
@@ -88,8 +88,8 @@ def test_each_rollback_has_a_folder_of_its_own(tmp_path: Path) -> None:
 
 def test_a_directory_that_is_not_there_holds_nothing(tmp_path: Path) -> None:
     """Nor does one that was formatted by nobody."""
-    assert not aside.holds(FILES, NODE, str(tmp_path / "m"))
-    assert not aside.holds(FILES, NODE, str(tmp_path))
+    assert not leftovers.holds_metadata(FILES, NODE, str(tmp_path / "m"))
+    assert not leftovers.holds_metadata(FILES, NODE, str(tmp_path))
 
 
 @pytest.fixture

@@ -25,11 +25,13 @@ from migrate.hosts import collect_disks, properties, tell_places
 from migrate.hosts.collect_disks import DIGEST, HIDDEN, as_json, body_sha256, is_sensitive, key_and_value, keyed, redact
 from migrate.hosts.collected import NOT_PROBED, Collected, read_all, read_collected
 from migrate.hosts.disks import CollectorDisks
+from migrate.hosts.manual.executor import REFUSES
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.secrets import PASSWORD_CONFIGS
 from migrate.model.views import BrokerDisks, ConfigFile, Directory
 from tests.hosts.test_disks import UNIQUE, log_dir, replica
+from tests.testing.person import Bench, bench, like_kafka
 
 SOURCE = Path(collect_disks.__file__)
 MINIMAL = Path(__file__).parents[1] / "data" / "python3-minimal.txt"
@@ -469,3 +471,54 @@ def test_a_file_that_kafka_would_not_load_is_unknown(tmp_path: Path) -> None:
     config = collected(tmp_path, "--properties", file).config
     assert isinstance(config, ConfigFile)
     assert config.raw == file.read_bytes()
+
+
+BROKER = NodeId(0)
+PYTHON = Path("/usr/bin/python3")  # one that every user may run
+
+
+@pytest.fixture
+def hosts(tmp_path: Path) -> Bench:
+    """A broker's and a controller's host."""
+    return bench(tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("named", ["from its folder", "by a link"])
+def test_a_process_is_found_however_its_file_is_named(hosts: Bench, named: str) -> None:
+    """As kafka-server-start.sh was given it: a process that is not found would count as stopped."""
+    file = Path(hosts.config)
+    link = hosts.root / "server.properties"
+    link.symlink_to(file)
+    word, folder = (file.name, file.parent) if named == "from its folder" else (str(link), None)
+    with like_kafka(word, "--override", "broker.rack=r1", folder=folder) as process:
+        hosts.look()
+        answer = hosts.desk.answer(BROKER)
+    assert not isinstance(answer, Unknown)
+    assert [(one.pid, one.more) for one in answer.processes or ()] == [(process.pid, 2)]
+
+
+def test_another_nodes_process_is_not_this_ones(hosts: Bench) -> None:
+    """A file of the same name elsewhere, or named behind another word."""
+    elsewhere = hosts.root / "other"
+    elsewhere.mkdir()
+    with like_kafka(Path(hosts.config).name, folder=elsewhere), like_kafka("/etc/x.properties", hosts.config):
+        hosts.look()
+        answer = hosts.desk.answer(BROKER)
+    assert not isinstance(answer, Unknown)
+    assert answer.processes == ()
+
+
+@pytest.mark.skipif(os.geteuid() != 0 or not PYTHON.exists(), reason="other users need root and a python3 of theirs")
+def test_who_cannot_see_processes_does_not_say_that_there_is_none(hosts: Bench) -> None:
+    """Another user's process, started with a relative name: from which folder, only that user sees."""
+    source = Path(collect_disks.__file__).read_text()
+    words = [str(PYTHON), "-", "--process", hosts.config, "--node", "0", "/"]
+    with like_kafka("server.properties", folder=Path("/"), user=1):
+        ran = subprocess.run(words, input=source, capture_output=True, text=True, check=True, user=2, cwd="/")
+    assert json.loads(ran.stdout)["body"]["told"]["processes"] is None
+    (hosts.root / "inbox/answer-0.json").write_text(ran.stdout)
+    hosts.network.listening[0] = REFUSES
+    state = hosts.services.state(BROKER)
+    assert isinstance(state, Unknown)
+    assert "nobody told that its process is gone" in state.reason

@@ -15,11 +15,11 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.hosts import host_program, host_script, host_setup
+from migrate.hosts import host_program, host_setup
 from migrate.hosts.runner import Completed
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode
-from tests.hosts.test_host_script import inventory
+from tests.hosts.test_host_setup import inventory
 from tests.testing.sudo_room import KAFKA, Room, missing, room
 
 pytestmark = pytest.mark.skipif(missing() != "", reason=missing() or "-")
@@ -62,7 +62,7 @@ def real() -> Iterator[Room]:
                 ),
             ),
         )  # fmt: skip
-        done = found.run_as(0, ("sh", "-s"), host_script.set_up(given, HOST, "ops").encode())
+        done = found.run_as(0, ("sh", "-s"), host_setup.set_up(given, HOST, "ops").encode())
         assert done.code == 0, done
         yield found
 

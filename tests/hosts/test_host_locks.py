@@ -18,8 +18,8 @@ import pytest
 
 from migrate.errors import DirectoriesRefused, HostCommandRefused, HostCommandUnknown, LockLost, RunLocked
 from migrate.hosts.commands import HostAccess
-from migrate.hosts.host_locks import LOCK_SUFFIX, HostLock, is_held, owner_of
 from migrate.hosts.persistent_command import Holder, LocalHolder, ProgramHolder
+from migrate.hosts.remote_files import LOCK_SUFFIX, HostLock, is_held, owner_of
 from migrate.model.ids import NodeId
 from migrate.run.locks import HOST_SUFFIX, HostLocks, LockFile, of_brokers
 from tests.hosts.test_host_needs import on_hosts
@@ -139,7 +139,7 @@ def test_a_run_that_is_killed_leaves_nothing_held(ssh: tuple[SshServer, Holder],
         import os, signal
         from migrate.hosts.commands import HostAccess
         from migrate.hosts.persistent_command import ProgramHolder
-        from migrate.hosts.host_locks import HostLock
+        from migrate.hosts.remote_files import HostLock
         from migrate.hosts.ssh import SshConnections
         runner = SshConnections({str(ssh[0].config)!r}).runner("kafka-1")
         lock = HostLock(ProgramHolder(runner, HostAccess({access.program!r}, sudo=False)), 1, {path!r}, "killed")

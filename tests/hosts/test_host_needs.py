@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import pytest
 
 from migrate.errors import HostProgramMissing, HostUnreachable
-from migrate.hosts import aside, host_needs
-from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
-from migrate.hosts.commands import Words
+from migrate.hosts import host_needs, host_setup, leftovers
+from migrate.hosts.commands import HostAccess, Words
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.executors import executor_of
-from migrate.hosts.host_locks import LOCK_SUFFIX, HostLock
-from migrate.hosts.host_needs import SAMPLE_CLUSTER, SAMPLE_HASH, SAMPLE_RELEASE, SAMPLE_TIME, needs_of
-from migrate.hosts.host_setup import configuration
-from migrate.hosts.persistent_command import Holder
-from migrate.hosts.remote_files import RemoteFiles
-from migrate.hosts.remote_metadata import RemoteMetadata
+from migrate.hosts.host_needs import (
+    PATTERN_RULE,
+    SAMPLE_CLUSTER,
+    SAMPLE_HASH,
+    SAMPLE_RELEASE,
+    SAMPLE_TIME,
+    find_excess_sudo,
+    forbidden_commands,
+    needs_of,
+)
+from migrate.hosts.host_setup import PROGRAM, configuration
+from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
+from migrate.hosts.persistent_command import Holder, LocalHolder, ProgramHolder
+from migrate.hosts.remote_files import LOCK_SUFFIX, HostLock, RemoteFiles, RemoteMetadata
 from migrate.hosts.runner import Completed
 from migrate.hosts.systemd import Service, SystemdServices
 from migrate.model.host_rights import HostRights
@@ -28,8 +36,10 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP
+from tests.hosts.test_host_setup import HOST, inventory, needs_room
 from tests.testing import worlds
 from tests.testing.host_program import here, installed
+from tests.testing.sudo_room import Room, room
 
 
 def on_hosts(folder: str = "/etc/kafka") -> Inventory:
@@ -140,10 +150,10 @@ def test_every_command_of_a_unit_and_of_a_controllers_metadata_is_asked_for(tmp_
     (Path(node.metadata_directory) / "meta.properties").touch()
     with metadata.folders(places) as found:
         assert list(found[node.id].iterdir())
-    new = aside.target(files, node.id, node.metadata_directory, SAMPLE_TIME)
-    aside.move(files, node.id, node.metadata_directory, new, lambda _entry: None)
-    aside.move(files, node.id, node.metadata_directory, new, lambda _entry: None)  # as after a kill
-    assert not aside.holds(files, node.id, node.metadata_directory)
+    new = leftovers.choose_aside_folder(files, node.id, node.metadata_directory, SAMPLE_TIME)
+    leftovers.set_metadata_aside(files, node.id, node.metadata_directory, new, lambda _entry: None)
+    leftovers.set_metadata_aside(files, node.id, node.metadata_directory, new, lambda _entry: None)  # as after a kill
+    assert not leftovers.holds_metadata(files, node.id, node.metadata_directory)
     assert set(recording.ran) <= {nameless(words) for words in of(inventory)}
     told = {words[0] for words in of(inventory)}
     assert told >= {"unit-start", "unit-stop", "clock", "process", "sockets", "format"}
@@ -293,3 +303,97 @@ def test_a_plan_is_told_what_is_refused_by_node_and_a_silent_host_is_unknown() -
         f"{HostProgramMissing.id} {inventory.node(absent).host}: the host program does not run", "install it", True,
     )  # fmt: skip
     assert all(isinstance(rights, HostRights) and not rights.refused for rights in found.values())
+
+
+class Sudo(LocalHolder):
+    """Answers `sudo -l` by patterns of whole commands, as sudoers has them; runs nothing."""
+
+    def __init__(self, host: str, *allowed: str) -> None:
+        self.host = host
+        self.allowed = allowed
+
+    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
+        """Exit code 0 for what is allowed."""
+        assert "-l" in words, "nothing may be run"
+        command = " ".join(words[words.index("--") + 1 :])
+        good = any(fnmatchcase(command, pattern) for pattern in self.allowed)
+        return Completed(0 if good else 1, b"", "")
+
+
+class Dead(Sudo):
+    """A host that does not answer."""
+
+    def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = 30) -> Completed:
+        """Never."""
+        raise HostUnreachable("no route", where=self.host)
+
+
+def found(*runners: Sudo, sudo: bool = True) -> list[tuple[NodeId, str]]:
+    """What is told of nodes on these hosts."""
+    inventory = on_hosts()
+    nodes = zip((node.id for node in inventory.nodes), runners, strict=False)
+    access = HostAccess(sudo=sudo)
+    return list(find_excess_sudo(inventory, {node: ProgramHolder(runner, access) for node, runner in nodes}))
+
+
+def test_the_line_of_the_host_program_allows_nothing_of_it() -> None:
+    """With any of its words."""
+    assert found(Sudo("b0", PROGRAM, f"{PROGRAM} *")) == []
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("*", ", ".join(forbidden_commands("/x"))),
+        ("systemctl *", "every unit"),
+        ("cat *", "reading every file"),
+        ("tee *", "writing every file"),
+    ],
+)
+def test_a_rule_that_is_too_wide_is_told_by_what_it_allows(rule: str, says: str) -> None:
+    """Once a host."""
+    assert found(Sudo("b0", rule), Sudo("b0", rule)) == [(on_hosts().nodes[0].id, f"sudo allows {says}")]
+
+
+def test_a_host_that_does_not_answer_or_has_no_sudo_says_nothing_here() -> None:
+    """`doctor --hosts` tells of the first already."""
+    assert found(Dead("b0")) == []
+    assert found(Sudo("b0", "*"), sudo=False) == []
+
+
+# -- real sudo ------------------------------------------------------------------------------------------------------
+@pytest.fixture(scope="module")
+def real() -> Iterator[Room]:
+    """A host that was set up by the script."""
+    with room() as made:
+        done = made.run_as(0, ("sh", "-s"), host_setup.set_up(inventory(), HOST, "ops").encode())
+        assert done.code == 0, done
+        yield made
+
+
+CONFIG = "/etc/kafka/server.properties"
+NO_TTY = "sudo: sorry, you must have a tty to run sudo"
+STAR = f"/usr/bin/dd if\\={CONFIG}.kraft-migrate-backup-* iflag\\=nofollow\\,nonblock bs\\=1M count\\=9 status\\=none"
+
+
+@pytest.mark.slow
+@needs_room
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("", ""),
+        ("ops ALL=(ALL) NOPASSWD: ALL", f"sudo allows {', '.join(forbidden_commands(CONFIG))}"),
+        (f"ops ALL=(root) NOPASSWD: {STAR}", f"sudo allows {PATTERN_RULE}"),
+        ("ops ALL=(root) NOPASSWD: /usr/bin/systemctl", "sudo allows every unit"),
+        ("Defaults requiretty", f"what sudo allows besides is unknown (requiretty): {NO_TTY}"),
+    ],
+)
+def test_real_sudo_is_asked_and_answers_of_the_line_as_installed(real: Room, line: str, says: str) -> None:
+    """The installed line allows nothing of it; a line that is too wide is told, an earlier release's too."""
+    real.must(f"printf '%s\\n' '{line}' >/etc/sudoers.d/more; chmod 440 /etc/sudoers.d/more; visudo -cq")
+    node = inventory().nodes[0].id
+    try:
+        told = list(find_excess_sudo(inventory(), {node: ProgramHolder(real, HostAccess())}))
+    finally:
+        real.must("rm /etc/sudoers.d/more")
+    assert told == ([(node, says)] if says else [])

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts import aside, host_program, host_script, host_setup
-from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
-from migrate.hosts.host_locks import LOCK_SUFFIX
+from migrate.hosts import host_program, host_setup, leftovers
+from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
+from migrate.hosts.remote_files import LOCK_SUFFIX
 from tests.testing.host_installation import PYTHON, Installation, broker, controller, install
 
 KAFKA = 65534
@@ -480,7 +480,7 @@ def test_programs_of_hosts_are_python_3_6_and_import_what_the_set_up_script_asks
     imported = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names}
     imported |= {str(node.module) for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
     assert imported <= set(MINIMAL.read_text().split("\n"))
-    assert imported <= {module.strip() for module in host_script.MODULES.split(",")}
+    assert imported <= {module.strip() for module in host_setup.MODULES.split(",")}
 
 
 @pytest.mark.parametrize("value", [{"a": ['x\n"\\/é\u2028🙂', 1, True, None, {}]}, [], "", {"\x7f": -1}])
@@ -500,5 +500,5 @@ def test_suffixes_are_those_of_the_tool() -> None:
     assert host_program.ASIDE.fullmatch(f"{ASIDE_SUFFIX}-{STAMP}")
     assert host_program.ASIDE.fullmatch(f"{ASIDE_SUFFIX}-{STAMP}-1")
     assert host_program.LOCK == LOCK_SUFFIX
-    assert host_program.INNER_ASIDE.fullmatch(f"{aside.FOLDER}-{STAMP}")
-    assert set(host_program.ENTRIES) == set(aside.ENTRIES)
+    assert host_program.INNER_ASIDE.fullmatch(f"{leftovers.ASIDE_FOLDER}-{STAMP}")
+    assert set(host_program.ENTRIES) == set(leftovers.ENTRIES)

@@ -26,7 +26,7 @@ SAYINGS = {
     "ZK-based brokers that are not migrating only support version 0": "version 0 only",
     "Invalid cluster.id in": "has cluster.id",
     "Stored node id": "has node id",
-    "Invalid resrved directory ID": "keeps for itself",
+    "Invalid resrved directory ID": "which Kafka reserves",
     "Duplicate directory ID": "meta.properties",
     "Duplicate log directory found": "one directory",
     "Encountered I/O error in metadata log directory": "it is the metadata directory",
@@ -117,7 +117,7 @@ def test_what_kafka_takes_in_silence_is_a_warning(name: str, mode: str, tmp_path
     told = [line for line in found.warnings if f"{log_dirs[1]}/meta.properties" in line]
     assert any("cannot be trusted" in line for line in told)
     loses_id = name not in ("no version", "a byte order mark")
-    assert any("1 replica lies in it" in line and "wrong directory" in line for line in told) is (
+    assert any("1 replica is in it" in line and "wrong directory" in line for line in told) is (
         loses_id and mode != "zookeeper"
     )
     assert captured()[ensemble.name, mode].failed == found.failed == ()

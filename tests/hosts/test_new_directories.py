@@ -12,7 +12,7 @@ import pytest
 
 from migrate.hosts import tell_places
 from migrate.hosts.disks import CollectorDisks
-from migrate.hosts.new_directories import look
+from migrate.hosts.disks import inspect_new_directories as look
 from migrate.hosts.persistent_command import Holder
 from migrate.hosts.properties import parse
 from migrate.hosts.runner import Completed

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import FileNotReplaced, HostProgramMissing
-from migrate.hosts.backups import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.commands import HostAccess
+from migrate.hosts.leftovers import ASIDE_SUFFIX, BACKUP_SUFFIX
 from migrate.hosts.persistent_command import Holder, LocalHolder, ProgramHolder
 from migrate.hosts.remote_files import FileStatus, RemoteFiles, error_of, parse_status
 from migrate.hosts.runner import Completed

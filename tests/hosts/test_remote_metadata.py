@@ -12,7 +12,7 @@ import pytest
 from migrate.errors import HostCommandRefused
 from migrate.hosts.commands import CHANGED
 from migrate.hosts.persistent_command import Holder
-from migrate.hosts.remote_metadata import LOG, PARTS, RemoteMetadata
+from migrate.hosts.remote_files import LOG, PARTS, RemoteMetadata
 from migrate.hosts.runner import Completed
 from migrate.model.ids import NodeId
 from migrate.model.metadata_logs import MetadataLogs

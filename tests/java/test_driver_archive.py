@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.java import driver_archive as archives
-from migrate.java.driver_archive import DriverArchive, driver_archive
+from migrate.java import archive as archives
+from migrate.java.archive import DriverArchive, driver_archive
 from migrate.java.find import Java
 from migrate.java.gateway import DriverRequest, driver_argv, jar_files
 from tests.cli.commands import kraft_migrate

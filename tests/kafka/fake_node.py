@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Self
 
-from migrate.protocol.fields import Values
+from migrate.protocol.loader import Values
 from tests.testing.encoding import APIS, decode_request, encode_response
 
 BY_KEY = {api.key: api for api in APIS.values()}

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrate.errors import EncodeError
-from migrate.kafka.assignments import MAX_ASSIGNMENTS, AssignRequest, Replica, requests_of
+from migrate.kafka.controller import MAX_ASSIGNMENTS, AssignRequest, Replica, requests_of
 from migrate.model.ids import LOST, DirectoryId, NodeId, TopicId
 from migrate.protocol.messages import ASSIGN_REPLICAS_TO_DIRS
 from migrate.protocol.reader import decode_whole

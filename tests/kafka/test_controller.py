@@ -19,15 +19,14 @@ from migrate.errors import (
     Retryable,
     StaleBrokerEpoch,
 )
-from migrate.kafka.assignments import MAX_ASSIGNMENTS, distinct
 from migrate.kafka.connection import Connection, Limits
-from migrate.kafka.controller import ActiveController, describe_quorum
+from migrate.kafka.controller import MAX_ASSIGNMENTS, ActiveController, describe_quorum, distinct
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.ids import LOST, NodeId
 from migrate.model.inventory import Access, ControllerNode, Inventory
 from migrate.model.secrets import Digester
 from migrate.model.views import Quorum, Voter
-from migrate.protocol.fields import Values
+from migrate.protocol.loader import Values
 from tests.kafka.fake_node import FakeNode, Silence
 from tests.testing.kraft_cluster import BROKER, CONTROLLERS, KraftCluster, wait_for
 

@@ -9,13 +9,12 @@ from dataclasses import replace
 import pytest
 
 from migrate.errors import AnswerTimeout, ConnectionClosed, NodeUnreachable
-from migrate.kafka.connection import Connection
-from migrate.kafka.kept import KeptConnections
+from migrate.kafka.connection import Connection, KeptConnections
 from migrate.kafka.live import look
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access
 from migrate.model.views import MetadataAnswer, NodeAnswer
-from migrate.protocol.fields import Values
+from migrate.protocol.loader import Values
 from migrate.protocol.messages import METADATA
 from tests.kafka.fake_node import Close, FakeNode, OtherCorrelation, Said, Silence, served
 from tests.kafka.test_controller import inventory_of

@@ -11,12 +11,12 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from migrate.errors import MigrateError, NotController, StaleBrokerEpoch
-from migrate.hosts.config import log_dirs, read_config
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.files import LocalFiles
+from migrate.hosts.properties import log_dirs, read_config
 from migrate.kafka import live
-from migrate.kafka.admin import bootstrap_servers, client_config
 from migrate.kafka.controller import ActiveController
+from migrate.kafka.tls import bootstrap_servers, client_config
 from migrate.kraft.fetch import MetadataReader
 from migrate.lab.cluster import Lab
 from migrate.lab.topology import Shape

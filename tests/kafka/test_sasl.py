@@ -11,10 +11,9 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import AccessRefused
-from migrate.kafka.connection import Connection
-from migrate.kafka.sasl import HASHES, ScramBroken, scram
+from migrate.kafka.connection import HASHES, Connection, ScramBroken, scram
 from migrate.model.inventory import Access
-from migrate.protocol.fields import Values
+from migrate.protocol.loader import Values
 from tests.kafka.fake_node import FakeNode, Script
 from tests.testing.certificates import secret
 

@@ -16,7 +16,7 @@ import pytest
 from migrate.errors import SecretUnreadable
 from migrate.java import secret_command
 from migrate.java.run import child_environment
-from migrate.kafka.secret_files import read_secret
+from migrate.kafka.secrets import read_secret
 from migrate.model.inventory import SecretCommand, SecretFile, SecretVariable
 from migrate.playbook.load import dump_inventory, load_inventory
 from tests.playbook.corpus import INVENTORY

@@ -26,7 +26,7 @@ from migrate.model.secrets import Digester
 from migrate.model.views import KraftView
 from migrate.observe.metadata_files import read_metadata
 from migrate.protocol.batches import HEADER, HEADER_SIZE, split
-from migrate.protocol.fields import Struct, Values
+from migrate.protocol.loader import Struct, Values
 from migrate.protocol.records import CONFIG, PARTITION, RECORDS, TOPIC, decode_record
 from migrate.report.metadata_image import image_json
 from tests.kraft.logs import D1, D2, D3, captured_log

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from migrate.kraft.files import Snapshot
 from migrate.model.secrets import Digester
-from migrate.protocol.fields import Values
+from migrate.protocol.loader import Values
 from migrate.protocol.primitives import uuid_text
 from migrate.protocol.records import (
     ABORT_TRANSACTION,

@@ -12,7 +12,7 @@ from typing import Any
 
 from migrate.model.ids import METADATA_TOPIC, NodeId, TopicId
 from migrate.model.inventory import Access, ControllerNode, Inventory
-from migrate.protocol.fields import Struct, Values
+from migrate.protocol.loader import Struct, Values
 from migrate.protocol.records import TOPIC
 from tests.kafka.fake_node import FakeNode, Said, Script
 from tests.testing.encoding import build, encode_control, encode_record

@@ -6,7 +6,7 @@ import gzip
 from pathlib import Path
 
 from migrate.protocol.batches import split
-from migrate.protocol.fields import Struct, Values
+from migrate.protocol.loader import Struct, Values
 from migrate.protocol.records import PARTITION, PARTITION_CHANGE, REGISTER_BROKER, TOPIC, decode_control, decode_record
 from tests.testing.encoding import build, encode_control, encode_record
 

@@ -20,7 +20,7 @@ from migrate.kraft.dump import REDACTED, dump_lines, java_double
 from migrate.kraft.files import PARTITION_DIRECTORY
 from migrate.protocol import records
 from migrate.protocol.batches import Batch, Record, split
-from migrate.protocol.fields import BOOL, FLOAT64, Field, Struct
+from migrate.protocol.loader import BOOL, FLOAT64, Field, Struct
 from migrate.protocol.records import RECORDS, decode_control
 from tests.kraft.logs import (
     D1,

@@ -29,7 +29,7 @@ from migrate.model.ids import METADATA_TOPIC
 from migrate.model.inventory import Access
 from migrate.model.secrets import Digester
 from migrate.model.views import BrokerDisks, KraftView
-from migrate.protocol.fields import Struct, Values
+from migrate.protocol.loader import Struct, Values
 from migrate.protocol.messages import DESCRIBE_QUORUM
 from migrate.protocol.records import BEGIN_TRANSACTION, END_TRANSACTION
 from tests.kafka.fake_node import Close

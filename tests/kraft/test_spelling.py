@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.kraft import rules
-from migrate.protocol.fields import Values
+from migrate.protocol.loader import Values
 
 TEXT = st.text(alphabet=st.characters(exclude_categories=["Cs"]), max_size=8)
 ACL = {"resourceType": 2, "resourceName": "t", "patternType": 3, "principal": "User:a", "host": "*", "operation": 3}

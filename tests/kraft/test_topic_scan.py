@@ -21,7 +21,7 @@ from migrate.kraft.topic_scan import Scan, Source, ahead, scan
 from migrate.model.fingerprints import topic_fingerprints
 from migrate.protocol import records
 from migrate.protocol.batches import Batch, split
-from migrate.protocol.fields import Struct
+from migrate.protocol.loader import Struct
 from migrate.protocol.primitives import uuid_text
 from tests.kraft.damage import mutated_file
 from tests.kraft.drawn import (

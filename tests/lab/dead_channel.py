@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from migrate.lab import made
+from migrate.lab import rollback_proofs
 from migrate.lab.cluster import Lab
 from migrate.model.views import Running
 from tests.lab.commands import kraft_migrate
@@ -52,7 +52,7 @@ def dead_channel(story: Story) -> None:
     """The rollback stops at the next broker by name; the named broker's restart, and the same command, end it."""
     lab = story.lab
     demo("hybrid", Path(lab.topology.directory))
-    made.make(lab, "hybrid")
+    rollback_proofs.make_objects(lab, "hybrid")
     orphan_metrics(lab, "broker-1")
     text = lab.playbook_path.read_text()
     lab.playbook_path.write_text(text.replace("no_progress_timeout: 3m", PATIENCE))

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from migrate.lab.breaking import DiskFault
 from migrate.lab.cluster import Lab
+from migrate.lab.faults import DiskFault
 from migrate.lab.topology import Shape
 from migrate.run import journal as journals
 from tests.lab.commands import SECONDS, environment, kraft_migrate

@@ -21,9 +21,9 @@ from confluent_kafka.admin import (
 )
 
 from migrate.errors import AccessRefused, MigrateError
-from migrate.kafka.broker import describe_log_dirs, metadata
 from migrate.kafka.connection import Connection
 from migrate.kafka.controller import ActiveController
+from migrate.kafka.live import describe_log_dirs, metadata
 from migrate.kraft.fetch import MetadataReader
 from migrate.lab import secured
 from migrate.lab.cluster import Lab

@@ -18,11 +18,11 @@ from confluent_kafka.admin import (
 )
 
 from migrate.kafka.connection import Connection
-from migrate.lab import made, seed
+from migrate.lab import rollback_proofs, seed
 from migrate.lab.cluster import Lab
-from migrate.lab.inventory import inner_access
+from migrate.lab.configure import inner_access
 from migrate.lab.proofs import SECONDS, quiet_clients
-from migrate.lab.rolled_back import files_of
+from migrate.lab.rollback_proofs import hash_broker_files
 from migrate.lab.seed_data import SeedAcl, SeedQuota
 from migrate.lab.topology import HOST
 from migrate.model.difference import Difference, DifferenceClass
@@ -106,9 +106,9 @@ def refused_and_repaired(directory: Path, stage: str) -> Refused:
     """To that stage, the losses, a rollback that is refused, the remedies as they are printed, the same rollback."""
     demo("assess", directory)
     lab = Lab.open(directory)
-    before = files_of(lab)
+    before = hash_broker_files(lab)
     demo(stage, directory)
-    made.make(lab, stage)
+    rollback_proofs.make_objects(lab, stage)
     plant(lab)
     planned = kraft_migrate("rollback", "plan", str(lab.playbook_path), "--out", str(directory / "back.json"))
     fingerprint = json.loads((directory / "back.json").read_text())["fingerprint"]

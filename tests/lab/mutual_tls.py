@@ -10,7 +10,7 @@ from migrate.hosts.files import replace_file
 from migrate.hosts.properties import edit
 from migrate.lab import secured
 from migrate.lab.cluster import Lab
-from migrate.lab.inventory import KEYSTORE, make_secrets
+from migrate.lab.configure import KEYSTORE, make_secrets
 from migrate.lab.secured import Authority
 from migrate.lab.topology import CLIENT, CONTROLLER, HOST, INTERNAL
 from migrate.model.inventory import Access, Store

@@ -29,10 +29,10 @@ from typing import Any, Final
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from migrate.hosts.properties import edit, parse
-from migrate.lab import made, ready, seed
+from migrate.lab import ready, rollback_proofs, seed
 from migrate.lab.cluster import Lab
 from migrate.lab.proofs import quiet_clients, read_records, steady_producer, works_without_zookeeper, write_records
-from migrate.lab.rolled_back import files_of
+from migrate.lab.rollback_proofs import hash_broker_files
 from migrate.lab.seed_data import SeedQuota
 from migrate.model.flag import FLAG
 from migrate.model.history import LoadSummary
@@ -128,7 +128,7 @@ def begun(directory: Path) -> Story:
     """A seeded lab in ZooKeeper mode, its load running."""
     demo("assess", directory)
     lab = Lab.open(directory)
-    return Story(lab, files_of(lab))
+    return Story(lab, hash_broker_files(lab))
 
 
 def steps_of(folder: Path, kind: str = "") -> list[str]:
@@ -142,7 +142,7 @@ def copy_again(story: Story) -> None:
     """The znode is what the killed controller would have left; every topic is there when the copy was made again."""
     lab = story.lab
     demo("hybrid", Path(lab.topology.directory))
-    made.make(lab, "hybrid")
+    rollback_proofs.make_objects(lab, "hybrid")
     for controller in lab.topology.controllers:
         lab.supervisor.stop(controller.name, STOP)
     remember_no_copy(lab)
@@ -156,7 +156,7 @@ def copy_again(story: Story) -> None:
     assert len(steps_of(folder, "restart-in-migration-mode")) == len(lab.topology.brokers)
     story.until("the copy", lambda found: found.get("stage") == "copy" and not found["waiting"])
     story.applied("plan", "--stage", "hybrid")
-    made.require_records(lab, "hybrid")
+    rollback_proofs.require_records(lab, "hybrid")
 
 
 def remember_no_copy(lab: Lab) -> None:
@@ -180,7 +180,7 @@ def finish_dual_write(story: Story) -> None:
     """
     lab = story.lab
     demo("hybrid", Path(lab.topology.directory))
-    made.make(lab, "hybrid")
+    rollback_proofs.make_objects(lab, "hybrid")
     seed.alter_quotas(lab.topology, (LOST_QUOTA,))
     story.until("dual write", lambda found: not found["waiting"])
     for controller in lab.topology.controllers:
@@ -254,7 +254,7 @@ def flag_back(story: Story) -> None:
     """Killed when the first controller's file had lost its flag and its process was stopped: nobody ran without."""
     lab = story.lab
     demo("soak", Path(lab.topology.directory))
-    made.make(lab, "soak")
+    rollback_proofs.make_objects(lab, "soak")
     chosen = min(c.id for c in lab.topology.controllers if c.id != leader(story.status()))
     story.applied("plan", "--stage", "finalize", crash=f"after:write-config:{chosen}")
     assert FLAG not in parse(lab.topology.config(f"controller-{chosen}").read_bytes())
@@ -270,7 +270,7 @@ def early_finalize(story: Story) -> None:
     """One broker in KRaft mode, two not, when somebody restarts a controller without the flag, and it is elected."""
     lab = story.lab
     demo("hybrid", Path(lab.topology.directory))
-    made.make(lab, "hybrid")
+    rollback_proofs.make_objects(lab, "hybrid")
     half = story.applied("plan", "--stage", "kraft-mode", crash="before:stop:1")
     asked = str(lab.playbook_path)
     chosen = max(c.id for c in lab.topology.controllers if c.id != leader(story.status()))
@@ -298,7 +298,7 @@ def early_finalize(story: Story) -> None:
     story.whole(*(broker.name for broker in lab.topology.brokers))
     lab.stop_zookeeper()
     works_without_zookeeper(lab)
-    made.require_records(lab, "hybrid")
+    rollback_proofs.require_records(lab, "hybrid")
 
 
 def voters_follow(found: Any, wanted: int) -> bool:
@@ -339,7 +339,7 @@ def version_1(story: Story) -> None:
     """An empty disk in place of one, formatted as Kafka's book says: ZooKeeper mode would refuse it."""
     lab = story.lab
     demo("kraft-mode", Path(lab.topology.directory))
-    made.make(lab, "kraft-mode")
+    rollback_proofs.make_objects(lab, "kraft-mode")
     name, disk = replaceable(lab)
     with connect(lab.inventory.zookeeper) as client:
         (znode,) = client.data([layout.CLUSTER_ID])

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from migrate.hosts.backups import BACKUP_SUFFIX
+from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.properties import parse
-from migrate.lab import made
+from migrate.lab import rollback_proofs
 from migrate.lab.cluster import Lab
 from migrate.lab.load import stop_load
 from migrate.lab.load_check import check_load
-from migrate.lab.rolled_back import files_of, proofs
+from migrate.lab.rollback_proofs import hash_broker_files, prove_rollback
 from migrate.model.history import LoadSummary
 from migrate.run import journal as journals
 from migrate.zookeeper import layout
@@ -141,9 +141,9 @@ def roll_back_after(fault: str, directory: Path) -> RolledBack:
     strike, stage = ODD[fault]
     demo("assess", directory)
     lab = Lab.open(directory)
-    before = files_of(lab)
+    before = hash_broker_files(lab)
     demo(stage, directory)
-    made.make(lab, stage)
+    rollback_proofs.make_objects(lab, stage)
     before |= strike(lab) or {}
     planned = kraft_migrate("rollback", "plan", str(lab.playbook_path), "--output", "json")
     assert planned.returncode == 2, planned.stderr[-3000:]
@@ -172,7 +172,7 @@ def against(lab: Lab, stage: str, before: dict[str, str], folder: Path) -> tuple
     events = journals.read(folder / "journal.jsonl").events
     epoch = int(journals.notes(events).get("rollback:kraft-epoch", "-1"))
     with connect(lab.inventory.zookeeper) as client:
-        found = list(proofs(lab, client, stage, before, folder, epoch))
+        found = list(prove_rollback(lab, client, stage, before, folder, epoch))
     return tuple(f"{proof.text} {proof.against}" for proof in found if proof.against)
 
 

@@ -16,9 +16,9 @@ from pathlib import Path
 from typing import Any, Final
 
 from migrate.hosts.meta_properties import decode
-from migrate.lab import breaking
-from migrate.lab.breaking import DiskFault
+from migrate.lab import faults
 from migrate.lab.cluster import Lab
+from migrate.lab.faults import DiskFault
 from migrate.lab.ready import brokers_agree
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
@@ -49,12 +49,12 @@ class SickBroker:
     @property
     def path(self) -> Path:
         """The disk's folder."""
-        return breaking.disk_of(self.lab, self.broker, self.disk)
+        return faults.disk_of(self.lab, self.broker, self.disk)
 
     # -- breaking ------------------------------------------------------------------------------------------------
     def break_now(self, fault: DiskFault) -> None:
         """Under the broker, whatever it does."""
-        breaking.break_disk(self.lab, self.broker, self.disk, fault)
+        faults.break_disk(self.lab, self.broker, self.disk, fault)
 
     def break_while_it_is_down(self, fault: DiskFault) -> None:
         """Stopped, broken, started."""
@@ -137,9 +137,9 @@ class SickBroker:
         if verbs[:1] == ["stop"]:
             self.lab.supervisor.stop(self.name, STOP)
         if way == "new":
-            breaking.new_disk(self.lab, self.broker, self.disk)
+            faults.new_disk(self.lab, self.broker, self.disk)
         elif not command:
-            breaking.mend_disk(self.lab, self.broker, self.disk)
+            faults.mend_disk(self.lab, self.broker, self.disk)
         if command:
             self.shell(command)
         if verbs[:1] == ["restart"]:
@@ -187,4 +187,4 @@ class SickBroker:
         for path in broken_disks(self.lab):
             broker, disk = int(path.parent.name.removeprefix("broker-")), int(path.name.removeprefix("disk"))
             with suppress(OSError):
-                breaking.mend_disk(self.lab, broker, disk)
+                faults.mend_disk(self.lab, broker, disk)

@@ -15,7 +15,7 @@ from typing import Final
 
 import pytest
 
-from migrate.lab.breaking import DiskFault
+from migrate.lab.faults import DiskFault
 from tests.lab.commands import kraft_migrate
 from tests.lab.disk_story import REFUSED, Story, story_in
 from tests.lab.sick_broker import ROOT, SickBroker

@@ -30,7 +30,7 @@ from migrate.errors import LabNotReady, LabRuns, PortTaken
 from migrate.kafka.connection import Connection
 from migrate.lab import seed_data as data
 from migrate.lab.cluster import Lab
-from migrate.lab.inventory import KEYSTORE, TOKENS, secret_path
+from migrate.lab.configure import KEYSTORE, TOKENS, secret_path
 from migrate.lab.seed import Seeded, settings_for
 from migrate.lab.status import LabStatus
 from migrate.lab.tokens import compared

@@ -9,8 +9,17 @@ import pytest
 from migrate.hosts.properties import duplicates, parse
 from migrate.java.find import Java
 from migrate.java.jars import KafkaJars
-from migrate.lab.configure import LOG4J, USERS, broker_file, process_specs, zookeeper_file
-from migrate.lab.inventory import inventory_of, make_secrets, secret_path, write_inventory
+from migrate.lab.configure import (
+    LOG4J,
+    USERS,
+    broker_file,
+    inventory_of,
+    make_secrets,
+    process_specs,
+    secret_path,
+    write_inventory,
+    zookeeper_file,
+)
 from migrate.lab.topology import Shape, Topology, plan_topology
 from migrate.model.inventory import Access
 from migrate.playbook.load import load_inventory

@@ -20,9 +20,8 @@ from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 from kazoo.client import KazooClient
 
-from migrate.kafka.assignments import body_of
-from migrate.kafka.controller import ActiveController
-from migrate.lab import breaking
+from migrate.kafka.controller import ActiveController, body_of
+from migrate.lab import faults
 from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
 from migrate.lab.topology import Shape
@@ -181,7 +180,7 @@ def tell(story: Story) -> Story:
     story.corrected = command("directories", "rescue", *inventory, "--yes")
     story.afterwards = command("directories", "verify", *inventory)
     story.paced = driven_in_small_requests(story)
-    breaking.break_link(lab, BROKER, frozenset({ASSIGN_REPLICAS_TO_DIRS}))
+    faults.break_link(lab, BROKER, frozenset({ASSIGN_REPLICAS_TO_DIRS}))
     seed_some(story)
     planned, _ = command("plan", str(lab.playbook_path), "--stage", "kraft-mode")
     plan = str(Path(lab.inventory.runs) / planned["fingerprint"][:8] / "plan.json")
@@ -198,7 +197,7 @@ def tell(story: Story) -> Story:
     story.verified = command("directories", "verify", *inventory)
     story.states = led_from_the_disk(story.world())
     story.before = story.produce(story.states)
-    breaking.break_disk(lab, BROKER, DISK, breaking.DiskFault.GONE)
+    faults.break_disk(lab, BROKER, DISK, faults.DiskFault.GONE)
     story.until(offline)
     moved = {key for key, state in story.states.items() if state == "assigned"}
     story.until(lambda world: not moved & leads(world))
@@ -207,8 +206,8 @@ def tell(story: Story) -> Story:
     story.sent = command("directories", "rescue", *inventory, "--yes")
     story.rescued = story.produce(story.states)
     story.again = command("directories", "rescue", *inventory)
-    breaking.mend_link(lab, BROKER)
-    breaking.mend_disk(lab, BROKER, DISK)
+    faults.mend_link(lab, BROKER)
+    faults.mend_disk(lab, BROKER, DISK)
     lab.supervisor.stop(NodeId(BROKER), 60)
     lab.supervisor.start(NodeId(BROKER))
     story.until(lambda world: not offline_or_silent(world) and whole(world))

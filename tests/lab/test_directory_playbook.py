@@ -17,8 +17,8 @@ from confluent_kafka.admin import AdminClient
 
 from migrate.hosts.properties import parse
 from migrate.lab.cluster import Lab
+from migrate.lab.proofs import TOPIC
 from migrate.lab.seed import settings_for
-from migrate.lab.spread import TOPIC
 from migrate.model.history import Event
 from migrate.run import journal as journals
 from tests.lab.commands import kraft_migrate

@@ -19,9 +19,9 @@ import pytest
 from _pytest.mark import ParameterSet
 
 from migrate.hosts.properties import edit
-from migrate.lab import breaking
-from migrate.lab.breaking import OLD, DiskFault, set_aside
+from migrate.lab import faults
 from migrate.lab.cluster import Lab
+from migrate.lab.faults import OLD, DiskFault, set_aside
 from migrate.lab.load import load_status, stop_load
 from migrate.lab.load_check import check_load, complaints
 from migrate.lab.load_watch import RestartInterval
@@ -182,7 +182,7 @@ def whole_again(lab: Lab) -> None:
     for path in broken_disks(lab):
         sick = SickBroker(lab, int(path.parent.name.removeprefix("broker-")), int(path.name.removeprefix("disk")))
         lab.supervisor.stop(sick.name, STOP)
-        breaking.mend_disk(lab, sick.broker, sick.disk)
+        faults.mend_disk(lab, sick.broker, sick.disk)
         lab.supervisor.start(sick.name)
         sick.until_whole()
 
@@ -289,18 +289,18 @@ def test_a_failure_that_no_controller_hears_of_stops_the_broker(tmp_path: Path) 
 
 def until_it_stops_itself(sick: SickBroker, *, heard_in_the_end: bool) -> float:
     """Cut off from the controllers it loses a disk; from its word on to its end, in seconds, and mended afterwards."""
-    breaking.break_link(sick.lab, sick.broker)
+    faults.break_link(sick.lab, sick.broker)
     sick.break_now(DiskFault.GONE)
     sick.until("its word", lambda: sick.said("couldn't communicate offline log dir"))
     said = time.monotonic()
     assert sick.runs()
     assert f"{TIMEOUT}=4000" in sick.trouble()["effect"]
     if heard_in_the_end:
-        breaking.mend_link(sick.lab, sick.broker)
+        faults.mend_link(sick.lab, sick.broker)
     sick.until_it_halts(ALONE.stop)
     ended = time.monotonic() - said
     if not heard_in_the_end:
-        breaking.mend_link(sick.lab, sick.broker)
+        faults.mend_link(sick.lab, sick.broker)
     sick.follow(sick.trouble(), OLD_DISK)
     assert sick.disks() == []
     return ended

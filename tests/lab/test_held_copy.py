@@ -8,13 +8,13 @@ from collections.abc import Iterator
 import pytest
 
 from migrate.errors import LabProofFailed
-from migrate.lab import held_copy
+from migrate.lab import rollback_proofs
 from migrate.lab.seed_data import LOAD_TOPICS, TOPICS
 from migrate.zookeeper.client import ZookeeperClient
 from tests.testing.zookeeper_server import running_server
 
 pytestmark = pytest.mark.zookeeper
-PATH = f"/brokers/topics/{held_copy.TOPIC}"
+PATH = f"/brokers/topics/{rollback_proofs.TOPIC}"
 
 
 @pytest.fixture(scope="module")
@@ -29,15 +29,15 @@ def test_hold_and_release_leave_the_assignment_as_it_was(client: ZookeeperClient
     """Each twice: done once, it is not done again."""
     before = {"version": 3, "topic_id": "x", "partitions": {"0": [0, 1, 2], "1": [1, 2, 0]}}
     client.kazoo.create(PATH, json.dumps(before).encode())
-    assert not held_copy.held(client)
+    assert not rollback_proofs.copy_is_held(client)
     for _ in range(2):
-        held_copy.hold(client)
+        rollback_proofs.hold_copy(client)
         data, stat = client.kazoo.get(PATH)
-        assert json.loads(data)["partitions"] == {"0": [0, 1, 2, held_copy.DEAD], "1": [1, 2, 0]}
+        assert json.loads(data)["partitions"] == {"0": [0, 1, 2, rollback_proofs.DEAD], "1": [1, 2, 0]}
         assert stat.version == 1
-        assert held_copy.held(client)
+        assert rollback_proofs.copy_is_held(client)
     for _ in range(2):
-        held_copy.release(client)
+        rollback_proofs.release_copy(client)
         data, stat = client.kazoo.get(PATH)
         assert json.loads(data) == before
         assert stat.version == 2
@@ -47,11 +47,11 @@ def test_hold_and_release_leave_the_assignment_as_it_was(client: ZookeeperClient
 def test_without_its_topic_nothing_is_held(client: ZookeeperClient) -> None:
     """Said, not guessed."""
     with pytest.raises(LabProofFailed, match="is not there"):
-        held_copy.hold(client)
+        rollback_proofs.hold_copy(client)
 
 
 def test_the_topic_is_one_of_the_labs_and_none_of_the_loads() -> None:
     """With several replicas."""
-    (topic,) = [one for one in TOPICS if one.name == held_copy.TOPIC]
+    (topic,) = [one for one in TOPICS if one.name == rollback_proofs.TOPIC]
     assert topic.replication > 1
     assert topic.name not in LOAD_TOPICS

@@ -13,9 +13,8 @@ from hypothesis import strategies as st
 from migrate.errors import LoadHistoryBroken
 from migrate.lab.load_check import IdSet, Judgement, complaints, find_gaps
 from migrate.lab.load_history import Entry, HistoryHead, Kind, LoadTopic
-from migrate.lab.load_isr import FILE as ISRS
-from migrate.lab.load_isr import IsrSample, Short
-from migrate.lab.load_watch import Leaderless, RestartInterval, Sample
+from migrate.lab.load_watch import FILE as ISRS
+from migrate.lab.load_watch import IsrSample, Leaderless, RestartInterval, Sample, Short
 from migrate.model.history import LoadSummary
 
 TAG = b"01234567"

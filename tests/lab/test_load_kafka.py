@@ -20,7 +20,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from migrate.errors import LoadAlreadyRuns, LoadNotStarted, LoadStillRuns, MigrateError
 from migrate.hosts.supervisor import Supervisor
-from migrate.kafka.admin import client_config
+from migrate.kafka.tls import client_config
 from migrate.lab.cluster import Lab
 from migrate.lab.load import find_load, load_folder, load_status, start_load, stop_load
 from migrate.lab.load_check import check_load, complaints

@@ -17,8 +17,8 @@ from confluent_kafka.admin import AdminClient
 
 from migrate.hosts.properties import parse
 from migrate.lab.cluster import Lab
+from migrate.lab.proofs import TOPIC, Spread, spread
 from migrate.lab.seed import settings_for
-from migrate.lab.spread import TOPIC, Spread, spread
 from migrate.lab.topology import Shape
 from migrate.model.views import Stopped
 from migrate.observe.sources import Sources

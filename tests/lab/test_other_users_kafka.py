@@ -17,13 +17,13 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.process_spec import write_spec
+from migrate.hosts.supervisor import write_spec
 from migrate.java.jars import kafka_jars
 from migrate.lab import ssh_hosts
 from migrate.lab.cluster import Lab
+from migrate.lab.fake_systemd import USER
 from migrate.lab.ssh_access import FOLDER, PROGRAM, install
 from migrate.lab.topology import Shape
-from migrate.lab.units import USER
 from migrate.model.views import Running
 from migrate.run import journal as journals
 from tests.hosts.test_other_users import PYTHON, UID

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import LabNotReady
-from migrate.hosts.process_spec import ProcessSpec, write_spec
-from migrate.hosts.supervisor import Supervisor
+from migrate.hosts.supervisor import ProcessSpec, Supervisor, write_spec
 from migrate.lab import ready
 from migrate.lab.ready import ask, brokers_agree, port_answers, said, wait_until, zookeeper_answers
 from migrate.lab.topology import HOST, Shape, free_ports, plan_topology

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import LabMissing, LabRuns
-from migrate.hosts.process_spec import ProcessSpec, write_spec
-from migrate.hosts.supervisor import Supervisor
-from migrate.lab import saved
-from migrate.lab.inventory import make_secrets, write_inventory
+from migrate.hosts.supervisor import ProcessSpec, Supervisor, write_spec
+from migrate.lab import cluster
+from migrate.lab.configure import make_secrets, write_inventory
 from migrate.lab.topology import Topology, plan_topology, save_topology
 
 
@@ -36,13 +35,13 @@ def lab(tmp_path: Path) -> Topology:
 
 def test_a_restored_lab_is_as_it_was_saved(lab: Topology) -> None:
     """What came later is gone; the archive can be used again."""
-    archive = saved.save(lab, "hybrid")
+    archive = cluster.save_stage(lab, "hybrid")
     assert archive.stat().st_mode & 0o777 == 0o600
     lab.folder("data", "log").write_text("stage two")
     lab.folder("data", "later").write_text("x")
     lab.folder("seeded.json").write_text("{}")
-    saved.restore(lab, "hybrid")
-    saved.restore(lab, "hybrid")
+    cluster.restore_stage(lab, "hybrid")
+    cluster.restore_stage(lab, "hybrid")
     assert lab.folder("data", "log").read_text() == "stage one"
     assert not lab.folder("data", "later").exists()
     assert not lab.folder("seeded.json").exists()
@@ -51,7 +50,7 @@ def test_a_restored_lab_is_as_it_was_saved(lab: Topology) -> None:
 
 def test_a_running_lab_is_neither_saved_nor_restored(lab: Topology) -> None:
     """Files under a living broker are no state of a cluster."""
-    saved.save(lab, "before")
+    cluster.save_stage(lab, "before")
     supervisor = Supervisor(lab.processes)
     spec = ProcessSpec(
         name="broker-0",
@@ -66,10 +65,10 @@ def test_a_running_lab_is_neither_saved_nor_restored(lab: Topology) -> None:
     supervisor.start("broker-0")
     try:
         with pytest.raises(LabRuns, match="the lab runs") as caught:
-            saved.save(lab, "now")
+            cluster.save_stage(lab, "now")
         assert caught.value.why == "broker-0"
         with pytest.raises(LabRuns):
-            saved.restore(lab, "before")
+            cluster.restore_stage(lab, "before")
     finally:
         supervisor.stop("broker-0", 20)
 
@@ -77,7 +76,7 @@ def test_a_running_lab_is_neither_saved_nor_restored(lab: Topology) -> None:
 def test_what_was_never_saved_is_told(lab: Topology) -> None:
     """With the archive's path; the lab stays as it is."""
     with pytest.raises(LabMissing) as caught:
-        saved.restore(lab, "finalized")
+        cluster.restore_stage(lab, "finalized")
     assert caught.value.where.endswith("saved/finalized.tar")
     assert lab.folder("data", "log").exists()
 
@@ -86,4 +85,4 @@ def test_what_was_never_saved_is_told(lab: Topology) -> None:
 def test_a_stages_name_is_a_plain_word(lab: Topology, stage: str) -> None:
     """It becomes a file's name."""
     with pytest.raises(ValueError, match="no name"):
-        saved.save(lab, stage)
+        cluster.save_stage(lab, stage)

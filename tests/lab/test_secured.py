@@ -16,9 +16,9 @@ from confluent_kafka.admin import AdminClient, ScramCredentialInfo, ScramMechani
 
 from migrate.errors import AccessRefused, MigrateError, TlsRefused, ZookeeperDenied
 from migrate.hosts.properties import parse
-from migrate.kafka.broker import describe_log_dirs, metadata
 from migrate.kafka.connection import Connection
-from migrate.kafka.secret_files import read_secret
+from migrate.kafka.live import describe_log_dirs, metadata
+from migrate.kafka.secrets import read_secret
 from migrate.lab.cluster import Lab
 from migrate.lab.seed import settings_for
 from migrate.lab.seed_data import SCRAM_USERS

@@ -9,11 +9,18 @@ import pytest
 from cryptography import x509
 
 from migrate.hosts.properties import parse
-from migrate.kafka.stores import identity
-from migrate.kafka.tls import tls_context
+from migrate.kafka.tls import identity, tls_context
 from migrate.lab import secured
-from migrate.lab.configure import broker_file, zookeeper_file
-from migrate.lab.inventory import client_access, inner_access, inventory_of, make_secrets, secret_path, write_inventory
+from migrate.lab.configure import (
+    broker_file,
+    client_access,
+    inner_access,
+    inventory_of,
+    make_secrets,
+    secret_path,
+    write_inventory,
+    zookeeper_file,
+)
 from migrate.lab.load import LoadSettings
 from migrate.lab.topology import Shape, Topology, load_topology, plan_topology, save_topology
 from migrate.model.inventory import SecretFile, Store

@@ -7,12 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.process_spec import write_spec
-from migrate.hosts.supervisor import Supervisor
+from migrate.hosts.supervisor import Supervisor, write_spec
 from migrate.java.find import Java
 from migrate.java.jars import KafkaJars
-from migrate.lab.configure import broker_file, process_specs
-from migrate.lab.inventory import make_secrets
+from migrate.lab.configure import broker_file, make_secrets, process_specs
 from migrate.lab.status import look, mode_in_words, resident_mb
 from migrate.lab.topology import plan_topology
 

@@ -17,7 +17,7 @@ from migrate.errors import MigrateError
 from migrate.hosts.disks import CollectorDisks
 from migrate.kafka.controller import ActiveController
 from migrate.kraft.fetch import MetadataReader
-from migrate.lab import breaking
+from migrate.lab import faults
 from migrate.lab.cluster import Lab
 from migrate.lab.ready import brokers_agree
 from migrate.lab.topology import Shape
@@ -97,9 +97,9 @@ def serves(lab: Lab, broker: SickBroker) -> bool:
 def another_controller(lab: Lab, sick: SickBroker) -> None:
     """Kill the active one, and wait for the next."""
     old = leader(lab)
-    breaking.break_process(lab, f"controller-{old}")
+    faults.break_process(lab, f"controller-{old}")
     sick.until("another controller", lambda: leader(lab) not in (old, None))
-    breaking.mend_process(lab, f"controller-{old}")
+    faults.mend_process(lab, f"controller-{old}")
 
 
 def leader(lab: Lab) -> int | None:

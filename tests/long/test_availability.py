@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from migrate.kafka.admin import bootstrap_servers, client_config
+from migrate.kafka.tls import bootstrap_servers, client_config
 from migrate.lab import ready
 from migrate.lab.cluster import Lab
 from migrate.model.history import Event

@@ -14,8 +14,7 @@ from pathlib import Path
 import pytest
 
 from migrate.hosts.collected import no_room, not_mounted
-from migrate.hosts.folders import decode_folder
-from migrate.hosts.meta_properties import decode
+from migrate.hosts.meta_properties import decode, decode_folder
 from migrate.model.columns import ReplicaColumns
 from migrate.model.disk_mends import DiskTrouble, cluster_of, disk_troubles
 from migrate.model.disk_trouble import NO_REPLICA

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from migrate.hosts.folders import decode_folder, decode_partition_metadata
+from migrate.hosts.meta_properties import decode_folder, decode_partition_metadata
 from migrate.model.columns import PartitionColumns, ReplicaColumns
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.loader import Assigned, Fate, Foretold, Loading, all_assigned, foretell, foretell_all

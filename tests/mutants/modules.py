@@ -110,7 +110,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     ),
     "fingerprints": (("migrate.model.fingerprints",), ("tests/model/test_fingerprints.py",)),
     "diff": (
-        ("migrate.diff.expected", "migrate.diff.excuses"),
+        ("migrate.diff.expected", "migrate.diff.expected"),
         ("tests/diff/test_excuses.py", "tests/diff/test_expected.py"),
     ),
     "quorum": (
@@ -153,14 +153,14 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     "files": (
         (
             "migrate.hosts.files",
-            "migrate.hosts.config",
             "migrate.hosts.properties",
-            "migrate.hosts.backups",
+            "migrate.hosts.properties",
+            "migrate.hosts.leftovers",
             "migrate.hosts.meta_properties",
         ),
         (
-            "tests/hosts/test_backups.py",
-            "tests/hosts/test_config.py",
+            "tests/hosts/test_leftovers.py",
+            "tests/hosts/test_properties.py",
             "tests/hosts/test_files.py",
             "tests/hosts/test_meta_properties.py",
             "tests/hosts/test_properties.py",

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.hosts.remote_metadata import LOG, LocalMetadata, MetadataCopies
+from migrate.hosts.remote_files import LOG, LocalMetadata, MetadataCopies
 from migrate.model.ids import NodeId
 from migrate.model.inventory import SecretFile
 from migrate.model.metadata_logs import MetadataLogs

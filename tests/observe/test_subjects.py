@@ -12,7 +12,7 @@ from cryptography.x509.oid import NameOID
 from migrate.hosts.files import LocalFiles
 from migrate.hosts.properties import parse
 from migrate.java.find import find_java
-from migrate.kafka.subjects import as_java, subject
+from migrate.kafka.tls import as_java, subject
 from migrate.lab.secured import Authority
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AddedProperties

@@ -11,7 +11,7 @@ import pytest
 from migrate.hosts.executors import executor_of
 from migrate.hosts.files import LocalFiles
 from migrate.hosts.launches import launches
-from migrate.hosts.process_spec import ProcessSpec, write_spec
+from migrate.hosts.supervisor import ProcessSpec, write_spec
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, ZookeeperLogin
 from migrate.model.launch import Launch, NoZookeeperClient, ZookeeperClient

@@ -10,7 +10,7 @@ from typing import Final
 import pytest
 
 from migrate.errors import NoWayBack
-from migrate.hosts.backups import BACKUP_SUFFIX
+from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.properties import parse
 from migrate.model.broker_modes import node_mode
 from migrate.model.ids import NodeId

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from migrate.errors import DocumentInvalid, InputError, NotSupportedYet
-from migrate.lab.inventory import inventory_of
+from migrate.lab.configure import inventory_of
 from migrate.lab.topology import plan_topology
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Access, Inventory, SecretFile

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from migrate.protocol.fields import (
+from migrate.protocol.loader import (
     BOOL,
     FLOAT64,
     INT8,

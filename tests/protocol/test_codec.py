@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from migrate.errors import DecodeError, EncodeError, UnknownSchemaError
 from migrate.protocol import primitives
-from migrate.protocol.fields import UNKNOWN_TAGS
-from migrate.protocol.loader import parse
+from migrate.protocol.loader import UNKNOWN_TAGS, parse
 from migrate.protocol.reader import decode, decode_whole
 from migrate.protocol.writer import encode
 from tests.testing.encoding import write_varlong

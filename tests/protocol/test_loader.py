@@ -12,7 +12,7 @@ import pytest
 from migrate.java.find import find_java
 from migrate.java.jars import KAFKA_VERSION, cached_jars, kafka_jars
 from migrate.protocol import loader
-from migrate.protocol.fields import (
+from migrate.protocol.loader import (
     ALL_VERSIONS,
     FLOAT64,
     INT8,
@@ -26,8 +26,9 @@ from migrate.protocol.fields import (
     Field,
     Struct,
     Versions,
+    load,
+    parse,
 )
-from migrate.protocol.loader import load, parse
 from migrate.protocol.records import CONTROL, RECORDS
 from tests.testing.encoding import APIS
 from tests.testing.kafka_schemas import schemas_in
@@ -169,3 +170,55 @@ class TestParsing:
     def test_a_file_is_read_once(self) -> None:
         """Readers and writers are cached by the schema, so there is one of each."""
         assert load("TopicRecord") is RECORDS[2]
+
+
+class TestVersionRanges:
+    """Kafka's spelling of versions."""
+
+    @pytest.mark.parametrize(
+        ("text", "inside", "outside"),
+        [("0+", [0, 9], [-1]), ("1-3", [1, 3], [0, 4]), ("2", [2], [1, 3]), ("none", [], [0])],
+    )
+    def test_ranges_mean_what_kafka_means(self, text: str, inside: list[int], outside: list[int]) -> None:
+        """Open, closed, single and empty."""
+        versions = Versions.parse(text)
+        assert all(version in versions for version in inside)
+        assert not any(version in versions for version in outside)
+
+
+class TestDefaults:
+    """What an absent field means."""
+
+    @pytest.mark.parametrize(
+        ("entry", "expected"),
+        [
+            (Field("a", INT32), 0),
+            (Field("a", INT32, default=-1), -1),
+            (Field("a", STRING, nullable=ALL_VERSIONS, default=None), None),
+            (Field("a", STRING), ""),
+            (Field("a", Array(INT32)), []),
+            (
+                Field(
+                    "a",
+                    Struct(
+                        "S",
+                        (
+                            Field("b", INT32, default=5),
+                            Field("c", INT32, Versions(1, 2)),
+                            Field("d", INT32, tagged=ALL_VERSIONS, tag=0),
+                        ),
+                    ),
+                ),
+                {"b": 5},
+            ),
+        ],
+    )
+    def test_each_type_has_its_own(self, entry: Field, expected: object) -> None:
+        """In version 0."""
+        assert entry.default_value(0) == expected
+
+    def test_lists_and_structs_are_new_each_time(self) -> None:
+        """A caller may change what it was given."""
+        entry = Field("a", Array(INT32))
+        entry.default_value(0).append(1)
+        assert entry.default_value(0) == []

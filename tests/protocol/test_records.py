@@ -7,7 +7,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from migrate.errors import DecodeError, UnknownSchemaError
-from migrate.protocol.fields import Struct
+from migrate.protocol.loader import Struct
 from migrate.protocol.records import (
     CONTROL,
     PARTITION,

@@ -22,7 +22,7 @@ from migrate.errors import (
     ProcessNotStopped,
 )
 from migrate.hosts import meta_properties
-from migrate.hosts.backups import ASIDE_SUFFIX
+from migrate.hosts.leftovers import ASIDE_SUFFIX
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown

@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from migrate.cli.unlock import unlock
 from migrate.errors import DirectoriesRefused, LockLost, LockNotDead, RunLocked
 from migrate.hosts.executors import SUPERVISOR
-from migrate.hosts.host_locks import HostLock
 from migrate.hosts.persistent_command import ProgramHolder
+from migrate.hosts.remote_files import HostLock
 from migrate.model.ids import NodeId
 from migrate.run.locks import HOST_SUFFIX, HostLocks, LockFile, RunLock, of_brokers
 from tests.playbook.test_directories import SPEC, lay

@@ -126,8 +126,8 @@ ACTING = {  # what changes something -> where it may be called
     "assign": {"run/drive.py", "run/rescue.py", "kafka/topic_probe.py"},  # the last: a consumer's own partitions
     "assign_directories": {"steps/assign.py"},
     "restore_leaders": {"run/effects.py", "steps/leaders.py"},
-    "elect_leaders": {"kafka/elections.py", "run/rescue.py"},
-    "elect": {"kafka/controller.py", "kafka/elections.py"},
+    "elect_leaders": {"kafka/controller.py", "run/rescue.py"},
+    "elect": {"kafka/controller.py"},
     "by_quorum": {"run/leaders.py"},
     "by_broker": {"run/leaders.py"},
     "replace_file": {

@@ -19,9 +19,8 @@ from migrate.run import journal as journals
 from migrate.run.clock import SystemClock
 from migrate.run.locks import LockFile, RunLock
 from migrate.run.restore_znodes import Restore, Restored, put_back, require_no_controller
-from migrate.zookeeper.backup import BackupTree, load_backup, write_backup
+from migrate.zookeeper.backup import BackupTree, Standing, compare, fingerprint, load_backup, write_backup
 from migrate.zookeeper.client import ZookeeperClient, connect
-from migrate.zookeeper.compare_backup import Standing, compare, fingerprint
 from migrate.zookeeper.lock import LOCK_PATH, ZookeeperLock, acquire
 from migrate.zookeeper.login import ZookeeperAccess
 from migrate.zookeeper.znode import Znode

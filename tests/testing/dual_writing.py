@@ -18,10 +18,10 @@ from confluent_kafka.admin import (
     NewTopic,
 )
 
-from migrate.hosts.config import read_config
 from migrate.hosts.files import LocalFiles
-from migrate.kafka.admin import bootstrap_servers, client_config
+from migrate.hosts.properties import read_config
 from migrate.kafka.connection import Connection
+from migrate.kafka.tls import bootstrap_servers, client_config
 from migrate.lab.cluster import Lab
 from migrate.lab.ready import brokers_agree
 from migrate.lab.topology import HOST

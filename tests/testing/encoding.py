@@ -9,8 +9,7 @@ import google_crc32c
 
 from migrate.protocol import messages
 from migrate.protocol.batches import CONTROL, MAGIC
-from migrate.protocol.fields import Struct, Values
-from migrate.protocol.loader import load
+from migrate.protocol.loader import Struct, Values, load
 from migrate.protocol.messages import Api, response_header_version
 from migrate.protocol.primitives import write_uvarint
 from migrate.protocol.reader import decode, decode_whole

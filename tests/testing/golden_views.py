@@ -11,8 +11,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from migrate.hosts.folders import decode_folder
-from migrate.hosts.meta_properties import decode
+from migrate.hosts.meta_properties import decode, decode_folder
 from migrate.kraft.image import Image
 from migrate.model.columns import ReplicaColumns
 from migrate.model.ids import NodeId

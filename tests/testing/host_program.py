@@ -9,8 +9,8 @@ from pathlib import Path
 
 from migrate.hosts.commands import HostAccess
 from migrate.hosts.persistent_command import Holder, LocalHolder, ProgramHolder
-from migrate.hosts.process_spec import ProcessSpec, write_spec
-from migrate.lab import units
+from migrate.hosts.supervisor import ProcessSpec, write_spec
+from migrate.lab import fake_systemd
 from migrate.lab.ssh_access import install
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode
@@ -58,8 +58,8 @@ def installed(
             place = str(state / f"node-{node.id}")
             write_spec(state, ProcessSpec(f"node-{node.id}", int(node.id), ("true",), "/", place, place, node.config))
     if user is not None:
-        (state / units.USER).write_text(str(user))
-    units.write_programs(folder.parent / f"{folder.name}-bin", state)
+        (state / fake_systemd.USER).write_text(str(user))
+    fake_systemd.write_programs(folder.parent / f"{folder.name}-bin", state)
     install(folder, inventory, folder.parent / f"{folder.name}-bin", python)
     return HostAccess.of(inventory.executor_options)
 

@@ -10,8 +10,7 @@ from pathlib import Path
 
 from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
-from migrate.protocol.fields import Struct
-from migrate.protocol.loader import parse
+from migrate.protocol.loader import Struct, parse
 from migrate.protocol.messages import Api
 
 

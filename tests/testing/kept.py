@@ -20,7 +20,7 @@ from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, Mig
 from migrate.model.world import World
 from migrate.observe.sources import Configs
 from migrate.observe.still import Compared, LedgerKept
-from migrate.zookeeper.pace import Pace
+from migrate.zookeeper.rate_limit import Pace
 
 
 class NoLogs:

@@ -22,9 +22,9 @@ from migrate.errors import MigrateError
 from migrate.java.find import find_java
 from migrate.java.jars import kafka_jars
 from migrate.java.run import java_argv
-from migrate.kafka.broker import metadata
 from migrate.kafka.connection import Connection
 from migrate.kafka.controller import ActiveController
+from migrate.kafka.live import metadata
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, SecretFile
 from migrate.protocol.messages import METADATA

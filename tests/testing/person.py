@@ -10,9 +10,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from migrate.hosts.manual.executor import ManualDisks, ManualFiles, ManualServices, Proofs
+from migrate.hosts.manual.executor import ANSWERS, REFUSES, ManualDisks, ManualFiles, ManualServices, Proofs
 from migrate.hosts.manual.instructions import Desk, Instruction
-from migrate.hosts.manual.probe import ANSWERS, REFUSES
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from tests.testing import worlds

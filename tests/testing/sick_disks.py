@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from migrate.lab.breaking import set_aside
 from migrate.lab.cluster import Lab
+from migrate.lab.faults import set_aside
 from migrate.model.broker_modes import Mode
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Self
 
-from migrate.hosts.backups import BACKUP_SUFFIX
+from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.meta_properties import META_PROPERTIES, decode
 from migrate.hosts.properties import parse
 from migrate.model.broker_modes import node_mode

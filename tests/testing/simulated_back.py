@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from migrate.errors import ZnodeChanged
-from migrate.hosts.backups import ASIDE_SUFFIX, kept_files
+from migrate.hosts.leftovers import ASIDE_SUFFIX, kept_files
 from migrate.hosts.meta_properties import decode
 from migrate.model.broker_modes import node_mode
 from migrate.model.difference import Difference, DifferenceClass, DiffReport

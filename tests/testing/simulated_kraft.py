@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Self
 
-from migrate.hosts.config import log_dirs
-from migrate.hosts.properties import parse
+from migrate.hosts.properties import log_dirs, parse
 from migrate.model.columns import PartitionColumns, ReplicaColumns
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import Inventory, Playbook

@@ -10,12 +10,12 @@ from kazoo.security import make_digest_acl
 from migrate.model.secrets import Digester
 from migrate.zookeeper.again import MOST_REST, REST, Rereader
 from migrate.zookeeper.client import ZookeeperClient, connect
-from migrate.zookeeper.pace import Pace
 from migrate.zookeeper.password_encoder import EncoderSecrets
+from migrate.zookeeper.rate_limit import Pace
 from migrate.zookeeper.read import read_kept, read_view
 from tests.testing.golden_trees import golden
 from tests.testing.zookeeper_server import ZookeeperServer, create, load_tree
-from tests.zookeeper.test_pace import FakeClock
+from tests.zookeeper.test_rate_limit import FakeClock
 
 pytestmark = pytest.mark.zookeeper
 

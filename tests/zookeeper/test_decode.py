@@ -14,13 +14,13 @@ from migrate.errors import MalformedZnode
 from migrate.model.columns import EntityColumns
 from migrate.model.secrets import Digester
 from migrate.model.views import ControllerZnode, MigrationZnode, NullZnode
-from migrate.zookeeper import decode, entities, fields, lock
+from migrate.zookeeper import decode, fields, lock
 from migrate.zookeeper.znode import Znode
 from tests.testing.golden_trees import STAGES, TOPIC_ID, golden
 
 PATH = "/some/7"
 WRITTEN_NUMBER = st.integers(-2, 12) | st.sampled_from([10**9 - 1, 10**9, 2**31 - 1, 2**31])
-SECRETS = entities.Secrets(Digester(), None)
+SECRETS = fields.Secrets(Digester(), None)
 
 
 def raw(value: Any) -> bytes:
@@ -100,11 +100,11 @@ KINDS: dict[str, tuple[Any, Callable[[bytes | None], Any]]] = {
     "feature": (FEATURE, lambda data: decode.feature_levels(PATH, data)),
     "producer": (PRODUCER, lambda data: decode.next_producer_id(PATH, data)),
     "pending": (PENDING, lambda data: decode.partitions_named(PATH, data)),
-    "config": (CONFIG, lambda data: entities.config(PATH, data)),
-    "quota": (QUOTA, lambda data: rows(lambda found: entities.add_quotas(found, PATH, {"ip": "a"}, data))),
-    "user": (USER, lambda data: rows(lambda found: entities.add_scram(found, PATH, "u", data, SECRETS))),
-    "acl": (ACL, lambda data: entities.acl_rows(PATH, "Topic", "LITERAL", "t", data)),
-    "token": (TOKEN, lambda data: rows(lambda found: entities.add_token(found, PATH, data, SECRETS.digester))),
+    "config": (CONFIG, lambda data: fields.config(PATH, data)),
+    "quota": (QUOTA, lambda data: rows(lambda found: fields.add_quotas(found, PATH, {"ip": "a"}, data))),
+    "user": (USER, lambda data: rows(lambda found: fields.add_scram(found, PATH, "u", data, SECRETS))),
+    "acl": (ACL, lambda data: fields.acl_rows(PATH, "Topic", "LITERAL", "t", data)),
+    "token": (TOKEN, lambda data: rows(lambda found: fields.add_token(found, PATH, data, SECRETS.digester))),
     "lock": (LOCK, lambda data: lock.holder_of(PATH, znode(data))),
 }
 # kinds for which no data means something: an empty configuration, no ACL, no block yet, null data

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from migrate.errors import MalformedZnode
 from migrate.model.columns import EntityColumns
 from migrate.model.secrets import Digester
-from migrate.zookeeper import entities
+from migrate.zookeeper import fields
 from migrate.zookeeper.password_encoder import PasswordDecoder, encode
 
 DIGESTER = Digester(b"k" * 32)
@@ -33,10 +33,8 @@ def listed(rows: EntityColumns) -> list[tuple[str, str, str, str]]:
 def test_a_quota_is_keyed_by_its_sorted_and_quoted_parts() -> None:
     """Names are desanitized and quoted anew; values are numbers in one spelling."""
     rows = EntityColumns()
-    entities.add_quotas(
-        rows, PATH, {"user": "bob%40x.y", "client-id": "a%20b%2Fc%3D"}, config(producer_byte_rate="5e2")
-    )
-    entities.add_quotas(rows, PATH, {"ip": "10.0.0.1"}, config(connection_creation_rate="50"))
+    fields.add_quotas(rows, PATH, {"user": "bob%40x.y", "client-id": "a%20b%2Fc%3D"}, config(producer_byte_rate="5e2"))
+    fields.add_quotas(rows, PATH, {"ip": "10.0.0.1"}, config(connection_creation_rate="50"))
     assert listed(rows) == [
         ("client-quota", "client-id=a%20b%2Fc%3D/user=bob%40x.y", "producer_byte_rate", "500.0"),
         ("client-quota", "ip=10.0.0.1", "connection_creation_rate", "50.0"),
@@ -45,8 +43,8 @@ def test_a_quota_is_keyed_by_its_sorted_and_quoted_parts() -> None:
 
 def test_the_default_entity_cannot_be_confused_with_a_name() -> None:
     """A user called `<default>` has another znode, and another key."""
-    assert entities.quota_entity(PATH, {"user": "<default>"}) == "user=<default>"
-    assert entities.quota_entity(PATH, {"user": "%3Cdefault%3E"}) == "user=%3Cdefault%3E"
+    assert fields.quota_entity(PATH, {"user": "<default>"}) == "user=<default>"
+    assert fields.quota_entity(PATH, {"user": "%3Cdefault%3E"}) == "user=%3Cdefault%3E"
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"]), min_size=1))
@@ -55,24 +53,24 @@ def test_every_name_that_kafka_sanitizes_comes_back(name: str) -> None:
     from urllib.parse import quote_plus
 
     sanitized = quote_plus(name, safe="").replace("+", "%20").replace("*", "%2A").replace("~", "%7E")
-    assert entities.desanitize(PATH, sanitized) == name
+    assert fields.desanitize(PATH, sanitized) == name
 
 
 @pytest.mark.parametrize("name", ["%", "%4", "%zz", "a%ff", "%C3%28"])
 def test_a_name_that_is_not_url_encoded_is_refused(name: str) -> None:
     """Java's URLDecoder refuses it, or makes a replacement character of it: neither is a name."""
     with pytest.raises(MalformedZnode):
-        entities.desanitize(PATH, name)
+        fields.desanitize(PATH, name)
 
 
 def test_scram_parts_are_digests_of_their_bytes() -> None:
     """The same key in another base64 spelling could not differ; the iterations are no secret."""
     rows = EntityColumns()
-    secrets = entities.Secrets(DIGESTER, None)
+    secrets = fields.Secrets(DIGESTER, None)
     credential = "salt=c2FsdA==,stored_key=c3RvcmVk,server_key=c2VydmVy,iterations=4096"
     data = json.dumps({"version": 1, "config": {"SCRAM-SHA-512": credential, "request_percentage": "7"}}).encode()
-    entities.add_scram(rows, PATH, "al%20ice", data, secrets)
-    entities.add_user_quotas(rows, PATH, "al%20ice", data)
+    fields.add_scram(rows, PATH, "al%20ice", data, secrets)
+    fields.add_user_quotas(rows, PATH, "al%20ice", data)
     assert listed(rows) == [
         ("scram", "al ice", "SCRAM-SHA-512.salt", DIGESTER.digest(b"salt")),
         ("scram", "al ice", "SCRAM-SHA-512.stored_key", DIGESTER.digest(b"stored")),
@@ -85,21 +83,21 @@ def test_scram_parts_are_digests_of_their_bytes() -> None:
 def test_a_broken_credential_is_not_shown() -> None:
     """The error says which part, never what stood there."""
     rows = EntityColumns()
-    secrets = entities.Secrets(DIGESTER, None)
+    secrets = fields.Secrets(DIGESTER, None)
     for credential in ("salt=SECRET", "salt=SECRET!,stored_key=AA==,server_key=AA==,iterations=1"):
         data = json.dumps({"version": 1, "config": {"SCRAM-SHA-256": credential}}).encode()
         with pytest.raises(MalformedZnode) as caught:
-            entities.add_scram(rows, PATH, "u", data, secrets)
+            fields.add_scram(rows, PATH, "u", data, secrets)
         assert "SECRET" not in str(caught.value)
 
 
 def test_a_password_is_compared_by_digest_when_the_secret_is_known() -> None:
     """The row holds the digest of the clear text, under whatever listener prefix."""
     rows = EntityColumns()
-    secrets = entities.Secrets(DIGESTER, PasswordDecoder("s3cret"))
+    secrets = fields.Secrets(DIGESTER, PasswordDecoder("s3cret"))
     name = "listener.name.internal.ssl.keystore.password"
     data = json.dumps({"version": 1, "config": {name: encode("clear", "s3cret", iterations=2), "a.b": "c"}}).encode()
-    assert entities.add_broker_config(rows, PATH, "<default>", data, secrets) == []
+    assert fields.add_broker_config(rows, PATH, "<default>", data, secrets) == []
     assert listed(rows) == [
         ("broker-config", "<default>", name, DIGESTER.digest("clear")),
         ("broker-config", "<default>", "a.b", "c"),
@@ -123,7 +121,7 @@ def test_a_password_that_cannot_be_decoded_is_a_blind_spot(
 
     rows = EntityColumns()
     data = config(ssl__key__password=stored)
-    (blind,) = entities.add_broker_config(rows, "/config/brokers/1", "1", data, entities.Secrets(DIGESTER, decoder))
+    (blind,) = fields.add_broker_config(rows, "/config/brokers/1", "1", data, fields.Secrets(DIGESTER, decoder))
     assert "/config/brokers/1" in blind
     assert "ssl.key.password" in blind
     assert re.search(reason, blind)
@@ -135,16 +133,16 @@ def test_a_password_that_cannot_be_decoded_is_a_blind_spot(
 def test_a_password_that_only_the_old_secret_opens_is_compared_and_named() -> None:
     """Its clear text is known, so it is no blind spot; but controllers cannot read it, and that is B-SEC-15's."""
     rows = EntityColumns()
-    secrets = entities.Secrets(DIGESTER, PasswordDecoder("new", "old"))
+    secrets = fields.Secrets(DIGESTER, PasswordDecoder("new", "old"))
     names = ["ssl.key.password", "ssl.keystore.password", "ssl.truststore.password"]
     values = [encode("clear", secret, iterations=2) for secret in ("old", "new", "lost")]
     data = json.dumps({"version": 1, "config": dict(zip(names, values, strict=True))}).encode()
-    (blind,) = entities.add_broker_config(rows, "/config/brokers/1", "1", data, secrets)
+    (blind,) = fields.add_broker_config(rows, "/config/brokers/1", "1", data, secrets)
     assert "ssl.truststore.password" in blind
     digest = DIGESTER.digest("clear")
     assert listed(rows) == [("broker-config", "1", name, digest) for name in names[:2]]
     old, lost = secrets.undecodable
-    assert old == f"/config/brokers/1 {names[0]}{entities.ONLY_OLD}"
+    assert old == f"/config/brokers/1 {names[0]}{fields.ONLY_OLD}"
     assert lost == f"/config/brokers/1 {names[2]}"
 
 
@@ -152,7 +150,7 @@ def test_a_password_that_only_the_old_secret_opens_is_compared_and_named() -> No
 def test_a_broker_config_must_be_a_brokers(name: str) -> None:
     """An id or <default>."""
     with pytest.raises(MalformedZnode):
-        entities.add_broker_config(EntityColumns(), PATH, name, config(), entities.Secrets(DIGESTER, None))
+        fields.add_broker_config(EntityColumns(), PATH, name, config(), fields.Secrets(DIGESTER, None))
 
 
 def test_acls_are_a_set_in_kafkas_enum_names() -> None:
@@ -160,7 +158,7 @@ def test_acls_are_a_set_in_kafkas_enum_names() -> None:
     entry = {"principal": "User:CN=a, O=b|c", "permissionType": "Deny", "operation": "ClusterAction", "host": "*"}
     other = {**entry, "operation": "All"}
     data = json.dumps({"version": 1, "acls": [entry, other, entry]}).encode()
-    keys = entities.acl_rows(PATH, "TransactionalId", "PREFIXED", "a b", data)
+    keys = fields.acl_rows(PATH, "TransactionalId", "PREFIXED", "a b", data)
     prefix = "TRANSACTIONAL_ID|PREFIXED|a%20b|User:CN%3Da%2C%20O%3Db%7Cc|*|"
     assert keys == [f"{prefix}ALL|DENY", f"{prefix}CLUSTER_ACTION|DENY"]
 
@@ -168,7 +166,7 @@ def test_acls_are_a_set_in_kafkas_enum_names() -> None:
 def test_an_acl_on_an_unknown_resource_type_is_refused() -> None:
     """It could not be compared."""
     with pytest.raises(MalformedZnode):
-        entities.acl_rows(PATH, "Planet", "LITERAL", "x", b'{"version":1,"acls":[]}')
+        fields.acl_rows(PATH, "Planet", "LITERAL", "x", b'{"version":1,"acls":[]}')
 
 
 def test_a_token_is_keyed_by_a_digest_and_its_principals_are_desanitized() -> None:
@@ -184,7 +182,7 @@ def test_a_token_is_keyed_by_a_digest_and_its_principals_are_desanitized() -> No
         "tokenId": "id-1",
     }
     rows = EntityColumns()
-    entities.add_token(rows, PATH, json.dumps(token).encode(), DIGESTER)
+    fields.add_token(rows, PATH, json.dumps(token).encode(), DIGESTER)
     key = DIGESTER.digest("id-1")
     assert listed(rows) == [
         ("delegation-token", key, "owner", "User:alice"),
@@ -196,6 +194,6 @@ def test_a_token_is_keyed_by_a_digest_and_its_principals_are_desanitized() -> No
     ]
     older = EntityColumns()
     old = {name: value for name, value in token.items() if name != "tokenRequester"} | {"version": 2}
-    entities.add_token(older, PATH, json.dumps(old).encode(), DIGESTER)
+    fields.add_token(older, PATH, json.dumps(old).encode(), DIGESTER)
     assert dict(zip(older.name, older.value, strict=True))["requester"] == "User:alice"
     assert not any("id-1" in value for value in (*rows.key, *rows.value, *rows.where))

@@ -10,7 +10,7 @@ import pytest
 
 from migrate.model.outcome import Unknown
 from migrate.model.znodes import ZookeeperSession
-from migrate.zookeeper.sessions import MOST_BYTES, ask, sessions, told
+from migrate.zookeeper.lock import MOST_BYTES, ask, sessions, told
 from tests.testing.zookeeper_server import ZookeeperServer, free_port, running_server
 
 ANSWER = (

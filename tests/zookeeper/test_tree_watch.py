@@ -20,7 +20,7 @@ from migrate.zookeeper.read import read_view
 from migrate.zookeeper.tree_watch import TreeWatch, watch
 from tests.testing.golden_trees import golden
 from tests.testing.zookeeper_server import ZookeeperServer, create, load_tree
-from tests.zookeeper.test_pace import FakeClock
+from tests.zookeeper.test_rate_limit import FakeClock
 
 pytestmark = pytest.mark.zookeeper
 

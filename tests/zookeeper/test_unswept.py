@@ -12,7 +12,7 @@ from migrate.model.secrets import Digester
 from migrate.model.unswept import unswept
 from migrate.zookeeper import read
 from migrate.zookeeper.client import ZookeeperClient
-from migrate.zookeeper.pace import Pace
+from migrate.zookeeper.rate_limit import Pace
 from tests.testing.golden_trees import golden
 from tests.testing.zookeeper_server import load_tree
 

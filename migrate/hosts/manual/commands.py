@@ -16,11 +16,83 @@ from typing import Any, Final
 from migrate.errors import CannotBeInstructed
 from migrate.hosts import collect_disks
 from migrate.hosts.collect_disks import Digest, redact
-from migrate.hosts.manual import shell as commands
+from migrate.hosts.commands import Words, path, quoted, unit
+from migrate.hosts.commands import path as host_path
 from migrate.hosts.manual.reports import Watched
-from migrate.hosts.shell_quoting import path as host_path
-from migrate.hosts.shell_quoting import quoted
 from migrate.model.ids import NodeId
+
+NEW_SUFFIX: Final = ".kraft-migrate-new"
+
+
+def new_name(file: str) -> str:
+    """Where a file's new content is before it replaces the old."""
+    folder, name = os.path.split(path(file))
+    return f"{folder.rstrip('/')}/.{name}{NEW_SUFFIX}"
+
+
+def like_old(file: str) -> tuple[Words, ...]:
+    """Owner and mode of the old file for the new one."""
+    return (
+        own_like(new_name(file), file),
+        ("chmod", f"--reference={path(file)}", "--", new_name(file)),
+    )
+
+
+def sync(place: str) -> Words:
+    """Make one file or folder durable."""
+    return ("sync", "--", path(place))
+
+
+def move(old: str, new: str) -> Words:
+    """rename(2), the target never a folder to move into; what is there is replaced."""
+    return ("mv", "-T", "--", path(old), path(new))
+
+
+def move_where_nothing_is(old: str, new: str) -> Words:
+    """rename(2), and nothing where something is there already."""
+    return ("mv", "-T", "-n", "--", path(old), path(new))
+
+
+def make_folder(folder: str) -> Words:
+    """A folder and its parents, 0750."""
+    return ("mkdir", "-p", "-m", "750", "--", path(folder))
+
+
+def own_like(place: str, other: str) -> Words:
+    """The owner of another file or folder: the broker must be able to read, or to write into it."""
+    return ("chown", f"--reference={path(other)}", "--", path(place))
+
+
+def archive(folder: str, members: tuple[str, ...]) -> Words:
+    """Some members of a folder as one tar stream; links are stored as links."""
+    return ("tar", "-C", path(folder), "-cf", "-", "--", *members)
+
+
+def unit_start(name: str) -> Words:
+    """Begin to start; what it becomes is observed."""
+    return ("systemctl", "start", "--no-block", "--", unit(name))
+
+
+def unit_stop(name: str) -> Words:
+    """Stop, and return when it has: the person looks at the host next."""
+    return ("systemctl", "stop", "--", unit(name))
+
+
+def unit_enable(name: str) -> Words:
+    """Start it at each boot; what runs now is left as it is."""
+    return ("systemctl", "enable", "--", unit(name))
+
+
+def unit_disable(name: str) -> Words:
+    """Start it at no boot; what runs now is left as it is."""
+    return ("systemctl", "disable", "--", unit(name))
+
+
+def storage_format(tool: str, config: str, cluster_id: str, release: str, *, ignore_formatted: bool) -> Words:
+    """kafka-storage format with a node's file; the id in one word with its option, for it may begin with a dash."""
+    also = ("--ignore-formatted",) if ignore_formatted else ()
+    return (tool, "format", f"--cluster-id={cluster_id}", "-c", path(config), "--release-version", release, *also)
+
 
 CONTENT: Final = "content"  # the engine's own text of the file, in the instruction's folder
 PART: Final = "lines"
@@ -88,7 +160,7 @@ def placeholders(content: bytes) -> tuple[str, ...]:
 
 def copy_file(source: Watched, target: str, old: Watched | None) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
     """A file of the host takes the place of another, byte by byte, while both are as they were looked at."""
-    new = commands.new_name(target)
+    new = new_name(target)
     return (
         (
             *_unchanged(old),
@@ -125,7 +197,7 @@ def edited_file(
             where=old.path,
             next_step="put each key on a line of its own, end the file with a line end, and collect again",
         )
-    new, found, files = commands.new_name(old.path), list[str](), dict[str, bytes]()
+    new, found, files = new_name(old.path), list[str](), dict[str, bytes]()
     matcher = difflib.SequenceMatcher(None, was, wanted, autojunk=False)
     for tag, first, last, start, end in matcher.get_opcodes():
         if tag == "equal":
@@ -151,19 +223,19 @@ def _sum(digest: str, path: str) -> str:
 
 
 def _new_from(source: str, target: str) -> str:
-    return quoted(("install", "-m", "600", "-T", "--", source, commands.new_name(target)))
+    return quoted(("install", "-m", "600", "-T", "--", source, new_name(target)))
 
 
 def _in_place(target: str, old: bool) -> tuple[str, ...]:
-    new, folder = commands.new_name(target), os.path.dirname(target)  # noqa: PTH120 - a path of another host
-    owned = commands.like_old(target) if old else (commands.own_like(new, folder),)
-    words = (*owned, commands.sync(new), commands.move(new, target), commands.sync(folder))
+    new, folder = new_name(target), os.path.dirname(target)  # noqa: PTH120 - a path of another host
+    owned = like_old(target) if old else (own_like(new, folder),)
+    words = (*owned, sync(new), move(new, target), sync(folder))
     return tuple(map(quoted, words))
 
 
 def rename(old: str, new: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
     """Set aside."""
-    return (quoted(commands.move_where_nothing_is(old, new)),), (Proof("nothing", old), Proof("something", new))
+    return (quoted(move_where_nothing_is(old, new)),), (Proof("nothing", old), Proof("something", new))
 
 
 def remove(path: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
@@ -182,7 +254,7 @@ def move_entries(folder: str, new: str, entries: Sequence[str]) -> tuple[tuple[s
 
 def make_directory(path: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
     """A folder, owned as its parent."""
-    words = (commands.make_folder(path), commands.own_like(path, os.path.dirname(path)))  # noqa: PTH120
+    words = (make_folder(path), own_like(path, os.path.dirname(path)))  # noqa: PTH120
     return tuple(map(quoted, words)), (Proof("folder", path),)
 
 

@@ -8,20 +8,73 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import socket
 from collections.abc import Callable, Sequence
-from typing import Final
+from typing import Final, Protocol
 
 from migrate.errors import CannotBeInstructed, HostCommandRefused, NotTold, ProcessNotStarted
-from migrate.hosts.manual import commands, shell
+from migrate.hosts.commands import quoted
+from migrate.hosts.manual import commands
 from migrate.hosts.manual.commands import CONTENT, Order, Proof
 from migrate.hosts.manual.instructions import OBSERVED, Desk, Instruction
-from migrate.hosts.manual.probe import ANSWERS, REFUSES, Witness
 from migrate.hosts.manual.reports import Answer, Watched, missing, untold
-from migrate.hosts.shell_quoting import quoted
+from migrate.kafka import live
+from migrate.kafka.live import Wants
 from migrate.model.ids import NodeId
-from migrate.model.inventory import BrokerNode
+from migrate.model.inventory import BrokerNode, Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.views import BrokerDisks, MetaProperties, Running, ServiceState, Stopped
+
+ANSWERS: Final = "answers"
+REFUSES: Final = "refuses"
+SECONDS: Final = 2.0
+
+
+class Witness(Protocol):
+    """Looks from here."""
+
+    def connects(self, node: NodeId) -> str:
+        """ANSWERS, REFUSES, or what else became of it: a time-out says nothing of the process."""
+
+    def named_by(self, node: NodeId) -> str:
+        """Nothing where others answer and none of them names it, else who does, or that nobody answers."""
+
+
+class NetworkWitness:
+    """By TCP and Kafka's own Metadata answers."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._inventory = inventory
+        self.fenced: Callable[[NodeId], bool | Unknown] | None = (
+            None  # by the metadata's committed end, where it is read
+        )
+
+    def connects(self, node: NodeId) -> str:
+        """Does something listen at the node's address?"""
+        host, _, port = self._inventory.node(node).address.rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), timeout=SECONDS):
+                return ANSWERS
+        except ConnectionRefusedError:
+            return REFUSES
+        except OSError as error:
+            return f"cannot be reached: {error}"
+
+    def named_by(self, node: NodeId) -> str:
+        """A broker that is gone is in no other one's Metadata answer, or its registration is fenced.
+
+        In dual write brokers of ZooKeeper mode go on naming one that the controller has fenced (seen on 3.9.2).
+        """
+        found = live.look(self._inventory, wants=Wants(controllers=False, brokers=False, log_dirs=False))
+        others = {other: answer for other, answer in found.metadata.items() if other != node}
+        said = {other: answer for other, answer in others.items() if not isinstance(answer, Unknown)}
+        if not said:
+            return "no other broker answers, so nobody says whether it is registered"
+        naming = sorted(int(other) for other, answer in said.items() if int(node) in map(int, answer.brokers))
+        if not naming or (self.fenced is not None and self.fenced(node) is True):
+            return ""
+        return f"brokers {naming} still name it, and no metadata says that its registration is fenced"
+
 
 STARTING: Final = 180.0  # seconds in which a started node may not listen yet; unknown from then on
 TOOL: Final = "kafka-storage.sh"
@@ -330,7 +383,7 @@ class ManualServices:
         entry = self._desk.inventory.node(node)
         lines, by_hand = tuple[str, ...](), tuple[str, ...]()
         if entry.unit:
-            words = (shell.unit_start if effect == "start" else shell.unit_stop)(entry.unit)
+            words = (commands.unit_start if effect == "start" else commands.unit_stop)(entry.unit)
             aged = (quoted(("sleep", "1")),) if effect == "start" else ()  # so that times prove which file it read
             lines = (*aged, quoted(words))
         else:
@@ -352,7 +405,7 @@ class ManualServices:
         """Have its storage formatted; over when every directory shows the cluster's id."""
         entry = self._desk.inventory.node(node)
         home = self._desk.inventory.executor_options.get("kafka_home", "")
-        words = shell.storage_format(
+        words = commands.storage_format(
             f"{home.rstrip('/')}/bin/{TOOL}" if home else TOOL, entry.config, cluster_id, release_version,
             ignore_formatted=ignore_formatted,
         )  # fmt: skip

@@ -21,10 +21,10 @@ from typing import Any, Final
 
 from migrate.errors import InstructionDamaged, PersonCouldNot
 from migrate.hosts.collect_disks import Digest, keyed
+from migrate.hosts.commands import quoted
 from migrate.hosts.files import read_no_follow, replace_file
 from migrate.hosts.manual.commands import CONTENT, Order, Proof, collector_words, readme, sha256
 from migrate.hosts.manual.reports import Answer, Inbox, Watched
-from migrate.hosts.shell_quoting import quoted
 from migrate.model import limits, strict_json
 from migrate.model.ids import NodeId
 from migrate.model.inventory import ControllerNode, Inventory

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import MetadataAwaited, NotTold
-from migrate.hosts.manual import shell
+from migrate.hosts.commands import quoted
+from migrate.hosts.manual import commands
 from migrate.hosts.manual.instructions import Desk
 from migrate.hosts.manual.reports import Answer
-from migrate.hosts.remote_metadata import PARTS, unpack_log
-from migrate.hosts.shell_quoting import quoted
+from migrate.hosts.remote_files import PARTS, unpack_log
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.plain_tar import NotPlainTar
@@ -44,7 +44,7 @@ class Wanted:
     def commands(self) -> tuple[str, ...]:
         """What is run on the host, in the request's folder."""
         return (
-            f"{quoted(shell.archive(self.path, PARTS))} > {self.name}.tar",
+            f"{quoted(commands.archive(self.path, PARTS))} > {self.name}.tar",
             f"{quoted(('sha256sum', f'{self.name}.tar'))} > {self.name}.tar{SUM}",
         )
 

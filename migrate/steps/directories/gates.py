@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from migrate import checks
-from migrate.hosts.config import log_dirs, metadata_log_dir
+from migrate.hosts.properties import log_dirs, metadata_log_dir
 from migrate.model.broker_modes import roles_of
 from migrate.model.findings import Severity
 from migrate.model.ids import NodeId

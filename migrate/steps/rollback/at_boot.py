@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from migrate.hosts.manual.shell import unit_disable
+from migrate.hosts.manual.commands import unit_disable
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
-from migrate.hosts.aside import FOLDER
+from migrate.hosts.leftovers import ASIDE_FOLDER
 from migrate.model.broker_modes import Mode, node_mode
 from migrate.model.ids import NodeId
 from migrate.model.inventory import ControllerNode
@@ -58,7 +58,7 @@ class SetControllerAside(BaseStep):
         node, where = self.node(world), f"controller {self.controller}"
         found = []
         if _holds(world, self.controller):
-            found.append(Action("~", where, f"move the metadata into {node.metadata_directory}/{FOLDER}-TIME"))
+            found.append(Action("~", where, f"move the metadata into {node.metadata_directory}/{ASIDE_FOLDER}-TIME"))
         if not self.keeps_file and isinstance(facts.config(world, self.controller), ConfigFile):
             found.append(Action("~", where, f"rename {node.config}"))
         return tuple(found)

@@ -15,7 +15,7 @@ from functools import partial
 from typing import Final
 
 from migrate.errors import InputError, RestoreRefused
-from migrate.hosts.backups import BACKUP_SUFFIX
+from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.properties import diff, parse, put_back
 from migrate.model.broker_modes import ControllerMode, Mode, node_mode
 from migrate.model.flag import FLAG

@@ -9,19 +9,23 @@ import subprocess
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from migrate.errors import CannotBeInstructed, InstructionDamaged, NotTold, PersonCouldNot
-from migrate.hosts import aside
-from migrate.hosts.backups import BACKUP_SUFFIX
+from migrate.hosts import leftovers
 from migrate.hosts.collected import Collected, read_collected
+from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.manual import reports
+from migrate.hosts.manual.executor import NetworkWitness
 from migrate.hosts.manual.instructions import Desk, Instruction
 from migrate.hosts.properties import parse
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.views import BrokerDisks
+from migrate.model.stage import Stage
+from migrate.model.views import BrokerDisks, MetadataAnswer
+from tests.testing import worlds
 from tests.testing.person import Bench, NeverSeenError, again, bench, once
 
 BROKER, CONTROLLER = NodeId(0), NodeId(3000)
@@ -290,7 +294,7 @@ def test_setting_aside_and_making_folders_are_seen(hosts: Bench) -> None:
     (meta / "__cluster_metadata-0").mkdir()
     (meta / "lost+found").mkdir()
     new = f"{meta}/kraft-migrate-aside-20260101T000000"
-    aside.move(hosts.files, CONTROLLER, str(meta), new, lambda _: None)
+    leftovers.set_metadata_aside(hosts.files, CONTROLLER, str(meta), new, lambda _: None)
     assert len(hosts.done) == count + 1, "one instruction for all of it"
     assert sorted(entry.name for entry in Path(new).iterdir()) == [
         "__cluster_metadata-0",
@@ -402,3 +406,50 @@ def test_another_effect_waits_for_the_open_one_first(hosts: Bench) -> None:
     with pytest.raises(PersonCouldNot):
         hosts.files.write(BROKER, hosts.config, edited(hosts))
     assert [one.effect for one in hosts.desk.all()] == ["make-directory"]
+
+
+NODE = NodeId(0)
+NAMING = MetadataAnswer((0,), (0, 1, 2), 6, ())
+WITHOUT = MetadataAnswer((1,), (1, 2), 6, ())
+
+
+@pytest.fixture
+def witness(monkeypatch: pytest.MonkeyPatch) -> Callable[..., NetworkWitness]:
+    """A witness to whom brokers 1 and 2 say that."""
+
+    def made(first: Any, second: Any) -> NetworkWitness:
+        world = worlds.world_at(Stage.COPY)
+        said = {NODE: NAMING, NodeId(1): first, NodeId(2): second}
+        seen = replace(worlds.live(world), metadata=said)
+        monkeypatch.setattr("migrate.hosts.manual.executor.live.look", lambda *_, **__: seen)
+        return NetworkWitness(world.inventory)
+
+    return made
+
+
+def test_nobody_names_it(witness: Callable[..., NetworkWitness]) -> None:
+    """What it says itself does not count; one that does not answer names nobody."""
+    assert witness(WITHOUT, WITHOUT).named_by(NODE) == ""
+    assert witness(WITHOUT, Unknown("refused")).named_by(NODE) == ""
+
+
+def test_whoever_names_it_is_told(witness: Callable[..., NetworkWitness]) -> None:
+    """And that no metadata says otherwise."""
+    assert witness(NAMING, WITHOUT).named_by(NODE).startswith("brokers [1] still name it")
+
+
+@pytest.mark.parametrize(("fenced", "gone"), [(True, True), (False, False), (Unknown("no controller answers"), False)])
+def test_in_dual_write_a_fenced_registration_is_enough(
+    witness: Callable[..., NetworkWitness], fenced: bool | Unknown, gone: bool
+) -> None:
+    """Brokers of ZooKeeper mode go on naming it there; what is unknown is no proof."""
+    seen = witness(NAMING, NAMING)
+    seen.fenced = lambda node: fenced if node == NODE else Unknown("another one was asked about")
+    assert (seen.named_by(NODE) == "") is gone
+
+
+def test_where_nobody_answers_nothing_is_proven(witness: Callable[..., NetworkWitness]) -> None:
+    """Not even by the metadata: a network that is cut looks the same."""
+    seen = witness(Unknown("refused"), Unknown("refused"))
+    seen.fenced = lambda _: True
+    assert "nobody says" in seen.named_by(NODE)

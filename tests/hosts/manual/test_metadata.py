@@ -11,7 +11,7 @@ import pytest
 
 from migrate.errors import MetadataAwaited, NotTold
 from migrate.hosts.manual.metadata import ManualMetadata
-from migrate.hosts.remote_metadata import LOG
+from migrate.hosts.remote_files import LOG
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from tests.testing.person import Bench, bench

@@ -13,9 +13,8 @@ import pytest
 
 from migrate.errors import PersonCouldNot, ProcessNotStarted
 from migrate.hosts.manual.commands import Proof
-from migrate.hosts.manual.executor import told
+from migrate.hosts.manual.executor import ANSWERS, REFUSES, told
 from migrate.hosts.manual.instructions import Instruction
-from migrate.hosts.manual.probe import ANSWERS, REFUSES
 from migrate.hosts.manual.reports import KafkaProcess
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown

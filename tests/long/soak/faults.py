@@ -20,7 +20,7 @@ from typing import Final
 
 from migrate.errors import MigrateError, ProcessNotStopped
 from migrate.hosts.supervisor import Supervisor
-from migrate.lab import breaking, ready
+from migrate.lab import faults, ready
 from migrate.lab.cluster import Lab
 from migrate.lab.topology import ZOOKEEPER
 from migrate.model.views import Running, Stopped
@@ -156,17 +156,17 @@ def _pause(scene: Scene, name: str) -> Struck:
 
 def _link_cut(fault: Fault, scene: Scene) -> Struck:
     broker = fault.drawn.broker
-    breaking.break_link(scene.lab, broker)
-    return f"broker {broker} cut off the controllers", lambda: breaking.mend_link(scene.lab, broker)
+    faults.break_link(scene.lab, broker)
+    return f"broker {broker} cut off the controllers", lambda: faults.mend_link(scene.lab, broker)
 
 
 def _disk_gone(fault: Fault, scene: Scene) -> Struck:
     broker, disk = fault.drawn.broker, fault.drawn.disk
-    folder = breaking.break_disk(scene.lab, broker, disk, breaking.DiskFault.GONE)
+    folder = faults.break_disk(scene.lab, broker, disk, faults.DiskFault.GONE)
 
     def put_back() -> None:
         name = f"broker-{broker}"
-        breaking.mend_disk(scene.lab, broker, disk)
+        faults.mend_disk(scene.lab, broker, disk)
         if isinstance(scene.lab.supervisor.state(name), Running):  # it takes a directory back only when it starts
             try:
                 scene.lab.supervisor.stop(name, SECONDS)

@@ -13,17 +13,16 @@ from typing import Final
 
 from migrate.errors import MigrateError
 from migrate.hosts.memory_disks import is_mounted, mount_memory, unmount
-from migrate.lab import made, proofs, tokens
+from migrate.lab import proofs, rollback_proofs, tokens
 from migrate.lab.cluster import Lab
 from migrate.lab.load import find_load, start_load, stop_load
 from migrate.lab.load_check import check_load
-from migrate.lab.rolled_back import files_of
+from migrate.lab.rollback_proofs import hash_broker_files
 from migrate.lab.seed_data import LOAD_TOPICS
 from migrate.lab.topology import Shape
 from migrate.model.views import Running, Stopped
-from migrate.zookeeper.backup import load_backup, write_backup
+from migrate.zookeeper.backup import Standing, compare, load_backup, write_backup
 from migrate.zookeeper.client import connect
-from migrate.zookeeper.compare_backup import Standing, compare
 from tests.lab.rollbacks import against as against_rollback
 from tests.long.soak import leaks
 from tests.long.soak.account import Leg, RoundSeen
@@ -100,7 +99,7 @@ class RoundRun:
         self.lab.up(lambda _: None)
         self.lab.seed(lambda _: None)
         start_load(self.directory, self.lab.inventory, LOAD_TOPICS, rate=RATE)
-        self.before = files_of(self.lab)
+        self.before = hash_broker_files(self.lab)
         with connect(self.lab.inventory.zookeeper) as client:
             write_backup(client, str(self.folder / "before.jsonl.gz"))
         self.say(f"round {self.seen.number}, seed {self.drawn.seed}: a lab under load; there to {self.drawn.goal}")
@@ -136,7 +135,7 @@ class RoundRun:
     def _use_and_compare(self) -> None:
         """Things of every kind are made in dual write; then ZooKeeper and KRaft are compared once more."""
         self._whole("in dual write")
-        made.make(self.lab, IN_DUAL_WRITE)
+        rollback_proofs.make_objects(self.lab, IN_DUAL_WRITE)
         compared = self.caller.ask("diff", str(self.lab.playbook_path))
         if compared.returncode:
             self.seen.against.append(f"diff in dual write ended with {compared.returncode}: {compared.stdout[-600:]}")
@@ -153,14 +152,14 @@ class RoundRun:
         self.seen.against += against_rollback(self.lab, IN_DUAL_WRITE, self.before, plan.parent)
         with connect(self.lab.inventory.zookeeper) as client:
             found = compare(load_backup(str(self.folder / "before.jsonl.gz")), client)
-        wrong = unexplained(found, made.name_of(IN_DUAL_WRITE))
+        wrong = unexplained(found, rollback_proofs.name_of(IN_DUAL_WRITE))
         same = sum(entry.standing is Standing.SAME for entry in found)
         self.seen.znodes = {"same": same, "of": len(found), "unexplained": len(wrong)}
         self.seen.against += [f"after the rollback: {text}" for text in wrong[:10]]
 
     def _again(self) -> None:
         """Used in ZooKeeper mode, and migrated to the end with one plan."""
-        made.make(self.lab, AFTER_ROLLBACK)
+        rollback_proofs.make_objects(self.lab, AFTER_ROLLBACK)
         with self._leg("again") as (leg, fault):
             self.caller.carry_out(lambda: self.caller.plan("plan"), ("apply",), leg, fault)
 
@@ -170,7 +169,7 @@ class RoundRun:
         self._verify()
         self.seen.notes.append(proofs.works_without_zookeeper(self.lab))
         for stage in (IN_DUAL_WRITE, AFTER_ROLLBACK):
-            made.require_records(self.lab, stage)
+            rollback_proofs.require_records(self.lab, stage)
         self.seen.against += [f"set aside: {path}" for path in proofs.strays(self.lab.topology)[:3]]
         due, wrong = tokens.compared(self.lab.topology, int(time.time() * 1000))
         self.seen.against += [f"delegation tokens: {wrong}"] if wrong else []

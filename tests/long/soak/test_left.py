@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from migrate.lab.topology import plan_topology
-from migrate.zookeeper.compare_backup import Standing, ZnodeDifference
+from migrate.zookeeper.backup import Standing, ZnodeDifference
 from migrate.zookeeper.znode import Znode
 from tests.long.soak import leaks
 from tests.long.soak.znodes import unexplained

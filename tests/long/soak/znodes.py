@@ -7,8 +7,8 @@ import re
 from collections.abc import Iterable
 from typing import Final
 
-from migrate.lab.made import BROKER_CONFIG
-from migrate.zookeeper.compare_backup import NEVER_BELOW, Standing, ZnodeDifference, inside
+from migrate.lab.rollback_proofs import BROKER_CONFIG
+from migrate.zookeeper.backup import NEVER_BELOW, Standing, ZnodeDifference, inside
 from migrate.zookeeper.znode import Znode
 
 NOTIFICATIONS: Final = tuple(parent for parent in NEVER_BELOW if parent != "/kraft-migrate")

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.hosts.backups import BACKUP_SUFFIX
+from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.model.ids import NodeId
 from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.stage import Stage, ZkMigrationState

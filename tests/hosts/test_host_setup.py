@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import UsageWrong
-from migrate.hosts import host_script, host_setup
+from migrate.hosts import host_setup
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from tests.testing import worlds
@@ -58,7 +58,7 @@ def test_any_posix_shell_installs_again_and_undoes(shell: list[str], tmp_path: P
         pytest.skip(f"no {shell[0]} on this machine")
     place = tmp_path / "place"
     environment = {"PREFIX": str(place), "PATH": os.environ["PATH"]}
-    script = host_script.set_up(inventory(), HOST, "ops")
+    script = host_setup.set_up(inventory(), HOST, "ops")
     for _ in range(2):
         done = subprocess.run(shell, input=script, env=environment, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
@@ -72,7 +72,7 @@ def test_any_posix_shell_installs_again_and_undoes(shell: list[str], tmp_path: P
     told = json.loads(subprocess.run([place / "host", "about"], capture_output=True, check=True).stdout)
     expected = host_setup.configuration(inventory(), HOST, "ops")
     assert {key: told[key] for key in expected} == expected
-    reverse = host_script.undo(inventory(), HOST)
+    reverse = host_setup.undo(inventory(), HOST)
     done = subprocess.run(shell, input=reverse, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     assert "Left as they are" in done.stdout
@@ -81,7 +81,7 @@ def test_any_posix_shell_installs_again_and_undoes(shell: list[str], tmp_path: P
 
 def test_a_script_that_did_not_arrive_whole_does_nothing(tmp_path: Path) -> None:
     """It is read to its end before any of it is run."""
-    script = host_script.set_up(inventory(), HOST, "ops")
+    script = host_setup.set_up(inventory(), HOST, "ops")
     for share in (0.2, 0.5, 0.9, 0.999):
         cut = script[: int(len(script) * share)]
         environment = {"PREFIX": str(tmp_path / "place"), "PATH": os.environ["PATH"]}
@@ -91,7 +91,7 @@ def test_a_script_that_did_not_arrive_whole_does_nothing(tmp_path: Path) -> None
 
 def test_a_host_without_a_python_is_refused_with_what_to_install(tmp_path: Path) -> None:
     """Before anything is written."""
-    script = host_script.set_up(inventory(), HOST, "ops")
+    script = host_setup.set_up(inventory(), HOST, "ops")
     for python in (tmp_path / "none", tmp_path / "old"):
         (tmp_path / "old").write_text("#!/bin/sh\nexit 1\n")
         (tmp_path / "old").chmod(0o755)
@@ -106,20 +106,20 @@ def test_a_host_without_a_python_is_refused_with_what_to_install(tmp_path: Path)
 def test_an_account_that_sudo_reads_otherwise_is_refused(account: str) -> None:
     """Groups, numbers, aliases, lists and new lines are not accounts."""
     with pytest.raises(UsageWrong):
-        host_script.set_up(inventory(), HOST, account)
+        host_setup.set_up(inventory(), HOST, account)
 
 
 @pytest.mark.parametrize("metadata", ["/", "/etc", "/var/lib", "/dev/sda", "/srv", "/home"])
 def test_a_folder_of_the_system_is_no_metadata_directory(metadata: str) -> None:
     """A rollback renames what is in it."""
     with pytest.raises(UsageWrong, match="no place for a metadata directory"):
-        host_script.set_up(inventory(metadata), HOST, "ops")
+        host_setup.set_up(inventory(metadata), HOST, "ops")
 
 
 def test_a_host_that_the_inventory_does_not_name_is_refused() -> None:
     """With those that it names."""
     with pytest.raises(UsageWrong) as caught:
-        host_script.set_up(inventory(), "kafka-9", "ops")
+        host_setup.set_up(inventory(), "kafka-9", "ops")
     assert HOST in str(caught.value.next_step)
 
 
@@ -135,7 +135,7 @@ def real() -> Iterator[Room]:
 @needs_room
 def test_root_installs_one_right_and_takes_it_away(real: Room) -> None:
     """Owners and modes as told; the account runs the program and nothing else; undone, nothing is left."""
-    script = host_script.set_up(inventory(), HOST, "ops").encode()
+    script = host_setup.set_up(inventory(), HOST, "ops").encode()
     for _ in range(2):
         done = real.run_as(0, ("sh", "-s"), script)
         assert done.code == 0, done
@@ -157,7 +157,7 @@ def test_root_installs_one_right_and_takes_it_away(real: Room) -> None:
     for user in (KAFKA, OPS):
         words = ("sudo", "-n", "--", host_setup.PROGRAM, "about") if user == KAFKA else ("sudo", "-n", "id")
         assert real.run_as(user, words).code == 1
-    assert real.run_as(0, ("sh", "-s"), host_script.undo(inventory(), HOST).encode()).code == 0
+    assert real.run_as(0, ("sh", "-s"), host_setup.undo(inventory(), HOST).encode()).code == 0
     assert real.must("ls -A /usr/local/libexec /etc/sudoers.d; test ! -e /etc/kraft-migrate").split() == [
         "/etc/sudoers.d:", "/usr/local/libexec:",
     ]  # fmt: skip
@@ -168,9 +168,9 @@ def test_root_installs_one_right_and_takes_it_away(real: Room) -> None:
 def test_nobody_but_root_installs_and_an_unknown_account_is_refused(real: Room) -> None:
     """Nothing is written."""
     real.must("rm -f /etc/sudoers.d/*")
-    done = real.run(("sh", "-s"), stdin=host_script.set_up(inventory(), HOST, "ops").encode())
+    done = real.run(("sh", "-s"), stdin=host_setup.set_up(inventory(), HOST, "ops").encode())
     assert (done.code, done.says) == (1, "kraft-migrate: run this as root")
-    done = real.run_as(0, ("sh", "-s"), host_script.set_up(inventory(), HOST, "stranger").encode())
+    done = real.run_as(0, ("sh", "-s"), host_setup.set_up(inventory(), HOST, "stranger").encode())
     assert done.code == 1
     assert "there is no account stranger" in done.says
     assert real.must("ls -A /etc/sudoers.d") == ""
@@ -180,7 +180,7 @@ def test_nobody_but_root_installs_and_an_unknown_account_is_refused(real: Room) 
 def test_a_python_that_another_user_can_exchange_is_refused(real: Room) -> None:
     """It would run as root."""
     real.must("mkdir -p /usr/local/py; cp /usr/bin/python3 /usr/local/py/python3; chown kafka /usr/local/py/python3")
-    script = "PYTHON=/usr/local/py/python3\n" + host_script.set_up(inventory(), HOST, "ops")
+    script = "PYTHON=/usr/local/py/python3\n" + host_setup.set_up(inventory(), HOST, "ops")
     done = real.run_as(0, ("sh", "-s"), script.encode())
     assert done.code == 1
     assert "no Python 3.6 or later of root's was found" in done.says
@@ -192,7 +192,7 @@ def test_a_python_that_another_user_can_exchange_is_refused(real: Room) -> None:
 @needs_room
 def test_a_sudo_that_reads_no_folder_is_told(real: Room) -> None:
     """A site may have taken the line away that includes /etc/sudoers.d."""
-    script = host_script.set_up(inventory(), HOST, "ops").encode()
+    script = host_setup.set_up(inventory(), HOST, "ops").encode()
     real.must("cp /etc/sudoers /etc/kept; sed -i /includedir/d /etc/sudoers")
     try:
         done = real.run_as(0, ("sh", "-s"), script)
@@ -207,7 +207,7 @@ def test_a_folder_that_others_may_write_is_refused_before_sudo_is_told(real: Roo
     """/usr/local is of a group in older Debian systems: whoever is in it could replace the program."""
     real.must("rm -f /etc/sudoers.d/*; chmod 2775 /usr/local; chgrp kafka /usr/local")
     try:
-        done = real.run_as(0, ("sh", "-s"), host_script.set_up(inventory(), HOST, "ops").encode())
+        done = real.run_as(0, ("sh", "-s"), host_setup.set_up(inventory(), HOST, "ops").encode())
     finally:
         real.must("chmod 755 /usr/local; chgrp root /usr/local")
     assert done.code == 1
@@ -220,7 +220,7 @@ def test_a_folder_that_others_may_write_is_refused_before_sudo_is_told(real: Roo
 @pytest.mark.parametrize("setting", ["requiretty", "use_pty", "!env_reset", "setenv", "secure_path=/nowhere"])
 def test_settings_of_a_site_do_not_stand_in_the_way(real: Room, setting: str) -> None:
     """Without a terminal, bytes as they are, with a clean environment."""
-    assert real.run_as(0, ("sh", "-s"), host_script.set_up(inventory(), HOST, "ops").encode()).code == 0
+    assert real.run_as(0, ("sh", "-s"), host_setup.set_up(inventory(), HOST, "ops").encode()).code == 0
     real.must(f"cp /etc/sudoers /etc/kept; printf 'Defaults %s\\n' '{setting}' >>/etc/sudoers")
     try:
         done = real.run(("sudo", "-n", "--", host_setup.PROGRAM, "sockets", "tcp"))

@@ -11,11 +11,10 @@ import pytest
 from migrate.errors import FaultRefused, MountRefused
 from migrate.hosts.disks import CollectorDisks
 from migrate.hosts.memory_disks import is_mounted, mount_memory, remount_read_only, unmount
-from migrate.hosts.process_spec import ProcessSpec, write_spec
-from migrate.hosts.supervisor import Supervisor
-from migrate.lab import breaking
-from migrate.lab.breaking import DiskFault
+from migrate.hosts.supervisor import ProcessSpec, Supervisor, write_spec
+from migrate.lab import faults
 from migrate.lab.cluster import Lab
+from migrate.lab.faults import DiskFault
 from migrate.lab.links import LinkRule, read_rules
 from migrate.lab.topology import Shape, plan_topology, save_topology
 from migrate.model.ids import NodeId
@@ -52,7 +51,7 @@ def lab(tmp_path: Path) -> Lab:
 
 def seen(lab: Lab, disk: int = 1) -> Directory:
     """What our own reader says of a disk of broker 0."""
-    found = CollectorDisks().look(NodeId(0), [str(breaking.disk_of(lab, 0, disk))], None)
+    found = CollectorDisks().look(NodeId(0), [str(faults.disk_of(lab, 0, disk))], None)
     assert isinstance(found, BrokerDisks)
     return replace(found.directories[0], free_bytes=-1)  # others write to this host's disk too
 
@@ -68,11 +67,11 @@ def test_a_mended_disk_is_what_it_was(lab: Lab, fault: DiskFault) -> None:
     """Files, and our reader's verdict; the other disks were never touched."""
     before, other = seen(lab), seen(lab, 0)
     assert before.healthy
-    folder = breaking.break_disk(lab, 0, 1, fault)
+    folder = faults.break_disk(lab, 0, 1, fault)
     assert broken_disks(lab) == (folder,)
     assert seen(lab) != before
     assert seen(lab, 0) == other
-    assert breaking.mend_disk(lab, 0, 1) == folder
+    assert faults.mend_disk(lab, 0, 1) == folder
     assert broken_disks(lab) == ()
     after = seen(lab)
     assert (after.healthy, after.meta, after.replicas) == (True, before.meta, before.replicas)
@@ -82,7 +81,7 @@ def test_a_mended_disk_is_what_it_was(lab: Lab, fault: DiskFault) -> None:
 
 def test_a_disk_that_is_gone_can_neither_be_read_nor_written(lab: Lab) -> None:
     """A file in its place: no right, not even root's, opens a path below it."""
-    folder = breaking.break_disk(lab, 0, 1, DiskFault.GONE)
+    folder = faults.break_disk(lab, 0, 1, DiskFault.GONE)
     with pytest.raises(NotADirectoryError):
         (folder / "replication-offset-checkpoint.tmp").write_text("0")
     assert seen(lab).problem
@@ -90,7 +89,7 @@ def test_a_disk_that_is_gone_can_neither_be_read_nor_written(lab: Lab) -> None:
 
 def test_an_emptied_disk_is_healthy_and_has_no_id(lab: Lab) -> None:
     """That is what makes it dangerous."""
-    breaking.break_disk(lab, 0, 1, DiskFault.EMPTIED)
+    faults.break_disk(lab, 0, 1, DiskFault.EMPTIED)
     found = seen(lab)
     assert found.healthy
     assert (found.meta, len(found.replicas)) == (MetaMissing(), 0)
@@ -98,7 +97,7 @@ def test_an_emptied_disk_is_healthy_and_has_no_id(lab: Lab) -> None:
 
 def test_a_replaced_disk_is_formatted_for_the_same_broker_with_another_id(lab: Lab) -> None:
     """As `kafka-storage format` does: version 1."""
-    breaking.break_disk(lab, 0, 1, DiskFault.REPLACED)
+    faults.break_disk(lab, 0, 1, DiskFault.REPLACED)
     meta = seen(lab).meta
     assert isinstance(meta, MetaProperties)
     assert (meta.version, meta.cluster_id, meta.node_id) == (1, CLUSTER_ID, 0)
@@ -109,24 +108,24 @@ def test_a_replaced_disk_is_formatted_for_the_same_broker_with_another_id(lab: L
 
 def test_an_unreadable_disk_has_everything_but_a_readable_identity(lab: Lab) -> None:
     """Kafka counts such a directory as failed at its start."""
-    breaking.break_disk(lab, 0, 1, DiskFault.UNREADABLE)
+    faults.break_disk(lab, 0, 1, DiskFault.UNREADABLE)
     found = seen(lab)
     assert isinstance(found.meta, MetaBroken) or found.problem
-    assert (breaking.disk_of(lab, 0, 1) / "orders-0").is_dir()
+    assert (faults.disk_of(lab, 0, 1) / "orders-0").is_dir()
 
 
 @needs_root
 @pytest.mark.parametrize("fault", [DiskFault.READ_ONLY, DiskFault.FULL])
 def test_nothing_can_be_written_to_a_read_only_or_full_disk_and_everything_read(lab: Lab, fault: DiskFault) -> None:
     """Root cannot either."""
-    folder = breaking.break_disk(lab, 0, 1, fault)
+    folder = faults.break_disk(lab, 0, 1, fault)
     try:
         with pytest.raises(OSError, match=r"Read-only|No space"):
             (folder / "new").write_bytes(bytes(8192))
         assert (folder / "meta.properties").read_text() == META
         assert seen(lab).problem
     finally:
-        breaking.mend_disk(lab, 0, 1)
+        faults.mend_disk(lab, 0, 1)
 
 
 @needs_root
@@ -149,7 +148,7 @@ def test_what_cannot_be_mounted_leaves_the_disk_whole(lab: Lab, monkeypatch: pyt
     monkeypatch.setenv("PATH", "/nowhere")
     before = seen(lab)
     with pytest.raises(MountRefused):
-        breaking.break_disk(lab, 0, 1, DiskFault.FULL)
+        faults.break_disk(lab, 0, 1, DiskFault.FULL)
     assert seen(lab).meta == before.meta
     assert broken_disks(lab) == ()
 
@@ -157,63 +156,63 @@ def test_what_cannot_be_mounted_leaves_the_disk_whole(lab: Lab, monkeypatch: pyt
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_new_disk_is_empty_and_the_old_one_waits_for_nobody(lab: Lab, fault: DiskFault) -> None:
     """Nothing of it is deleted before the next one goes the same way; the disk counts as whole."""
-    folder = breaking.break_disk(lab, 0, 1, fault)
-    assert breaking.new_disk(lab, 0, 1) == folder
+    folder = faults.break_disk(lab, 0, 1, fault)
+    assert faults.new_disk(lab, 0, 1) == folder
     assert list(folder.iterdir()) == []
     assert not is_mounted(folder)
     assert (folder.with_name("disk1.old") / "meta.properties").read_text() == META
     assert broken_disks(lab) == ()
     (folder / "meta.properties").write_text(META)
-    breaking.break_disk(lab, 0, 1, fault)
-    breaking.new_disk(lab, 0, 1)
+    faults.break_disk(lab, 0, 1, fault)
+    faults.new_disk(lab, 0, 1)
     assert [path.name for path in folder.with_name("disk1.old").iterdir()] == ["meta.properties"]
 
 
 def test_a_whole_disk_is_not_replaced(lab: Lab) -> None:
     """Its content would be gone with a slip of the finger."""
     with pytest.raises(FaultRefused, match="not broken"):
-        breaking.new_disk(lab, 0, 1)
+        faults.new_disk(lab, 0, 1)
     assert seen(lab).healthy
 
 
 def test_what_is_broken_is_not_broken_twice_and_what_is_whole_is_not_mended(lab: Lab) -> None:
     """The second would lose the first one's folder."""
-    breaking.break_disk(lab, 0, 1, DiskFault.GONE)
+    faults.break_disk(lab, 0, 1, DiskFault.GONE)
     with pytest.raises(FaultRefused, match="broken already"):
-        breaking.break_disk(lab, 0, 1, DiskFault.EMPTIED)
+        faults.break_disk(lab, 0, 1, DiskFault.EMPTIED)
     with pytest.raises(FaultRefused, match="not broken"):
-        breaking.mend_disk(lab, 0, 0)
-    assert breaking.set_aside(breaking.disk_of(lab, 0, 1)).is_dir()
+        faults.mend_disk(lab, 0, 0)
+    assert faults.set_aside(faults.disk_of(lab, 0, 1)).is_dir()
 
 
 @pytest.mark.parametrize(("broker", "disk"), [(9, 0), (0, 2), (0, -1)])
 def test_what_does_not_exist_is_not_broken(lab: Lab, broker: int, disk: int) -> None:
     """Named with what there is."""
     with pytest.raises(FaultRefused):
-        breaking.break_disk(lab, broker, disk, DiskFault.GONE)
+        faults.break_disk(lab, broker, disk, DiskFault.GONE)
 
 
 def test_processes_are_killed_and_started_again(lab: Lab) -> None:
     """A broker and a controller by their ids."""
-    for name in (breaking.broker_name(lab, 0), breaking.controller_name(lab, 3000)):
+    for name in (faults.broker_name(lab, 0), faults.controller_name(lab, 3000)):
         with pytest.raises(FaultRefused, match="does not run"):
-            breaking.break_process(lab, name)
-        breaking.mend_process(lab, name)
+            faults.break_process(lab, name)
+        faults.mend_process(lab, name)
         assert isinstance(lab.supervisor.state(name), Running)
         with pytest.raises(FaultRefused, match="runs"):
-            breaking.mend_process(lab, name)
-        breaking.break_process(lab, name)
+            faults.mend_process(lab, name)
+        faults.break_process(lab, name)
         assert not isinstance(lab.supervisor.state(name), Running)
     with pytest.raises(FaultRefused, match="no controller 7"):
-        breaking.controller_name(lab, 7)
+        faults.controller_name(lab, 7)
 
 
 def test_a_link_is_cut_or_holds_back_by_key(lab: Lab) -> None:
     """One rule a broker; mended, none."""
-    breaking.break_link(lab, 0)
-    breaking.break_link(lab, 1, frozenset({73}))
+    faults.break_link(lab, 0)
+    faults.break_link(lab, 1, frozenset({73}))
     assert read_rules(lab.topology) == {0: LinkRule(cut=True), 1: LinkRule(hold=frozenset({73}))}
-    breaking.mend_link(lab, 0)
+    faults.mend_link(lab, 0)
     assert read_rules(lab.topology) == {1: LinkRule(hold=frozenset({73}))}
 
 
@@ -221,7 +220,7 @@ def test_a_lab_without_a_proxy_says_how_to_get_one(tmp_path: Path) -> None:
     """A rule that nobody follows would look like a link that is cut."""
     topology = plan_topology(tmp_path / "lab", Shape(brokers=1, controllers=1))
     with pytest.raises(FaultRefused) as caught:
-        breaking.break_link(Lab(topology, Supervisor(topology.processes)), 0)
+        faults.break_link(Lab(topology, Supervisor(topology.processes)), 0)
     assert "lab up --proxy" in caught.value.next_step
 
 
@@ -231,7 +230,7 @@ def test_the_commands_say_what_they_did_and_how_to_take_it_back(lab: Lab) -> Non
     where = ("--dir", lab.topology.directory)
     answer = kraft_migrate("lab", "break", "disk", 0, 1, "--how", "emptied", *where)
     assert (answer.code, answer.err) == (0, "")
-    folder = breaking.disk_of(lab, 0, 1)
+    folder = faults.disk_of(lab, 0, 1)
     assert answer.out.splitlines() == [
         f"broken (emptied): {folder}",
         f"its content waits in {folder}.broken",
@@ -256,12 +255,12 @@ def test_the_commands_say_what_they_did_and_how_to_take_it_back(lab: Lab) -> Non
 def test_a_running_broker_has_to_be_started_again_for_a_mended_disk(lab: Lab) -> None:
     """Kafka does not take a directory back while it runs: the command says so."""
     where = ("--dir", lab.topology.directory)
-    breaking.mend_process(lab, "broker-0")
+    faults.mend_process(lab, "broker-0")
     try:
         kraft_migrate("lab", "break", "disk", 0, 0, *where)
         assert "until it is started again" in kraft_migrate("lab", "mend", "disk", 0, 0, *where).out
     finally:
-        breaking.break_process(lab, "broker-0")
+        faults.break_process(lab, "broker-0")
 
 
 def test_what_is_refused_is_an_error_with_its_id(lab: Lab) -> None:

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.errors import WordRefused
-from migrate.hosts import shell_quoting
+from migrate.hosts import commands
 
 HOSTILE = (
     "; rm -rf /", "$(id)", "`id`", "a' b", 'a" b', "\\", "\\\\'", "-o ProxyCommand=id", "&& id", "| id", "> /x", "*",
@@ -38,19 +38,19 @@ def test_a_hundred_thousand_hostile_words_reach_a_real_shell_as_they_are() -> No
     more = ("".join(pieces) for pieces in itertools.product(PIECES, PIECES, HOSTILE, PIECES[:3]))
     hostile = list(itertools.islice(itertools.chain(words, more), 100_000))
     assert len(hostile) == 100_000
-    commands = [["x", *hostile[start : start + 10]] for start in range(0, len(hostile), 10)]
-    for start in range(0, len(commands), 2_000):
-        part = commands[start : start + 2_000]
-        assert split_by_a_real_shell([shell_quoting.quoted(words) for words in part]) == part
+    batches = [["x", *hostile[start : start + 10]] for start in range(0, len(hostile), 10)]
+    for start in range(0, len(batches), 2_000):
+        part = batches[start : start + 2_000]
+        assert split_by_a_real_shell([commands.quoted(words) for words in part]) == part
 
 
 @given(st.lists(st.text(), min_size=1, max_size=5))
 def test_words_are_quoted_or_refused(words: list[str]) -> None:
     """Nothing in between: control characters and lone surrogates are in no command."""
     try:
-        text = shell_quoting.quoted(words)
+        text = commands.quoted(words)
     except WordRefused:
-        bad = any(shell_quoting.CONTROL.search(word) or any("\ud800" <= c <= "\udfff" for c in word) for word in words)
+        bad = any(commands.CONTROL.search(word) or any("\ud800" <= c <= "\udfff" for c in word) for word in words)
         assert bad or not words[0]
     else:
         assert split_by_a_real_shell([text]) == [words]
@@ -60,7 +60,7 @@ def test_words_are_quoted_or_refused(words: list[str]) -> None:
 def test_a_path_that_is_no_absolute_line_is_refused(text: str) -> None:
     """What does not begin with a slash could be an option."""
     with pytest.raises(WordRefused):
-        shell_quoting.path(text)
+        commands.path(text)
 
 
 @pytest.mark.parametrize(
@@ -69,30 +69,30 @@ def test_a_path_that_is_no_absolute_line_is_refused(text: str) -> None:
 def test_only_names_of_services_are_units(name: str) -> None:
     """The client takes options anywhere, and other hosts by -H."""
     with pytest.raises(WordRefused):
-        shell_quoting.unit(name)
+        commands.unit(name)
 
 
 @pytest.mark.parametrize("name", ["kafka.service", "kafka@1.service", r"kafka-dev\x2d1.service", "a:b_c.service"])
 def test_systemds_own_names_are_units(name: str) -> None:
     """Templates and escaped names too."""
-    assert shell_quoting.unit(name) == name
+    assert commands.unit(name) == name
 
 
 @pytest.mark.parametrize("name", ["-oProxyCommand=id", "a b", "a;b", "host/x", "$(x)", "", "@h", "-l@h", "h\n", "a@-h"])
 def test_a_destination_is_never_an_option(name: str) -> None:
     """CVE-2017-1000117 and its kin: a host that begins with a dash."""
     with pytest.raises(WordRefused):
-        shell_quoting.destination(name)
+        commands.destination(name)
 
 
 @pytest.mark.parametrize("name", ["kafka-1", "ops@kafka-1.example.org", "10.0.0.1", "fe80::1", "k_1@h"])
 def test_hosts_and_users_are_destinations(name: str) -> None:
     """Names of the operator's own configuration, addresses, user@host."""
-    assert shell_quoting.destination(name) == name
+    assert commands.destination(name) == name
 
 
 def test_a_command_without_a_program_or_without_measure_is_refused() -> None:
     """Both are bugs or attacks, never a command."""
-    for words in ([], [""], ["x", "a" * shell_quoting.LONGEST]):
+    for words in ([], [""], ["x", "a" * commands.LONGEST]):
         with pytest.raises(WordRefused):
-            shell_quoting.quoted(words)
+            commands.quoted(words)

@@ -14,8 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import MigrateError, ProcessNotStopped
-from migrate.hosts.process_table import look
-from migrate.hosts.supervisor import Supervisor
+from migrate.hosts.supervisor import Supervisor, look
 from migrate.model.outcome import Unknown
 from migrate.model.views import Running
 
@@ -30,11 +29,10 @@ def write_programs(folder: Path, state: Path) -> None:
     """Small programs of those names that ask this module about the processes in `state`."""
     folder.mkdir(parents=True, exist_ok=True)
     package = Path(__file__).parents[2]
+    command = f'PYTHONPATH="{package}" exec "{sys.executable}" -m migrate.lab.fake_systemd "{state}"'
     for name in PROGRAMS:
         program = folder / name
-        program.write_text(
-            f'#!/bin/sh\nPYTHONPATH="{package}" exec "{sys.executable}" -m migrate.lab.units "{state}" {name} "$@"\n'
-        )
+        program.write_text(f'#!/bin/sh\n{command} {name} "$@"\n')
         program.chmod(0o755)
 
 
@@ -114,7 +112,7 @@ def _started(pid: int) -> int:
 
 
 def main() -> int:
-    """`python -m migrate.lab.units STATE systemctl|journalctl WORDS...`."""
+    """`python -m migrate.lab.fake_systemd STATE systemctl|journalctl WORDS...`."""
     code, said = answer(Path(sys.argv[1]), sys.argv[2:])
     (sys.stdout if "is-enabled" in sys.argv or not code else sys.stderr).write(said)
     return code

@@ -1,4 +1,8 @@
-"""Secrets, read where they are used: from files that nobody but their owner can read, variables, or commands."""
+"""Secrets, read where they are used: from files that only their owner can read, environment variables, or commands.
+
+A variable is taken out of this process's environment, so that no child gets it.  What the kernel keeps of a process's
+first environment (`/proc/PID/environ`) stays, for this user and root to read.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +12,38 @@ from typing import Final
 
 from migrate.errors import SecretUnreadable
 from migrate.java.secret_command import ask
-from migrate.kafka.secret_variables import value_of
 from migrate.model import limits
 from migrate.model.inventory import Secret, SecretCommand, SecretFile, SecretVariable
 from migrate.model.trusted import distrust
 
 MAX_BYTES: Final = limits.most("secret")
+_TAKEN: Final[dict[str, str]] = {}
+
+
+def take_from_environment(name: str) -> None:
+    """Move the variable's value out of the environment, if it has one; what was taken before stays."""
+    value = os.environ.pop(name, None)
+    if value is not None:
+        _TAKEN[name] = value
+
+
+def read_variable(name: str) -> str:
+    """The value, without the white space around it.
+
+    Raises:
+        SecretUnreadable: not set, empty, or no UTF-8.
+    """
+    take_from_environment(name)
+    if name not in _TAKEN:
+        raise SecretUnreadable("the secret's environment variable is not set", where=f"environment {name}")
+    text = _TAKEN[name].strip()
+    if not text:
+        raise SecretUnreadable("the secret's environment variable is empty", where=f"environment {name}")
+    if any(0xD800 <= ord(character) <= 0xDFFF for character in text):  # bytes that were no UTF-8
+        raise SecretUnreadable("the secret's environment variable is not UTF-8", where=f"environment {name}")
+    return text
+
+
 OTHERS: Final = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -26,7 +56,7 @@ def read_secret(secret: Secret) -> str:
     """
     match secret:
         case SecretVariable(name):
-            return value_of(name)
+            return read_variable(name)
         case SecretCommand(argv, timeout):
             return _text(ask(argv, timeout), "the secret's command wrote what", argv[0])
         case SecretFile():

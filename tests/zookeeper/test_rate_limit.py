@@ -13,7 +13,7 @@ from migrate.model.secrets import Digester
 from migrate.zookeeper import layout
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.multiread import MAX_OPERATIONS, MultiRead
-from migrate.zookeeper.pace import AT_ONCE_SECONDS, Pace
+from migrate.zookeeper.rate_limit import AT_ONCE_SECONDS, Pace
 from migrate.zookeeper.read import read_migration, read_view
 from tests.testing.golden_trees import golden
 from tests.testing.zookeeper_server import ZookeeperServer, create, load_tree

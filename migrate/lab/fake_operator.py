@@ -16,9 +16,9 @@ from typing import Final, Self
 
 from migrate.errors import LabNotReady
 from migrate.hosts.manual.instructions import CLOSED, COULD_NOT, FOLDER, Desk
-from migrate.hosts.process_spec import ProcessSpec
 from migrate.hosts.properties import parse
 from migrate.hosts.runner import Completed, LocalRunner
+from migrate.hosts.supervisor import ProcessSpec
 from migrate.lab.ssh_access import BIN, HOME, lay_programs
 from migrate.lab.topology import Topology
 from migrate.model.inventory import Inventory

@@ -12,10 +12,16 @@ import pytest
 
 from migrate.errors import LabProofFailed
 from migrate.hosts.supervisor import Supervisor
-from migrate.lab import made
+from migrate.lab import rollback_proofs
 from migrate.lab.cluster import Lab
-from migrate.lab.made import BROKER_CONFIG, TOPIC_CONFIG, left_out, name_of
-from migrate.lab.rolled_back import files_of, proofs
+from migrate.lab.rollback_proofs import (
+    BROKER_CONFIG,
+    TOPIC_CONFIG,
+    hash_broker_files,
+    missing_objects,
+    name_of,
+    prove_rollback,
+)
 from migrate.lab.topology import plan_topology
 from migrate.zookeeper.backup import load_backup, write_backup
 from migrate.zookeeper.client import ZookeeperClient
@@ -54,7 +60,7 @@ class Back:
 
     def against(self) -> list[int]:
         """Which proofs speak against it."""
-        found = list(proofs(self.lab, self.client, STAGE, self.before, self.folder, EPOCH))
+        found = list(prove_rollback(self.lab, self.client, STAGE, self.before, self.folder, EPOCH))
         assert len(found) == 7
         assert all(proof.text for proof in found)
         return [number for number, proof in enumerate(found) if proof.against]
@@ -70,7 +76,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZookeeperServer
 @pytest.fixture
 def back(server: ZookeeperServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Back]:
     """As it should be; the records, which only a cluster has, are taken for read."""
-    monkeypatch.setattr(made, "require_records", lambda *_: "50 records read")
+    monkeypatch.setattr(rollback_proofs, "require_records", lambda *_: "50 records read")
     topology = plan_topology(tmp_path / "lab")
     for broker in topology.brokers:
         topology.config(broker.name).parent.mkdir(parents=True, exist_ok=True)
@@ -93,14 +99,14 @@ def back(server: ZookeeperServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         create(client, "/controller", b'{"version":2,"brokerid":1,"kraftControllerEpoch":-1}', ephemeral=True)
         for broker in topology.brokers:
             create(client, f"/brokers/ids/{broker.id}", b"{}", ephemeral=True)
-        yield Back(lab, client, tmp_path / "run", files_of(lab))
+        yield Back(lab, client, tmp_path / "run", hash_broker_files(lab))
 
 
 def test_a_lab_that_is_back_has_nothing_against_it(back: Back) -> None:
     """All seven, and the tree as it was proven is kept."""
     assert back.against() == []
     kept = load_backup(str(back.folder / "after-rollback.jsonl.gz"))
-    assert list(left_out(kept, STAGE, 2)) == []
+    assert list(missing_objects(kept, STAGE, 2)) == []
 
 
 def persistent_controller(back: Back) -> None:
@@ -171,7 +177,7 @@ def test_records_that_do_not_come_back_are_a_loss(back: Back, monkeypatch: pytes
     def lost(*_: object) -> str:
         raise LabProofFailed("49 of 50 records came back")
 
-    monkeypatch.setattr(made, "require_records", lost)
+    monkeypatch.setattr(rollback_proofs, "require_records", lost)
     assert back.against() == [MADE]
 
 
@@ -179,5 +185,5 @@ def test_records_that_do_not_come_back_are_a_loss(back: Back, monkeypatch: pytes
 def test_each_thing_that_was_made_is_missed_where_it_is_not(path: str) -> None:
     """Of an empty tree, all eight."""
     without = tree_of({key: value for key, value in ZNODES.items() if key != path})
-    assert 1 <= len(list(left_out(without, STAGE, 2))) <= 2
-    assert len(list(left_out(tree_of({}), STAGE, 2))) == 8
+    assert 1 <= len(list(missing_objects(without, STAGE, 2))) <= 2
+    assert len(list(missing_objects(tree_of({}), STAGE, 2))) == 8
