@@ -1,8 +1,9 @@
-"""Differences that Kafka itself makes at rest: a closed table of rules, each as narrow as it can be.
+"""Differences that Kafka itself makes at rest: a closed table of rules, each as narrow as possible, in SQL and Python.
 
-A rule excuses one shape of row and names the source that makes it so.  `counter` is a row of nearly that shape which
-the rule must not excuse; a test plants it.  Leaders, ISRs and epochs move and are *not* excused: the caller compares
-again at a later offset.
+A rule accepts one shape of row and names the source that makes it so.  `counter` is a row of nearly that shape which
+the rule must not accept; a test plants it.  Leaders, ISRs and epochs move and are *not* accepted: the caller compares
+again at a later offset.  Reports use the SQL conditions, in Spark; `rule_for` decides one row without Spark, for early
+answers.  A test holds both to the same result.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A KRaft view as Parquet files, a table a kind: for pandas, DuckDB, Spark, or whoever comes later."""
+"""A KRaft view, or a report's differences, as Parquet files: for pandas, DuckDB, Spark or others."""
 
 from __future__ import annotations
 

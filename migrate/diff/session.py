@@ -5,8 +5,12 @@
     report = compare(spark.get(timeout=120), ...)
     spark.stop()
 
-Local by default; elsewhere by `--spark-master` and `--spark-conf`.  pyspark knows one session a
-process, so a process has one handle at a time.
+Local by default; elsewhere by `--spark-master` and `--spark-conf`.  pyspark knows one session per process, so a process
+has one handle at a time.
+
+On a Spark Connect server (`sc://HOST:PORT`) there is no driver and no Java here: plans go there over gRPC.  It needs
+the extra `connect`.  Only settings that a session may change are requested.  A token, where the server requires one, is
+pyspark's `SPARK_CONNECT_AUTHENTICATE_TOKEN`.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What lies on the hosts: files, log directories, processes."""
+"""Files, log directories and processes of the nodes' hosts."""

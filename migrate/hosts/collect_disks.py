@@ -114,7 +114,7 @@ def is_comment(line: str) -> bool:
 
 
 def logical_lines(text: str) -> List[str]:
-    """Lines as java.util.Properties joins them: one goes on after an odd number of backslashes; ends are kept."""
+    """Lines as java.util.Properties joins them: one continues after an odd number of backslashes; ends are kept."""
     found = []  # type: List[str]
     going_on = False
     for line in re.findall(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+", text):

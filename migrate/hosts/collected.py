@@ -1,4 +1,4 @@
-"""The collector's answers (`collect_disks.py`) as disks and configuration files: decoding without a look at the host.
+"""Decode the collector's answers (`collect_disks.py`) into disks and configuration files.
 
 The collector reports raw facts; this module decides what they mean, for every executor and for collected files.
 """
@@ -49,11 +49,11 @@ class Collected:
 
 
 class _DeniedError(Exception):
-    """The collector's user may not look where the broker may: says nothing of the disk."""
+    """The collector's user lacks a permission that the broker may have: this says nothing about the disk."""
 
 
 def read_collected(path: str) -> Collected:
-    """One file of the collector.
+    """Read one answer of the collector.
 
     Raises:
         CollectedDamaged: it cannot be read, or is not what the collector wrote.
@@ -68,12 +68,12 @@ def read_collected(path: str) -> Collected:
 
 
 def room_of(raw: bytes) -> int:
-    """Bytes that the values of an answer of that size may take: those of a folder take 1,100, its text 400."""
+    """Memory for the values of an answer of that size: a folder takes 1,100 bytes, its text 400."""
     return max(strict_json.ROOM, ROOM_A_BYTE * len(raw))
 
 
 def decode_collected(raw: bytes, path: str) -> Collected:
-    """The collector's answer (pure); `path` is where it came from.  Raises as `read_collected`."""
+    """Decode a collector's answer (pure); `path` is its source.  Raises as `read_collected`."""
     body = _body(raw, path)
     try:
         return _collected(body, path)
@@ -84,7 +84,7 @@ def decode_collected(raw: bytes, path: str) -> Collected:
 
 
 def read_all(paths: Iterable[str], known: Iterable[NodeId]) -> dict[NodeId, Collected]:
-    """The collector's files by node, each of another node of the inventory (`known`); a folder stands for its *.json.
+    """Read the collector's files by node, one per node of the inventory (`known`); a folder stands for its *.json.
 
     Raises:
         CollectedForNobody: a node that is not in the inventory, or two files of one node.
@@ -175,7 +175,7 @@ def _config(entry: Mapping[str, Any] | None, node: NodeId) -> ConfigFile | Unkno
 
 # -- one directory -------------------------------------------------------------------------------------------------
 def _directory(entry: Mapping[str, Any], path: str, *, probed: bool, own_user: bool) -> Directory:
-    """One directory; `own_user`: a directory of the broker belongs to the user who looked."""
+    """Decode one directory; `own_user`: a directory of the broker belongs to the collector's user."""
     if entry.get("late"):
         late = "did not store one block in time" if probed else "did not answer in time"
         return Directory(path, late, MetaMissing(), ReplicaColumns(), False)
@@ -214,7 +214,7 @@ class _UnreadableError(Exception):
 
 
 def _why(error: list[Any], own: bool, path: str) -> str:
-    """The reason; a denial tells of the user who looked, not of the disk, unless a folder of the broker is theirs."""
+    """The reason; a denial concerns the collector's user, not the disk, unless a folder of the broker is theirs."""
     number, text = error
     if number in _DENIED and not own:
         raise _DeniedError(f"{path}: the collector's user may not look into it ({text})")
@@ -286,22 +286,22 @@ def _topic_id(entry: Mapping[str, Any], own: bool, path: str) -> str:
 
 
 def oddities_of_place(link: str | None, filesystem: str, oddities: list[str]) -> None:
-    """Add what is odd about the place of a log directory; `link` is what its path points to, None for no link."""
+    """Add oddities of the location of a log directory; `link` is the target of its path, None for no link."""
     if link is not None:
         oddities.append(f"the directory is a link to {link}")
     if filesystem in _VOLATILE:
-        oddities.append(f"lies in memory ({filesystem}): its content is lost with the host")
+        oddities.append(f"is in memory ({filesystem}): its content is lost with the host")
 
 
 def capped(oddities: list[str]) -> tuple[str, ...]:
-    """The first ones, and how many more there are."""
+    """The first ones, and the number of the others."""
     if len(oddities) <= MAX_ODDITIES:
         return tuple(oddities)
     return (*oddities[:MAX_ODDITIES], f"and {len(oddities) - MAX_ODDITIES} more")
 
 
 def no_room(free_bytes: int, free_files: int) -> str:
-    """What is wrong with a directory that stores a block still, and no segment any more; "" for nothing."""
+    """The problem of a directory that still stores a block, but no further segment; "" for none."""
     if 0 <= free_bytes < ROOM_BYTES:
         return f"{FULL}: {free_bytes // 1024} KiB are left, beside what the file system keeps for root"
     if 0 <= free_files < ROOM_FILES:
@@ -310,7 +310,7 @@ def no_room(free_bytes: int, free_files: int) -> str:
 
 
 def not_mounted(point: str, wanted_by: str) -> str:
-    """What is wrong with a directory whose disk is not there: its folder belongs to another file system."""
+    """The problem of a directory whose disk is not mounted: its folder belongs to another file system."""
     return f"{NOT_MOUNTED} {point} ({wanted_by} has a file system there)"
 
 

@@ -1,6 +1,8 @@
-"""The closed table of verbs that the host program is given: nothing else is run on a host.
+"""The closed table of the host program's verbs, and the quoting of their words: nothing else is run on a host.
 
-The program checks each word again: `migrate/hosts/host_program.py`.
+The program checks each word again: `migrate/hosts/host_program.py`.  SSH passes one string to the remote user's shell,
+so each word of a command is quoted once, here only: nothing of an inventory becomes shell text.  Words that no path,
+unit or host has (control characters, text that is not UTF-8) are refused, not quoted.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ def quoted(words: Sequence[str]) -> str:
 
 
 def checked(word: str) -> str:
-    """The word, where it may stand in a command (pure); raises WordRefused."""
+    """Return the word if a command may contain it (pure); raises WordRefused."""
     if CONTROL.search(word):
         raise WordRefused("a word with control characters is no part of a command", where=ascii(word)[:200])
     try:
@@ -54,14 +56,14 @@ def checked(word: str) -> str:
 
 
 def path(text: str) -> str:
-    """An absolute path of a host (pure): with the slash in front it can be no option.  Raises WordRefused."""
+    """Return an absolute path of a host (pure): the slash keeps it from being an option.  Raises WordRefused."""
     if not text.startswith("/"):
         raise WordRefused("a path on a host must be absolute", where=ascii(text)[:200])
     return checked(text)
 
 
 def unit(name: str) -> str:
-    """A systemd unit's name (pure).  Raises WordRefused."""
+    """Return a systemd unit's name (pure).  Raises WordRefused."""
     if not UNIT.fullmatch(name):
         raise WordRefused(
             "this is no name of a systemd service",
@@ -72,7 +74,7 @@ def unit(name: str) -> str:
 
 
 def destination(name: str) -> str:
-    """What ssh connects to (pure): never an option, never a command.  Raises WordRefused."""
+    """Return a destination for ssh (pure): never an option, never a command.  Raises WordRefused."""
     if not DESTINATION.fullmatch(name):
         raise WordRefused("this is no host that ssh can be given", where=ascii(name)[:200])
     return name
@@ -111,38 +113,38 @@ def about() -> Words:
 
 
 def allowed() -> Words:
-    """Which of the word lists on stdin it would refuse, and why; nothing is done."""
+    """Which of the commands on stdin it would refuse, and why; nothing is done."""
     return ("allowed",)
 
 
 # -- files -------------------------------------------------------------------------------------------------------------
 def status(node: NodeId, file: str) -> Words:
-    """Kind, size, mode, owner and change time of what is at that path, a link itself too."""
+    """Kind, size, mode, owner and change time of a path, also of a link itself."""
     return ("status", _id(node), path(file))
 
 
 def read(node: NodeId, file: str) -> Words:
-    """The bytes of a regular file, READ_LIMIT and one at most."""
+    """The bytes of a regular file, at most READ_LIMIT + 1."""
     return ("read", _id(node), path(file))
 
 
 def write(node: NodeId, file: str, content: bytes) -> Words:
-    """Replace a file by the content on stdin; the hash shows that all of it arrived."""
+    """Replace a file with the content on stdin; the hash proves that all of it arrived."""
     return ("write", _id(node), path(file), hashlib.sha256(content).hexdigest())
 
 
 def rename(node: NodeId, old: str, new: str) -> Words:
-    """Rename it, and nothing where something is there already."""
+    """Rename it; nothing happens if the target exists."""
     return ("rename", _id(node), path(old), path(new))
 
 
 def remove(node: NodeId, file: str) -> Words:
-    """A copy of ours; never a file that a node uses."""
+    """Remove a copy; never a file that a node uses."""
     return ("remove", _id(node), path(file))
 
 
 def make_directory(node: NodeId, folder: str) -> Words:
-    """A metadata directory and its parents."""
+    """Create a metadata directory and its parents."""
     return ("make-directory", _id(node), path(folder))
 
 
@@ -158,7 +160,7 @@ def archive(node: NodeId) -> Words:
 
 # -- locks -------------------------------------------------------------------------------------------------------------
 def hold_lock(node: NodeId, file: str) -> Words:
-    """Lock a file until the command's input ends; what is sent is written into it, and comes back."""
+    """Lock a file until the command's input ends; each line sent is written into it and echoed."""
     return ("lock", _id(node), path(file))
 
 
@@ -169,32 +171,32 @@ def try_lock(node: NodeId, file: str) -> Words:
 
 # -- services ----------------------------------------------------------------------------------------------------------
 def unit_state(name: str) -> Words:
-    """What systemd says of a unit."""
+    """A unit's properties."""
     return ("unit-show", unit(name))
 
 
 def unit_start(name: str) -> Words:
-    """Begin to start; what it becomes is observed."""
+    """Start it without waiting; the caller observes the result."""
     return ("unit-start", unit(name))
 
 
 def unit_stop(name: str) -> Words:
-    """Begin to stop; the wait is ours."""
+    """Stop it without waiting; the caller waits."""
     return ("unit-stop", unit(name))
 
 
 def unit_is_enabled(name: str) -> Words:
-    """One word."""
+    """Whether it is enabled, in one word."""
     return ("unit-is-enabled", unit(name))
 
 
 def unit_enable(name: str) -> Words:
-    """Start it at each boot; what runs now is left as it is."""
+    """Start it at each boot; running processes are not affected."""
     return ("unit-enable", unit(name))
 
 
 def unit_disable(name: str) -> Words:
-    """Start it at no boot; what runs now is left as it is."""
+    """Do not start it at boot; running processes are not affected."""
     return ("unit-disable", unit(name))
 
 
@@ -224,7 +226,7 @@ def sockets(table: str) -> Words:
 
 
 def facts(node: NodeId) -> Words:
-    """What the unit's user may read and write, as that user; JSON."""
+    """What the unit's user may read and write, checked as that user; JSON."""
     return ("facts", _id(node))
 
 
@@ -240,7 +242,7 @@ def collector(node: NodeId, directories: tuple[str, ...]) -> Words:
 
 
 def tell_places(node: NodeId, paths: tuple[str, ...]) -> Words:
-    """Where paths lead to and what lies there, as the unit's user sees it."""
+    """Resolve paths and list their names, as the unit's user."""
     return ("places", _id(node), *map(path, paths))
 
 

@@ -1,6 +1,6 @@
-"""Log directories of nodes, as the collector sees them: on this host, or on hosts through the host program.
+"""Log directories of nodes, present and planned, as the collector sees them: here, or through the host program.
 
-One scanner for every executor that can look: the host program starts `collect_disks.py` as the unit's user, the lab
+One scanner for every executor: the host program starts `collect_disks.py` as the unit's user, the lab
 calls the same functions in this process.  Both answers are decoded by `collected.py`, which checks their hash.
 """
 
@@ -31,14 +31,14 @@ Configs = Mapping[NodeId, ConfigFile | NoFile | Unknown]
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """Where a path leads to, links resolved, and the names that lie there; () where it cannot be listed."""
+    """A path with its links resolved, and the names in it; () where it cannot be listed."""
 
     real: str
     names: tuple[str, ...] = ()
 
 
 class PathDisks(Disks, Protocol):
-    """Disks of hosts that also say where a path leads to."""
+    """Disks of hosts that also resolve paths."""
 
     def told(self, node: NodeId, paths: Sequence[str]) -> Mapping[str, Told] | Unknown:
         """Each path's; Unknown where the host does not answer."""
@@ -46,7 +46,7 @@ class PathDisks(Disks, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A directory in use, or wanted: whose it is, and on which host."""
+    """A directory in use, or wanted: its node and host."""
 
     node: NodeId
     host: str
@@ -59,9 +59,9 @@ def inspect_new_directories(
     configs: Configs,
     wanted: Mapping[NodeId, tuple[str, ...]],
 ) -> dict[NodeId, tuple[NewDirectory, ...] | Unknown]:
-    """Each broker's wanted directories; Unknown where they cannot be looked at, or where it is not known what is used.
+    """Inspect each broker's wanted directories; Unknown where they, or the directories in use, cannot be inspected.
 
-    A directory of another broker, or of this one, is told by where its path leads to, not by its spelling.
+    Directories are compared by their resolved paths, not by their spelling.
     """
     used = _used(inventory, configs, wanted)
     if isinstance(used, Unknown):
@@ -92,7 +92,7 @@ def _of_broker(
 def _used(
     inventory: Inventory, configs: Configs, wanted: Mapping[NodeId, tuple[str, ...]]
 ) -> tuple[_Place, ...] | Unknown:
-    """Everything that is a log directory already, by the files, and everything that shall be one."""
+    """Every log directory in use, by the configuration files, and every wanted one."""
     found: dict[_Place, None] = {}
     for broker in inventory.brokers:
         found |= dict.fromkeys(_Place(broker.id, broker.host, path) for path in wanted.get(broker.id, ()))
@@ -109,7 +109,7 @@ def _used(
 
 
 def _told_of(used: Sequence[_Place], disks: PathDisks) -> dict[NodeId, Mapping[_Place, Told] | Unknown]:
-    """A node's places, each with what its host says."""
+    """Resolve the places of each node on its host."""
     found: dict[NodeId, Mapping[_Place, Told] | Unknown] = {}
     for node in dict.fromkeys(place.node for place in used):
         mine = {place.path: place for place in used if place.node == node}
@@ -124,7 +124,7 @@ def _told_of(used: Sequence[_Place], disks: PathDisks) -> dict[NodeId, Mapping[_
 
 
 def _taken(own: _Place, known: Mapping[_Place, Told]) -> Iterator[str]:
-    """The other directories of the host that are the same, or hold one another."""
+    """Other directories of the host that are the same one, contain it, or are inside it."""
     real = known[own].real
     for other, told in known.items():
         if other.host != own.host or other == own:
@@ -142,7 +142,7 @@ TELL_SECONDS: Final = 30.0
 
 
 class CollectorDisks:
-    """`model.ports.Disks` and `new_directories.Places`.  Without `runners` every node is on this host, as in a lab."""
+    """Implements `PathDisks`.  Without `runners` every node is on this host, as in a lab."""
 
     def __init__(self, runners: Mapping[NodeId, Runner] | None = None) -> None:
         self._runners = runners
@@ -199,7 +199,7 @@ def _told(entry: Any) -> Told:
 
 
 def not_storing(disks: Disks, node: NodeId, paths: Sequence[str]) -> Mapping[str, str]:
-    """Path -> why that directory does not store a block now; every path where the host cannot be asked.
+    """Return path -> why that directory does not store a block now; every path where the host cannot be asked.
 
     The check before a stopped broker starts: a disk that became read-only or full still shows its meta.properties.
     """

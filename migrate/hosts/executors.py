@@ -1,4 +1,4 @@
-"""Who reads and writes files, looks at disks, starts and stops processes: chosen by the inventory's executor.
+"""Choose by the inventory's executor how files, disks and processes of hosts are reached.
 
 `supervisor` is the lab's own; `local` and `ssh` work systemd units, on this host or on the nodes' hosts; `manual`
 writes instructions for people, and waits until what they ask is seen.  All of them serve the same steps through
@@ -64,7 +64,7 @@ class LocksOnHosts:
         return HostLock(self.holders[node], node, path, owner)
 
     def owner(self, node: NodeId, path: str) -> tuple[str, bool]:
-        """What the file says of its owner, and whether it is held; OSError where that cannot be seen."""
+        """Return the owner line of the file, and whether the lock is held; OSError where that cannot be seen."""
         holder = self.holders[node]
         text = owner_of(holder, node, path)
         return text, bool(text) and is_held(holder, node, path)
@@ -72,7 +72,7 @@ class LocksOnHosts:
 
 @dataclass(frozen=True, slots=True)
 class Executor:
-    """All that acts and looks on hosts; `parallel`: looks at several hosts may overlap."""
+    """Access to the hosts; `parallel`: several hosts may be observed at once."""
 
     files: CrashableFiles
     disks: Disks
@@ -82,12 +82,12 @@ class Executor:
     runners: Mapping[NodeId, Runner] = field(default_factory=dict)  # none where no hosts are worked
     parallel: bool = False
     locks: LocksOnHosts | None = None  # None: files of this host
-    resume: Callable[[], None] = field(default=_nothing)  # goes on with what a killed run left others to do
+    resume: Callable[[], None] = field(default=_nothing)  # continues what a killed run left to the operator
     witness: NetworkWitness | None = None  # what is seen from here, where others work the hosts
 
 
 class _Waits:
-    """Waiting without a run's clock: only for how long a process takes to end."""
+    """A clock outside of runs: measures only how long a process takes to end."""
 
     def monotonic(self) -> float:
         """Seconds that never go back."""
@@ -99,7 +99,7 @@ class _Waits:
 
 
 def executor_of(inventory: Inventory) -> Executor:
-    """What the inventory asks for.  Nothing is opened yet; `close` ends what was."""
+    """Return the inventory's executor.  Connections open on first use; `close` ends them."""
     if inventory.executor == SUPERVISOR:
         services = Supervisor(inventory.executor_options.get("state", ""))
         return Executor(LocalFiles(), CollectorDisks(), services, LocalMetadata())

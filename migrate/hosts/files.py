@@ -47,7 +47,7 @@ def read_within(path: str | os.PathLike[str], kind: str) -> bytes:
 
 
 def _bounded(descriptor: int, path: str, limit: int) -> bytes:
-    """All that an open file has; a large one is refused by its size, before it is read."""
+    """Read an open file; a large one is refused by its size, before it is read."""
     if os.fstat(descriptor).st_size > limit:
         raise OSError(errno.EFBIG, f"larger than {limit} bytes", path)
     found = bytearray()
@@ -60,7 +60,7 @@ def _bounded(descriptor: int, path: str, limit: int) -> bytes:
 
 @contextlib.contextmanager
 def open_folder(path: str) -> Iterator[int]:
-    """A folder's descriptor, so that what is done in it stays in it even when its path is swapped."""
+    """Open a folder's descriptor, so that operations stay in it even when its path is swapped."""
     descriptor = os.open(path or ".", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         yield descriptor
@@ -79,7 +79,7 @@ def _nothing(_label: str) -> None:
 
 
 def replace_file(path: str, content: bytes, between: Callable[[str], None] = _nothing) -> None:
-    """Replace one file atomically: all of the old or all of the new is there, whatever happens.
+    """Replace one file atomically: its content is all old or all new, whatever happens.
 
     Keeps owner, group and mode; a new file gets 0600.  `between` is called between the write and the fsync.
 
@@ -146,7 +146,7 @@ def _keep_owner_and_mode(descriptor: int, old: os.stat_result) -> None:
 
 
 class LocalFiles:
-    """`model.ports.Files` for nodes whose files lie on this host; `between` is a crash point of every write."""
+    """`model.ports.Files` for nodes of this host; `between` is a crash point of every write."""
 
     def __init__(self) -> None:
         self.between: Callable[[str], None] = _nothing

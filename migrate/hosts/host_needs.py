@@ -50,7 +50,7 @@ class HostNeed:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What came of it: `problem` is "" where the need is met; `denied`: the program or sudo refuses it."""
+    """The result for one need: `problem` is "" where it is met; `denied`: the program or sudo refuses it."""
 
     need: HostNeed
     problem: str = ""
@@ -125,7 +125,7 @@ def _metadata_aside(node: NodeId, home: str) -> Iterator[Words]:
 
 
 def examine(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> list[Tried]:
-    """Ask every host, all of them at once; a host with several nodes is asked once."""
+    """Ask every host, in parallel; a host with several nodes is asked once."""
     by_host: dict[int, list[Node]] = {}
     for node in inventory.nodes:
         if node.id in runners:
@@ -184,7 +184,7 @@ def _another(inventory: Inventory, nodes: Sequence[Node], told: object) -> str:
 
 
 def _directories(files: RemoteFiles, node: Node) -> tuple[str, ...]:
-    """A broker's log directories by its file; none where that cannot be read: the look at the files tells of it."""
+    """A broker's log directories by its file; none where that cannot be read: the check of the file reports it."""
     if isinstance(node, ControllerNode):
         return ()
     try:
@@ -198,7 +198,7 @@ def _directories(files: RemoteFiles, node: Node) -> tuple[str, ...]:
 
 
 def folded(tried: Sequence[Tried]) -> list[Refused]:
-    """What is wrong and what to do, one entry a reason: a program that is missing holds up every command (pure)."""
+    """Problems and remedies, one per reason: a missing program blocks every command (pure)."""
     by_problem: dict[tuple[str, str, bool], list[HostNeed]] = {}
     for entry in tried:
         if entry.problem:
@@ -212,7 +212,7 @@ def folded(tried: Sequence[Tried]) -> list[Refused]:
 
 
 def rights_of(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> dict[NodeId, HostRights | Unknown]:
-    """The same by node, for a plan: Unknown where its host does not answer; none where no hosts are worked."""
+    """Return the rights per node, for a plan: Unknown where its host does not answer; empty where none is remote."""
     tried: dict[NodeId, list[Tried]] = {}
     for entry in examine(inventory, runners):
         tried.setdefault(entry.need.node, []).append(entry)
@@ -227,6 +227,7 @@ def _rights(found: Sequence[Tried]) -> HostRights | Unknown:
 
 
 # what a wide rule lets through, and the one line for the host program does not
+# asked as `sudo -l COMMAND`: plain `sudo -l` lists rules with defaults, aliases and wildcards, which prove nothing
 FORBIDDEN: Final[Mapping[str, Words]] = {
     "every command": ("sh", "-c", "true"),
     "every unit": ("systemctl", "stop", "--", "sshd.service"),
@@ -240,7 +241,7 @@ NO_ANSWER: Final = "must have a tty"  # requiretty
 
 
 def forbidden_commands(config: str) -> Mapping[str, Words]:
-    """Those, and what lines with a star let through: in a line's arguments it matches blanks and slashes (pure)."""
+    """Those, and what sudoers lines with a star allow: in arguments it matches blanks and slashes (pure)."""
     copy = f"if={config}.kraft-migrate-backup-"
     return {
         **FORBIDDEN,
@@ -249,7 +250,7 @@ def forbidden_commands(config: str) -> Mapping[str, Words]:
 
 
 def find_excess_sudo(inventory: Inventory, runners: Mapping[NodeId, Runner]) -> Iterator[tuple[NodeId, str]]:
-    """(node, what sudo allows there beyond need), each host once; one that does not answer says nothing here."""
+    """Yield (node, what sudo allows there beyond need), once per host; a host that does not answer is skipped."""
     seen: set[str] = set()
     for node in inventory.nodes:
         runner = runners.get(node.id)

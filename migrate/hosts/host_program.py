@@ -6,7 +6,7 @@ One file, Python 3.6 or newer, importing only what python3-minimal has.  Root in
 the script), sudo lets one account run it, and nothing else of that account's is run as root.  Three rules hold:
 
 - Only nodes, units and paths of the configuration are acted on as root.  Everything else is done as the user that
-  the node's unit runs as, with that user's groups, and without a way back to root.
+  the node's unit runs as, with that user's groups, and cannot become root again.
 - Folders are opened one by one from "/".  A link is followed only where root alone can have made it.  The last name of
   a path is never followed, and a file with a second hard link is not touched.
 - A file is replaced whole or not at all.  Owner, mode, SELinux context and ACL are set before it has its name.
@@ -447,7 +447,7 @@ def may_act_as(node: Node, user: User) -> None:
 
 
 def become(host: Host, node: Node, user: Optional[User] = None) -> User:
-    """Be the unit's user from here on, with no way back."""
+    """Become the unit's user for good: root cannot be regained."""
     user = user or user_of(host, node)
     may_act_as(node, user)
     if user.uid == os.geteuid():

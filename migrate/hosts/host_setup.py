@@ -109,13 +109,15 @@ def install(prefix: Path, found: dict[str, Any], python: str) -> Path:
 
 
 def sudo_line(account: str) -> str:
-    """What sudo is told (pure): one program, whose arguments it checks itself.  UsageWrong for an odd account."""
+    """The sudoers line (pure): one program, which checks its arguments itself.  UsageWrong for an odd account."""
     if not ACCOUNT.fullmatch(account):
         raise UsageWrong(f"{account!r} is no account that sudo can be given", next_step="log in as another user")
     quoted = account.replace("@", "\\@")
     return f"Defaults!{PROGRAM} !requiretty, !use_pty, env_reset, !setenv\n{quoted} ALL=(root) NOPASSWD: {PROGRAM}\n"
 
 
+# The scripts are POSIX shell, for dash, bash and busybox.  Everything that they write is in them; they open no network
+# connection.  Files get owner and mode before they get their names.  They can be run again, and report what they did.
 END: Final = "END-OF-KRAFT-MIGRATE-FILE"
 MODULES: Final = (  # what the three programs import: a Python of fewer modules is refused, and not found out in a run
     "argparse, ast, base64, contextlib, errno, fcntl, grp, hashlib, os, pwd, re, socket, stat, subprocess, sys, "

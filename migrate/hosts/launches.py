@@ -1,4 +1,4 @@
-"""How each node's process was started: its command line in /proc here or on its host, and its unit.
+"""How each node's process was started, and what listens on its host: /proc here or on the host, and the unit.
 
 Source: `kafka.Kafka` takes one properties file and `--override key=value` words after it; `KafkaConfig` reads
 ZooKeeper's client settings from -Dzookeeper.* too; container images write the file anew from variables at each start.
@@ -54,7 +54,7 @@ def words_of(raw: bytes) -> list[str]:
 
 
 def of_command_line(raw: bytes) -> Launch:
-    """What a process's command line says; the environment and the unit stay unknown."""
+    """Decode a process's command line; the environment and the unit stay unknown."""
     words = words_of(raw)
     at = next((place for place, word in enumerate(words) if word in MAIN_CLASSES), None)
     before, after = (words, []) if at is None else (words[:at], words[at + 1 :])
@@ -80,13 +80,13 @@ def _maxbuffer(words: list[str]) -> int | None:
 
 
 def _container(words: list[str]) -> str:
-    """The tool by its own name, or behind a shell or an interpreter."""
+    """The container tool, also behind a shell or an interpreter."""
     names = (word.rpartition("/")[2] for word in words[:2])
     return next((name for name in names if name in CONTAINERS), "")
 
 
 def _section(words: list[str]) -> str:
-    """The JAAS file's section that ZooKeeper's client takes; "" where it takes none."""
+    """The JAAS file's section that ZooKeeper's client uses; "" for none."""
     named = [word.removeprefix(SECTION) for word in words if word.startswith(SECTION)]
     return "" if NO_SASL in words else named[-1] if named else "Client"
 
@@ -109,13 +109,13 @@ def _overrides(words: list[str]) -> dict[str, str]:
 
 
 def generating(raw: bytes) -> tuple[str, ...]:
-    """Of /proc/PID/environ the names of variables that container images make configuration of; no value is kept."""
+    """Names in /proc/PID/environ that container images turn into configuration; no value is kept."""
     names = (entry.partition(b"=")[0].decode(errors="replace") for entry in raw.split(b"\0"))
     return tuple(sorted({name for name in names if GENERATING.fullmatch(name) and name not in SHELL_OWN}))
 
 
 def of_unit(properties: Mapping[str, str]) -> UnitNotes:
-    """What `systemctl show` says of it; a property that was not asked for is unknown, or none."""
+    """Decode `systemctl show`; a property that was not requested is unknown, or none."""
     *files, _ = BEHIND_UNIT_FILE.split(properties.get("EnvironmentFiles", ""))
     return UnitNotes(
         environment_files=tuple(path for file in files if (path := file.strip())),
@@ -123,12 +123,12 @@ def of_unit(properties: Mapping[str, str]) -> UnitNotes:
     )
 
 
-NOT_RUNNING: Final = "it does not run: how it would be started cannot be seen"
+NOT_RUNNING: Final = "it is not running: how it would be started cannot be seen"
 FAR: Final = Unknown("the environment of a process is not read through commands: it may hold secrets")
 
 
 def launches(executor: Executor, states: Mapping[NodeId, ServiceState]) -> dict[NodeId, Launch | Unknown]:
-    """Each node's launch; Unknown where it does not run and its start cannot be foreseen, or may not be looked at."""
+    """Return each node's launch; Unknown where it does not run and its start is unpredictable, or access is denied."""
     return {node: _launch(executor, node, state) for node, state in states.items()}
 
 
@@ -148,7 +148,7 @@ def _launch(executor: Executor, node: NodeId, state: ServiceState) -> Launch | U
 
 
 def _planned(executor: Executor, node: NodeId) -> Launch | Unknown:
-    """As the supervisor would start it; a unit's own words stand in scripts and environments that are not read."""
+    """As the supervisor would start it; a unit's scripts and environment files are not read."""
     if not isinstance(executor.services, Supervisor):
         return Unknown(NOT_RUNNING)
     try:
@@ -182,7 +182,7 @@ LISTEN: Final = "0A"
 
 
 def parse_listening(text: str) -> tuple[Listening, ...]:
-    """The listening sockets of one table (pure).
+    """Parse the listening sockets of one table (pure).
 
     Raises:
         ValueError: it is no such table.
@@ -213,7 +213,7 @@ def _address(text: str) -> str:
 
 
 def listening(executor: Executor, nodes: Iterable[NodeId]) -> dict[NodeId, tuple[Listening, ...] | Unknown]:
-    """What listens on each node's host; a host is asked once."""
+    """Return what listens on each node's host; a host is asked once."""
     found: dict[str, tuple[Listening, ...] | Unknown] = {}
     answers: dict[NodeId, tuple[Listening, ...] | Unknown] = {}
     for node in nodes:

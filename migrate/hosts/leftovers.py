@@ -1,4 +1,11 @@
-"""What runs leave on the nodes' hosts: copies of files, and what was set aside.  Secrets of Kafka's are in them."""
+"""Copies of files and set-aside metadata that runs leave on the nodes' hosts.  They contain Kafka's secrets.
+
+A copy is never overwritten: one with other content gets the first digits of its hash as a suffix.
+
+A controller's metadata is set aside inside its own directory, entry by entry.  The directory keeps its name: it may be
+a mount point, which cannot be renamed, and its parent may belong to root.  Kafka formats a directory with such a folder
+in it, and runs a controller there (seen on 3.9.2, with `lost+found` too).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +30,7 @@ ASIDE_SUFFIX: Final = ".kraft-migrate-set-aside"
 
 
 def backup_path(files: Files, node: NodeId, path: str, content: bytes) -> str:
-    """Where a copy of that content belongs: beside the file, under a name that no other content has."""
+    """Return the path for a copy of that content: beside the file, under a name of its own for each content."""
     beside = path + BACKUP_SUFFIX
     if files.exists(node, beside) and files.read(node, beside) != content:
         beside = f"{beside}-{hashlib.sha256(content).hexdigest()[:8]}"  # the other one is of an earlier attempt
@@ -44,7 +51,7 @@ def kept_files(files: Files, node: NodeId, config: ConfigFile | NoFile | Unknown
 
 
 def _metas(files: Files, node: NodeId, config: ConfigFile) -> list[HostFile]:
-    """Those that can be read: whether a directory is healthy is for the disks' view to say."""
+    """Those that can be read; the disks' view reports unhealthy directories."""
     apart = metadata_log_dir(config.values)
     found: list[HostFile] = []
     for directory in (*log_dirs(config.values), *([apart] if apart else [])):
@@ -65,14 +72,14 @@ ENTRIES: Final = ("bootstrap.checkpoint", ".lock", METADATA_FOLDER, META_PROPERT
 
 
 def holds_metadata(files: Files, node: NodeId, directory: str) -> bool:
-    """Is there a quorum's metadata in it?  OSError where that cannot be seen."""
+    """Does the directory contain a quorum's metadata?  OSError where that cannot be seen."""
     if files.exists(node, f"{directory}/{META_PROPERTIES}"):
         return True
     return files.exists(node, directory) and METADATA_FOLDER in files.names(node, directory)
 
 
 def choose_aside_folder(files: Files, node: NodeId, directory: str, moment: str) -> str:
-    """The folder that a killed move began to fill, or one with a name that nothing has.  OSError."""
+    """Return the folder that an interrupted move began to fill, or an unused name.  OSError."""
     names = files.names(node, directory)
     begun = [name for name in names if name.startswith(f"{ASIDE_FOLDER}-")]
     for name in reversed(begun if not isinstance(files, ManualFiles) else []):
@@ -86,7 +93,7 @@ def choose_aside_folder(files: Files, node: NodeId, directory: str, moment: str)
 
 
 def set_metadata_aside(files: Files, node: NodeId, directory: str, new: str, between: Callable[[str], None]) -> None:
-    """Move what is Kafka's into the folder; `between` is called before each rename.  OSError."""
+    """Move Kafka's files into the folder; `between` is called before each rename.  OSError."""
     if isinstance(files, ManualFiles):
         files.move_entries(node, directory, new, ENTRIES)
         return
@@ -102,7 +109,7 @@ SUFFIXES: Final = (BACKUP_SUFFIX, ASIDE_SUFFIX)
 
 
 def leftovers(files: Files, node: BrokerNode | ControllerNode) -> tuple[str, ...]:
-    """Paths beside a node's file, and of folders in its metadata directory.  OSError where they cannot be listed."""
+    """List copies beside a node's file and folders in its metadata directory.  OSError where they cannot be listed."""
     folder, name = os.path.split(node.config)
     beginnings = tuple(name + suffix for suffix in SUFFIXES)
     found = [f"{folder}/{entry}" for entry in files.names(node.id, folder) if entry.startswith(beginnings)]
@@ -113,7 +120,7 @@ def leftovers(files: Files, node: BrokerNode | ControllerNode) -> tuple[str, ...
 
 
 def is_copy(path: str) -> bool:
-    """Is it a copy of a file, or a file that was set aside, by its name?"""
+    """Is the path, by its name, a copy or a file that was set aside?"""
     return any(suffix in os.path.basename(path) for suffix in SUFFIXES)  # noqa: PTH119 - a path of another host
 
 

@@ -4,6 +4,9 @@ Source: `metadata/.../metadata/properties/MetaProperties.Builder`, `MetaProperti
 `clients/.../common/Uuid.fromString`.  What Kafka cannot read makes the directory a failed one (an *error log dir*).
 Kafka takes an empty file, NUL bytes or a file torn between two keys for a version 0 without ids, and gives that
 directory a *new* directory.id at the next start: all its replicas would lose their place.
+
+Names of replica folders and partition.metadata follow `LogFileUtils.java`, `LocalLog.scala` and `UnifiedLog.scala`
+(name forms), and `PartitionMetadataFile.java`.
 """
 
 from __future__ import annotations

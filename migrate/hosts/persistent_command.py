@@ -1,4 +1,4 @@
-"""A command that lives on a host for as long as we do, and answers a line with the same line.
+"""A command that runs on a host as long as this process does, and echoes each line.
 
 Its input is a pipe from us: when we end, however we end, the input ends, and with it the command.  What it holds there
 is free again then.  An answer is the proof that it lives at that moment, the connection to its host included.
@@ -26,14 +26,14 @@ SUDO_SAYS: Final = re.compile(r"(^|\s)sudo: |may not run sudo|not allowed to exe
 
 
 class Holder(Runner, Protocol):
-    """Runs commands on one host, and such that stay."""
+    """Runs commands on one host, persistent ones too."""
 
     def hold(self, words: Sequence[str]) -> HeldCommand:
-        """Begin one; what `run` raises."""
+        """Start one; raises what `run` raises."""
 
 
 class HeldCommand:
-    """The command, or the client that reaches it."""
+    """A persistent command, or the client that reaches it."""
 
     def __init__(self, argv: Sequence[str], host: str, environment: Mapping[str, str] | None = None) -> None:
         self._host = host
@@ -76,7 +76,7 @@ class HeldCommand:
         return line + b"\n"
 
     def end(self) -> Completed:
-        """End its input and wait for its end; one that does not end is killed on this side, which cuts its input."""
+        """End its input and wait for its end; if it does not end, kill it on this side, which ends its input."""
         if self._process.stdin is not None:
             with contextlib.suppress(OSError):
                 self._process.stdin.close()
@@ -90,7 +90,7 @@ class HeldCommand:
 
 
 class LocalHolder(LocalRunner):
-    """Commands of this host, and such that stay."""
+    """Commands of this host, persistent ones too."""
 
     def hold(self, words: Sequence[str]) -> HeldCommand:
         """Begin one.
@@ -120,7 +120,7 @@ class ProgramHolder:
         return self.holder.hold(self.access.words(tuple(words)))
 
     def proven(self, done: Completed) -> Completed:
-        """The same answer; HostProgramMissing where it is not the program's."""
+        """Return the answer; HostProgramMissing where it is not the host program's."""
         by_sudo = self.access.sudo and done.code == 1 and SUDO_SAYS.search(done.says) is not None
         if by_sudo or done.code in (*NOT_THERE, NOT_RIGHT):
             raise HostProgramMissing(
@@ -133,5 +133,5 @@ class ProgramHolder:
 
 
 def set_up(host: str) -> str:
-    """What installs the host program on that host (pure)."""
+    """The command that prints that host's setup script (pure)."""
     return f"`kraft-migrate doctor --inventory FILE --host-setup {host}` prints what root runs on that host"

@@ -1,4 +1,4 @@
-"""Properties files as Kafka reads them (java.util.Properties, Latin-1), edited without touching a byte too much."""
+"""Properties files as Kafka reads them (java.util.Properties, Latin-1), edited with all other bytes unchanged."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def trimmed(value: str) -> str:
 
 
 def duplicates(raw: bytes, where: str = "") -> tuple[str, ...]:
-    """Keys that stand more than once, in the order of their second place."""
+    """Keys that appear more than once, in the order of their second appearance."""
     seen: set[str] = set()
     again: dict[str, None] = {}
     for element in _elements(raw, where):
@@ -72,7 +72,7 @@ def duplicates(raw: bytes, where: str = "") -> tuple[str, ...]:
 
 
 def edit(raw: bytes, set_: Mapping[str, str], remove: Iterable[str] = (), where: str = "") -> bytes:
-    """The file with those keys set and those keys gone; comments, order, line ends and all other bytes stay.
+    """Set and remove those keys; comments, order, line ends and all other bytes stay.
 
     A key that has the wanted value already keeps its line.  A key that changes keeps its spelling, its separator and,
     where the new value begins with the old one, the old text with its continuation lines.  Values are escaped only
@@ -131,12 +131,12 @@ def put_back(raw: bytes, earlier: bytes, keys: Iterable[str], where: str = "") -
 
 
 def _token(element: PropertiesElement) -> str:
-    """What makes two elements the same one: the key, or a comment's text."""
+    """The identity of an element: its key, or a comment's text."""
     return f"={element.key}" if isinstance(element, KeyValue) else element.source.strip()
 
 
 def _same(one: PropertiesElement, two: PropertiesElement) -> bool:
-    """Do they differ in nothing but the end of the line?"""
+    """Are they equal but for the end of the line?"""
     return one.source.rstrip("\r\n") == two.source.rstrip("\r\n")
 
 
@@ -182,7 +182,7 @@ def _unicode(char: str) -> str:
 
 
 def _closed(text: str, end: str) -> str:
-    """The text so that another line may follow it."""
+    """The text, with a line end that lets another line follow."""
     if not text:
         return text
     body = text.rstrip("\r\n")
@@ -193,7 +193,7 @@ def _closed(text: str, end: str) -> str:
 
 
 def _prove(before: bytes, after: bytes, set_: Mapping[str, str], gone: frozenset[str]) -> None:
-    """An edit is believed only when the parser reads exactly what was wanted."""
+    """Prove an edit: the parser must read exactly what was wanted."""
     wanted = {key: value for key, value in parse(before).items() if key not in gone}
     wanted |= {key: trimmed(value) for key, value in set_.items()}
     if parse(after) != wanted:
@@ -203,7 +203,7 @@ def _prove(before: bytes, after: bytes, set_: Mapping[str, str], gone: frozenset
 
 @lru_cache(maxsize=256)
 def _parsed(raw: bytes) -> tuple[PropertiesElement, ...]:
-    """Kept, because every gate reads the same files of the same nodes again."""
+    """Cached, because every gate reads the same files of the same nodes again."""
     return tuple(javaproperties.parse(raw))
 
 
@@ -218,7 +218,7 @@ def _elements(raw: bytes, where: str) -> tuple[PropertiesElement, ...]:
 
 # -- for people --------------------------------------------------------------------------------------------------
 def is_secret(name: str) -> bool:
-    """May that key's value never be shown?  Kafka's own list, and whatever is named like a secret."""
+    """Must that key's value never be shown?  Kafka's own list, and any key that is named like a secret."""
     return is_password_config(name) or _SECRET_NAME.search(name) is not None
 
 
@@ -278,13 +278,13 @@ def read_config(files: Files, node: NodeId, path: str) -> ConfigFile | NoFile:
 
 
 def log_dirs(values: Mapping[str, str]) -> tuple[str, ...]:
-    """log.dirs, else log.dir, else Kafka's default; in the file's order (`KafkaConfig.logDirs`), each `as_told`."""
+    """log.dirs, log.dir, or Kafka's default; in the file's order, in Kafka's spelling (`KafkaConfig.logDirs`)."""
     listed = values.get("log.dirs") or values.get("log.dir") or DEFAULT_LOG_DIR
     return tuple(as_told(part) for part in (entry.strip() for entry in listed.split(",")) if part)
 
 
 def as_told(path: str) -> str:
-    """A directory as its broker tells it: no doubled slash, none at the end, and `.`, `..` and links stay.
+    """Spell a directory as its broker reports it: no doubled or trailing slash; `.`, `..` and links stay.
 
     DescribeLogDirs answers `java.io.File.getAbsolutePath` (`ReplicaManager.describeLogDirs`): another spelling is
     another directory to whoever looks for the one that a broker calls offline.
@@ -294,7 +294,7 @@ def as_told(path: str) -> str:
 
 
 def metadata_log_dir(values: Mapping[str, str]) -> str | None:
-    """metadata.log.dir where it lies apart from log.dirs, else None (then it is the first of them)."""
+    """metadata.log.dir where it is not one of log.dirs, else None (then it is the first of them)."""
     apart = values.get("metadata.log.dir", "").strip()
     if not apart or os.path.normpath(apart) in map(os.path.normpath, log_dirs(values)):
         return None

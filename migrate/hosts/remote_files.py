@@ -1,7 +1,10 @@
-"""Files of hosts by the host program: the same promises as for this host's files.
+"""Files, locks and metadata logs of hosts, through the host program.
 
 A file is replaced by rename once its content is on disk; no link is followed; owner, mode and SELinux context stay.
 Where a command's outcome is unknown, an error says so, and the old or the new content is there whole.
+
+Of metadata directories only `__cluster_metadata-0` and `meta.properties` are copied, by one tar stream per host, while
+no controller runs there.
 """
 
 from __future__ import annotations
@@ -48,14 +51,14 @@ class FileStatus:
 
 
 def error_of(done: Completed, place: str) -> OSError:
-    """A command's complaint as the error it stands for (pure): EIO where it is none of the known."""
+    """Translate a command's error message into an OSError (pure): EIO for an unknown one."""
     last = done.says.rpartition(": ")[2]
     code = _ERRNO.get(last, errno.EIO)
     return OSError(code, last if code != errno.EIO else done.says or f"ended with {done.code}", place)
 
 
 def parse_status(output: bytes) -> FileStatus:
-    """The answer of `commands.status` (pure); ValueError where it is none."""
+    """Parse the answer of `commands.status` (pure); ValueError where it is malformed."""
     kind, size, mode, owner, changed = output.decode().rstrip("\n").split("\n")
     return FileStatus(kind, int(size), mode, owner, float(changed))
 
@@ -78,7 +81,7 @@ class RemoteFiles:
         return done.output
 
     def status(self, node: NodeId, path: str) -> FileStatus:
-        """What is at that path; FileNotFoundError or another OSError."""
+        """Return the status of that path; FileNotFoundError or another OSError."""
         answer = self._must(node, commands.status(node, path), path)
         try:
             return parse_status(answer)
@@ -132,7 +135,7 @@ class RemoteFiles:
         self._must(node, commands.rename(node, old, new), old)
 
     def remove(self, node: NodeId, path: str) -> None:
-        """Remove a copy, durably; the host program removes nothing else."""
+        """Remove a copy, durably; the host program refuses anything else."""
         self._must(node, commands.remove(node, path), path)
 
     def make_directory(self, node: NodeId, path: str) -> None:
@@ -152,7 +155,7 @@ ABSENT: Final = "No such file or directory"
 
 
 class MetadataCopies(Protocol):
-    """Where the metadata directories can be read as folders of this host."""
+    """Makes metadata directories readable as folders of this host."""
 
     def folders(
         self, directories: Mapping[NodeId, str], *, growing: bool = False
@@ -170,7 +173,7 @@ class MetadataCopies(Protocol):
 
 
 class LocalMetadata:
-    """They are here."""
+    """Metadata directories of this host."""
 
     @contextlib.contextmanager
     def folders(self, directories: Mapping[NodeId, str], *, growing: bool = False) -> Iterator[Mapping[NodeId, Path]]:  # noqa: ARG002 - read in place
@@ -190,7 +193,7 @@ class LocalMetadata:
 
 
 class RemoteMetadata:
-    """They are on the nodes' hosts."""
+    """Metadata directories of the nodes' hosts."""
 
     def __init__(self, runners: Mapping[NodeId, Runner]) -> None:
         self._runners = runners
@@ -216,7 +219,7 @@ class RemoteMetadata:
             yield found
 
     def state(self, directories: Mapping[NodeId, str]) -> object:
-        """Of each log's folder its change time, which moves with every file that is made or renamed in it."""
+        """The change time of each log's folder, which every created or renamed file updates."""
         with ThreadPoolExecutor(len(directories) or 1, thread_name_prefix="metadata") as pool:
             return list(pool.map(lambda node: self._status(node, directories[node]), directories))
 
@@ -281,7 +284,11 @@ ASKED: Final = b"\n"
 
 
 class HostLock:
-    """One file, locked."""
+    """A lock file on a node's host, held by that host's kernel while the host program runs there.
+
+    The owner's line is written into the file.  When this process or the connection ends, the program's input ends and
+    the lock is free: nothing is left to remove.  It is the same lock as `flock` of a process on that host.
+    """
 
     def __init__(self, holder: Holder, node: NodeId, path: str, owner: str) -> None:
         """Lock it, and write the owner's line into it; the folder must be there.
@@ -312,7 +319,7 @@ class HostLock:
         return f"{self._holder.host}:{self._path}"
 
     def still_there(self) -> bool:
-        """Does the command live that holds it, and is the file the one that another run would lock?"""
+        """Does the holding command run, and is the file still the one that another run would lock?"""
         return self._answers(ASKED) and self._ours()
 
     def _answers(self, line: bytes) -> bool:
@@ -323,12 +330,12 @@ class HostLock:
         return not done.code and done.output.startswith(self._owner)
 
     def release(self) -> None:
-        """Give it back; the file stays."""
+        """Release the lock; the file stays."""
         self._held.end()
 
 
 def owner_of(holder: Runner, node: NodeId, path: str) -> str:
-    """What the file says of who held it last; "" where there is no file, or nothing in it; OSError otherwise."""
+    """Return the last owner's line; "" where there is no file, or nothing in it; OSError otherwise."""
     done = holder.run(commands.read(node, path))
     if done.code:
         error = error_of(done, path)
@@ -339,7 +346,7 @@ def owner_of(holder: Runner, node: NodeId, path: str) -> str:
 
 
 def is_held(holder: Runner, node: NodeId, path: str) -> bool:
-    """Does somebody hold it?  It is tried, and given back at once; OSError where that cannot be tried."""
+    """Is the lock held?  It is tried and released at once; OSError where that cannot be tried."""
     done = holder.run(commands.try_lock(node, path))
     if done.code not in (0, commands.HELD_BY_ANOTHER):
         raise error_of(done, path)

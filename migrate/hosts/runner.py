@@ -1,4 +1,4 @@
-"""Commands on a host: what is run, and what came of it.  This host and one reached by SSH answer alike."""
+"""Commands on a host and their results, the same for this host and for one reached by SSH."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ERRORS_KEPT: Final = 1 << 16  # bytes at the end of what a command complains of
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A command that came to its end: its exit code is its own, not the connection's."""
+    """A finished command: the exit code is its own, not the connection's."""
 
     code: int
     output: bytes
@@ -32,7 +32,7 @@ class Completed:
 
     @property
     def says(self) -> str:
-        """What it complained of, in one line of visible characters."""
+        """Its error output, in one line of visible characters."""
         return " ".join("".join(c if c.isprintable() or c.isspace() else "?" for c in self.errors).split())[-500:]
 
 
@@ -50,7 +50,7 @@ class Runner(Protocol):
 
 
 class LocalRunner:
-    """Commands of this host; a program that is not there ends with 127, as a shell has it."""
+    """Commands of this host; a missing program ends with 127, as in a shell."""
 
     host = "this host"
 
@@ -138,7 +138,7 @@ def _exchange(process: subprocess.Popen[bytes], where: str, stdin: bytes, deadli
 
 
 def _given(descriptor: int, left: memoryview) -> memoryview:
-    """What is left of the input; nothing where nobody reads it any more."""
+    """The rest of the input; nothing once its reader is gone."""
     try:
         return left[os.write(descriptor, left[:PIECE]) :] if left else left
     except BlockingIOError:
@@ -148,9 +148,11 @@ def _given(descriptor: int, left: memoryview) -> memoryview:
 
 
 def unseen(error: MigrateError) -> Unknown:
-    """What an error leaves unseen: a host that is off or cut off comes back, or somebody brings it back."""
+    """The error as a value: Awaited for an unreachable host, which may come back, else Unknown."""
     reason = f"{error.id} {error}"
     if not isinstance(error, HostUnreachable):
         return Unknown(reason)
-    after = f"start the host, its sshd or its link; to try it: `ssh {error.where} true`; the run goes on by itself"
+    after = (
+        f"start the host, its sshd or its link; test with `ssh {error.where} true`; the run then continues by itself"
+    )
     return Awaited(reason, f"whoever runs {error.where}", after)

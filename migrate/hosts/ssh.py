@@ -57,7 +57,7 @@ _DENIED: Final = ("Permission denied (", "Too many authentication failures", "no
 
 
 class SshConnections:
-    """The kept connections of one run, in a folder that only we can open; `close` ends them."""
+    """The kept connections of one run, in a folder of mode 0700; `close` ends them."""
 
     def __init__(self, configuration: str | None = None) -> None:
         self._configuration = configuration
@@ -67,7 +67,7 @@ class SshConnections:
         self._lock = threading.Lock()
 
     def runner(self, host: str) -> SshRunner:
-        """Commands on that host; nothing is opened yet."""
+        """Return a runner for that host; it connects on first use."""
         return SshRunner(self, destination(host))
 
     def argv(self, host: str) -> list[str]:
@@ -83,7 +83,7 @@ class SshConnections:
         return [self._program, *chosen, *(word for option in (*OPTIONS, *kept) for word in ("-o", option)), "--", host]
 
     def account(self, host: str) -> str:
-        """The user that ssh logs in as there, by its configuration; nothing is opened.  SshMissing, HostDenied."""
+        """The login user of ssh's configuration for that host, without connecting.  SshMissing, HostDenied."""
         chosen = ["-F", self._configuration] if self._configuration else []
         if self._program is None:
             raise SshMissing("there is no `ssh` on this host", next_step="install the OpenSSH client")
@@ -97,7 +97,7 @@ class SshConnections:
         return found[0]
 
     def close(self) -> None:
-        """End the kept connections and remove their folder; a second call finds nothing to do."""
+        """End the kept connections and remove their folder; a second call does nothing."""
         with self._lock:
             folder, hosts, self._folder, self._hosts = self._folder, self._hosts, None, set()
         if folder is None or self._program is None:
@@ -140,7 +140,7 @@ class SshRunner:
         return done
 
     def hold(self, words: Sequence[str]) -> HeldCommand:
-        """Begin one that lives as long as we do; raises what `run` raises."""
+        """Start a persistent command; raises what `run` raises."""
         self._open()
         argv = [*self._connections.argv(self.host), quoted(words)]
         try:
@@ -149,7 +149,7 @@ class SshRunner:
             raise HostUnreachable(f"ssh did not start: {error.strerror or error}", where=self.host) from error
 
     def _open(self) -> None:
-        """The kept connection, proven by a command that does nothing: what fails here never began anything."""
+        """Open the kept connection, proven by a command that does nothing: a failure here has changed nothing."""
         with self._first:
             if self._opened:
                 return
@@ -178,7 +178,7 @@ def _socket(folder: Path, host: str) -> Path:
 
 
 def why_not(host: str, done: Completed) -> MigrateError:
-    """What kept a connection from being opened, by what ssh said of it (pure)."""
+    """Classify why a connection was not opened, by ssh's messages (pure)."""
     if any(text in done.errors for text in _UNTRUSTED):
         return HostKeyNotTrusted(f"its host key is not the known one, or not known at all: {done.says}", where=host)
     if any(text in done.errors for text in _DENIED):
@@ -192,6 +192,6 @@ def why_not(host: str, done: Completed) -> MigrateError:
 
 
 def _environment() -> dict[str, str]:
-    """What the client itself needs; no secret of ours goes to children."""
+    """The variables that the client needs; secrets of this process do not reach children."""
     wanted = ("PATH", "HOME", "USER", "LOGNAME", "SSH_AUTH_SOCK", "XDG_RUNTIME_DIR", "KRB5CCNAME", "TMPDIR")
     return {name: os.environ[name] for name in wanted if name in os.environ}

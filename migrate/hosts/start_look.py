@@ -1,4 +1,4 @@
-"""Directories of this host as a start of Kafka would find them: the look that `kafka_start` decides on.  Read-only.
+"""Inspect directories of this host as a start of Kafka would find them, for `kafka_start`.  Read-only.
 
 Other than everywhere else, a link is followed where Kafka follows it: a verdict on a start must see the same file.
 What our user may not read, and Kafka's own user may, is an error, and never an answer.
@@ -32,7 +32,7 @@ _FLOCK: Final = "hhqqi4x"  # struct flock of 64-bit Linux: type, whence, start, 
 
 @dataclass(frozen=True, slots=True)
 class _File:
-    """What lies under the name meta.properties."""
+    """The content of a meta.properties."""
 
     meta: MetaProperties | MetaMissing | MetaBroken
     doubt: str = ""
@@ -105,7 +105,7 @@ def _read(name: str) -> bytes:
 
 
 def _refuse_if_rights(error: OSError, path: str) -> None:
-    """A denial tells of us, unless the folder is our own user's: then we stand where Kafka stands."""
+    """A denial concerns this user, not Kafka's, unless the folder belongs to this user."""
     if error.errno not in _DENIED:
         return
     try:
@@ -119,7 +119,7 @@ def _refuse_if_rights(error: OSError, path: str) -> None:
 
 
 def _state(path: str) -> tuple[bool, str]:
-    """Is nothing there, and why is it no readable folder."""
+    """Is it missing, and why is it no readable folder?"""
     try:
         here = Path(path).stat()
     except FileNotFoundError:
@@ -144,7 +144,7 @@ def _names(path: str) -> list[str]:
 
 
 def _is_replica(path: str, name: str) -> bool:
-    """A current copy: a folder of that name (deleted, stray and future ones are nobody's loss)."""
+    """Is it a current copy?  Deleted, stray and future ones hold no data that would be lost."""
     found = meta_properties.decode_folder(name)
     return (
         found is not None
@@ -155,7 +155,7 @@ def _is_replica(path: str, name: str) -> bool:
 
 
 def _writable(path: str) -> bool:
-    """Could Kafka make that folder?  The nearest one above that is there says so."""
+    """Could Kafka create that folder?  The nearest existing parent decides."""
     above = Path(os.path.abspath(path)).parent  # noqa: PTH100 - as Java's getAbsolutePath: links stay
     while not above.exists() and above != above.parent:
         above = above.parent
@@ -177,7 +177,7 @@ def _notes(path: str, found: _File) -> Iterable[str]:
 
 
 def _lock_holder(path: str) -> str:
-    """Who holds Kafka's .lock, by its pid; asked without taking it."""
+    """The pid that holds Kafka's .lock; the lock is not taken."""
     try:
         descriptor = os.open(os.path.join(path, LOCK), os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)  # noqa: PTH118
     except OSError:

@@ -1,7 +1,8 @@
-"""The lab's executor: processes of this host, each known by pid, start time and boot, so that no other is ever touched.
+"""The lab's executor: processes of this host, identified by pid, start time and boot, so that no other is touched.
 
-A process is started in a session of its own and outlives us; the next run adopts it from the state folder.  Its record
-is written by the process itself between fork and exec: there is no moment at which it runs and is not recorded.
+A process is started in a session of its own and outlives this one; the next run adopts it from the state folder.  Its
+record is written by the process itself between fork and exec: it never runs unrecorded.  A process is described by one
+JSON file, without secrets: argv and environment of a process are visible to everybody on the host.
 """
 
 from __future__ import annotations
@@ -93,7 +94,7 @@ def boot_id() -> str:
 
 
 def look(pid: int) -> Stat | None:
-    """The process with that pid now, or None."""
+    """Return the process that has that pid now, or None."""
     try:
         return parse_stat(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace"))
     except (FileNotFoundError, ProcessLookupError):
@@ -101,13 +102,13 @@ def look(pid: int) -> Stat | None:
 
 
 def alive(record: Record) -> bool:
-    """Does the very process of the record run (not one that has its pid now)?"""
+    """Does the recorded process run, and not another with the same pid?"""
     found = look(record.pid) if record.boot == boot_id() else None
     return found is not None and found.start == record.start and found.state not in DEAD_STATES
 
 
 def reap(record: Record) -> int | None:
-    """Collect a dead child of ours, whoever of us started it; its exit code (negative: the signal), else None."""
+    """Reap a dead child of this process; its exit code (negative: the signal), else None."""
     found = look(record.pid)
     if found is None or found.start != record.start or found.parent != os.getpid():
         return None
@@ -147,7 +148,7 @@ class ProcessSpec:
 
 
 def write_spec(folder: Path, spec: ProcessSpec) -> None:
-    """Replace the description of a process (a running one is not touched by that)."""
+    """Replace the description of a process; a running one is not affected."""
     replace_file(str(folder / (spec.name + SPEC_SUFFIX)), (json.dumps(asdict(spec), indent=1) + "\n").encode())
 
 
@@ -189,7 +190,7 @@ exec "$@"
 
 
 class Supervisor:
-    """Implements `migrate.model.ports.ServiceControl` for processes described in `state_dir` (see process_spec)."""
+    """Implements `migrate.model.ports.ServiceControl` for the processes described in `state_dir`."""
 
     def __init__(self, state_dir: str | Path) -> None:
         self.folder = Path(state_dir)
@@ -197,7 +198,7 @@ class Supervisor:
 
     # -- names ---------------------------------------------------------------------------------------------------
     def specs(self) -> dict[str, ProcessSpec]:
-        """All processes that are described here, by name."""
+        """All described processes, by name."""
         return read_specs(self.folder)
 
     def spec(self, node: NodeId | str) -> ProcessSpec:
@@ -215,7 +216,7 @@ class Supervisor:
 
     # -- ServiceControl ------------------------------------------------------------------------------------------
     def state(self, node: NodeId | str) -> ServiceState:
-        """Does the process live?  Unknown where its record or /proc cannot be read."""
+        """Does the process run?  Unknown where its record or /proc cannot be read."""
         name = self.spec(node).name
         try:
             record = self._record(name)
@@ -246,7 +247,7 @@ class Supervisor:
             self._launch(spec)
 
     def stop(self, node: NodeId | str, timeout: float) -> None:
-        """SIGTERM, and wait until the process is gone.  Nothing to do where it does not run.
+        """Send SIGTERM, and wait until the process is gone; nothing where it does not run.
 
         Raises:
             ProcessNotStopped: it lives on after `timeout` seconds, or its state is unknown.
@@ -271,7 +272,7 @@ class Supervisor:
         self.state(node)  # reaps a child of ours
 
     def kill(self, node: NodeId | str) -> None:
-        """SIGKILL, and wait for the end: for the lab's own use, no step of a migration calls it."""
+        """Send SIGKILL, and wait for the end: used by the lab alone, by no step of a migration."""
         record = self._record(self.spec(node).name)
         if record is None:
             return
@@ -286,11 +287,11 @@ class Supervisor:
         self.state(node)
 
     def at_boot(self, node: NodeId, *, wanted: bool) -> None:  # noqa: ARG002 - there is nothing to want
-        """No boot starts a lab; raises UnitNotUsable."""
+        """A lab is not started at boot; raises UnitNotUsable."""
         raise UnitNotUsable("the lab's processes are no units of systemd", where=f"node {int(node)}")
 
     def last_words(self, node: NodeId | str, lines: int) -> Sequence[str]:
-        """The end of its log; of its output where there is no log."""
+        """The last lines of its log; of its output where there is no log."""
         spec = self.spec(node)
         for path in (spec.log, spec.output):
             with contextlib.suppress(OSError), Path(path).open("rb") as file:

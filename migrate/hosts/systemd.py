@@ -1,4 +1,4 @@
-"""Nodes that are systemd units of their hosts: started, stopped and looked at through `systemctl`, here or by SSH.
+"""Nodes that are systemd units of their hosts: started, stopped and observed through `systemctl`, here or by SSH.
 
 A running process counts as started with its configuration file where the file's inode has not changed since before the
 start: the kernel sets that time, and no user can set it back.  Our own start waits until the file is old enough.
@@ -35,7 +35,7 @@ UNLIMITED: Final = "infinity"
 
 
 class Waits(Protocol):
-    """What waiting needs of a clock."""
+    """A clock to wait by."""
 
     def monotonic(self) -> float:
         """Seconds that never go back."""
@@ -46,7 +46,7 @@ class Waits(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class UnitState:
-    """What `systemctl show` said of a unit: `started` in seconds since the boot, 0 where it never was."""
+    """A unit as `systemctl show` reports it: `started` in seconds since the boot, 0 for never."""
 
     load: str
     active: str
@@ -69,7 +69,7 @@ class Service:
 
 
 def parse_unit(output: bytes) -> UnitState:
-    """The answer of `commands.unit_state` (pure); ValueError where it is none."""
+    """Parse the answer of `commands.unit_state` (pure); ValueError where it is malformed."""
     lines = (line.partition("=") for line in output.decode(errors="replace").splitlines())
     values = {name: value for name, equals, value in lines if equals}
     if "ActiveState" not in values or "LoadState" not in values:
@@ -86,7 +86,7 @@ def parse_unit(output: bytes) -> UnitState:
 
 
 def seconds(text: str) -> float | None:
-    """A time span as systemd writes it, such as `1min 30s` (pure); None for `infinity`, ValueError for others."""
+    """Parse a time span of systemd, such as `1min 30s` (pure); None for `infinity`, ValueError for others."""
     if text == UNLIMITED:
         return None
     units = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
@@ -98,7 +98,7 @@ def seconds(text: str) -> float | None:
 
 
 def patience(unit: UnitState) -> float | Unknown | None:
-    """After how many seconds of a stop systemd kills the process (pure); None: never."""
+    """Seconds after which systemd kills a process that is being stopped (pure); None: never."""
     if unit.properties.get("SendSIGKILL") == "no":
         return None
     try:
@@ -131,17 +131,17 @@ def starts_at_boot(name: str, word: str, unit: UnitState, pulled_in: Sequence[st
 
 
 def _starts_again(service: Service, unit: UnitState) -> Awaited:
-    """The process ended, and systemd will start it again: what ends it must be repaired, and then it runs."""
+    """The process ended and systemd restarts it: the unit runs once the cause is repaired."""
     host = service.runner.host
     return Awaited(
         f"{service.unit} on {host} is {unit.active} ({unit.sub}): its process ended, and systemd starts it again",
         f"whoever runs {host}",
-        f"on {host}: `journalctl -u {service.unit} -n 50` says why it ends; repair that; the run goes on by itself",
+        f"on {host}: `journalctl -u {service.unit} -n 50` shows why; repair that; the run then continues by itself",
     )
 
 
 class SystemdServices:
-    """`model.ports.ServiceControl` for units; every answer that is none is Unknown."""
+    """`model.ports.ServiceControl` for units; a missing answer is Unknown."""
 
     def __init__(self, services: Mapping[NodeId, Service], clock: Waits) -> None:
         self._services = services
@@ -150,7 +150,7 @@ class SystemdServices:
 
     # -- looking -----------------------------------------------------------------------------------------------------
     def state(self, node: NodeId) -> ServiceState:
-        """Does the unit's main process live?  A unit on its way up or down is Unknown: it is one only for a moment."""
+        """Does the unit's main process run?  A unit that is starting or stopping is Unknown for that moment."""
         service = self._services[node]
         try:
             unit = self._unit(service)
@@ -178,7 +178,7 @@ class SystemdServices:
         return found
 
     def _running(self, service: Service, unit: UnitState) -> ServiceState:
-        """With the file it was started with, where the times prove it; proven once, it stays so."""
+        """With the file it was started with, where the times prove it; the proof is kept."""
         known = (service.node, unit.pid, unit.started)
         try:
             now, up = self._clock_of(service)
@@ -200,7 +200,7 @@ class SystemdServices:
         return hashlib.sha256(content).hexdigest() if again == found else None
 
     def _clock_of(self, service: Service) -> tuple[float, float]:
-        """Now and the uptime, asked in this order: a start seems earlier, never later."""
+        """Now and the uptime, read in this order: a start seems earlier, never later."""
         done = service.runner.run(commands.clock())
         if done.code:
             raise OSError(f"clock: {done.says}")
@@ -208,7 +208,7 @@ class SystemdServices:
         return now, up
 
     def properties(self, node: NodeId) -> Mapping[str, str]:
-        """What systemd says of the unit; raises HostCommandUnknown, HostCommandRefused or UnitNotUsable."""
+        """The unit's properties; raises HostCommandUnknown, HostCommandRefused or UnitNotUsable."""
         return self._unit(self._services[node]).properties
 
     def unit(self, node: NodeId) -> Unit:
@@ -241,7 +241,7 @@ class SystemdServices:
 
     # -- acting ------------------------------------------------------------------------------------------------------
     def start(self, node: NodeId) -> None:
-        """Begin to start the unit; raises ProcessNotStarted where it lives already, or systemd refuses."""
+        """Start the unit without waiting; raises ProcessNotStarted where it runs already, or systemd refuses."""
         service = self._services[node]
         state = self.state(node)
         if not isinstance(state, Stopped):
@@ -253,7 +253,7 @@ class SystemdServices:
             raise ProcessNotStarted(f"systemctl start: {done.says}", where=f"{service.runner.host}:{service.unit}")
 
     def _let_the_file_grow_old(self, service: Service) -> None:
-        """So that the times can prove which file the process was started with."""
+        """Wait, so that the times can prove which file the process was started with."""
         try:
             age = self._clock_of(service)[0] - service.files.status(service.node, service.config).changed
         except (OSError, ValueError) as error:
@@ -264,7 +264,7 @@ class SystemdServices:
             self._clock.sleep(OLD_ENOUGH - age)
 
     def stop(self, node: NodeId, timeout: float) -> None:
-        """Begin to stop the unit, and wait until its process is gone.
+        """Stop the unit, and wait until its process is gone.
 
         Raises:
             ProcessNotStopped: it lives on after `timeout` seconds, or cannot be seen.

@@ -1,5 +1,5 @@
 # ruff: noqa: UP006, UP007, UP031, UP035, PTH208
-"""Tell where paths lead to and what lies there, as JSON on stdout.  Changes nothing; opens no file.
+"""Resolve paths and list their names, as JSON on stdout.  Changes nothing; opens no file.
 
     python3 - PATH... < tell_places.py
 
@@ -15,7 +15,7 @@ MOST = 200  # names of one folder: one is enough to refuse it
 
 
 def told(path: str) -> Dict[str, Union[str, List[str]]]:
-    """{"real": where it leads to, links resolved, "names": what lies in it, [] where it cannot be listed}."""
+    """{"real": the path with links resolved, "names": the names in it, [] where it cannot be listed}."""
     try:
         names = sorted(os.listdir(path))[:MOST]
     except OSError:

@@ -1,4 +1,4 @@
-"""Inspect one node's unit: can a run stop and start it, and has its user access to what it needs?
+"""Inspect one node's unit: can a run stop and start it, and does its user have the access it needs?
 
 `faults_of` decides by what `systemctl show` says.  `Restart=always` is no fault: systemd never restarts what
 `systemctl stop` has stopped; what it does with a broker that halts is `restarts_halted`.  `access_of` decides by the
@@ -51,7 +51,7 @@ def faults_of(properties: Mapping[str, str], config: str, neighbours: Sequence[i
 
 
 def _gives_up(limit: str) -> bool:
-    """Would systemd end its wait for a stop before a run does?"""
+    """Does systemd stop waiting for a stop before a run does?"""
     try:
         found = seconds(limit)
     except (ValueError, KeyError):
@@ -60,7 +60,7 @@ def _gives_up(limit: str) -> bool:
 
 
 def _starts_another_file(properties: Mapping[str, str], config: str) -> Iterator[str]:
-    """Only where its words name files, and this is none of them: variables and scripts are not followed."""
+    """Only where its arguments name files, and this is none of them: variables and scripts are not followed."""
     words = " ".join(ARGV.findall(properties.get("ExecStart", "")))
     files = [found for found in FILE.findall(words) if "log4j" not in os.path.basename(found)]  # noqa: PTH119
     if files and os.path.normpath(config) not in map(os.path.normpath, files):
@@ -68,7 +68,7 @@ def _starts_another_file(properties: Mapping[str, str], config: str) -> Iterator
 
 
 def _stops_others(properties: Mapping[str, str], neighbours: Sequence[int]) -> Iterator[str]:
-    """Kafka's script signals every process of Kafka's on the host, but with an option of KIP-979."""
+    """Kafka's stop script signals every Kafka process of the host, unless it is given an option of KIP-979."""
     for words in ARGV.findall(properties.get("ExecStop", "")):
         if "kafka-server-stop" in words and "--node-id" not in words and "--process-role" not in words and neighbours:
             others = ", ".join(map(str, neighbours))
@@ -82,18 +82,18 @@ def restarts_halted(properties: Mapping[str, str]) -> bool:
 
 
 def reload_due(properties: Mapping[str, str]) -> bool | Unknown:
-    """Has it changed on disk since systemd read it?"""
+    """Has the unit changed on disk since systemd read it?"""
     said = properties.get("NeedDaemonReload")
     return Unknown("systemd did not say whether the unit changed on disk") if said is None else said == "yes"
 
 
 def user_of(properties: Mapping[str, str]) -> str:
-    """Who its process runs as."""
+    """The user of the unit's process."""
     return properties.get("User") or "root"
 
 
 def access_of(told: object, node: BrokerNode | ControllerNode) -> Iterator[tuple[str, str]]:
-    """What is wrong, and what to do; TypeError where the answer is none.
+    """Yield each problem and its remedy; TypeError for a malformed answer.
 
     A broker is not asked for Kafka's tools: only a DirectoryPlaybook formats one, and it says so itself.
     """
@@ -154,7 +154,7 @@ Node = BrokerNode | ControllerNode
 
 
 def unit_of(services: SystemdServices, runner: Runner, inventory: Inventory, node: Node) -> Unit | Unknown:
-    """Whether a run can stop and start it, and whether its user has access to what it needs; nothing is changed."""
+    """Inspect a node's unit; nothing is changed."""
     try:
         shown, unit = services.properties(node.id), services.unit(node.id)
         neighbours = [int(other.id) for other in inventory.nodes if other.host == node.host and other.id != node.id]

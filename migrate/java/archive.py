@@ -1,9 +1,15 @@
 """Class-data archives (AppCDS): a JVM that maps its classes instead of parsing them needs a third less CPU to start.
 
-Built once for each runtime, class path and list of classes, and cached.  `kafka-3.9.2.classes.txt` names the classes
-that ZooKeeper, brokers of every stage and controllers load, in a secured lab (TLS, SASL, the ciphers) too.  Plain names
-only: Java 21 crashes on the lambda lines that Java 17 writes.  A lab without an archive works, only slower: a failure
-is told and never raised.
+Kafka's is built once for each runtime, class path and list of classes, and cached.  `kafka-3.9.2.classes.txt` names the
+classes that ZooKeeper, brokers of every stage and controllers load, in a secured lab (TLS, SASL, the ciphers) too.
+Plain names only: Java 21 crashes on the lambda lines that Java 17 writes.
+
+Spark's driver writes a dynamic archive when the first driver of a user ends well, of the classes that it has loaded;
+later ones of the same Java, jars and options map it.  Dynamic, because it then contains Scala's lambdas, which a list
+of classes cannot name.  `KRAFT_MIGRATE_CLASS_ARCHIVE=off` or `--no-class-archive` turn it off.
+
+Nothing depends on either: an archive that is damaged (its sum is checked before each use), another user's, or refused
+by the JVM is not used, and a failure is reported and never raised.
 """
 
 from __future__ import annotations

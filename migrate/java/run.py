@@ -1,4 +1,4 @@
-"""Starts Java programs: the argv of a JVM, and a tool that runs to its end.
+"""Starts Java programs: the argv of a JVM, a tool that runs to its end, and keytool.
 
 Long-lived processes are the supervisor's (migrate/hosts); they use `java_argv` too.
 """

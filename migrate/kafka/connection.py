@@ -1,7 +1,11 @@
-"""One blocking connection to one broker or controller: a request, its answer, and a typed error for all else.
+"""Blocking connections to brokers and controllers: TLS, SASL, a request, its answer, and a typed error for all else.
 
-A connection is used by one thread.  After any error it is closed: what may still come on it belongs to a request that
-nobody waits for any more.
+A connection is used by one thread.  After any error it is closed: what may still arrive belongs to a request that
+nobody waits for.  SASL (KIP-43, KIP-152) speaks PLAIN and SCRAM; a further mechanism is one more entry of `MECHANISMS`:
+a generator that yields the client's tokens and is sent the server's.
+
+`KeptConnections` saves TLS handshakes and logins, which cost a node more than a request.  Before a kept connection is
+used its node is asked for its versions again; any failure of that is resolved by a new connection.
 """
 
 from __future__ import annotations

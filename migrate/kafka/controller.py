@@ -1,7 +1,7 @@
-"""The active controller: who it is, what it says of the quorum, and the two requests that change something there.
+"""The active controller: who it is, the quorum's state, and the two requests that change something there.
 
-`ActiveController` implements `model.ports.DirectoryAssigner`.  It sends each request once: whether to send it again is
-decided by who called, after looking again.
+`ActiveController` implements `model.ports.DirectoryAssigner`.  It sends each request once: the caller decides whether
+to send it again, after observing again.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""One look at all nodes at once: each part of the answer is known, or Unknown with the reason, by itself."""
+"""Ask all nodes at once: each part of the answer is known, or Unknown with the reason, by itself."""
 
 from __future__ import annotations
 

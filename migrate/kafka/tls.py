@@ -1,4 +1,8 @@
-"""TLS of our own connections: always TLS 1.2 or newer, the chain and the host name always verified."""
+"""TLS of connections to nodes: stores, contexts, certificate subjects, and librdkafka's settings.
+
+Always TLS 1.2 or newer, chain and host name always verified.  A certificate's subject is spelled as Kafka does:
+`DefaultKafkaPrincipalBuilder` takes `X500Principal.getName()`, which is RFC 2253.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The files with which a lab starts: ZooKeeper's, each ZooKeeper-mode broker's, logging, and how each process is run.
+"""A lab's files: the inventory, secrets, ZooKeeper's and brokers' configuration, and how each process is run.
 
-Controllers have none here: the `prepare` stage renders theirs, as it does for any cluster.
+Controllers have no configuration here: the `prepare` stage writes theirs, as for any cluster.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Who plays the person of a lab whose nodes are worked by hand: does exactly what each instruction's text says.
+"""A simulated operator for a lab with the manual executor: does exactly what each instruction's text says.
 
-The folder of an instruction is copied to what stands for the host, each line of its commands.txt is run there by
-/bin/sh, and the answer is put into the inbox.  systemctl is the lab's stand-in (see `units`).
+The folder of an instruction is copied to a folder that represents the host, /bin/sh runs each line of its commands.txt
+there, and the answer is put into the inbox.  systemctl is the lab's stand-in (`migrate.lab.fake_systemd`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""A stand-in for `systemctl` and `journalctl` on a host without systemd: the lab's processes, told as units.
+"""A stand-in for `systemctl` and `journalctl` on a host without systemd: the lab's processes as units.
 
-It knows the words that the host program gives and no others, and is no part of a real cluster: the lab's own host.json
+It understands the commands of the host program and no others, and is no part of a real cluster: the lab's own host.json
 names its folder.  `broker-0.service` is the process `broker-0` of the lab's folder.
 """
 

@@ -1,9 +1,9 @@
-"""Breaks parts of a running lab, and mends them: a disk, a broker, a controller, the link to the controllers.
+"""Breaks parts of a running lab, and repairs them: a disk, a broker, a controller, the link to the controllers.
 
-A disk is broken by giving its folder another name, DIR.broken, and putting something else in its place.  A running
-broker keeps what it has open, and fails at the next file that it opens by path: at the latest the checkpoint of the
-high watermarks, every five seconds.  Mending puts the old folder back, with everything in it; Kafka takes a directory
-that failed back only when the broker starts.
+A disk is broken by renaming its folder to DIR.broken and putting something else in its place.  A running broker keeps
+what it has open, and fails at the next file that it opens by path: at the latest the checkpoint of the high watermarks,
+every five seconds.  A repair puts the old folder back, with everything in it; Kafka uses a directory that failed again
+only when the broker starts.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
-"""Which partitions had no leader, when, and why: samples of the cluster's metadata, and what follows from them.
+"""Which partitions had no leader, or fewer in-sync replicas than required, when, and why: from samples of metadata.
 
-The watcher writes one line of JSON a sample (`watch.jsonl`); intervals are worked out from the samples afterwards.  A
-time without samples is *blind*: it is listed as such, and never read as a time with leaders.
+The watcher writes one line of JSON per sample (`watch.jsonl`, `isr.jsonl`, from the same answers); intervals are
+computed from the samples afterwards.  A time without samples is *blind*: it is listed as such, and never read as a
+time with leaders.  A topic whose min.insync.replicas is not known yet is not judged; a sample counts those partitions.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Proofs of the demo that look at the lab from outside the engine: the metadata log, the folders, the clients."""
+"""Proofs of the demo that inspect the lab outside of the engine: the metadata log, the folders, the clients."""
 
 from __future__ import annotations
 

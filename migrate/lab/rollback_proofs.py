@@ -1,4 +1,13 @@
-"""What a rolled-back lab must look like, read apart from the run's own proofs: znodes, files, folders, clients."""
+"""What the rollback demo plants in a lab halfway through a migration, and proofs of the rolled-back lab.
+
+The proofs are independent of the run's own: znodes, files, folders, clients.
+
+The copy is held open by a dead broker id in one assignment, which keeps the controllers waiting for a broker that never
+comes: the copy begins with the last broker's registration and takes an instant.  The KRaft driver reads every
+assignment in ZooKeeper and waits for each id in it ("Still waiting for ZK brokers [999] found in metadata to register
+with KRaft").  The ZooKeeper controller ignores a replica list that is changed in the znode, so nothing else moves - as
+long as it stays: its successor reads every assignment when it starts, and the partition never gets healthy (seen).
+"""
 
 from __future__ import annotations
 
@@ -36,12 +45,6 @@ def hold_copy(client: ZookeeperClient) -> None:
 def release_copy(client: ZookeeperClient) -> None:
     """Take it out again; nothing to do where it is not there."""
     _edit(client, lambda replicas: [one for one in replicas if one != DEAD])
-
-
-def copy_is_held(client: ZookeeperClient) -> bool:
-    """Does it stand there?"""
-    _, replicas = _look(client)
-    return DEAD in replicas["partitions"]["0"]
 
 
 def _look(client: ZookeeperClient) -> tuple[Znode, dict[str, dict[str, list[int]]]]:

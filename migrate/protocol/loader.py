@@ -1,7 +1,10 @@
-"""Load Kafka's own schema files into Structs, each at the first use of its message or record.
+"""Kafka's message and record schemas: a Struct of Fields, each with its type, versions and default.
 
-The files in `schemas` are Kafka's, unchanged: JSON with comment lines.  `NOTICE.txt` beside them names their release.
-Source: `MessageSpec.java`, `StructSpec.java` and `FieldSpec.java` of Kafka's message generator.
+They are loaded from Kafka's own schema files, each at the first use of its message or record.  The files in `schemas`
+are Kafka's, unchanged: JSON with comment lines.  `NOTICE.txt` beside them names their release.  Fields are in their
+order; names are Kafka's in camelCase, as its dump tools print them.
+Sources: `MessageSpec.java`, `StructSpec.java`, `FieldSpec.java` of Kafka's message generator; KIP-482 (tagged fields),
+`clients/src/main/resources/common/message/README.md`.
 """
 
 from __future__ import annotations

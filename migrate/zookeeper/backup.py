@@ -1,6 +1,10 @@
-"""A whole tree in one file: gzip of JSON lines, one znode a line, a head line and a last line that counts.
+"""A whole tree in one file, and its comparison with the live tree.
 
-The file holds everything (credentials too), so it is made with mode 0600.  It can be read back as a tree.
+The file is gzip of JSON lines, one per znode, with a head line and a last line that counts.  It contains everything
+(credentials too), so it is created with mode 0600.  It can be read back as a tree.
+
+The comparison says, znode by znode, what could be restored, and what never is, with the reason.  Nothing is ever
+deleted, and what only moves forward (epochs, partition states, counters of ids) is never reset.
 """
 
 from __future__ import annotations

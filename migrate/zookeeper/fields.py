@@ -1,4 +1,9 @@
-"""Strict access to the JSON that Kafka writes into znodes: each doubt is a MalformedZnode that names the path."""
+"""Strict access to the JSON that Kafka writes into znodes, and the rows of configurations, ACLs and users (pure).
+
+Each doubt is a MalformedZnode that names the path.  Rows of EntityColumns spell keys, names and values as
+migrate.model.columns.EntityColumns requires, so that the KRaft reader's rows compare equal.  Secrets become keyed
+digests here and go no further.
+"""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The run's lock: an ephemeral znode that says who holds it, with its czxid as fencing token.
+"""The run's lock: an ephemeral znode that names its holder, with its czxid as fencing token.
 
 The lock goes with its session: ZooKeeper frees it some seconds after its process died, or hangs.
-Beside it stands a persistent znode whose version counts acquisitions: writes that check that version in their own
+Beside it is a persistent znode whose version counts acquisitions: writes that check that version in their own
 transaction are refused by ZooKeeper once another run has acquired the lock, even if the old run has not noticed.
-Where Kafka's znodes are closed (zookeeper.set.acl), these are closed as well: else anybody could shut out a run.
+Where Kafka's znodes are closed (zookeeper.set.acl), these are closed as well: else anybody could block a run.
 """
 
 from __future__ import annotations

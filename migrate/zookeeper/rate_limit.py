@@ -1,7 +1,7 @@
-"""How fast ZooKeeper is asked: at most so many operations a second, for an ensemble that serves others meanwhile.
+"""Limits requests to ZooKeeper to so many operations a second, for an ensemble that serves others meanwhile.
 
-An operation is one znode read, listed, or asked for its ACL, however many of them one request carries; a sync is one.
-Writes are not held back: they are few, and a lock that is given back late helps nobody.
+An operation is one znode that is read, listed, or asked for its ACL, however many of them one request carries; a sync
+is one.  Writes are not limited: they are few, and releasing a lock late helps nobody.
 """
 
 from __future__ import annotations

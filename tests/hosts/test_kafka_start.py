@@ -17,8 +17,8 @@ from migrate.model.views import MetaBroken, MetaProperties
 from tests.testing.ensembles import CLUSTER, ENSEMBLES, FILES, MODES, NODE, OTHER_CLUSTER, Ensemble, file, v0, v1
 from tests.testing.kafka_starts import KafkaSays, KafkaStarts, captured, kafka_starts, says
 
-MEND = re.compile(
-    r"\b(Put|Restore|Write|Complete|Mend|Move|Name|Spell|Find out|format|Is the disk mounted|Are the disks mounted)\b"
+REMEDY = re.compile(
+    r"\b(Put|Restore|Write|Complete|Repair|Move|Name|Spell|Find out|format|Is the disk mounted|Are the disks mounted)\b"
 )
 # what Kafka says -> what we say
 SAYINGS = {
@@ -88,17 +88,17 @@ def _same_place(kafka: KafkaSays, found: Start, base: Path) -> bool:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_every_refusal_and_every_failed_directory_names_the_place_and_the_mend(mode: str, tmp_path: Path) -> None:
+def test_every_refusal_and_every_failed_directory_names_the_place_and_the_remedy(mode: str, tmp_path: Path) -> None:
     """For whoever stands before a host at night."""
     for number, ensemble in enumerate(ENSEMBLES):
         base = tmp_path / str(number)
         found = verdict(ensemble, mode, base)
         if not found.starts:
             assert str(base) in found.reason, ensemble.name
-            assert MEND.search(found.reason), (ensemble.name, found.reason)
+            assert REMEDY.search(found.reason), (ensemble.name, found.reason)
         for path in found.failed:
             (told,) = (line for line in found.warnings if line.startswith(f"{path} counts as failed"))
-            assert MEND.search(told), told
+            assert REMEDY.search(told), told
 
 
 @pytest.mark.parametrize(
@@ -130,11 +130,11 @@ def test_kraft_does_not_know_its_cluster_so_we_say_it(tmp_path: Path) -> None:
     assert sum(OTHER_CLUSTER in line and "refuse" in line for line in found.warnings) == 2
 
 
-def test_version_1_starts_in_migration_mode_and_is_the_end_of_a_way_back(tmp_path: Path) -> None:
+def test_version_1_starts_in_migration_mode_and_stops_a_rollback(tmp_path: Path) -> None:
     """KAFKA-20762: what kafka-storage wrote on a replaced disk."""
     found = verdict(named("version 1, as the second"), "migration", tmp_path / "e")
     assert found.starts
-    assert any("way back" in line for line in found.warnings)
+    assert any("rollback" in line for line in found.warnings)
     back = verdict(named("version 1, as the second"), "zookeeper", tmp_path / "z")
     assert not back.starts
     assert "version=0, broker.id" in back.reason

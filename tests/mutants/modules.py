@@ -110,7 +110,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
     ),
     "fingerprints": (("migrate.model.fingerprints",), ("tests/model/test_fingerprints.py",)),
     "diff": (
-        ("migrate.diff.expected", "migrate.diff.expected"),
+        ("migrate.diff.expected",),
         ("tests/diff/test_excuses.py", "tests/diff/test_expected.py"),
     ),
     "quorum": (
@@ -154,7 +154,6 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
         (
             "migrate.hosts.files",
             "migrate.hosts.properties",
-            "migrate.hosts.properties",
             "migrate.hosts.leftovers",
             "migrate.hosts.meta_properties",
         ),
@@ -163,7 +162,6 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
             "tests/hosts/test_properties.py",
             "tests/hosts/test_files.py",
             "tests/hosts/test_meta_properties.py",
-            "tests/hosts/test_properties.py",
             "tests/steps/rollback/test_restore.py",
         ),
     ),
