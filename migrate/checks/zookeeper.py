@@ -314,7 +314,7 @@ def large_in_zookeeper(view: ZookeeperView, world: World) -> Result:
         "/config/topics": {key for kind, key in zip(rows.kind, rows.key, strict=True) if kind == "topic-config"},
     }
     for path, names in listed.items():
-        size = CHILDREN_OVERHEAD + sum(CHILD_OVERHEAD + len(name.encode()) for name in names)
+        size = CHILDREN_OVERHEAD + sum(CHILD_OVERHEAD + len(name.encode("utf-8", "surrogatepass")) for name in names)
         if size > LARGE:
             yield Hit(path, f"the list of its {len(names)} children has {size} bytes", f"the default is {JUTE_DEFAULT}")
     acls: dict[str, int] = {}
