@@ -76,6 +76,10 @@ class Step(Protocol):
         """What `verify` looks at."""
 
     @property
+    def waits_for(self) -> frozenset[Need]:
+        """What a narrow look reads of the above while a wait goes on; it proves nothing.  Empty: each look is full."""
+
+    @property
     def undo(self) -> str:
         """How its effect is taken back, or why it cannot be."""
 

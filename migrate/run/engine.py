@@ -14,7 +14,18 @@ from typing import Any, NoReturn, Protocol
 
 from migrate.errors import JournalUnwritable, MigrateError, PlanStopped
 from migrate.model.history import Event
-from migrate.model.outcome import AlreadyDone, Failed, NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
+from migrate.model.outcome import (
+    AlreadyDone,
+    Awaited,
+    Failed,
+    NotYet,
+    Outcome,
+    Readiness,
+    Ready,
+    Refused,
+    Unknown,
+    Verified,
+)
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.ports import Clock, Effects, Lock, Observer
 from migrate.model.stage import Stage
@@ -142,7 +153,7 @@ class Engine:
         """Look until the answer is one to act on: guards first, then how far the step got, then its own gates."""
         now = guards.Situation(self._plan, planned, frozenset(self._done), step.needs)
         needs = step.needs | guards.needs(planned) if step.needs else step.needs
-        waiting, gatekeeper, asked = self._wait(planned, needs), self._with.gatekeeper, not begun
+        waiting, gatekeeper, asked = self._wait(planned, needs, step), self._with.gatekeeper, not begun
         if asked:
             gatekeeper.before(planned)
         if needs & SLOW:
@@ -150,17 +161,27 @@ class Engine:
             readiness = guards.hold(now, world)
             if isinstance(readiness, Refused):
                 return world, NotBegun(), readiness
-        while True:
-            world = self._observe(needs)
+
+        def judge(world: World) -> tuple[Progress, Readiness]:
             progress = step.progress(world) if begun else NotBegun()
+            readiness = guards.hold(now, world) if step.needs else Ready()
+            return progress, _gate(step, world, progress) if isinstance(readiness, Ready) else readiness
+
+        waits = False
+        progress: Progress = NotBegun()
+        while True:
+            if waits and self._still_waits(waiting, step, needs, lambda world: judge(world)[1]):
+                if isinstance(progress, NotBegun):
+                    gatekeeper.while_waiting(planned, begun=False)
+                continue
+            world = self._observe(needs)
+            progress, readiness = judge(world)
             if isinstance(progress, NotBegun) and not asked:  # killed between its intent and its first effect
                 asked = True
                 gatekeeper.before(planned)
                 continue
-            readiness = guards.hold(now, world) if step.needs else Ready()
-            if isinstance(readiness, Ready):
-                readiness = _gate(step, world, progress)
             self._keep_passing(readiness)
+            waits = isinstance(readiness, NotYet | Awaited)
             if waiting.is_over(readiness):
                 acts = isinstance(progress, NotBegun) and isinstance(readiness, Ready)
                 if not acts or gatekeeper.still(planned):
@@ -168,11 +189,23 @@ class Engine:
             elif isinstance(progress, NotBegun):
                 gatekeeper.while_waiting(planned, begun=False)
 
+    def _still_waits(
+        self, waiting: Wait, step: Step, needs: frozenset[Need], judge: Callable[[World], Readiness | Outcome]
+    ) -> bool:
+        """Does a narrow look say that the wait goes on?  It decides nothing else: a full look does."""
+        narrow = step.waits_for & needs
+        if not narrow or narrow == needs or waiting.wants_full_look:
+            return False
+        return waiting.goes_on(judge(self._observe(narrow)))
+
     def _prove(self, planned: PlannedStep, step: Step) -> None:
         self._with.effects.crash_point(f"proof:{planned.id}")
-        waiting, broken = self._wait(planned, step.proof_needs), True
+        waiting, broken = self._wait(planned, step.proof_needs, step), True
         faults = Faults(planned, self._write, journals.notes(self._with.journal.events))
         while True:
+            if self._still_waits(waiting, step, step.proof_needs, step.verify):
+                self._with.gatekeeper.while_waiting(planned, begun=True)
+                continue
             if broken:
                 self._unbroken = self._with.clock.monotonic()
             world = self._observe(step.proof_needs)
@@ -187,8 +220,7 @@ class Engine:
             self._stop(planned, outcome)
         if planned.expects:
             needed = snapshots.needed_for(planned)
-            seen = world if needed <= step.proof_needs else self._observe(needed | step.proof_needs)
-            staleness.check_expectations(planned, seen)
+            staleness.check_expectations(planned, world if needed <= step.proof_needs else self._observe(needed))
         self._conclude(planned, outcome, reason="")
         self._done.add(planned.id)
 
@@ -199,9 +231,9 @@ class Engine:
         else:
             self._passing.clear()
 
-    def _wait(self, planned: PlannedStep, needs: frozenset[Need]) -> Wait:
-        patience, walks = self._with.patience(planned.stage), Need.DISKS in needs
-        return Wait(planned.id, self._with.clock, patience, self._write, walks_disks=walks)
+    def _wait(self, planned: PlannedStep, needs: frozenset[Need], step: Step) -> Wait:
+        patience, dear = self._with.patience(planned.stage), not needs <= step.waits_for
+        return Wait(planned.id, self._with.clock, patience, self._write, dear=dear)
 
     def _stop(self, planned: PlannedStep, outcome: Outcome | Readiness) -> NoReturn:
         reason = _reason(outcome)

@@ -1,4 +1,8 @@
-"""Waiting for what comes by itself: a wait ends by lack of progress, never by elapsed time alone."""
+"""Waiting for what comes by itself: a wait ends by lack of progress, never by elapsed time alone.
+
+A wait looks narrowly (processes, files, who answers, the committed metadata) until that look finds nothing to wait for.
+Then one full look decides.  A narrow look proves nothing and refuses nothing.
+"""
 
 from __future__ import annotations
 
@@ -8,16 +12,19 @@ from migrate.errors import NoProgress
 from migrate.model.outcome import Awaited, NotYet, Outcome, Readiness, Unknown
 from migrate.model.ports import Clock
 
-POLL: Final = 0.3  # seconds between two looks while waiting
-LOOK_AGAIN: Final = 1.0  # the same, where something could not be seen
-LONG_LOOK: Final = 2.0  # seconds; a longer look at every file of every log directory is load on the brokers' hosts
+CHEAP: Final = (0.5, 1.0)  # seconds between two looks that read no disk and no tree: at first, and at most
+DEAR: Final = (2.0, 10.0)  # the same for a full look: its answer was "not yet" although a narrow look found nothing
+BACK_OFF: Final = 5.0  # the pause is this part of the time without progress
+MEANWHILE: Final = (10.0, 60.0)  # a full look is due where narrow ones see no progress: after, and at most apart
+LOOK_AGAIN: Final = 1.0  # the pause where something could not be seen
+LONG_LOOK: Final = 2.0  # seconds; a full look that takes longer is load on the brokers' hosts
 LOOK_PAUSES: Final = 3  # such looks are as far apart as three of them would take, and 15 s at most
 LONGEST_PAUSE: Final = 15.0
 UNSEEN_SECONDS: Final = 30.0  # how long something may be unseen before it is refused by name
 
 
 class Journaled(Protocol):
-    """Appends an event, and tells it."""
+    """Appends an event, and shows it."""
 
     def __call__(self, name: str, **data: str) -> None:
         """Write it."""
@@ -30,51 +37,84 @@ class Wait:
     Unknown is looked at again for UNSEEN_SECONDS
     (a broker that did not answer once, a request that timed out), and is an answer after that.
 
-    With `walks_disks` each look reads every log directory: where that takes long, looks are further apart.
+    `dear` says that a full look reads disks, trees or tables: such looks are further apart.
     """
 
-    def __init__(
-        self, step: str, clock: Clock, patience: float, write: Journaled, *, walks_disks: bool = False
-    ) -> None:
-        self._walks_disks = walks_disks
+    def __init__(self, step: str, clock: Clock, patience: float, write: Journaled, *, dear: bool = False) -> None:
+        self._dear = dear
         self._step, self._clock, self._patience, self._write = step, clock, patience, write
-        self._last: tuple[str, str] | None = None
-        self._been: set[tuple[str, str]] = set()
-        self._flaps = False  # a process went down meanwhile: to come back to what was seen before is no progress
-        self._since = self._looked = clock.monotonic()  # the look at hand began then
+        self._last: dict[bool, tuple[str, str]] = {}  # by: was it a narrow look?
+        self._been: set[tuple[bool, str, str]] = set()
+        self._flaps = False  # a process went down meanwhile: to return to what was seen before is no progress
+        self._since = self._looked = clock.monotonic()  # the current look began then
         self._unseen: float | None = None  # since when
+        self._full = self._since  # the end of the last full look
+        self._apart = MEANWHILE[0]
 
     def is_over(self, found: Readiness | Outcome) -> bool:
-        """Is this an answer to act on?  If not, one turn of the wait has passed; NoProgress when it stood still."""
+        """Is the answer of a full look one to act on?
+
+        If not, one turn of the wait has passed.  Raises NoProgress where nothing advanced within the patience.
+        """
+        if self._last:
+            self._apart = min(2 * self._apart, MEANWHILE[1])
         match found:
-            case NotYet():
-                self._unseen = None
-                self._turn(found)
-                return False
-            case Awaited(reason=reason, owner=owner, next_step=next_step):
-                self._unseen, self._flaps = None, True
-                self._turn(NotYet(reason, owner, next_step))
+            case NotYet() | Awaited():
+                self._turn(found, narrow=False)
                 return False
             case Unknown(reason=reason):
                 return self._unseen_too_long(reason)
             case _:
                 return True
 
-    def _turn(self, reason: NotYet) -> None:
+    def goes_on(self, found: Readiness | Outcome) -> bool:
+        """Does a narrow look see what is still waited for?  If so, one turn of the wait has passed."""
+        if not isinstance(found, NotYet | Awaited):
+            return False
+        self._turn(found, narrow=True)
+        return True
+
+    @property
+    def wants_full_look(self) -> bool:
+        """Is a full look due, whatever a narrow one sees?
+
+        It names causes that a narrow look cannot see, refuses what no waiting repairs, and comes before giving up.
+        """
         now = self._clock.monotonic()
-        seen = (reason.what, reason.progress)
-        moved = seen not in self._been if self._flaps else seen != self._last
-        if seen != self._last:
-            self._last = seen
+        unmoved = now - self._since
+        return unmoved > self._patience or min(unmoved, now - self._full) >= self._apart
+
+    def _turn(self, found: NotYet | Awaited, *, narrow: bool) -> None:
+        self._unseen, self._flaps = None, self._flaps or isinstance(found, Awaited)
+        reason = found if isinstance(found, NotYet) else NotYet(found.reason, found.owner, found.next_step)
+        now = self._clock.monotonic()
+        seen, before = (reason.what, reason.progress), self._last.get(narrow)
+        if self._flaps:
+            moved = (narrow, *seen) not in self._been
+        else:
+            moved = seen != before and (narrow or before is not None or not self._last)
+        if seen not in (before, self._last.get(not narrow)):
             self._say(reason)
-        self._been.add(seen)
+        self._last[narrow] = seen
+        self._been.add((narrow, *seen))
         if moved:
-            self._since = now
-        elif now - self._since > self._patience:
+            self._since, self._apart = now, MEANWHILE[0]
+        elif now - self._since > self._patience and not narrow:
             raise self._gave_up(reason, now - self._since)
-        look = now - self._looked  # it may have taken seconds of the pace
-        rest = min(LOOK_PAUSES * look, LONGEST_PAUSE) if self._walks_disks and look > LONG_LOOK else 0.0
-        self._sleep(max(POLL, reason.pace - look, rest))
+        self._pause(reason.pace, now, narrow=narrow)
+
+    def _pause(self, pace: float, now: float, *, narrow: bool) -> None:
+        look, unmoved = now - self._looked, now - self._since  # a look may have taken seconds of the pace
+        least, most = CHEAP if narrow or not self._dear else DEAR
+        pause = min(max(least, unmoved / BACK_OFF), most)
+        pause = max(CHEAP[0], min(pause, self._patience - unmoved))
+        if pace:
+            pause = max(CHEAP[0], pace - look)
+        if self._dear and not narrow and look > LONG_LOOK:
+            pause = max(pause, min(LOOK_PAUSES * look, LONGEST_PAUSE))
+        if not narrow:
+            self._full = now
+        self._sleep(pause)
 
     def _sleep(self, seconds: float) -> None:
         self._clock.sleep(seconds)

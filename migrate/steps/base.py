@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 
 from migrate.model.outcome import Readiness, Ready
 from migrate.model.ports import Effects
 from migrate.model.stage import Stage
 from migrate.model.step import Action, NotBegun, Predicted, Progress
 from migrate.model.world import Need, World
+
+NARROW: Final = frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES})  # no disk, no tree, no table is read
 
 
 class BaseStep:
@@ -22,6 +24,7 @@ class BaseStep:
     stage_is: ClassVar[Stage] = Stage.DISCOVER
     needs: ClassVar[frozenset[Need]] = frozenset()
     proof_needs: ClassVar[frozenset[Need]] = frozenset()
+    waits_for: ClassVar[frozenset[Need]] = NARROW
     undo: ClassVar[str] = "nothing to undo: it changes nothing"
     proof: ClassVar[str] = ""
     stops_controller: ClassVar[bool] = False  # from its first effect on, the cluster may have no controller

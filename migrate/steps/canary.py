@@ -34,6 +34,7 @@ class CanarySoak(BaseStep):
 
     goal: ClassVar[str] = ""
     proof_needs: ClassVar[frozenset[Need]] = SEEN | {Need.LEDGER}
+    waits_for: ClassVar[frozenset[Need]] = frozenset()  # its looks are the proof
     proof: ClassVar[str] = (
         "for the whole time every ISR was full, the canary registered with its directories, and the error budget kept"
     )

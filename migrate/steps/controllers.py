@@ -17,7 +17,7 @@ from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import NOT_THERE, ConfigFile, MetaBroken, MetaProperties, MigrationZnode, NullZnode, Running
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
-from migrate.steps.base import BaseStep
+from migrate.steps.base import NARROW, BaseStep
 
 LOOK = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.CONFIGS, Need.DISKS, Need.LIVE, Need.SERVICES})
 
@@ -122,6 +122,7 @@ class StartControllers(BaseStep):
     title: ClassVar[str] = "start the controllers with the migration flag"
     needs: ClassVar[frozenset[Need]] = LOOK | {Need.METADATA_LOGS, Need.PORTS, Need.LAUNCHES}
     proof_needs: ClassVar[frozenset[Need]] = LOOK
+    waits_for: ClassVar[frozenset[Need]] = NARROW | {Need.ZOOKEEPER}
     undo: ClassVar[str] = "stop the controllers and delete /migration"
     proof: ClassVar[str] = (
         "PRE_MIGRATION, every voter caught up, every controller registered with the flag, /migration waits"

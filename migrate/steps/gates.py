@@ -30,7 +30,7 @@ from migrate.model.views import (
     Running,
 )
 from migrate.model.words import plural, registered_as
-from migrate.model.world import World
+from migrate.model.world import NOT_ASKED, World
 from migrate.steps import churn, facts
 
 VOTER_LAG: Final = 10  # records: NoOps keep followers one or two behind at rest
@@ -39,11 +39,9 @@ LEADS: Final = (ZkMigrationState.MIGRATION, ZkMigrationState.POST_MIGRATION)  # 
 
 
 def first(*gates: Readiness) -> Readiness:
-    """The first gate that is not open, else Ready."""
-    for gate in gates:
-        if not isinstance(gate, Ready):
-            return gate
-    return Ready()
+    """The first gate that is not open, else Ready.  One that a narrow look did not ask for comes last."""
+    shut = [gate for gate in gates if not isinstance(gate, Ready)]
+    return next((gate for gate in shut if gate != NOT_ASKED), shut[0] if shut else Ready())
 
 
 def as_outcome(readiness: Readiness, *evidence: str, left: tuple[str, ...] = ()) -> Outcome:
@@ -70,6 +68,8 @@ def no_blockers(
     ]
     if not found:
         return Ready()
+    if all(finding.severity is Severity.BLIND_SPOT and finding.evidence == NOT_ASKED.reason for finding in found):
+        return NOT_ASKED
     due = (
         world.inventory.brokers if no_quorum_yet(world) else world.inventory.nodes
     )  # that should have a process by now
@@ -145,8 +145,6 @@ def replicas_full(world: World) -> Readiness:
     if not expected:
         return Unknown("the inventory lists no broker, so nothing was asked")
     partitions = _partitions(world)
-    if isinstance(partitions, Unknown):
-        return partitions
     told = {node: world.live.metadata.get(NodeId(node), Unknown("it was not asked")) for node in expected}
     silent: dict[int, str] = {}
     heard: dict[int, MetadataAnswer] = {}
@@ -157,7 +155,10 @@ def replicas_full(world: World) -> Readiness:
             heard[node] = answer
     if silent:  # before all else: whoever does not see a broker that ended is not what the wait is for
         return _silent_brokers(world, silent)
-    found = first(*(_whole(node, answer, expected, partitions) for node, answer in heard.items()))
+    least = 0 if isinstance(partitions, Unknown) else partitions
+    found = first(*(_whole(node, answer, expected, least) for node, answer in heard.items()))
+    if isinstance(found, Ready) and isinstance(partitions, Unknown):
+        return partitions
     return _with_offline(found, world.live) if isinstance(found, NotYet) else found
 
 
@@ -196,6 +197,8 @@ def _partitions(world: World) -> int | Unknown:
         return len(world.kraft.partitions)
     if not isinstance(world.zookeeper, Unknown):
         return len(world.zookeeper.partitions)
+    if world.zookeeper == NOT_ASKED:
+        return NOT_ASKED
     return Unknown(f"how many partitions there are is unknown: {world.zookeeper.reason}")
 
 

@@ -89,6 +89,7 @@ class WatchCopy(BaseStep):
     proof_needs: ClassVar[frozenset[Need]] = frozenset(
         {Need.ZOOKEEPER, Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.COPY}
     )
+    waits_for: ClassVar[frozenset[Need]] = proof_needs - {Need.COPY}
     undo: ClassVar[str] = "one roll and the znodes of the takeover"
     proof: ClassVar[str] = (
         "/migration has an offset above 0, the metadata says MIGRATION, a KRaft controller owns /controller, and what "
@@ -245,6 +246,7 @@ class Soak(BaseStep):
     kind: ClassVar[str] = "soak"
     stage_is: ClassVar[Stage] = Stage.SOAK
     proof_needs: ClassVar[frozenset[Need]] = frozenset(Need) - {Need.LEDGER, Need.COPY, Need.REHEARSAL}
+    waits_for: ClassVar[frozenset[Need]] = frozenset()  # its looks are the proof
     undo: ClassVar[str] = "two rolls and the znodes of the takeover"
     proof: ClassVar[str] = "views equal and every replica VERIFIED, at the end of the soak; faults meanwhile are named"
 

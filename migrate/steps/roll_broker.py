@@ -25,7 +25,7 @@ from migrate.model.units import OF_UNITS
 from migrate.model.verdict import No, Yes, can_unfence, may_restart
 from migrate.model.views import BrokerDisks, ConfigFile, MetaProperties, NoFile, Running, Stopped
 from migrate.model.words import registered_as
-from migrate.model.world import Need, World
+from migrate.model.world import NOT_ASKED, Need, World
 from migrate.steps import churn, configuration, directory_order, facts, gates, moves
 from migrate.steps.base import BaseStep
 from migrate.steps.disks import with_sick_disks
@@ -202,8 +202,6 @@ def is_registered(world: World, broker: int, *, migrating: bool) -> Readiness:
     """A registration of this kind, unfenced, whose LogDirs equal the directory ids on disk as a set."""
     if isinstance(world.kraft, Unknown):
         return NotYet(f"the metadata to be readable ({world.kraft.reason})", "the controllers", AFTER)
-    if isinstance(world.disks, Unknown):
-        return world.disks
     found = world.kraft.brokers.get(NodeId(broker))
     if found is None or found.migrating is not migrating or found.fenced:
         was = "none" if found is None else registered_as(migrating=found.migrating, fenced=found.fenced)
@@ -214,6 +212,8 @@ def is_registered(world: World, broker: int, *, migrating: bool) -> Readiness:
             AFTER,
             progress=was,
         )
+    if isinstance(world.disks, Unknown):
+        return world.disks
     disks = world.disks.get(NodeId(broker), Unknown(f"the disks of broker {broker} were not looked at"))
     if isinstance(disks, Unknown):
         return disks
@@ -409,6 +409,8 @@ def kraft_brokers(world: World) -> tuple[int, ...]:
 
 def can_be_unfenced(world: World, broker: int) -> Readiness:
     """The verdict *can unfence* as a gate that waits: the broker reports its directories by itself."""
+    if NOT_ASKED in (world.ledger, world.disks):
+        return NOT_ASKED
     verdict = can_unfence(NodeId(broker), world.ledger, world.disks, world.kraft)
     if isinstance(verdict, No):
         found = NotYet(

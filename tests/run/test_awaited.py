@@ -16,7 +16,7 @@ from tests.run.test_rollback import at, go_back, is_back
 from tests.testing.simulated_back import TwoWay
 
 ASKED = Awaited("the metadata logs are not brought yet", "whoever works those hosts", "bring them")
-LONG = 150  # looks, of 0.3 s each: longer than something may be unseen, shorter than the patience
+LONG = 20  # looks, some seconds apart: longer than something may be unseen, shorter than the patience
 
 
 def held(cluster: TwoWay, seen: Unknown, looks: int) -> list[World]:

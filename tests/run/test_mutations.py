@@ -33,7 +33,7 @@ from migrate.model.ids import NodeId
 from migrate.model.outcome import Ready, Unknown
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
-from migrate.model.world import World
+from migrate.model.world import NOT_ASKED, World
 from migrate.report.plan_json import plan_to_json
 from migrate.run import guards, staleness
 from migrate.run import journal as journals
@@ -116,7 +116,7 @@ def config_management(cluster: Fragile) -> None:
     old = cluster.files[0, "/conf/b0.properties"]
 
     def put_back(world: World) -> World:
-        if cluster.registered.get(0) == "migration":  # after its proof has looked
+        if cluster.registered.get(0) == "migration" and world.disks != NOT_ASKED:  # after its proof's full look
             cluster.files[0, "/conf/b0.properties"] = old
         return world
 

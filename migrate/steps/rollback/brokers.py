@@ -21,6 +21,7 @@ from migrate.model.step import Action, Predicted, Progress
 from migrate.model.views import BrokerDisks, ConfigFile, HostFile, MetaMissing, MetaProperties, Running
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
+from migrate.steps.base import NARROW
 from migrate.steps.roll_broker import SEEN, RollStep, ended
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.restore import Restored, bytes_of, restorable, to_migration, to_zookeeper
@@ -39,6 +40,7 @@ class RollBackToMigrationMode(RollStep):
     goal: ClassVar[Mode] = Mode.MIGRATION
     needs: ClassVar[frozenset[Need]] = SEEN | {Need.BACKUPS}
     proof_needs: ClassVar[frozenset[Need]] = SEEN | {Need.BACKUPS}
+    waits_for: ClassVar[frozenset[Need]] = NARROW | {Need.ZOOKEEPER}
     undo: ClassVar[str] = "roll it forward to KRaft mode again: `kraft-migrate plan`"
     proof: ClassVar[str] = (
         "its new registration says migrating, it stands in /brokers/ids, LogDirs equal its disks, every ISR is full"
@@ -113,6 +115,7 @@ class RollToZookeeperMode(RollStep):
     goal: ClassVar[Mode] = Mode.ZOOKEEPER
     needs: ClassVar[frozenset[Need]] = LOOK
     proof_needs: ClassVar[frozenset[Need]] = LOOK
+    waits_for: ClassVar[frozenset[Need]] = NARROW | {Need.ZOOKEEPER}
     undo: ClassVar[str] = "migrate again: `kraft-migrate plan`"
     proof: ClassVar[str] = "it runs with its file of ZooKeeper mode, with a new session in ZooKeeper; every ISR is full"
 

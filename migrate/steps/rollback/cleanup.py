@@ -17,7 +17,7 @@ from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import ConfigFile, MetaBroken, MetaMissing, MetaProperties, NoFile
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
-from migrate.steps.base import BaseStep
+from migrate.steps.base import NARROW, BaseStep
 from migrate.steps.cleanup import left_behind
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.control import EPOCH_NOTE, evidence
@@ -154,6 +154,7 @@ class ProveZookeeperMode(BaseStep):
     title: ClassVar[str] = "prove that the cluster is back in ZooKeeper mode"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER})
     proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.CONTROLLER_NAMES, Need.LEFTOVERS}
+    waits_for: ClassVar[frozenset[Need]] = NARROW | {Need.ZOOKEEPER}
     proof: ClassVar[str] = (
         "/migration is gone, a broker owns /controller, /controller_epoch is above every KRaft epoch, every broker is "
         "in /brokers/ids with the file and the meta.properties of ZooKeeper mode, every ISR is full"

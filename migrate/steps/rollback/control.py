@@ -20,7 +20,7 @@ from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode, NullZnode, Running, ZookeeperView
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
-from migrate.steps.base import BaseStep
+from migrate.steps.base import NARROW, BaseStep
 from migrate.steps.prepare import BackUpZookeeper
 from migrate.steps.rollback import gates as back
 from migrate.zookeeper import layout
@@ -63,6 +63,7 @@ class StopControllers(BaseStep):
     title: ClassVar[str] = "stop every controller"
     needs: ClassVar[frozenset[Need]] = LOOK | {Need.KRAFT, Need.DIFF, *REHEARSED}
     proof_needs: ClassVar[frozenset[Need]] = LOOK
+    waits_for: ClassVar[frozenset[Need]] = NARROW | {Need.ZOOKEEPER}
     undo: ClassVar[str] = "start them again, with the flag and before /controller is deleted"
     proof: ClassVar[str] = "no controller process lives, and none answers"
     stops_controller: ClassVar[bool] = True
@@ -140,6 +141,7 @@ class HandBackControl(BaseStep):
     title: ClassVar[str] = "give control back to ZooKeeper, and see every broker believe it"
     needs: ClassVar[frozenset[Need]] = LOOK | {Need.METADATA_LOGS, Need.DIFF}
     proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.CONTROLLER_NAMES}
+    waits_for: ClassVar[frozenset[Need]] = NARROW | {Need.ZOOKEEPER}
     undo: ClassVar[str] = "none needed: migrate again later"
     proof: ClassVar[str] = (
         f"/migration is gone, a broker owns /controller, and every broker names it in {back.ANSWERS} answers of "

@@ -18,7 +18,7 @@ from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import Running
 from migrate.model.world import Need, World
 from migrate.steps import gates
-from migrate.steps.base import BaseStep
+from migrate.steps.base import NARROW, BaseStep
 from migrate.steps.controllers import all_flagged
 from migrate.steps.rollback import gates as back
 
@@ -39,6 +39,7 @@ class FinishDualWrite(BaseStep):
     title: ClassVar[str] = "start the controllers again: ZooKeeper lacks what they have committed"
     needs: ClassVar[frozenset[Need]] = LOOK | {Need.METADATA_LOGS}
     proof_needs: ClassVar[frozenset[Need]] = LOOK | {Need.KRAFT, Need.DIFF}
+    waits_for: ClassVar[frozenset[Need]] = NARROW | {Need.ZOOKEEPER}
     undo: ClassVar[str] = "stop them again"
     proof: ClassVar[str] = "a controller leads with the flag, and ZooKeeper holds what the metadata holds"
     restores_controller: ClassVar[bool] = True

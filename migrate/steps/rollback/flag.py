@@ -21,7 +21,7 @@ from migrate.model.step import Action, HalfDone, NotBegun, Predicted, Progress
 from migrate.model.views import ConfigFile
 from migrate.model.world import Need, World
 from migrate.steps import facts, gates
-from migrate.steps.base import BaseStep
+from migrate.steps.base import NARROW, BaseStep
 from migrate.steps.rollback import gates as back
 from migrate.steps.rollback.restore import Restored, bytes_of, to_flagged
 
@@ -38,6 +38,7 @@ class PutFlagBack(BaseStep):
     stage_is: ClassVar[Stage] = Stage.HYBRID
     needs: ClassVar[frozenset[Need]] = LOOK
     proof_needs: ClassVar[frozenset[Need]] = LOOK
+    waits_for: ClassVar[frozenset[Need]] = NARROW | {Need.ZOOKEEPER}
     undo: ClassVar[str] = "none needed: the flag is what every controller has before finalize"
     proof: ClassVar[str] = "the file has the flag; a process that runs was started with these very bytes"
 

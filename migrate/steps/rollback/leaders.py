@@ -20,6 +20,7 @@ class RestoreLeadersInZookeeperMode(RestoreLeaders):
     kind: ClassVar[str] = "restore-leaders-zookeeper"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER, Need.LIVE, Need.CONFIGS})
     proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER, Need.LIVE})
+    waits_for: ClassVar[frozenset[Need]] = proof_needs
     proof: ClassVar[str] = (
         "ZooKeeper names the first replica as leader of every partition where it is in the ISR and its broker lives"
     )
