@@ -28,7 +28,7 @@ from migrate.run.interrupts import ParkRequest
 from migrate.run.journal import Journal
 from tests.run.test_engine import PLANNED_ON, NoLock
 from tests.testing import worlds
-from tests.testing.simulated import FakeClock, KillAt, SimulatedCluster
+from tests.testing.simulated import FakeClock, KillAt, SimulatedCluster, as_asked
 
 EVENING = dt.datetime(2026, 12, 7, 21, tzinfo=dt.UTC).timestamp()  # a Monday
 HOUR = 3600.0
@@ -77,7 +77,7 @@ class Gated:
     def observe(self, needs: frozenset[Need], facts: Any) -> World:
         """Look at the cluster."""
         self.each_look()
-        return self.cluster.observe(needs, facts)
+        return as_asked(self.cluster.observe(needs, facts), needs)
 
     def stop(self, node: Any, timeout: float) -> None:
         """Restarts take their time here."""

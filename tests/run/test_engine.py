@@ -29,7 +29,7 @@ from migrate.run.engine import Engine, Machinery, reading, since_last_roll
 from migrate.run.journal import Journal
 from migrate.run.waits import UNSEEN_SECONDS, Wait
 from tests.testing import worlds
-from tests.testing.simulated import FakeClock, KillAt, Killed, SimulatedCluster
+from tests.testing.simulated import AsAsked, FakeClock, KillAt, Killed, SimulatedCluster
 from tests.testing.worlds import live, zk
 
 PLANNED_ON = frozenset(Need) - {Need.DIFF, Need.SPARK_LEDGER}
@@ -66,7 +66,7 @@ def run(
     )
     crash: Any = kill or KillAt()
     effects = JournaledEffects(hands, journal, held, clock, folder, crash)
-    machinery = Machinery(cluster, effects, journal, held, clock, lambda _: 60.0, lambda _: None)
+    machinery = Machinery(AsAsked(cluster), effects, journal, held, clock, lambda _: 60.0, lambda _: None)
     try:
         Engine(plan, machinery).run()
     finally:
@@ -463,7 +463,7 @@ def test_a_whole_migration_under_a_clock_that_jumps_ends_as_any(tmp_path: Path) 
     )
     crash = KillAt()
     effects = JournaledEffects(hands, journal, NoLock(), clock, tmp_path, crash)  # type: ignore[arg-type]
-    Engine(plan, Machinery(cluster, effects, journal, NoLock(), clock, lambda _: 60.0, lambda _: None)).run()
+    Engine(plan, Machinery(AsAsked(cluster), effects, journal, NoLock(), clock, lambda _: 60.0, lambda _: None)).run()
     journal.close()
     assert cluster.finalized
     assert clock.time - 1_000_000 == pytest.approx(1.0, abs=0.5), "one second of soak was asked for, and waited"

@@ -10,6 +10,7 @@ import fcntl
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from migrate.model.ids import NodeId
 from migrate.model.outcome import Ready, Unknown
 from migrate.model.plan import Plan
 from migrate.model.stage import Stage
-from migrate.model.world import NOT_ASKED, World
+from migrate.model.world import World
 from migrate.report.plan_json import plan_to_json
 from migrate.run import guards, staleness
 from migrate.run import journal as journals
@@ -113,10 +114,10 @@ def other_address(cluster: Fragile) -> None:
 
 def config_management(cluster: Fragile) -> None:
     """It puts broker 0's file back, while broker 0 runs with ours."""
-    old = cluster.files[0, "/conf/b0.properties"]
+    old, looks = cluster.files[0, "/conf/b0.properties"], count()
 
     def put_back(world: World) -> World:
-        if cluster.registered.get(0) == "migration" and world.disks != NOT_ASKED:  # after its proof's full look
+        if cluster.registered.get(0) == "migration" and next(looks):  # after its proof has looked narrowly and fully
             cluster.files[0, "/conf/b0.properties"] = old
         return world
 

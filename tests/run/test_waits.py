@@ -1,4 +1,4 @@
-"""How long a wait pauses between two looks."""
+"""How long a wait pauses between two looks, and when a full look is due."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import pytest
 
 from migrate.errors import NoProgress
 from migrate.model.outcome import Awaited, NotYet, Ready, Refused, Unknown, Verified
-from migrate.run.waits import LONGEST_PAUSE, POLL, Wait
+from migrate.run.waits import CHEAP, DEAR, LONGEST_PAUSE, MEANWHILE, Wait
 from tests.testing.simulated import FakeClock
 
 
 @pytest.mark.parametrize(
     ("look", "pace", "pause"),
-    [(0.0, 0.0, POLL), (5.0, 0.0, POLL), (0.0, 3.0, 3.0), (1.5, 3.0, 1.5), (10.0, 3.0, POLL)],
+    [(0.0, 0.0, CHEAP[0]), (5.0, 0.0, CHEAP[0]), (0.0, 3.0, 3.0), (1.5, 3.0, 1.5), (10.0, 3.0, CHEAP[0])],
 )
 def test_a_pace_is_from_the_beginning_of_a_look_to_that_of_the_next(look: float, pace: float, pause: float) -> None:
     """A soak of three seconds, whose look took one and a half, is looked at again when it is over."""
@@ -88,25 +88,91 @@ def test_a_wait_is_given_up_behind_its_patience_and_not_at_it() -> None:
 
 
 @pytest.mark.parametrize(
-    ("look", "walks", "pause"),
+    ("look", "dear", "pause"),
     [
-        (2.0, True, POLL),
+        (1.0, True, DEAR[0]),
+        (2.0, True, DEAR[0]),
         (2.5, True, 7.5),
-        (0.5, True, POLL),
         (3.0, True, 9.0),
         (8.0, True, LONGEST_PAUSE),
-        (8.0, False, POLL),
+        (8.0, False, CHEAP[0]),
     ],
 )
-def test_long_looks_at_every_file_are_further_apart(look: float, walks: bool, pause: float) -> None:
+def test_full_looks_are_further_apart(look: float, dear: bool, pause: float) -> None:
     """A million files are seconds of a processor on each broker's host; a look at answers alone is none of that."""
     clock = FakeClock()
-    wait = Wait("kraft-mode/1", clock, 600.0, lambda *_, **__: None, walks_disks=walks)
+    wait = Wait("kraft-mode/1", clock, 600.0, lambda *_, **__: None, dear=dear)
     for number in range(3):
         began = clock.monotonic()
         clock.sleep(look)
         assert not wait.is_over(NotYet("replicas", "broker 1", "nothing", progress=str(number)))
         assert clock.monotonic() - began == pytest.approx(look + pause)
+
+
+REGISTERS = NotYet("broker 1 to register", "broker 1", "nothing")
+
+
+@pytest.mark.parametrize(("narrow", "paces"), [(True, CHEAP), (False, DEAR)])
+def test_looks_back_off_while_nothing_moves(narrow: bool, paces: tuple[float, float]) -> None:
+    """From the least pause to the longest; what moves brings the least one back."""
+    clock, pauses = FakeClock(), list[float]()
+    wait = Wait("kraft-mode/1", clock, 6000.0, lambda *_, **__: None, dear=True)
+
+    def turn(found: NotYet) -> None:
+        before = clock.monotonic()
+        assert wait.goes_on(found) if narrow else not wait.is_over(found)
+        pauses.append(clock.monotonic() - before)
+
+    for _ in range(200):
+        turn(REGISTERS)
+    assert (pauses[0], pauses[-1]) == paces
+    assert pauses == sorted(pauses)
+    turn(NotYet("broker 1 to unfence", "broker 1", "nothing"))
+    assert pauses[-1] == paces[0]
+
+
+@pytest.mark.parametrize("found", [Ready(), Refused("down"), Verified(()), Unknown("no answer")])
+def test_a_narrow_look_decides_nothing(found: Ready | Refused | Verified | Unknown) -> None:
+    """Whatever it sees besides a wait, a full look follows at once."""
+    clock, told = FakeClock(), list[str]()
+    began = clock.monotonic()
+    assert not Wait("kraft-mode/1", clock, 600.0, lambda name, **_: told.append(name)).goes_on(found)
+    assert (clock.monotonic(), told) == (began, [])
+
+
+def test_a_full_look_is_due_only_where_narrow_ones_see_nothing_move() -> None:
+    """It names what they cannot see; further apart each time, and again soon after something moved."""
+    clock = FakeClock()
+    wait, dues = Wait("kraft-mode/1", clock, 600.0, lambda *_, **__: None, dear=True), list[float]()
+
+    def wait_for(found: NotYet, seconds: float) -> None:
+        began = clock.monotonic()
+        while clock.monotonic() - began < seconds:
+            if wait.wants_full_look:
+                dues.append(clock.monotonic() - began)
+                assert not wait.is_over(found)
+            assert wait.goes_on(found)
+
+    for number in range(8):
+        wait_for(NotYet("copy", "the controllers", "nothing", progress=str(number)), MEANWHILE[0] - 1.0)
+    assert not dues
+    wait_for(REGISTERS, 200.0)
+    assert dues == pytest.approx([10.0, 30.0, 70.0, 130.0, 190.0], abs=8.0)
+
+
+def test_a_wait_is_given_up_by_a_full_look_alone() -> None:
+    """What a narrow look sees may have a cause that only a full one names; to alternate between both is no progress."""
+    clock = FakeClock()
+    wait = Wait("kraft-mode/1", clock, 60.0, lambda *_, **__: None, dear=True)
+    began = clock.monotonic()
+    while clock.monotonic() - began < 60.0 or not wait.wants_full_look:
+        assert wait.goes_on(REGISTERS) if not wait.wants_full_look else not wait.is_over(DISK)
+    with pytest.raises(NoProgress, match="broken disk"):
+        wait.is_over(DISK)
+    assert clock.monotonic() - began < 63.0
+
+
+DISK = NotYet("broker 1 to register: broken disk", "broker 1", "repair it")
 
 
 def test_a_unit_that_flaps_is_no_progress() -> None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,8 +16,9 @@ from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import PartitionHealth
-from migrate.model.world import World
+from migrate.model.world import Need, World
 from migrate.run import journal as journals
+from migrate.steps.base import NARROW
 from tests.run.gated import Gated
 from tests.run.test_engine import plan_for, run
 from tests.testing import worlds
@@ -154,3 +157,53 @@ def test_a_deletion_that_never_ends_stops_a_run_by_its_name_beside_all_that_chur
         run(cluster, plan, tmp_path)
     assert "churn-" not in str(caught.value)
     assert not [entry for entry in cluster.done if entry.startswith(("stop 0", "stop 1", "stop 2"))]
+
+
+@dataclass(slots=True)
+class Counted(Gated):
+    """A run whose looks are kept, with the number of steps that were concluded by then."""
+
+    looks: list[tuple[int, float, frozenset[Need]]] = field(default_factory=list)
+
+    def observe(self, needs: frozenset[Need], facts: Any) -> World:
+        """Look, and keep what was asked for."""
+        concluded = sum(event.name == "conclude" for event in self.said)
+        self.looks.append((concluded, self.clock.time, needs))
+        return Gated.observe(self, needs, facts)
+
+
+def slowly(run: Counted, seconds: float) -> Callable[[World], World]:
+    """Partitions lack broker N for so long after each of its starts."""
+    began: dict[str, float] = {}
+
+    def bend(world: World) -> World:
+        for entry in run.cluster.done:
+            if entry.startswith("start ") and entry.endswith(("migration", "kraft")):
+                began.setdefault(entry, run.clock.time)
+        lately = [entry for entry, when in began.items() if run.clock.time - when < seconds]
+        if not lately or isinstance(world.live, Unknown):
+            return world
+        answer, lacking = live(world).metadata[NodeId(1)], PartitionHealth("orders", 0, 1, (1, 2), (0, 1, 2))
+        assert not isinstance(answer, Unknown)
+        seen = {**live(world).metadata, NodeId(1): replace(answer, unhealthy=(lacking,))}
+        return worlds.with_live(world, metadata=seen)
+
+    return bend
+
+
+def test_a_wait_reads_no_disk_while_a_narrow_look_says_no(tmp_path: Path) -> None:
+    """ISRs that take nine seconds to fill after each restart: each step reads the disks four times at most."""
+    run = Counted(tmp_path, worlds.playbook(), target=Stage.KRAFT_MODE)
+    run.cluster.bend = slowly(run, 9.0)
+    run.session()
+    full = Counter(step for step, _, needs in run.looks if Need.DISKS in needs)
+    narrow = Counter(step for step, _, needs in run.looks if needs <= NARROW)
+    waited = [step for step, number in narrow.items() if number >= 9]
+    assert len(waited) == 2 * len(run.cluster.registered)
+    assert max(full.values()) <= 4
+    for step in waited:
+        last = max(when for one, when, needs in run.looks if one == step and needs <= NARROW)
+        first = min(when for one, when, needs in run.looks if one == step and needs <= NARROW)
+        assert not [
+            when for one, when, needs in run.looks if one == step and Need.DISKS in needs and first < when < last
+        ]

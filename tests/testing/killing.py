@@ -21,7 +21,7 @@ from migrate.run import journal as journals
 from migrate.run.effects import Hands, JournaledEffects
 from migrate.run.engine import Engine, Machinery
 from migrate.run.journal import Journal
-from tests.testing.simulated import FakeClock, SimulatedCluster
+from tests.testing.simulated import AsAsked, FakeClock, SimulatedCluster
 
 Key = tuple[Any, ...]
 VOLATILE = ("bend", "clock", "elsewhere", "cleaned", "moving", "behind")  # functions of a test, not state of a cluster
@@ -136,7 +136,7 @@ def carry_out(cluster: SimulatedCluster, plan: Plan, path: Path, crash: Any) -> 
     )
     effects = JournaledEffects(hands, journal, Free(), clock, path.parent, crash)
     try:
-        Engine(plan, Machinery(cluster, effects, journal, Free(), clock, lambda _: 60.0, lambda _: None)).run()
+        Engine(plan, Machinery(AsAsked(cluster), effects, journal, Free(), clock, lambda _: 60.0, lambda _: None)).run()
     finally:
         journal.close()
     return journal

@@ -11,7 +11,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Self
+from typing import Final, Self
 
 from migrate.hosts.leftovers import BACKUP_SUFFIX
 from migrate.hosts.meta_properties import META_PROPERTIES, decode
@@ -23,6 +23,7 @@ from migrate.model.host_rights import HostRights
 from migrate.model.ids import MIGRATING, NodeId
 from migrate.model.metadata_logs import Growing, MetadataLogs
 from migrate.model.outcome import Unknown
+from migrate.model.ports import Observer
 from migrate.model.stage import Stage
 from migrate.model.units import STOP_SECONDS, Unit
 from migrate.model.views import (
@@ -40,7 +41,7 @@ from migrate.model.views import (
     ZkBroker,
     ZookeeperView,
 )
-from migrate.model.world import Need, World
+from migrate.model.world import NOT_ASKED, Need, World
 from migrate.observe.ledgers import pure_ledger
 from migrate.run.leaders import LeaderRestorer
 from migrate.steps.facts import sha256
@@ -53,6 +54,35 @@ config_file = cache(worlds.config_file)
 
 class Killed(BaseException):
     """The process is gone, as after SIGKILL: nothing catches it."""
+
+
+PARTS: Final = {
+    "zookeeper": {Need.ZOOKEEPER, Need.LEDGER, Need.SPARK_LEDGER, Need.STATES_BEHIND, Need.COPY, Need.SESSIONS},
+    "kraft": {Need.KRAFT, Need.LEDGER, Need.SPARK_LEDGER, Need.COPY},
+    "disks": {Need.DISKS, Need.LEDGER, Need.SPARK_LEDGER},
+    "metadata_logs": {Need.METADATA_LOGS, Need.STATES_BEHIND},
+    "diff": {Need.DIFF},
+    "backups": {Need.BACKUPS},
+    "copy": {Need.COPY},
+    "leftovers": {Need.LEFTOVERS},
+    "units": {Need.UNITS},
+}
+
+
+def as_asked(world: World, needs: frozenset[Need]) -> World:
+    """The parts of the world that were asked for; the real observer looks at no other."""
+    return replace(world, **{part: NOT_ASKED for part, by in PARTS.items() if not needs & by})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True, slots=True)
+class AsAsked:
+    """A cluster in memory that shows no more than it is asked for."""
+
+    cluster: Observer
+
+    def observe(self, needs: frozenset[Need], facts: Mapping[str, str]) -> World:
+        """The world, in the parts asked for."""
+        return as_asked(self.cluster.observe(needs, facts), needs)
 
 
 @dataclass(slots=True)
