@@ -9,4 +9,4 @@ test:
 lint:
 	$(PYTHON) -m tests lint
 pages:
-	$(PYTHON) -m migrate explain --pages docs
+	$(PYTHON) docs/generate.py

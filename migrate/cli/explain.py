@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import pathlib
 from typing import TYPE_CHECKING
 
 import click
 
 from migrate.cli.errors import EXIT_OK
 from migrate.cli.options import output_option
-from migrate.cli.outputs import OUTPUT_FOLDER
-from migrate.cli.screen import say, say_page
+from migrate.cli.screen import say_page
 from migrate.errors import UsageWrong
-from migrate.hosts.files import replace_file
 
 if TYPE_CHECKING:
     from migrate.checks.pages import ErrorDoc
@@ -23,14 +20,8 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("codes", metavar="[CODE]...", nargs=-1)
 @click.option("--all", "every", is_flag=True, help="Every code, a line each.")
-@click.option(
-    "--pages",
-    type=OUTPUT_FOLDER,
-    metavar="DIR",
-    help="Write the pages that are made from code into DIR: every code, command, event and key.",
-)
 @output_option
-def explain(codes: tuple[str, ...], every: bool, pages: pathlib.Path | None, output: str) -> int:
+def explain(codes: tuple[str, ...], every: bool, output: str) -> int:
     """What CODE means (B-ZKN-01, E-JAVA-01, S-STUCK-33), why it matters, and what to do about it."""
     import json
     from dataclasses import asdict
@@ -38,14 +29,7 @@ def explain(codes: tuple[str, ...], every: bool, pages: pathlib.Path | None, out
     from migrate import checks
     from migrate.checks import pages as texts
     from migrate.checks import stuck
-    from migrate.cli.command_page import pages as more_pages
 
-    if pages is not None:
-        pages.mkdir(parents=True, exist_ok=True)
-        for name, text in {**texts.pages(), **more_pages()}.items():
-            replace_file(str(pages / name), text.encode())
-            say(pages / name)
-        return EXIT_OK
     if not codes and not every:
         raise UsageWrong("name a code, such as B-ZKN-01, or give --all")
     known = list({**texts.error_docs(), **checks.CODES, **stuck.CODES})

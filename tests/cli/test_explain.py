@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
@@ -60,14 +59,6 @@ def test_all_lists_every_code_in_one_line_each() -> None:
     """The list that an unknown code's message points at."""
     lines = run("--all").splitlines()
     assert [line.split()[0] for line in lines] == [*error_docs(), *checks.CODES, *stuck.CODES]
-
-
-def test_pages_are_written_where_asked(tmp_path: Path) -> None:
-    """The command that the freshness test names."""
-    run("--pages", str(tmp_path))
-    assert (tmp_path / "findings.md").read_text().startswith("# Findings\n")
-    assert (tmp_path / "errors.md").read_text().startswith("# Errors\n")
-    assert (tmp_path / "stuck.md").read_text().startswith("# Stuck migrations\n")
 
 
 def test_unknown_codes_and_no_code_are_typed_errors() -> None:

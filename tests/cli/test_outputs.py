@@ -59,7 +59,6 @@ def commands(folder: Path) -> list[tuple[object, ...]]:
         ("diff", "--inventory", inventory, "--parquet"),
         ("metadata", "export", folder / "bare", "--to"),
         ("inventory", "init", "--zookeeper", "127.0.0.1:1", "--output"),
-        ("explain", "--pages"),
         ("bundle", "create", "--inventory", inventory),
         ("backup", "create", "--inventory", inventory),
     ]
@@ -138,9 +137,6 @@ def test_what_is_written_is_its_owners_alone_whatever_the_umask(tmp_path: Path) 
     assert len(made) == 4
     for path in made:
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
-    page = process("explain", "--pages", tmp_path / "runs", code=program)
-    assert page.code == 0
-    assert {stat.S_IMODE(path.stat().st_mode) for path in (tmp_path / "runs").glob("*.md")} == {0o600}
 
 
 @pytest.mark.slow

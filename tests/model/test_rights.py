@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from migrate.cli.command_page import every_command
+from docs.generate import every_command
 from migrate.model import rights
 from migrate.model.rights import CLUSTER, TABLE, TOPICS, Side
 

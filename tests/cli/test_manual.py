@@ -1,28 +1,19 @@
-"""The reference of commands is what click knows; each example is a line that its command takes."""
+"""Every command has a manual, and each example is a line that its command takes."""
 
 from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 
 import click
 import pytest
 
-from migrate.cli.command_page import COMMAND, every_command, pages
+from docs.generate import every_command
 from migrate.cli.main import EXIT_CODES, cli
 from migrate.cli.manual import MANUALS, PROGRAM, examples
 from tests.cli.commands import kraft_migrate
 
-DOCS = Path(__file__).parents[2] / "docs"
-OWN_JOURNALS = ("rescue", "restore_znodes")  # acts outside a plan
 EVERY = dict(every_command())
-
-
-@pytest.mark.parametrize("name", sorted(pages()))
-def test_the_page_is_what_the_code_says(name: str) -> None:
-    """As all generated pages."""
-    assert (DOCS / name).read_text(encoding="utf-8") == pages()[name], f"docs/{name} is stale: run `{COMMAND}`"
 
 
 def test_every_command_has_a_manual_and_no_manual_is_of_none() -> None:
@@ -77,14 +68,3 @@ def test_help_shows_examples_files_and_exit_codes_as_they_are_written(path: str)
         assert what in lines
     assert EXIT_CODES in " ".join(said.split())
     assert said.index("Examples:") > said.index("--help")
-
-
-def test_every_event_that_a_run_writes_has_its_row() -> None:
-    """Whoever reads the lines knows all names."""
-    files = [path for path in (DOCS.parent / "migrate" / "run").glob("*.py") if path.stem not in OWN_JOURNALS]
-    source = "".join(path.read_text() for path in files)
-    written = set(re.findall(r'(?:_write|append)\(\s*(?:[\w.]+(?:\(\))?, )?"([a-z-]+)"', source))
-    heads = re.findall(r"^\| (`[a-z-]+`(?: / `[a-z-]+`)?) \|", pages()["events.md"], re.MULTILINE)
-    rows = set(re.findall(r"[a-z-]+", " ".join(heads)))
-    assert {"session", "stage", "intend", "waiting", "conclude", "end"} <= written & rows
-    assert written <= rows, written - rows
