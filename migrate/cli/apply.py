@@ -43,8 +43,8 @@ def apply(plan_file: pathlib.Path, confirm: str, confirm_cluster: str, json_line
     On a terminal a live board stands below the lines: nodes by stages, what is waited for, since when, who owns it,
     what comes next. Without one there are plain lines.
 
-    Killed or stopped, the same command goes on.  It never stops the cluster.  Ctrl-C parks at the next safe point; a
-    second one stops at once and says what is half done.  `control` reaches it from another terminal.
+    Safe to run again: it resumes after an interruption.  It never stops the cluster.  Ctrl-C parks at the next safe
+    point; a second one stops at once and says what is half done.  `control` reaches it from another terminal.
 
     Exit code 0: carried out; 3: a gate or a proof stopped it; 4: waits for confirmation, approval or a window, nothing
     was begun; 5: parked at a safe point, or a wait made no progress; 6: the plan is stale; 7: another run holds the
@@ -54,9 +54,7 @@ def apply(plan_file: pathlib.Path, confirm: str, confirm_cluster: str, json_line
 
     plan = load_plan(plan_file)
     if plan.back:
-        raise UsageWrong(
-            "this plan is the way back: `kraft-migrate rollback apply` carries it out", where=str(plan_file)
-        )
+        raise UsageWrong("this plan is a rollback: `kraft-migrate rollback apply` applies it", where=str(plan_file))
     if plan.irreversible and confirm == plan.fingerprint and not confirm_cluster:
         confirm_cluster = typed_name(plan)
     return carry_out_saved(plan, confirm, confirm_cluster, json_lines=json_lines)
@@ -66,7 +64,7 @@ def typed_name(plan: Plan) -> str:
     """The cluster's name as a person types it; "" where there is no terminal to ask on."""
     if not sys.stdin.isatty():
         return ""
-    say(f"There is no way back after stage finalize of plan {plan.short}.", err=True)
+    say(f"No rollback is possible after stage finalize of plan {plan.short}.", err=True)
     name: str = click.prompt("Type the cluster's name to go on", default="", show_default=False, err=True)
     return name
 
@@ -126,7 +124,7 @@ def _tell_report(plan: Plan, folder: RunFolder) -> None:
     try:
         said = f"report: {write_reports(plan, folder)[0]}"
     except FileNotReplaced as error:
-        said = f"no report was written: {error} (when that is mended: `kraft-migrate report write RUN`)"
+        said = f"no report was written: {error} (when that is fixed: `kraft-migrate report write RUN`)"
     say(said, err=True)
 
 

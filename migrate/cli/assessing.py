@@ -4,21 +4,44 @@ from __future__ import annotations
 
 import pathlib
 from dataclasses import dataclass
+from typing import Final
 
 from migrate import checks
 from migrate.cli.options import Evidence, observing
-from migrate.cli.planning import PLANNED_ON, lasting_findings, write_text
+from migrate.cli.outputs import write_text
 from migrate.errors import NotVisible
 from migrate.model.findings import Finding
 from migrate.model.inventory import Access, Inventory, Playbook
 from migrate.model.outcome import Unknown
+from migrate.model.ports import Clock, Observer
 from migrate.model.stage import Stage
 from migrate.model.views import PartlyRead
 from migrate.model.world import Need, World
 from migrate.report.assessment import Assessment, assessment_html, assessment_markdown
-from migrate.report.directory_rows import directory_rows
+from migrate.report.directories import directory_rows
 from migrate.run.clock import SystemClock
 from migrate.zookeeper.rate_limit import Pace
+
+PLANNED_ON: Final = frozenset(
+    {
+        Need.ZOOKEEPER,
+        Need.SESSIONS,
+        Need.KRAFT,
+        Need.DISKS,
+        Need.LIVE,
+        Need.CONFIGS,
+        Need.SERVICES,
+        Need.LEDGER,
+        Need.METADATA_LOGS,
+        Need.LAUNCHES,
+        Need.PORTS,
+        Need.HOST_RIGHTS,
+        Need.UNITS,
+    }
+)
+LOOKED_AT_AGAIN: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.CONFIGS, Need.LEDGER})
+LOOKS_AGAIN: Final = 3
+SECONDS_BETWEEN: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +89,20 @@ def judged(subject: Subject) -> Judged:
     if alone is not None and isinstance(world.zookeeper, Unknown) and not isinstance(world.zookeeper, PartlyRead):
         raise NotVisible(f"the cluster cannot be read: {world.zookeeper.reason}", where=alone)
     return Judged(world, findings, pace)
+
+
+def lasting_findings(observer: Observer, findings: tuple[Finding, ...], clock: Clock) -> tuple[Finding, ...]:
+    """Return the findings without those that only a topic in creation or deletion looked like.
+
+    Looks again, at most LOOKS_AGAIN times, where there is such a finding.
+    """
+    for _ in range(LOOKS_AGAIN):
+        if not any(finding.code in checks.COMES_AND_GOES for finding in findings):
+            break
+        clock.sleep(SECONDS_BETWEEN)
+        again = checks.run(observer.observe(LOOKED_AT_AGAIN, {}), target=Stage.ASSESS)
+        findings = checks.lasting(findings, again)
+    return findings
 
 
 def assessment(judged: Judged) -> Assessment:

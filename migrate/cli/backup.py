@@ -40,7 +40,7 @@ def path_option(command: F) -> F:
 
 @click.group()
 def backup() -> None:
-    """The ZooKeeper tree in a file: create, show, diff, restore in part.
+    """Back up the ZooKeeper tree: create, show, diff, restore.
 
     Each run keeps one in its folder (backup/zookeeper.jsonl.gz) before it changes anything.
     """
@@ -240,5 +240,5 @@ def restore(
             require_no_controller(sources.inventory, sources)
             what = Restore(tree, root, confirm, hashlib.sha256(file.read_bytes()).hexdigest())
             done = put_back(what, sources.zookeeper_client(), lock, lock_path, sources.inventory, SystemClock())
-    say(f"{len(done.paths)} znodes were put back; the journal, and the tree as it was before, lie in {done.folder}")
+    say(f"{len(done.paths)} znodes were put back; the journal, and the tree as it was before, are in {done.folder}")
     return EXIT_OK

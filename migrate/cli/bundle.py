@@ -22,7 +22,7 @@ FILE = click.Path(path_type=pathlib.Path)
 
 @click.group()
 def bundle() -> None:
-    """Everything that was seen in one file, without secrets: create, show.
+    """Save everything that was observed in one file, without secrets: create, show.
 
     `assess`, `plan`, `diff` and `directories show|verify` answer from it with --from-bundle FILE.
     """

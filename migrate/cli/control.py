@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from migrate.run.control import Control
 
 RUN = click.argument("run", metavar="RUN", type=click.Path(path_type=pathlib.Path, exists=True))
-REASON = click.option("--reason", default="", help="Why; it is shown and journalled.")
+REASON = click.option("--reason", default="", help="The reason; it is shown and journalled.")
 
 
 @click.group()
 def control() -> None:
-    """Wishes to a run: pause, resume, hold-after, abort, show.  RUN is its folder, or the plan in it.
+    """Control a run in progress: pause, resume, hold-after, abort, show.  RUN is its folder, or the plan in it.
 
     The run reads them before every step, and obeys at the next parking point: never with a broker half restarted, never
     before the copy is watched to its end, never with half of the controllers finalized, never while a rollback has left
@@ -49,17 +49,17 @@ def pause(run: pathlib.Path, reason: str) -> int:
 @RUN
 @REASON
 def resume(run: pathlib.Path, reason: str) -> int:
-    """Take every wish back: no pause, no abort, no hold."""
+    """Clear all control requests: no pause, no abort, no hold."""
     from migrate.run.control import Wish
 
-    return _wish(run, lambda now: replace(now, wish=Wish.RUN, hold_after=""), reason, "it goes on")
+    return _wish(run, lambda now: replace(now, wish=Wish.RUN, hold_after=""), reason, "it resumes")
 
 
 @control.command()
 @RUN
 @REASON
 def abort(run: pathlib.Path, reason: str) -> int:
-    """Stop at the next parking point, once; the cluster stays as it is, and the next `apply` goes on."""
+    """Stop at the next parking point, once; the cluster stays as it is, and the next `apply` resumes."""
     from migrate.run.control import Wish
 
     return _wish(run, lambda now: replace(now, wish=Wish.ABORT), reason, "it stops at the next parking point")
@@ -70,21 +70,21 @@ def abort(run: pathlib.Path, reason: str) -> int:
 @click.argument("stage")
 @REASON
 def hold_after(run: pathlib.Path, stage: str, reason: str) -> int:
-    """Stop behind STAGE, whenever the run gets there, until `resume`."""
+    """Stop after STAGE, until `resume`."""
     from migrate.model.stage import Stage
 
     try:
         Stage.from_label(stage)
     except KeyError:
         raise UsageWrong(f"there is no stage {stage!r}: {', '.join(one.label for one in Stage)}") from None
-    return _wish(run, lambda now: replace(now, hold_after=stage), reason, f"it stops behind stage {stage}")
+    return _wish(run, lambda now: replace(now, hold_after=stage), reason, f"it stops after stage {stage}")
 
 
 @control.command()
 @RUN
 @output_option
 def show(run: pathlib.Path, output: str) -> int:
-    """What is wished of the run, by whom, since when."""
+    """Show what is requested of the run, by whom, since when."""
     from migrate.report.wording import moment
     from migrate.run.control import Wish, read
 
@@ -94,7 +94,7 @@ def show(run: pathlib.Path, output: str) -> int:
         return EXIT_OK
     hold = f", hold after {found.hold_after}" if found.hold_after else ""
     if found.wish is Wish.RUN and not hold:
-        say("nothing is wished: it runs")
+        say("no request: it runs")
     else:
         say(f"{found.wish.value}{hold}, {found.said}, {moment(found.time)}")
     return EXIT_OK

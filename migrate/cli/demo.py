@@ -14,8 +14,9 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from migrate.cli.lab_wish import require_as_wished
-from migrate.cli.planning import load_plan, make_plan, save_plan, write_text
+from migrate.cli.lab import require_as_wished
+from migrate.cli.outputs import write_text
+from migrate.cli.planning import load_plan, make_plan, save_plan
 from migrate.cli.progress import ProgressLines
 from migrate.cli.run_report import read_report, write_reports
 from migrate.errors import LabNotReady, LabProofFailed, MigrateError, PlanIsStale
@@ -79,7 +80,7 @@ class Demo:
             with _sigterm_interrupts(), self._person():
                 return self._run()
         except KeyboardInterrupt:
-            self._lines.say("interrupted: the cluster is being stopped; the same command goes on", "bold yellow")
+            self._lines.say("interrupted: stopping the cluster; the same command resumes", "bold yellow")
             self._stop_all()
             raise
         except MigrateError:
@@ -150,7 +151,7 @@ class Demo:
         if not alive or state.get("starting_again"):
             self._lab.up(self._lines.say)
         else:
-            self._lines.say(f"going on with the cluster in {self._options.directory} (stage by its journal)")
+            self._lines.say(f"resuming with the cluster in {self._options.directory} (stage by its journal)")
         if state.get("load_judged"):
             self._lines.say("the load was judged already")
 

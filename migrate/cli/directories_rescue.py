@@ -30,7 +30,7 @@ ONE_REPLICA: Final = (
 
 @click.command(short_help="Free the partitions that a dead directory holds up.")
 @cluster_options
-@click.option("--yes", is_flag=True, help="Send; without it only what would be sent is shown.")
+@click.option("--yes", is_flag=True, help="Send; without it the command is a dry run.")
 @output_option
 def rescue(playbook: pathlib.Path | None, inventory: pathlib.Path | None, yes: bool, output: str) -> int:
     """Free the partitions that a dead directory holds up, and put wrong directories right.
@@ -68,7 +68,7 @@ def rescue(playbook: pathlib.Path | None, inventory: pathlib.Path | None, yes: b
                 for line in done_text(done):
                     say(line)
         elif something and output == "text":
-            say("nothing was sent: give --yes to send")
+            say("dry run; pass --yes to send")
     if output == "json":
         say_page(json.dumps(answer))
     _refuse_unproven(shown)
@@ -167,7 +167,7 @@ def as_text(found: Found) -> Iterator[str]:
         yield f"no leader: {one.topic}-{one.partition}, whose replica on broker {one.broker} is online again"
     if not found.dead and not found.stranded and not found.leaderless:
         yield "nothing to rescue: no directory of a running broker is dead, no replica's is wrong, no leader is missing"
-        yield "what is broken under a broker that is down is told by kraft-migrate status"
+        yield "kraft-migrate status shows what is broken under a broker that is down"
         return
     for broker in found.brokers:
         for directory, rows in found.to_send(broker).items():

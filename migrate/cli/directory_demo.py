@@ -1,6 +1,6 @@
-"""`lab demo --directories`: a KRaft cluster with one log directory a broker gets three each, under load, with a report.
+"""`lab demo --directories`: a KRaft cluster with one log directory per broker gets three each, under load.
 
-Killed at any moment and started again with the same folder, it goes on, as the other demos do.
+Safe to run again with the same folder: it resumes after an interruption, as the other demos do.
 """
 
 from __future__ import annotations

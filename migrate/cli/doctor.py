@@ -72,7 +72,7 @@ def doctor(
     directory: pathlib.Path,
     output: str,
 ) -> int:
-    """What is here, what is missing, what to do.  Nothing is changed; exits with 1 if something is missing."""
+    """Check this host's prerequisites.  Nothing is changed; exits with 1 if something is missing."""
     if undo and host_setup is None:
         raise UsageWrong("--undo is for --host-setup HOST")
     if host_setup is not None:
@@ -93,7 +93,7 @@ def doctor(
         say(
             f"missing: {', '.join(dict.fromkeys(item.name for item in missing))}"
             if missing
-            else "everything needed is here"
+            else "all prerequisites are met"
         )
     return EXIT_ERROR if missing else EXIT_OK
 
@@ -133,7 +133,7 @@ def _host_items(path: pathlib.Path | None) -> Iterator[Item]:
 
 def _allowed(count: int) -> str:
     """A lab's own processes, and hosts that people work, take no command of ours."""
-    return f"{count} commands are allowed" if count else "a run gives no command there that could be refused"
+    return f"{count} commands are allowed" if count else "a run runs no command there"
 
 
 def _right_items(path: pathlib.Path | None) -> Iterator[Item]:

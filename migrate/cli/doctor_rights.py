@@ -115,7 +115,9 @@ def _zookeeper(inventory: Inventory, lock_path: str) -> Iterator[Said]:
                 name,
                 Stand.LATER if later else Stand.MISSING,
                 f"{found.identity} lacks {told}{more}: needed by {stops.value}",
-                "have the brokers' identity at hand for that night" if later else f"grant it, or give another: {PAGE}",
+                "have the brokers' credentials at hand for a rollback"
+                if later
+                else f"grant it, or give another: {PAGE}",
             )
     if by_certificate:
         yield Said(name, Stand.LATER, "what may be written by a certificate's identity is not told by its name")

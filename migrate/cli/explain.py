@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("codes", metavar="[CODE]...", nargs=-1)
-@click.option("--all", "every", is_flag=True, help="Every code, a line each.")
+@click.option("--all", "every", is_flag=True, help="Every code, one per line.")
 @output_option
 def explain(codes: tuple[str, ...], every: bool, output: str) -> int:
     """What CODE means (B-ZKN-01, E-JAVA-01, S-STUCK-33), why it matters, and what to do about it."""

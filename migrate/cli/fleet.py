@@ -26,7 +26,12 @@ OPTIONS: Final = (
     rate_option,
     click.option("--only", metavar="NAME", multiple=True, help="That cluster alone; repeatable."),
     click.option(
-        "--at-once", metavar="N", type=click.IntRange(1, 32), default=4, show_default=True, help="So many side by side."
+        "--at-once",
+        metavar="N",
+        type=click.IntRange(1, 32),
+        default=4,
+        show_default=True,
+        help="Clusters at a time.",
     ),
     click.option("--html", metavar="FILE", type=OUTPUT_FILE, help="Write one HTML file with all clusters too."),
     output_option,
@@ -79,7 +84,7 @@ def diff(fleet: pathlib.Path, only: tuple[str, ...], at_once: int, html: pathlib
 
 
 def _show(found: Fleet, answers: Sequence[Answer], html: pathlib.Path | None, output: str) -> None:
-    from migrate.cli.planning import write_text
+    from migrate.cli.outputs import write_text
     from migrate.report.fleet import fleet_html, fleet_json, fleet_lines
     from migrate.report.lines import text
 

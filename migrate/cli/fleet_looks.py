@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from migrate.cli.assessing import Subject, assessment, judged, nothing_but
-from migrate.cli.comparing import compared
+from migrate.cli.diff import compared
 from migrate.cli.options import NO_PLAYBOOK, Evidence, load_target, paced, spark_given
 from migrate.cli.screen import say
 from migrate.errors import Defect, MigrateError, UsageWrong

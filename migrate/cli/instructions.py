@@ -92,7 +92,7 @@ def show(inventory: pathlib.Path, output: str) -> int:
 
 @manual.command("could-not")
 @inventory_option
-@click.option("--reason", required=True, metavar="TEXT", help="Why: it goes into the journal and the report.")
+@click.option("--reason", required=True, metavar="TEXT", help="The reason, for the journal and the report.")
 def could_not(inventory: pathlib.Path, reason: str) -> int:
     """Say that the open instruction cannot be carried out: the run stops with E-MAN-01 and this reason.
 

@@ -13,13 +13,30 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 import click
 
 from migrate.cli.lab_faults import break_, dir_option, mend
-from migrate.cli.lab_wish import require_as_wished
 from migrate.cli.options import output_option
 from migrate.cli.screen import say, say_page
 
 if TYPE_CHECKING:
     from migrate.lab.cluster import Lab
     from migrate.lab.status import LabStatus
+
+
+def require_as_wished(found: Lab, executor: str, *, secured: bool) -> None:
+    """Refuse a lab that is there and was made with another executor, or in clear where a secured one is wanted."""
+    from migrate.errors import FaultRefused
+
+    made, where = found.inventory.executor, found.topology.directory
+    if made != executor:
+        raise FaultRefused(
+            f"this lab was made with --executor {made}",
+            where=where,
+            next_step=f"say --executor {made}, or make another lab in an empty folder",
+        )
+    if secured and not found.topology.secured:
+        raise FaultRefused(
+            "this lab was made without --secured", where=where, next_step="make another in an empty folder"
+        )
+
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -103,7 +120,7 @@ for group in (break_, mend):
 def up(wish: LabWish, proxy: bool) -> int:
     """Make the lab, or start what of it does not run.
 
-    What runs is adopted.  Interrupted, the same command goes on.
+    Adopts what runs.  Safe to run again: it resumes after an interruption.
     """
     from migrate.cli.progress import ProgressLines
     from migrate.errors import FaultRefused
@@ -193,14 +210,14 @@ def down(directory: pathlib.Path) -> int:
 @click.option(
     "--directories",
     is_flag=True,
-    help="Another story: a KRaft cluster with one log directory a broker gets three each, one broker at a time.",
+    help="Another story: a KRaft cluster with one log directory per broker gets three each, one broker at a time.",
 )
 @click.option("--keep", is_flag=True, help="Leave the cluster running at the end.")
 @click.option("--load/--no-load", default=True, help="Write and read all the time.", show_default=True)
 def demo(wish: LabWish, until: str, rollback_from: str | None, directories: bool, keep: bool, load: bool) -> int:
     """Take a real cluster through every stage, under load, ending in a report.
 
-    Killed at any moment and started again with the same --dir, it goes on.  Ctrl-C stops the cluster as well.
+    Safe to run again with the same --dir: it resumes after an interruption.  Ctrl-C stops the cluster as well.
 
     Exit code 0: proven, or parked where --until says; 1: it stopped, or something does not hold.
     """

@@ -26,7 +26,7 @@ def dir_option(command: F) -> F:
         type=click.Path(path_type=pathlib.Path),
         default=DEFAULT_DIRECTORY,
         show_default=True,
-        help="The lab's folder: every file of the cluster lies in it.",
+        help="The lab's folder, with every file of the cluster.",
     )(command)
 
 
@@ -44,9 +44,9 @@ def break_() -> None:
     """
 
 
-@click.group(short_help="Mend what `lab break` broke.")
+@click.group(short_help="Repair what `lab break` broke.")
 def mend() -> None:
-    """Mend what `lab break` broke."""
+    """Repair what `lab break` broke."""
 
 
 # -- disks -------------------------------------------------------------------------------------------------------
@@ -66,14 +66,14 @@ def break_disk(broker: int, disk: int, how: str, directory: pathlib.Path) -> int
     """Break log directory DISK (its place in log.dirs, the first is 0) of broker BROKER.
 
     A running broker notices within five seconds, when it writes its checkpoints: in migration mode it halts, in KRaft
-    mode it goes on without the directory.
+    mode it continues without the directory.
     """
     from migrate.lab import faults
 
     folder = faults.break_disk(_open(directory), broker, disk, faults.DiskFault(how))
     say(f"broken ({how}): {folder}")
     say(f"its content waits in {faults.set_aside(folder)}")
-    say(f"back: kraft-migrate lab mend disk {broker} {disk} --dir {directory}")
+    say(f"repair: kraft-migrate lab mend disk {broker} {disk} --dir {directory}")
     return 0
 
 
@@ -116,7 +116,7 @@ def break_broker(broker: int, directory: pathlib.Path) -> int:
 
     found = _open(directory)
     faults.break_process(found, faults.broker_name(found, broker))
-    say(f"broker {broker} is killed; back: kraft-migrate lab mend broker {broker} --dir {directory}")
+    say(f"broker {broker} was killed; repair: kraft-migrate lab mend broker {broker} --dir {directory}")
     return 0
 
 
@@ -124,7 +124,7 @@ def break_broker(broker: int, directory: pathlib.Path) -> int:
 @click.argument("broker", type=int)
 @dir_option
 def mend_broker(broker: int, directory: pathlib.Path) -> int:
-    """Start broker BROKER again, with the file that lies there."""
+    """Start broker BROKER again, with the file that is there."""
     from migrate.lab import faults
 
     found = _open(directory)
@@ -142,7 +142,7 @@ def break_controller(controller: int, directory: pathlib.Path) -> int:
 
     found = _open(directory)
     faults.break_process(found, faults.controller_name(found, controller))
-    say(f"controller {controller} is killed; back: kraft-migrate lab mend controller {controller} --dir {directory}")
+    say(f"controller {controller} was killed; repair: kraft-migrate lab mend controller {controller} --dir {directory}")
     return 0
 
 
@@ -177,7 +177,7 @@ def break_link(broker: int, keys: tuple[int, ...], directory: pathlib.Path) -> i
 
     faults.break_link(_open(directory), broker, frozenset(keys))
     what = f"requests with key {', '.join(map(str, keys))} are held back" if keys else "the link is cut"
-    say(f"broker {broker}: {what}; back: kraft-migrate lab mend link {broker} --dir {directory}")
+    say(f"broker {broker}: {what}; repair: kraft-migrate lab mend link {broker} --dir {directory}")
     return 0
 
 

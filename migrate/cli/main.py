@@ -16,36 +16,44 @@ from migrate.cli.manual import epilog
 
 # name -> (module, attribute, one line of help): nothing is imported until a command runs, so that --help is quick
 COMMANDS: Final = {
-    "lab": ("migrate.cli.lab", "lab", "A real cluster on this host: up, demo, break, mend, ..."),
-    "inventory": ("migrate.cli.inventory", "inventory", "Write an inventory from the cluster's own answers: init."),
-    "assess": ("migrate.cli.assess", "assess", "Read-only findings about a cluster, with causes and fixes."),
-    "plan": ("migrate.cli.plan", "plan", "Say exactly what would happen; change nothing."),
-    "apply": ("migrate.cli.apply", "apply", "Carry out a saved plan, with a proof after every step."),
+    "lab": ("migrate.cli.lab", "lab", "Run a real test cluster on this host: up, demo, break, mend, ..."),
+    "inventory": ("migrate.cli.inventory", "inventory", "Write an inventory of a running cluster: init."),
+    "assess": ("migrate.cli.assess", "assess", "Assess a cluster, read-only: findings, with causes and fixes."),
+    "plan": ("migrate.cli.plan", "plan", "Plan every change without making any."),
+    "apply": ("migrate.cli.apply", "apply", "Apply a saved plan, with a proof after every step."),
     "rollback": (
         "migrate.cli.rollback",
         "rollback",
-        "The way back to ZooKeeper mode, or from more directories: plan, apply.",
+        "Roll back to ZooKeeper mode, or remove added directories: plan, apply.",
     ),
-    "approve": ("migrate.cli.approve", "approve", "Say yes to exactly one saved plan; signed, it is proven."),
-    "control": ("migrate.cli.control", "control", "Wishes to a run: pause, resume, hold-after, abort, show."),
-    "manual": ("migrate.cli.instructions", "manual", "Hosts that only people may touch: look, show, could-not."),
-    "status": ("migrate.cli.status", "status", "Where the migration stands, and what comes next."),
+    "approve": ("migrate.cli.approve", "approve", "Approve one saved plan, optionally with a signature."),
+    "control": ("migrate.cli.control", "control", "Control a run in progress: pause, resume, hold-after, abort, show."),
+    "manual": (
+        "migrate.cli.instructions",
+        "manual",
+        "Manual executor: look, show, could-not.",
+    ),
+    "status": ("migrate.cli.status", "status", "Show how far the migration is, and the next command."),
     "diff": ("migrate.cli.diff", "diff", "Compare ZooKeeper with KRaft, field by field."),
-    "fleet": ("migrate.cli.fleet", "fleet", "Many clusters from one file, on one page: assess, diff."),
+    "fleet": ("migrate.cli.fleet", "fleet", "Assess or compare many clusters at once: assess, diff."),
     "directories": (
         "migrate.cli.directories",
         "directories",
         "Log directories: show, verify, rescue, ...",
     ),
     "metadata": ("migrate.cli.metadata", "metadata", "Read KRaft metadata files: dump, image, export."),
-    "bundle": ("migrate.cli.bundle", "bundle", "Everything that was seen in one file, without secrets: create, show."),
-    "backup": ("migrate.cli.backup", "backup", "The ZooKeeper tree in a file: create, show, diff, restore in part."),
-    "report": ("migrate.cli.report", "report", "The report of a run, its evidence, and the check of it: verify."),
+    "bundle": (
+        "migrate.cli.bundle",
+        "bundle",
+        "Save all that was observed in one file, without secrets.",
+    ),
+    "backup": ("migrate.cli.backup", "backup", "Back up the ZooKeeper tree: create, show, diff, restore."),
+    "report": ("migrate.cli.report", "report", "Write a run's report, and export and verify its evidence."),
     "playbook": ("migrate.cli.playbook", "playbook", "Playbooks: lint, schema, show."),
-    "explain": ("migrate.cli.explain", "explain", "What a code means, and what to do about it."),
-    "completion": ("migrate.cli.completion", "completion", "The script by which a shell completes all of this."),
-    "unlock": ("migrate.cli.unlock", "unlock", "Show who holds the lock; remove a dead owner's by its id."),
-    "doctor": ("migrate.cli.doctor", "doctor", "What is here, what is missing, what to do."),
+    "explain": ("migrate.cli.explain", "explain", "Explain a finding or an error by its code."),
+    "completion": ("migrate.cli.completion", "completion", "Print a shell completion script."),
+    "unlock": ("migrate.cli.unlock", "unlock", "Show the lock's owner; remove the lock of a dead owner by its id."),
+    "doctor": ("migrate.cli.doctor", "doctor", "Check this host's prerequisites."),
 }
 OURS_ALONE: Final = 0o077
 HELP_NAMES: Final = ["-h", "--help"]
@@ -88,7 +96,7 @@ def _dress(command: click.Command, path: str) -> None:
     cls=LazyGroup, context_settings={"help_option_names": HELP_NAMES, "max_content_width": 110}, epilog=EXIT_CODES
 )
 @click.version_option(__version__, prog_name="kraft-migrate")
-@click.option("--verbose", "-v", is_flag=True, help="Say more while working, and show tracebacks of errors.")
+@click.option("--verbose", "-v", is_flag=True, help="Verbose output, with tracebacks of errors.")
 @click.option("--no-kernels", is_flag=True, help="Plain Python only, no compiled loops (KRAFT_MIGRATE_KERNELS=off).")
 @click.option(
     "--no-class-archive", is_flag=True, help="Start Spark without its class archive (KRAFT_MIGRATE_CLASS_ARCHIVE=off)."
@@ -98,13 +106,13 @@ def _dress(command: click.Command, path: str) -> None:
     "raised",
     metavar="KIND=SIZE",
     multiple=True,
-    help="Read more of a kind of file (docs/limits.md).",
+    help="Raise the limit for a kind of file (docs/limits.md).",
 )
 @click.pass_context
 def cli(ctx: click.Context, verbose: bool, no_kernels: bool, no_class_archive: bool, raised: tuple[str, ...]) -> None:
-    """Take a ZooKeeper-mode Apache Kafka 3.9 cluster with several log directories a broker to KRaft, in place.
+    """Migrate a ZooKeeper-mode Apache Kafka 3.9 cluster with multiple log directories per broker (JBOD) to KRaft.
 
-    A plan before, a proof after every step, a way back until the last one.
+    Plans every change, verifies every step, and can roll back until finalize.
     """
     ctx.obj = {"verbose": verbose}
     _say_more("migrate" if verbose else "migrate.manual", logging.DEBUG if verbose else logging.INFO)

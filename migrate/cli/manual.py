@@ -31,10 +31,10 @@ LAB_FILES: Final = (("DIR/", "the whole cluster: data, logs, inventory.yaml, pla
 PLAYBOOK_READ: Final = (("PLAYBOOK", "read, with the inventory that it names; nothing is written"),)
 FLEET_READ: Final = (("FLEET", "read, with the inventories, playbooks and bundles that it names"),)
 LOOK: Final = PLAYBOOK_READ
-WISH: Final = (("RUNS/PLAN/control.json", "the wish, read by the run before every step"),)
+WISH: Final = (("RUNS/PLAN/control.json", "the request, read by the run before every step"),)
 
 MANUALS: Final[Mapping[str, Manual]] = {
-    "lab up": Manual((("lab up --dir lab", "in ZooKeeper mode, three log directories a broker"),), LAB_FILES),
+    "lab up": Manual((("lab up --dir lab", "in ZooKeeper mode, three log directories per broker"),), LAB_FILES),
     "lab seed": Manual((("lab seed --dir lab", "topics, records, quotas, ACLs, SCRAM users, configs"),), LAB_FILES),
     "lab status": Manual((("lab status --dir lab", "each process: running or not, pid, ports"),), LAB_FILES),
     "lab down": Manual((("lab down --dir lab", "stop all of it; the folder stays"),), LAB_FILES),
@@ -78,14 +78,14 @@ MANUALS: Final[Mapping[str, Manual]] = {
     ),
     "apply": Manual(
         (
-            ("apply runs/1a2b3c4d/plan.json", "exactly that plan; the same line goes on after any stop"),
+            ("apply runs/1a2b3c4d/plan.json", "exactly that plan; the same command resumes after any stop"),
             ("apply runs/1a2b3c4d/plan.json --json-lines", "each event for a program, on stdout"),
         ),
         RUN_FILES,
     ),
     "rollback plan": Manual(
         (
-            ("rollback plan playbook.yaml --out back.json", "the way back from where the cluster stands now"),
+            ("rollback plan playbook.yaml --out back.json", "the rollback from the cluster's current state"),
             ("rollback plan playbook.yaml --discard-differences", "the same; what ZooKeeper lacks by now is given up"),
         ),
         (RUN_FILES[0], ("--out FILE", "the plan once more")),
@@ -95,22 +95,22 @@ MANUALS: Final[Mapping[str, Manual]] = {
     ),
     "approve": Manual(
         (
-            ("approve runs/1a2b3c4d/plan.json --as alice --sign ~/.ssh/id_ed25519", "a signed yes to that plan"),
+            ("approve runs/1a2b3c4d/plan.json --as alice --sign ~/.ssh/id_ed25519", "a signed approval of that plan"),
             ("approve runs/1a2b3c4d/plan.json --stage finalize --comment seen", "for one stage alone"),
         ),
-        (("RUNS/PLAN/approvals/", "a file an approval; --out FILE writes it elsewhere, to be carried there"),),
+        (("RUNS/PLAN/approvals/", "one file per approval; --out FILE writes it elsewhere, to be carried there"),),
     ),
     "control pause": Manual(
         (('control pause runs/1a2b3c4d --reason "look at broker 0"', "wait at the next parking point"),),
         WISH,
     ),
-    "control resume": Manual((("control resume runs/1a2b3c4d", "go on"),), WISH),
+    "control resume": Manual((("control resume runs/1a2b3c4d", "clear all requests"),), WISH),
     "control abort": Manual((("control abort runs/1a2b3c4d", "end there"),), WISH),
     "control hold-after": Manual(
         (("control hold-after runs/1a2b3c4d hybrid", "compare, then wait for a person"),),
         WISH,
     ),
-    "control show": Manual((("control show runs/1a2b3c4d", "what is wished"),), WISH),
+    "control show": Manual((("control show runs/1a2b3c4d", "what is requested"),), WISH),
     "manual look": Manual(
         (("manual look -i inventory.yaml", "render how each node is looked at; bring the answers back"),),
         (("RUNS/manual/look-NODE/", "what goes to that node's host"),),

@@ -37,7 +37,12 @@ NO_PLAYBOOK: Final = Unknown("no playbook was given")
 def output_option(command: F) -> F:
     """`--output text|json`."""
     return click.option(
-        "--output", "-o", type=click.Choice(["text", "json"]), default="text", show_default=True, help="How to answer."
+        "--output",
+        "-o",
+        type=click.Choice(["text", "json"]),
+        default="text",
+        show_default=True,
+        help="Output format.",
     )(command)
 
 
@@ -53,7 +58,7 @@ def rate_option(command: F) -> F:
         type=click.IntRange(1, MOST_A_SECOND),
         expose_value=False,
         callback=keep,
-        help="Ask ZooKeeper for at most N znodes a second; default: the inventory's zookeeper_rate, else no limit.",
+        help="Ask ZooKeeper for at most N znodes per second; default: the inventory's zookeeper_rate, else no limit.",
     )(command)
 
 
@@ -84,14 +89,14 @@ def spark_options(command: F) -> F:
         multiple=True,
         expose_value=False,
         callback=keep(CONF),
-        help="A setting of Spark's; repeatable.  Never a secret: those belong into spark-defaults.conf.",
+        help="A Spark setting; repeatable.  Put secrets into spark-defaults.conf instead.",
     )(command)
     return click.option(
         "--spark-master",
         metavar="URL",
         expose_value=False,
         callback=keep(MASTER),
-        help="Compare on that Spark: local[N], spark://HOST:PORT, yarn, k8s://URL, sc://HOST:PORT; default: this host.",
+        help="The Spark master: local[N], spark://HOST:PORT, yarn, k8s://URL, sc://HOST:PORT; default: this host.",
     )(command)
 
 
@@ -177,7 +182,7 @@ EVIDENCE: Final = (
         help="ZooKeeper's dataDir (once more for its dataLogDir): snapshots and logs are read, no server is asked.",
     ),
     click.option("--chroot", metavar="PATH", help="Kafka's chroot in the tree of --zookeeper-files."),
-    click.option("--from-bundle", type=FILE, metavar="FILE", help="Look at nothing: take everything from that bundle."),
+    click.option("--from-bundle", type=FILE, metavar="FILE", help="Read from that bundle, and nothing else."),
 )
 
 

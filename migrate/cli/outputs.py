@@ -9,6 +9,7 @@ from typing import Any, Final
 import click
 
 from migrate.errors import SystemRefused, UsageWrong
+from migrate.hosts.files import replace_file
 
 BLOCK: Final = b"\0" * 4096
 
@@ -74,3 +75,8 @@ def _require_room(folder: pathlib.Path, path: pathlib.Path) -> None:
 
 OUTPUT_FILE: Final = OutputPath()
 OUTPUT_FOLDER: Final = OutputPath(folder=True)
+
+
+def write_text(path: pathlib.Path, text: str) -> None:
+    """Whole or not at all; FileNotReplaced where it cannot be written, and then no draft of it stays."""
+    replace_file(str(path), text.encode())

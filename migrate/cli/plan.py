@@ -32,7 +32,7 @@ def plan(
     evidence: Evidence,
     output: str,
 ) -> int:
-    """Say exactly what would happen; change nothing.
+    """Plan every change without making any.
 
     From a bundle, or from ZooKeeper's files, the plan is for reading: it is made of what was seen at another time (in a
     bundle without secrets, so that its fingerprint is not that of a plan that can be applied), and it is not saved but
@@ -43,7 +43,8 @@ def plan(
     stands in its migration is unknown.
     """
     from migrate.cli.options import load_target
-    from migrate.cli.planning import make_plan, save_plan, target_stage, write_text
+    from migrate.cli.outputs import write_text
+    from migrate.cli.planning import make_plan, save_plan, target_stage
     from migrate.model.inventory import Playbook
     from migrate.report.plan_json import plan_to_json
     from migrate.report.plan_text import plan_text

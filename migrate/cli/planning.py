@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pathlib
 from dataclasses import replace
-from typing import Final
 
-from migrate import checks
 from migrate.checks.way_back import way_back
+from migrate.cli.assessing import PLANNED_ON, lasting_findings
+from migrate.cli.outputs import write_text
 from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
-from migrate.hosts.files import read_within, replace_file
-from migrate.model.findings import Finding
+from migrate.hosts.files import read_within
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
-from migrate.model.ports import Clock, Observer
+from migrate.model.ports import Observer
 from migrate.model.stage import Stage
 from migrate.model.trusted import distrust
 from migrate.model.way_back import Weight
@@ -22,35 +21,12 @@ from migrate.model.world import Need, World
 from migrate.plan import directories, rollback
 from migrate.plan.build import build
 from migrate.plan.calendar import scheduled
-from migrate.report.plan_html import plan_html
 from migrate.report.plan_json import plan_from_json, plan_to_json
-from migrate.report.plan_text import plan_text
+from migrate.report.plan_text import plan_html, plan_text
 from migrate.run.carry_out import folder_of
 from migrate.run.clock import SystemClock
 from migrate.run.proven import by_journals, enabled_by_runs
 from migrate.run.way_back_facts import WAY_BACK, way_back_facts
-
-PLANNED_ON: Final = frozenset(
-    {
-        Need.ZOOKEEPER,
-        Need.SESSIONS,
-        Need.KRAFT,
-        Need.DISKS,
-        Need.LIVE,
-        Need.CONFIGS,
-        Need.SERVICES,
-        Need.LEDGER,
-        Need.METADATA_LOGS,
-        Need.LAUNCHES,
-        Need.PORTS,
-        Need.HOST_RIGHTS,
-        Need.UNITS,
-    }
-)
-
-LOOKED_AT_AGAIN: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.CONFIGS, Need.LEDGER})
-LOOKS_AGAIN: Final = 3
-SECONDS_BETWEEN: Final = 1.0
 
 
 def target_stage(playbook: Playbook, name: str | None) -> Stage:
@@ -92,20 +68,6 @@ def _gap_text(seconds: float | Unknown) -> str:
     if isinstance(seconds, Unknown):
         return f"unknown: {seconds.reason}"
     return f"about {seconds:.0f} s" if seconds else "none"
-
-
-def lasting_findings(observer: Observer, findings: tuple[Finding, ...], clock: Clock) -> tuple[Finding, ...]:
-    """Return the findings without those that only a topic in creation or deletion looked like.
-
-    Looks again, at most LOOKS_AGAIN times, where there is such a finding.
-    """
-    for _ in range(LOOKS_AGAIN):
-        if not any(finding.code in checks.COMES_AND_GOES for finding in findings):
-            break
-        clock.sleep(SECONDS_BETWEEN)
-        again = checks.run(observer.observe(LOOKED_AT_AGAIN, {}), target=Stage.ASSESS)
-        findings = checks.lasting(findings, again)
-    return findings
 
 
 def _seen(observer: Observer, needs: frozenset[Need]) -> World:
@@ -168,8 +130,3 @@ def load_plan(path: pathlib.Path) -> Plan:
         return plan_from_json(text)
     except (MalformedPlan, PlanUnreadable) as error:
         raise type(error)(error.what, where=str(path), why=error.why) from error
-
-
-def write_text(path: pathlib.Path, text: str) -> None:
-    """Whole or not at all; FileNotReplaced where it cannot be written, and then no draft of it stays."""
-    replace_file(str(path), text.encode())

@@ -88,7 +88,7 @@ def line_of(name: str, data: Mapping[str, Any]) -> str:
     """The event's line; "" for what only the journal needs."""
     match name:
         case "session":
-            return "going on from the journal" if data["resumed"] else "the run begins"
+            return "resuming from the journal" if data["resumed"] else "the run begins"
         case "stage":
             return f"stage {data['stage']}"
         case "intend":
@@ -107,12 +107,12 @@ def line_of(name: str, data: Mapping[str, Any]) -> str:
         case "fault":
             return f"    fault {data['state']}: {data['what']}"
         case "paused":
-            return f"paused before {data['step']}, {data['by']}; `control resume` lets it go on"
+            return f"paused before {data['step']}, {data['by']}; `control resume` continues it"
         case "resumed":
             return "resumed"
         case "stop":
             return f"stopped: {data['reason']}"
         case "end":
-            return BACK_AT[data["target"]] if data.get("back") else f"the plan is carried out: {data['target']}"
+            return BACK_AT[data["target"]] if data.get("back") else f"the plan is complete: {data['target']}"
         case _:
             return ""

@@ -46,7 +46,7 @@ def write(folder: pathlib.Path, output: str) -> int:
     """Write report.html, report.md and report.json of the run in that folder."""
     from migrate.cli.planning import load_plan
     from migrate.cli.run_report import read_report, write_reports
-    from migrate.report.run_json import run_json
+    from migrate.report.run_values import run_json
     from migrate.run.carry_out import RunFolder
 
     run = RunFolder(folder)

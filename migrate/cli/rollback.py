@@ -17,20 +17,20 @@ from migrate.errors import UsageWrong
 
 @click.group()
 def rollback() -> None:
-    """The way back to ZooKeeper mode, from any state before finalize, half-done ones too."""
+    """Roll back to ZooKeeper mode, from any state before finalize, half-done ones included."""
 
 
-@rollback.command("plan", short_help="Say exactly how the way back would go; change nothing.")
+@rollback.command("plan", short_help="Plan the rollback without changing anything.")
 @click.argument("playbook", type=click.Path(path_type=pathlib.Path))
 @click.option("--inventory", type=click.Path(path_type=pathlib.Path), help="Instead of the one the playbook names.")
 @click.option("--out", type=OUTPUT_FILE, help="Save the plan there, too.")
 @click.option(
-    "--copy-again", is_flag=True, help="Not back: only out of a copy that is stuck for ever, with a fresh quorum."
+    "--copy-again", is_flag=True, help="No rollback: only leave a copy that is stuck for good, with a fresh quorum."
 )
 @click.option(
     "--discard-differences",
     is_flag=True,
-    help="Give up by name difference between ZooKeeper and the metadata that stands now; ZooKeeper's side stays.",
+    help="Discard each difference between ZooKeeper and the metadata, by name; ZooKeeper's side stays.",
 )
 @output_option
 def plan_back(
@@ -41,7 +41,7 @@ def plan_back(
     discard_differences: bool,
     output: str,
 ) -> int:
-    """Say exactly how the way back would go, from where the cluster stands now; change nothing.
+    """Plan the rollback from the cluster's current state without changing anything.
 
     The state is found from the cluster itself: no journal is needed.  Every file's change is shown; a file is restored
     from a copy that is proven to be its own of before, or the plan is refused.
@@ -50,14 +50,14 @@ def plan_back(
     cause and remedy: the rollback would keep what ZooKeeper has. With --discard-differences the plan lists each of them
     as given up; its fingerprint covers the list, and any other difference still stops the rollback.
 
-    With a DirectoryPlaybook it is the way back from that: its directories are taken away again, broker by broker, while
-    no replica lies in them.
+    With a DirectoryPlaybook the rollback removes its directories again, broker by broker, while they hold no replica.
 
-    Exit code 0: nothing to undo; 2: changes are planned; 3: differences block it, there is no way back, or a part of it
+    Exit code 0: nothing to undo; 2: changes are planned; 3: differences block it, no rollback exists, or a part of it
     is not visible.
     """
     from migrate.cli.options import load_target, observing
-    from migrate.cli.planning import make_rollback_plan, save_plan, write_text
+    from migrate.cli.outputs import write_text
+    from migrate.cli.planning import make_rollback_plan, save_plan
     from migrate.model.inventory import Playbook
     from migrate.report.change_summary import summarize
     from migrate.report.plan_json import plan_to_json
@@ -93,7 +93,7 @@ def plan_back(
 def apply_back(plan_file: pathlib.Path, confirm: str, json_lines: bool) -> int:
     """Carry out a saved rollback plan, with a proof after every step.
 
-    Killed or stopped, the same command goes on.  Afterwards the cluster can be migrated again.
+    Safe to run again: it resumes after an interruption.  Afterwards the cluster can be migrated again.
 
     Exit code 0: carried out; 3: a gate or a proof stopped it; 4: not confirmed; 5: a wait made no progress; 6: the plan
     is stale; 7: another run holds the lock.

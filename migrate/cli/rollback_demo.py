@@ -15,7 +15,8 @@ from typing import Final
 
 from migrate.checks.way_back import way_back
 from migrate.cli.demo import Demo, DemoOptions, ended
-from migrate.cli.planning import load_plan, make_plan, make_rollback_plan, save_plan, write_text
+from migrate.cli.outputs import write_text
+from migrate.cli.planning import load_plan, make_plan, make_rollback_plan, save_plan
 from migrate.cli.progress import ProgressLines
 from migrate.cli.run_report import read_report, write_reports
 from migrate.errors import LabProofFailed, PlanIsStale, UsageWrong

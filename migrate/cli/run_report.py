@@ -5,16 +5,15 @@ from __future__ import annotations
 import pathlib
 from collections.abc import Sequence
 
-from migrate.cli.planning import write_text
+from migrate.cli.outputs import write_text
 from migrate.errors import JournalDamaged
 from migrate.model.history import LoadSummary
 from migrate.model.plan import Plan
 from migrate.playbook.load import load_inventory
 from migrate.report.run_html import run_html
-from migrate.report.run_json import run_json
 from migrate.report.run_markdown import run_markdown
 from migrate.report.run_report import build
-from migrate.report.run_values import Claim, Extra, RunReport
+from migrate.report.run_values import Claim, Extra, RunReport, run_json
 from migrate.run import journal as journals
 from migrate.run.carry_out import RunFolder
 

@@ -1,20 +1,33 @@
-"""`status`: where the migration stands, in under a second; needs neither Spark nor Java."""
+"""`status`: where the migration is, what it waits for, broken disks, and the command that comes next."""
 
 from __future__ import annotations
 
 import json
+import os
 import pathlib
 import shlex
 import time
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from migrate.cli import status_directories, status_disks, status_run, status_stuck
 from migrate.cli.options import cluster_options, load_target, observing, output_option
 from migrate.cli.screen import say_page
 from migrate.report.wording import hanging
+
+if TYPE_CHECKING:
+    from migrate.model.detect import Detected
+    from migrate.model.history import Event
+    from migrate.model.ids import NodeId
+    from migrate.model.outcome import Unknown
+    from migrate.model.plan import Plan
+    from migrate.model.views import ConfigFile, NoFile
+    from migrate.model.waiting import Clues
+    from migrate.model.world import World
+    from migrate.observe.world import ClusterObserver
+
 
 NEXT: Final = {
     "assess": "plan PLAYBOOK",
@@ -33,9 +46,9 @@ OUT_OF_IT: Final = "rollback plan PLAYBOOK --copy-again"
 @click.command()
 @cluster_options
 @output_option
-@click.option("--watch", is_flag=True, help="Go on looking until Ctrl-C: a table on a terminal.")
+@click.option("--watch", is_flag=True, help="Repeat until Ctrl-C; on a terminal as a table.")
 def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output: str, watch: bool) -> int:
-    """Where the migration stands, and what comes next.
+    """Show how far the migration is, and the next command.
 
     Exit code 0 at every stage, and where the stage is unknown: the answer says which.
     """
@@ -56,10 +69,10 @@ def status(playbook: pathlib.Path | None, inventory: pathlib.Path | None, output
             world = observer.observe(needs, by_journals(found))
             if of_directories:  # no migration is under way, and no ZooKeeper to go back to
                 seen = {key: value for key, value in describe(world).items() if key != "unknown"}
-                return named({**seen, **status_directories.stage(world)}, playbook)
-            seen = describe(world, status_stuck.clues_for(observer, world))
+                return named({**seen, **directory_stage(world)}, playbook)
+            seen = describe(world, clues_for(observer, world))
             answer = {**seen, "rollback": rollback_readiness(world)}
-            return named(status_run.with_run(answer, status_run.unended(pathlib.Path(found.runs))), playbook)
+            return named(with_run(answer, unended(pathlib.Path(found.runs))), playbook)
 
         if watch:
             go_on(look, as_text, RunFile(pathlib.Path(found.runs)), SystemClock(), output=output)
@@ -73,21 +86,24 @@ def named(answer: dict[str, Any], playbook: pathlib.Path | None) -> dict[str, An
     if playbook is None:
         return answer
     path = shlex.quote(str(playbook))
-    waiting = [{**row, "next": row["next"].replace("PLAYBOOK", path)} for row in answer.get("waiting", ())]
-    said = {**answer, "waiting": waiting} if "waiting" in answer else answer
+    rows = [{**row, "next": row["next"].replace("PLAYBOOK", path)} for row in answer.get("waiting", ())]
+    said = {**answer, "waiting": rows} if "waiting" in answer else answer
     return {**said, "next": said["next"].replace("PLAYBOOK", path)} if "next" in said else said
 
 
-def describe(world: Any, clues: Any = None) -> dict[str, Any]:
+def describe(world: World, clues: Clues | None = None) -> dict[str, Any]:
     """The answer as plain values (schema version 1)."""
+    from migrate.checks import stuck
     from migrate.model.broker_modes import positions
     from migrate.model.detect import detect
     from migrate.model.outcome import Unknown
+    from migrate.model.waiting import NO_CLUES
+    from migrate.report import waiting
 
     here = detect(world)
     stage = {"unknown": here.reason} if isinstance(here, Unknown) else _stage(here)
-    waiting = status_stuck.waiting(world, clues)
-    if "next" in stage and any(row["code"] == FOR_EVER for row in waiting):
+    waits = waiting.as_values(stuck.explain(world, NO_CLUES if clues is None else clues))
+    if "next" in stage and any(row["code"] == FOR_EVER for row in waits):
         stage = {**stage, "next": OUT_OF_IT}
     return {
         "schema": 1,
@@ -100,23 +116,23 @@ def describe(world: Any, clues: Any = None) -> dict[str, Any]:
         "quorum": _quorum(world),
         "ledger": _ledger(world),
         "unhealthy_partitions": _unhealthy(world),
-        "waiting": waiting,
-        "disks": status_disks.as_values(world),
-        "disks_unseen": status_disks.unseen(world),
-        "leaderless": status_disks.leaderless(world),
+        "waiting": waits,
+        "disks": disk_values(world),
+        "disks_unseen": unseen_disks(world),
+        "leaderless": leaderless_partitions(world),
     }
 
 
-def rollback_readiness(world: Any) -> dict[str, Any]:
+def rollback_readiness(world: World) -> dict[str, Any]:
     """Is the way back open, now; backups and journals are looked at as well."""
     from migrate.checks.way_back import way_back
-    from migrate.report.way_back_text import as_values
+    from migrate.report import way_back_text
     from migrate.run.way_back_facts import way_back_facts
 
-    return as_values(way_back(world, way_back_facts(world)))
+    return way_back_text.as_values(way_back(world, way_back_facts(world)))
 
 
-def _stage(here: Any) -> dict[str, Any]:
+def _stage(here: Detected) -> dict[str, Any]:
     told = {
         "stage": here.stage.label,
         "half_done": None if here.half is None else here.half.label,
@@ -130,7 +146,7 @@ def _stage(here: Any) -> dict[str, Any]:
     }
 
 
-def _processes(world: Any) -> list[dict[str, Any]]:
+def _processes(world: World) -> list[dict[str, Any]]:
     from migrate.model.outcome import Unknown
     from migrate.model.views import Running
     from migrate.steps import facts
@@ -154,7 +170,7 @@ def _processes(world: Any) -> list[dict[str, Any]]:
     return rows
 
 
-def _file(file: Any) -> str:
+def _file(file: ConfigFile | NoFile | Unknown) -> str:
     from migrate.model.broker_modes import node_mode
     from migrate.model.views import ConfigFile, NoFile
 
@@ -163,7 +179,7 @@ def _file(file: Any) -> str:
     return "none" if isinstance(file, NoFile) else "unknown"
 
 
-def _quorum(world: Any) -> Mapping[str, Any]:
+def _quorum(world: World) -> Mapping[str, Any]:
     from migrate.model.outcome import Unknown
 
     quorum = world.live if isinstance(world.live, Unknown) else world.live.quorum
@@ -177,7 +193,7 @@ def _quorum(world: Any) -> Mapping[str, Any]:
     }
 
 
-def _ledger(world: Any) -> Mapping[str, Any]:
+def _ledger(world: World) -> Mapping[str, Any]:
     from migrate.model.ledger import count_states
     from migrate.model.outcome import Unknown
     from migrate.observe.ledgers import stands
@@ -199,7 +215,7 @@ def _quorum_line(answer: Mapping[str, Any]) -> str:
     return f"quorum   unknown: {quorum['unknown']}"
 
 
-def _unhealthy(world: Any) -> int | None:
+def _unhealthy(world: World) -> int | None:
     from migrate.model.outcome import Unknown
 
     if isinstance(world.live, Unknown):
@@ -210,13 +226,16 @@ def _unhealthy(world: Any) -> int | None:
 
 def as_text(answer: Mapping[str, Any]) -> str:
     """The same for a person."""
+    from migrate.report import way_back_text
+    from migrate.report.waiting import as_lines as waiting_lines
+
     lines = [f"cluster {answer['cluster']}"]
     if "unknown" in answer:
         lines.append(f"stage    unknown: {answer['unknown']}")
     else:
         half = f", {answer['half_done']} half done" if answer["half_done"] else ""
         lines += [f"stage    {answer['stage']}{half}", f"         {answer['how']}"]
-    lines += [f"         {line}" for line in status_directories.lines(answer.get("new_directories", ()))]
+    lines += [f"         {line}" for line in directory_lines(answer.get("new_directories", ()))]
     lines.append("node     process   file         registered")
     lines += [
         f"{row['node']:<8} {row['state']:<9} {row['file']:<12} {row['registered']}" for row in answer["processes"]
@@ -235,16 +254,244 @@ def as_text(answer: Mapping[str, Any]) -> str:
             lines.append(f"ledger   broker {broker}: {text}")
     unhealthy = answer["unhealthy_partitions"]
     lines.append(f"partitions without full ISR or leader: {'unknown' if unhealthy is None else unhealthy}")
-    lines += status_disks.as_lines(answer.get("disks", ()))
-    lines += status_disks.unseen_lines(answer.get("disks_unseen", {}))
-    lines += status_disks.leaderless_lines(answer.get("leaderless", ()), answer["inventory"])
-    lines += status_run.as_lines(answer.get("run"))
-    lines += status_stuck.lines(answer["waiting"])
+    lines += _disk_lines(answer.get("disks", ()))
+    lines += _unseen_disk_lines(answer.get("disks_unseen", {}))
+    lines += leaderless_lines(answer.get("leaderless", ()), answer["inventory"])
+    lines += _run_lines(answer.get("run"))
+    lines += waiting_lines(answer["waiting"])
     if "rollback" in answer:
-        from migrate.report import way_back_text
-
         lines += [f"rollback {line}" for line in way_back_text.lines(answer["rollback"])]
     if "next" in answer:
-        first = "mend the disk as is said above, then " if answer.get("disks") else ""
+        first = "fix the disk as described above, then " if answer.get("disks") else ""
         lines.append(f"next     {first}kraft-migrate {answer['next']}")
     return "\n".join(hanging(line, " " * 9) for line in lines)
+
+
+RUN_ROLLS_IT: Final = ("S-STUCK-30", "S-STUCK-31")  # a broker that is not rolled yet, or was stopped to be rolled
+PROGRAM: Final = "kraft-migrate"
+FIRST: Final = frozenset({"prepare", "controllers"})  # what a run has left that stopped before it changed the cluster
+WATCH: Final = "status PLAYBOOK --watch"
+
+
+def unended(runs: pathlib.Path) -> dict[str, Any] | None:
+    """The newest run of the folder, where its plan is not carried out yet; None where there is none to go on with.
+
+    `next`: the run's own command, without the program's name.  `stages`: of its steps left; `nodes`: the brokers
+    that it has yet to take through the first roll.
+    A journal or a plan that cannot be read tells nothing here: `apply` says what is wrong with it.
+    """
+    from migrate.cli.planning import load_plan
+    from migrate.errors import MigrateError
+    from migrate.run import journal as journals
+
+    found = [(path.stat().st_mtime, path) for path in runs.glob("*/journal.jsonl")]
+    if not found:
+        return None
+    folder = max(found)[1].parent
+    try:
+        plan, events = load_plan(folder / "plan.json"), journals.read(folder / "journal.jsonl").events
+        return _told(plan, events, folder, runs)
+    except (OSError, MigrateError, KeyError, ValueError):
+        return None
+
+
+def _told(plan: Plan, events: Sequence[Event], folder: pathlib.Path, runs: pathlib.Path) -> dict[str, Any] | None:
+    """The same of its plan and journal; KeyError or ValueError where they are none of a run's."""
+    from migrate.model.stage import Stage
+    from migrate.report import run_board
+    from migrate.run import owners
+
+    done = {
+        event.data["step"] for event in events if event.name == "conclude" and event.data["outcome"] in run_board.WELL
+    }
+    left = [step for step in plan.steps if step.id not in done]
+    if not left:
+        return None
+    lock = owners.of_file(runs / "lock")
+    return {
+        "plan": plan.short,
+        "back": plan.back,
+        "alive": lock is not None and lock.held,
+        "told": run_board.lines(run_board.board(plan, events), time.time())[0],
+        "next": _command(plan, folder / "plan.json"),
+        "stages": [step.stage.label for step in left],
+        "nodes": [int(step.params["broker"]) for step in left if step.stage is Stage.MIGRATION_MODE],
+    }
+
+
+def _command(plan: Plan, path: pathlib.Path) -> str:
+    from migrate.report.change_summary import next_command
+
+    near = os.path.relpath(path)
+    return next_command(plan, str(path) if near.startswith(os.pardir) else near).removeprefix(f"{PROGRAM} ")
+
+
+def with_run(answer: Mapping[str, Any], run: Mapping[str, Any] | None) -> dict[str, Any]:
+    """The answer with the run in it, and with the run's own command as the next one where that is what comes next.
+
+    Where no step left is of the stage that comes next, the cluster went on without that run: it is told, and no more.
+    """
+    if run is None:
+        return dict(answer)
+    after = answer.get("next", "")
+    coming = {after.rpartition("--stage ")[2]} if "--stage " in after else FIRST
+    told = {key: run[key] for key in ("plan", "back", "alive", "told", "next")}
+    if not after or not (run["back"] or coming & set(run["stages"])):
+        return {**answer, "run": {**told, "next": ""}}
+    said = {**answer, "run": told, "next": WATCH if run["alive"] else run["next"]}
+    if "waiting" in answer:
+        said["waiting"] = [_goes_on(row, run) for row in answer["waiting"]]
+    return said
+
+
+def _goes_on(row: Mapping[str, Any], run: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A broker that the run has yet to roll is nobody's to roll or to start by hand."""
+    if row["code"] not in RUN_ROLLS_IT or not set(row["nodes"]) <= set(run["nodes"]):
+        return row
+    return {**row, "owner": f"run {run['plan']}", "next": f"`{PROGRAM} {run['next']}` continues it."}
+
+
+def _run_lines(run: Mapping[str, Any] | None) -> list[str]:
+    if run is None:
+        return []
+    lives = "its process is running" if run["alive"] else "no process works on it"
+    return [f"{run['told']}; {lives}"]
+
+
+AGAIN_SECONDS: Final = 1.5  # a refused first request is sent again after 0.2 s
+
+
+def clues_for(observer: ClusterObserver, world: World) -> Clues:
+    """Asks addresses and reads logs, where an explanation would be firmer with them; else nothing is done."""
+    from migrate.checks import stuck
+    from migrate.observe.clues import gather
+
+    wanted = stuck.wanted(world)
+    clues = gather(wanted, observer.sources.services, stuck.telling)
+    return _with_reports(observer, clues, wanted.reporters) if wanted.reporters else clues
+
+
+def _with_reports(observer: ClusterObserver, clues: Clues, brokers: tuple[NodeId, ...]) -> Clues:
+    """Looks a second time: what a broker has reported by then was no stall."""
+    from migrate.checks.stuck import reports
+    from migrate.model.outcome import Unknown
+    from migrate.model.world import Need
+    from migrate.observe.reports import reports as look
+    from migrate.run.clock import SystemClock
+
+    SystemClock().sleep(AGAIN_SECONDS)
+    world = observer.observe(frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LEDGER}), {})
+    later: dict[NodeId, int | Unknown] = {}
+    for node in brokers:
+        if isinstance(world.kraft, Unknown) or isinstance(world.ledger, Unknown):
+            later[node] = Unknown("the second look did not see it")
+        else:
+            later[node] = len(reports.unreported(world, world.kraft).get(int(node), ()))
+    sources = observer.sources
+    return replace(clues, reports=look(sources.inventory, sources.services, later, reports.telling))
+
+
+SHOWN: Final = 5  # partitions by name
+CONTROLLER: Final = "controller"  # `disk_trouble.CONTROLLER`
+
+
+def disk_values(world: World) -> list[dict[str, Any]]:
+    """Every directory that is not as it should be: what is wrong, what that does, what to do."""
+    from migrate.model.disk_mends import disk_troubles
+
+    return [{**asdict(trouble), "mode": str(trouble.mode), "do": list(trouble.do)} for trouble in disk_troubles(world)]
+
+
+def _disk_lines(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for row in rows:
+        node = (
+            f"broker {row['broker']} ({row['mode']})" if row["mode"] != CONTROLLER else f"{CONTROLLER} {row['broker']}"
+        )
+        yield f"disk     {node} {row['path']}: {row['what']}"
+        yield f"disk       {row['effect']}"
+        for words in row["do"]:
+            yield f"disk       do: {words}"
+
+
+def unseen_disks(world: World) -> dict[str, str]:
+    """Node -> why nothing is known of its disks: that is not the same as nothing to tell."""
+    from migrate.model.outcome import Unknown
+
+    if isinstance(world.disks, Unknown):
+        return {}
+    return {str(int(node)): found.reason for node, found in world.disks.items() if isinstance(found, Unknown)}
+
+
+def _unseen_disk_lines(reasons: Mapping[str, str]) -> Iterator[str]:
+    for node, reason in reasons.items():
+        yield f"disk     node {node}: its disks were not seen: {reason}"
+
+
+def leaderless_partitions(world: World) -> list[str]:
+    """Partitions without a leader that ElectLeaders brings back: where a replaced disk held the only replica."""
+    from migrate.model import rescue
+    from migrate.model.outcome import Unknown
+
+    if isinstance(world.kraft, Unknown):
+        return []
+    return [f"{row.topic}-{row.partition}" for row in rescue.leaderless(world.kraft)]
+
+
+def leaderless_lines(names: Sequence[str], inventory: str = "INVENTORY") -> Iterator[str]:
+    """The same for a person."""
+    if names:
+        more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
+        yield f"disk     without a leader although a replica is online: {', '.join(names[:SHOWN])}{more}"
+        command = f"kraft-migrate directories rescue --inventory {shlex.quote(inventory)}"
+        yield f"disk       do: {command}, it elects them"
+
+
+def directory_stage(world: World) -> dict[str, Any]:
+    """Where the roll stands, by the brokers' files and registrations (no journal is asked)."""
+    rows = list(_directory_rows(world))
+    there = sum(row["state"] == "in use" for row in rows)
+    unknown = [row for row in rows if row["state"] == "unknown"]
+    how = f"{there} of {len(rows)} directories of the playbook are in use, by files and registrations"
+    said = {
+        "stage": "directories",
+        "half_done": "directories" if 0 < there < len(rows) else None,
+        "how": how + (f"; {len(unknown)} cannot be seen" if unknown else ""),
+        "new_directories": rows,
+    }
+    return said if there == len(rows) else {**said, "next": "plan PLAYBOOK"}
+
+
+def _directory_rows(world: Any) -> Iterator[dict[str, str]]:
+    for broker, paths in world.playbook.new_directories.items():
+        for path in paths:
+            yield {"broker": str(int(broker)), "path": path, **_directory_state(world, broker, path)}
+
+
+def _directory_state(world: World, broker: NodeId, path: str) -> dict[str, str]:
+    """`in use`, `in the file, not registered`, `not yet`, or unknown with the reason."""
+    from migrate.model.outcome import Unknown
+    from migrate.steps.directories import gates
+
+    here = gates.listed(world, int(broker))
+    if isinstance(here, Unknown):
+        return {"state": "unknown", "why": here.reason}
+    if os.path.normpath(path) not in here:
+        return {"state": "not yet", "why": ""}
+    found = gates.entries(world, int(broker), (path,))
+    if isinstance(found, Unknown):
+        return {"state": "unknown", "why": found.reason}
+    if isinstance(world.kraft, Unknown):
+        return {"state": "unknown", "why": world.kraft.reason}
+    registration = world.kraft.brokers.get(broker)
+    directory = found[0].directory
+    if registration is None or directory.id is None or directory.id not in registration.log_dirs:
+        return {"state": "in the file, not registered", "why": directory.problem or f"directory.id {directory.id}"}
+    return {"state": "in use", "why": f"directory.id {directory.id}"}
+
+
+def directory_lines(rows: Sequence[Mapping[str, str]]) -> list[str]:
+    """The same for a person; [] without a DirectoryPlaybook."""
+    return [
+        f"broker {row['broker']}: {row['path']}: {row['state']}" + (f" ({row['why']})" if row["why"] else "")
+        for row in rows
+    ]

@@ -17,7 +17,7 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from migrate.cli.board_table import board_table
+from migrate.cli.live_board import board_table
 from migrate.cli.screen import say_page
 from migrate.errors import JournalDamaged, MigrateError
 from migrate.report.run_board import Board, board, lines

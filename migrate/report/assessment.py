@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from migrate.model.findings import Finding, Share, Word, share
-from migrate.report.directory_rows import DirectoryRow
-from migrate.report.directory_table import HEAD, cells
-from migrate.report.figure_directories import disks_and_replicas, legend
+from migrate.report.directories import HEAD, DirectoryRow, cells, disks_and_replicas, legend
 from migrate.report.findings_text import finding_lines, findings_body, rows
 from migrate.report.lines import Page, Tone, text
 from migrate.report.markdown_text import code, table, words

@@ -1,4 +1,4 @@
-"""The plan's report for a terminal: verdict, findings, every action, the way back, the next command."""
+"""The plan's report, as terminal text and as HTML: verdict, findings, every action, the rollback, the next command."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from migrate.model.stage import Stage
 from migrate.model.step import Action
 from migrate.report import lines as page_lines
 from migrate.report.change_summary import (
+    SYMBOLS,
     by_stage,
     inventory_words,
     name_asked,
@@ -21,9 +22,10 @@ from migrate.report.change_summary import (
     target_words,
     znodes,
 )
-from migrate.report.findings_text import finding_lines
-from migrate.report.lines import WIDTH, Line, Page, Tone
+from migrate.report.findings_text import finding_lines, rows
+from migrate.report.lines import WIDTH, Line, Page, Tone, columns
 from migrate.report.plan_verdict import areas, blind_spots, checks_made, counts, judge, may_begin
+from migrate.report.templating import render
 from migrate.report.wording import moment, plural
 
 LATER_STAGES: Final = (
@@ -91,7 +93,7 @@ def _actions(page: Page, plan: Plan) -> None:
         if not stage.reversible and not crossed:
             crossed = True
             page.add()
-            page.add(" point of no return: there is no way back from here on ".center(WIDTH, "-"), Tone.BAD)
+            page.add(" point of no return: no rollback is possible from here on ".center(WIDTH, "-"), Tone.BAD)
         way_back = "" if stage.reversible else "    IRREVERSIBLE"
         page.heading(f"{stage_words(plan, stage)}    {plural(len(steps), 'step')}{way_back}")
         for step in steps:
@@ -175,11 +177,11 @@ def _people(page: Page, plan: Plan) -> None:
 
 
 def _way_back(page: Page, plan: Plan) -> None:
-    page.heading("What the way back costs" if plan.back else "Rollback")
+    page.heading("Cost of the rollback" if plan.back else "Rollback")
     if plan.summary.rollback:
         page.table(plan.summary.rollback)
     else:
-        page.add("no way back was computed for this plan", Tone.WARN, 2)
+        page.add("no rollback was computed for this plan", Tone.WARN, 2)
 
 
 def _limits(page: Page, plan: Plan) -> None:
@@ -209,3 +211,35 @@ def _next(page: Page, plan: Plan, path: str) -> None:
     page.add(next_command(plan, path), indent=2)
     if verdict.word is not Word.NO_CHANGES and (asked := name_asked(plan)):
         page.wrap(asked, Tone.WARN)
+
+
+def plan_html(plan: Plan, path: str = "PLAN") -> str:
+    """The whole report; `path` is where the plan was saved, for the next command."""
+    return render(
+        "plan.html.jinja",
+        plan=plan,
+        verdict=judge(plan),
+        checks=checks_made(plan),
+        may_begin=may_begin(plan),
+        later_stages=LATER_STAGES,
+        counts=counts(plan.findings),
+        areas=areas(plan.findings),
+        blind_spots=blind_spots(plan),
+        rows=rows(plan.findings),
+        change=summarize(plan),
+        stages=by_stage(plan),
+        symbols=SYMBOLS,
+        znodes=znodes(plan),
+        restarts=restarts(plan),
+        disks=columns(plan.summary.disks),
+        parity=columns(plan.summary.parity),
+        parity_words=parity_words(plan),
+        rollback=columns(plan.summary.rollback),
+        schedule=columns(plan.summary.schedule),
+        approvals=columns(plan.summary.approvals),
+        command=next_command(plan, path),
+        asked=name_asked(plan),
+        target=target_words(plan),
+        inventory_heading=inventory_words(plan),
+        stage_words={stage: stage_words(plan, stage) for stage in by_stage(plan)},
+    )

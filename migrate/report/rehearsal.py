@@ -145,7 +145,7 @@ def _lines(story: Rehearsal) -> Iterator[str]:
     yield ""
     yield from _down(story.down)
     yield ""
-    yield "## What is claimed"
+    yield "## Claims"
     yield ""
     claims = [(words(claim.text), f"**{claim.holds}**", words(claim.evidence)) for claim in story.claims]
     yield from table(("Claim", "Answer", "Evidence"), claims)

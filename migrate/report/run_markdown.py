@@ -56,13 +56,13 @@ def _head(report: RunReport) -> Iterator[str]:
 
 
 def _claims(report: RunReport) -> Iterator[str]:
-    yield from _section("What is claimed, and by what it is known")
+    yield from _section("Claims")
     rows = [(words(claim.text), f"**{claim.holds}**", words(claim.evidence)) for claim in report.claims]
     yield from table(("Claim", "Answer", "Evidence"), rows)
 
 
 def _timeline(report: RunReport) -> Iterator[str]:
-    yield from _section("Time line")
+    yield from _section("Timeline")
     if not report.stages:
         yield "No stage has begun."
         return

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 from typing import Final
 
@@ -281,3 +282,12 @@ class RunReport:
         if not node.isdecimal():
             return node or "the cluster"
         return f"{self.roles.get(node, 'node')} {node}"
+
+
+SCHEMA: Final = "kraft-migrate/run-report/v1"
+
+
+def run_json(report: RunReport) -> str:
+    """Schema and report; times are seconds since the epoch, durations seconds."""
+    body = {"schema": SCHEMA, **asdict(report)}
+    return json.dumps(body, indent=2, ensure_ascii=True, allow_nan=False) + "\n"

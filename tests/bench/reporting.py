@@ -24,10 +24,9 @@ from migrate.model.plan import Plan
 from migrate.model.stage import Stage
 from migrate.plan.build import build
 from migrate.report.run_html import run_html
-from migrate.report.run_json import run_json
 from migrate.report.run_markdown import run_markdown
 from migrate.report.run_report import build as report_of
-from migrate.report.run_values import RunReport
+from migrate.report.run_values import RunReport, run_json
 from tests.bench.scale import Measured, big_cluster
 from tests.run.test_engine import PLANNED_ON, run
 from tests.testing import simulated, worlds

@@ -28,9 +28,8 @@ from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.observe.ledgers import pure_ledger
 from migrate.plan.build import build
-from migrate.report.plan_html import plan_html
 from migrate.report.plan_json import plan_to_json
-from migrate.report.plan_text import plan_text
+from migrate.report.plan_text import plan_html, plan_text
 from tests.testing import worlds
 from tests.testing.clusters import Cluster, Partition, directory_id, topic_id
 

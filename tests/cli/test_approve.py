@@ -147,7 +147,7 @@ def test_apply_refuses_a_strange_approval_before_it_locks_or_looks(plan: Path) -
 def test_wishes_are_one_file_that_each_command_replaces(plan: Path) -> None:
     """By the plan or its folder; resume takes all of them back."""
     folder = plan.parent
-    assert kraft_migrate("control", "show", plan).out == "nothing is wished: it runs\n"
+    assert kraft_migrate("control", "show", plan).out == "no request: it runs\n"
     assert kraft_migrate("control", "pause", plan, "--reason", "pager").code == 0
     assert read(folder).wish is Wish.PAUSE
     assert kraft_migrate("control", "hold-after", folder, "hybrid").code == 0

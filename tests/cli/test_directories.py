@@ -120,7 +120,7 @@ def test_verify_ends_with_2_where_one_is_not(stage: Stage, directories: Director
 
 def test_a_long_list_is_cut_and_says_so(directories: Directories, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is not shown is counted, and where it stands is named."""
-    monkeypatch.setattr("migrate.cli.directories_verify.SHOWN", 5)
+    monkeypatch.setattr("migrate.cli.directories.SHOWN", 5)
     lines = directories(whole(Stage.COPY), "verify").out.splitlines()
     assert sum(line.startswith("MIGRATING  ") for line in lines) == 5
     assert "... and 13 more (--output json has them all)" in lines
@@ -161,7 +161,7 @@ def test_assign_shows_what_would_be_sent_and_sends_nothing(directories: Director
     assert answer.code == 0
     assert answer.out.splitlines() == [
         *(f"directory {entry}: 2 replicas" for entry in sorted(directory_id(1, index) for index in range(3))),
-        "nothing was sent: give --yes to send",
+        "dry run; pass --yes to send",
     ]
 
 

@@ -58,7 +58,7 @@ def test_what_hangs_is_shown_with_the_proof_and_nothing_is_sent(rescue: Rescue) 
     assert any(line.strip().startswith(f"{directory_id(0, 1)} by the registration at offset") for line in lines)
     assert any(line.startswith("HANGS  ") and line.endswith("the metadata says MIGRATING") for line in lines)
     assert any(line.startswith(f"to be sent for broker 0: directory {directory_id(0, 1)}, ") for line in lines)
-    assert lines[-1] == "nothing was sent: give --yes to send"
+    assert lines[-1] == "dry run; pass --yes to send"
 
 
 def test_json_has_every_replica_with_what_is_to_be_sent(rescue: Rescue) -> None:

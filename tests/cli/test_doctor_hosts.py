@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from migrate import checks
-from migrate.cli.planning import PLANNED_ON
+from migrate.cli.assessing import PLANNED_ON
 from migrate.hosts.host_needs import HostNeed, Tried, folded
 from migrate.hosts.supervisor import ProcessSpec, write_spec
 from migrate.model.findings import Finding, Severity

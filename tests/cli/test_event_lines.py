@@ -15,7 +15,7 @@ from migrate.cli.event_lines import SCHEMA, EventLines
 from migrate.cli.progress import ProgressLines
 from migrate.cli.run_report import read_report
 from migrate.model.history import Event
-from migrate.report.run_json import run_json
+from migrate.report.run_values import run_json
 from migrate.run.carry_out import RunFolder
 from tests.cli.commands import inventory_in
 from tests.run.gated import Gated

@@ -52,7 +52,7 @@ ran = ran_of_evidence
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """No second look is waited for."""
-    monkeypatch.setattr("migrate.cli.planning.SECONDS_BETWEEN", 0.0)
+    monkeypatch.setattr("migrate.cli.assessing.SECONDS_BETWEEN", 0.0)
 
 
 def harmless(kind: str, *words: object) -> int:

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from migrate.cli.lab import as_text, lab
-from migrate.cli.lab_wish import require_as_wished
+from migrate.cli.lab import as_text, lab, require_as_wished
 from migrate.cli.main import cli
 from migrate.errors import FaultRefused, LabFolderNotOurs, LabMissing
 from migrate.hosts.supervisor import Supervisor

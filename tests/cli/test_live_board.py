@@ -13,8 +13,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from migrate.cli.board_table import board_table
-from migrate.cli.live_board import LiveBoard
+from migrate.cli.live_board import LiveBoard, board_table
 from migrate.cli.progress import ProgressLines
 from migrate.model.history import Event
 from migrate.report.run_board import Board, Cell
@@ -83,7 +82,7 @@ def test_on_a_terminal_the_board_stands_below_the_lines(tmp_path: Path) -> None:
     """In a process of its own, on a real terminal: lines are printed above, the board is drawn again and again."""
     said = on_terminal(tmp_path, code=RUN)
     text = plain(said)
-    for part in ("stage migration-mode", "migration-mode/0: Verified", "the plan is carried out: soak"):
+    for part in ("stage migration-mode", "migration-mode/0: Verified", "the plan is complete: soak"):
         assert part in text
     assert "a part logs something" in text
     assert text.count("migration-mode ┃") > 3, "once at each of three stages, and at the end"
@@ -109,7 +108,7 @@ def test_without_a_terminal_there_are_only_the_lines(
             lines(event)
     said = capsys.readouterr()
     assert said.out == ""
-    assert "the plan is carried out: soak" in said.err
+    assert "the plan is complete: soak" in said.err
     assert "\x1b" not in said.err
     assert "┃" not in said.err
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from migrate.cli.apply import _tell_report
-from migrate.cli.planning import save_plan, write_text
+from migrate.cli.outputs import write_text
+from migrate.cli.planning import save_plan
 from migrate.errors import FileNotReplaced
 from migrate.playbook.load import load_inventory
 from migrate.run.carry_out import folder_of

@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 
 from migrate import checks
-from migrate.cli.planning import lasting_findings, load_plan, make_plan, save_plan, target_stage, write_text
+from migrate.cli.assessing import lasting_findings
+from migrate.cli.outputs import write_text
+from migrate.cli.planning import load_plan, make_plan, save_plan, target_stage
 from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
 from migrate.model.plan import Plan
 from migrate.model.stage import MIGRATION, Stage

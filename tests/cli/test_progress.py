@@ -16,7 +16,7 @@ WAIT = {"step": "s", "what": "the copy", "owner": "the driver", "next": "look at
     ("name", "data", "line"),
     [
         ("session", {"resumed": False}, "the run begins"),
-        ("session", {"resumed": True}, "going on from the journal"),
+        ("session", {"resumed": True}, "resuming from the journal"),
         ("stage", {"stage": "copy"}, "stage copy"),
         ("intend", {"step": "copy/copy", "title": "watch"}, "  copy/copy: watch"),
         ("effect", {"effect": "stop", "node": "1", "detail": ""}, "    stop 1"),
@@ -39,11 +39,11 @@ WAIT = {"step": "s", "what": "the copy", "owner": "the driver", "next": "look at
         (
             "paused",
             {"step": "kraft-mode/1", "by": "by root on vm: a look"},
-            "paused before kraft-mode/1, by root on vm: a look; `control resume` lets it go on",
+            "paused before kraft-mode/1, by root on vm: a look; `control resume` continues it",
         ),
         ("resumed", {"step": "kraft-mode/1", "by": ""}, "resumed"),
-        ("end", {"target": "cleanup"}, "the plan is carried out: cleanup"),
-        ("end", {"target": "cleanup", "back": False}, "the plan is carried out: cleanup"),
+        ("end", {"target": "cleanup"}, "the plan is complete: cleanup"),
+        ("end", {"target": "cleanup", "back": False}, "the plan is complete: cleanup"),
         (
             "end",
             {"target": "assess", "back": True},

@@ -55,7 +55,7 @@ def test_the_way_back_is_shown_whole(plan: Way) -> None:
         "-zookeeper.metadata.migration.enable=true",
         "/controller",
         "/migration",
-        "What the way back costs",
+        "Cost of the rollback",
         "nothing was changed",
         "kraft-migrate rollback apply",
         "--confirm",
@@ -71,7 +71,7 @@ def test_the_plan_is_saved_as_json_text_and_html_of_a_way_back(plan: Way, tmp_pa
     assert made.direction is Direction.BACK
     folder = tmp_path / "runs" / made.short
     assert (folder / "plan.json").read_text() == (tmp_path / "back.json").read_text() == plan_to_json(made)
-    assert "The way back" in (folder / "plan.html").read_text()
+    assert "Rollback plan: " in (folder / "plan.html").read_text()
     assert "Back from stage 4 migration-mode" in (folder / "plan.txt").read_text()
 
 

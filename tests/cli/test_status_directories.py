@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from migrate.cli import status_directories
+from migrate.cli import status
 from migrate.cli.status import as_text, describe, named
 from migrate.model.detect import detect
 from migrate.model.ids import NodeId
@@ -21,7 +21,7 @@ def told(cluster: KraftCluster) -> dict[str, Any]:
     """The answer, as the command makes it."""
     world = cluster.observe(PLANNED_ON, {})
     seen = {key: value for key, value in describe(world).items() if key != "unknown"}
-    return named({**seen, **status_directories.stage(world)}, Path("more disks.yaml"))
+    return named({**seen, **status.directory_stage(world)}, Path("more disks.yaml"))
 
 
 def states(answer: dict[str, Any]) -> list[str]:

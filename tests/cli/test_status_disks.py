@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from migrate.cli.status import as_text, describe
-from migrate.cli.status_disks import SHOWN, leaderless_lines
+from migrate.cli.status import SHOWN, as_text, describe, leaderless_lines
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from migrate.cli.status import as_text, describe, named
-from migrate.cli.status_run import unended, with_run
+from migrate.cli.status import as_text, describe, named, unended, with_run
 from migrate.model.stage import Stage
 from migrate.run.locks import LockFile
 from tests.run.gated import parked_behind_broker_0
@@ -42,7 +41,7 @@ def test_a_parked_run_goes_on_by_its_own_command(parked: Path) -> None:
     said = with_run(half_rolled(), run)
     assert said["next"] == run["next"]
     text = as_text({**said, "waiting": []})
-    assert "Ctrl-C asked for it; no process is at it\n" in text
+    assert "Ctrl-C asked for it; no process works on it\n" in text
     assert text.endswith(f"next     kraft-migrate apply {parked}/run/plan.json")
 
 
@@ -51,7 +50,7 @@ def test_a_broker_that_the_run_has_yet_to_roll_is_nobody_elses(parked: Path) -> 
     run = unended(parked)
     assert run is not None
     (row,) = with_run(half_rolled(), run)["waiting"]
-    assert (row["owner"], row["next"]) == (f"run {run['plan']}", f"`kraft-migrate {run['next']}` goes on with it.")
+    assert (row["owner"], row["next"]) == (f"run {run['plan']}", f"`kraft-migrate {run['next']}` continues it.")
     elsewhere = half_rolled()
     elsewhere["waiting"][0]["nodes"] = [0]  # rolled by this run already: what is wrong with it is somebody's to mend
     assert with_run(elsewhere, run)["waiting"][0]["next"] == "Roll it."
@@ -68,7 +67,7 @@ def test_a_run_that_lives_is_watched(parked: Path) -> None:
     assert run is not None
     assert run["alive"] is True
     assert said["next"] == "status p.yaml --watch"
-    assert "; its process lives" in as_text({**said, "waiting": []})
+    assert "; its process is running" in as_text({**said, "waiting": []})
 
 
 def test_a_cluster_that_went_on_without_the_run_is_not_sent_back_to_it(parked: Path) -> None:
@@ -97,4 +96,4 @@ def test_without_a_run_nothing_is_told(parked: Path, tmp_path: Path) -> None:
 def test_a_broken_disk_comes_before_any_command() -> None:
     """Every plan would be refused as long as it is broken."""
     text = as_text(describe(worlds.with_directory(whole(Stage.KRAFT_MODE), 1, 1, gone)))
-    assert text.endswith("next     mend the disk as is said above, then kraft-migrate plan PLAYBOOK --stage soak")
+    assert text.endswith("next     fix the disk as described above, then kraft-migrate plan PLAYBOOK --stage soak")

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from migrate.cli.status import as_text, describe
-from migrate.cli.status_stuck import clues_for
+from migrate.cli.status import as_text, clues_for, describe
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
@@ -76,7 +75,7 @@ def test_the_command_ends_with_0_and_shows_what_was_asked(monkeypatch: pytest.Mo
 
 def test_a_broker_that_reports_nothing_is_looked_at_twice(monkeypatch: pytest.MonkeyPatch) -> None:
     """The second look finds the same: a stall, with a queue that is unknown where no JMX is offered."""
-    monkeypatch.setattr("migrate.cli.status_stuck.AGAIN_SECONDS", 0.0)
+    monkeypatch.setattr("migrate.cli.status.AGAIN_SECONDS", 0.0)
     world = unreported()
     observer = ClusterObserver(KeptSources(world))  # type: ignore[arg-type] # stands in for Sources
     try:

@@ -14,7 +14,7 @@ from typing import Any, Final
 import google_crc32c
 
 from migrate.cli.planning import save_plan
-from migrate.cli.status_run import unended
+from migrate.cli.status import unended
 from migrate.model import plain_tar
 from migrate.model.approvals import Approval, ApprovalPolicy
 from migrate.model.stage import Stage

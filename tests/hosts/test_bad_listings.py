@@ -21,8 +21,7 @@ from migrate.model.ledger import ReplicaState
 from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage
 from migrate.model.views import BrokerDisks, Directory
-from migrate.report.directories_text import directories_text
-from migrate.report.directory_rows import DirectoryRow
+from migrate.report.directories import DirectoryRow, directories_text
 from tests.testing.clusters import topic_id
 from tests.testing.ensembles import file, v0
 from tests.testing.worlds import world_at, zk

@@ -1,4 +1,4 @@
-"""A real KRaft cluster with one log directory a broker gets three each, killed on the way, and gives them back, killed.
+"""A real KRaft cluster with one log directory per broker gets three each, killed on the way, and gives them back.
 
 One of the rotation `disks` (`tests/testing/rotating.py`): `KRAFT_MIGRATE_ROTATE=disks=directory-playbook` for this one.
 """

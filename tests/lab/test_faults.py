@@ -234,7 +234,7 @@ def test_the_commands_say_what_they_did_and_how_to_take_it_back(lab: Lab) -> Non
     assert answer.out.splitlines() == [
         f"broken (emptied): {folder}",
         f"its content waits in {folder}.broken",
-        f"back: kraft-migrate lab mend disk 0 1 --dir {lab.topology.directory}",
+        f"repair: kraft-migrate lab mend disk 0 1 --dir {lab.topology.directory}",
     ]
     assert kraft_migrate("lab", "mend", "disk", 0, 1, *where).out == f"whole again: {folder}\n"
     kraft_migrate("lab", "break", "disk", 0, 1, *where)
@@ -243,11 +243,11 @@ def test_the_commands_say_what_they_did_and_how_to_take_it_back(lab: Lab) -> Non
         f"what it needs: kraft-migrate status --inventory {lab.inventory_path}",
     ]
     held = kraft_migrate("lab", "break", "link", 0, "--hold", 73, *where).out
-    assert held.startswith("broker 0: requests with key 73 are held back; back: kraft-migrate lab mend link 0")
+    assert held.startswith("broker 0: requests with key 73 are held back; repair: kraft-migrate lab mend link 0")
     assert "the link is cut" in kraft_migrate("lab", "break", "link", 1, *where).out
     assert kraft_migrate("lab", "mend", "link", 0, *where).code == 0
     assert kraft_migrate("lab", "mend", "broker", 0, *where).code == 0
-    assert kraft_migrate("lab", "break", "broker", 0, *where).out.startswith("broker 0 is killed; back: ")
+    assert kraft_migrate("lab", "break", "broker", 0, *where).out.startswith("broker 0 was killed; repair: ")
     assert kraft_migrate("lab", "mend", "controller", 3000, *where).code == 0
     assert kraft_migrate("lab", "break", "controller", 3000, *where).out.startswith("controller 3000 is killed")
 

@@ -15,9 +15,8 @@ from migrate.model.stage import Stage
 from migrate.model.windows import Dated, Weekly, Window
 from migrate.plan.build import build
 from migrate.plan.calendar import scheduled
-from migrate.report.plan_html import plan_html
 from migrate.report.plan_json import plan_from_json, plan_to_json
-from migrate.report.plan_text import plan_text
+from migrate.report.plan_text import plan_html, plan_text
 from tests.run.gated import EVENING, HOUR
 from tests.steps.looks import whole
 from tests.testing import worlds

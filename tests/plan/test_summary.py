@@ -16,9 +16,8 @@ from migrate.model.views import MetaBroken
 from migrate.model.world import World
 from migrate.plan.build import build
 from migrate.plan.summary import rows_of, summarize
-from migrate.report.plan_html import plan_html
 from migrate.report.plan_json import plan_from_json, plan_to_json
-from migrate.report.plan_text import plan_text
+from migrate.report.plan_text import plan_html, plan_text
 from tests.steps.looks import whole, without
 from tests.testing import worlds
 from tests.testing.clusters import CLUSTER_ID, Partition, columns_of, directory_id, topic_id

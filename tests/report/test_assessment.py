@@ -16,7 +16,7 @@ from migrate.report.assessment import (
     assessment_markdown,
     assessment_text,
 )
-from migrate.report.directory_rows import directory_rows
+from migrate.report.directories import directory_rows
 from tests.report import pages
 from tests.testing.worlds import world_at
 

@@ -9,11 +9,18 @@ from migrate.model.outcome import Unknown
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import Directory, MetaBroken, MetaMissing
 from migrate.model.world import World
-from migrate.report.directories_text import HEAD as TEXT_HEAD
-from migrate.report.directories_text import directories_text
-from migrate.report.directory_rows import DirectoryRow, directory_rows
-from migrate.report.directory_table import HEAD, cells, directories_html
-from migrate.report.figure_directories import MOST_BROKERS, disks_and_replicas, legend
+from migrate.report.directories import (
+    HEAD,
+    MOST_BROKERS,
+    TEXT_HEAD,
+    DirectoryRow,
+    cells,
+    directories_html,
+    directories_text,
+    directory_rows,
+    disks_and_replicas,
+    legend,
+)
 from tests.report import pages
 from tests.steps.looks import whole
 from tests.testing.clusters import CLUSTER_ID, directory_id

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from migrate.model.ledger import ReplicaState
 from migrate.report.figure_diff import counts_matrix
 from migrate.report.figure_ledger import MOST_MOMENTS, brokers, chosen, css_class, legend, overview
-from migrate.report.figure_timeline import time_scale, timeline
+from migrate.report.run_html import time_scale, timeline
 from migrate.report.run_report import build
 from migrate.report.run_values import Cell, DiffMoment, LedgerMoment, RunReport
 from migrate.report.svg import element, picture, text
@@ -41,7 +41,7 @@ def test_the_time_line_shows_every_stage_and_every_restart() -> None:
     assert len(_boxes(svg, "bar-proof")) == 12
     assert len(_boxes(svg, "bar-gap")) == 2
     assert page.count("polygon") == 3
-    for words in ("migration-mode", "broker 1", "controller 3003", "resumed", "no way back", "load: gaps"):
+    for words in ("migration-mode", "broker 1", "controller 3003", "resumed", "no rollback", "load: gaps"):
         assert words in page.words
 
 

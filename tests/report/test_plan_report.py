@@ -13,8 +13,7 @@ from migrate.model.stage import Stage
 from migrate.model.step import Action
 from migrate.report.change_summary import summarize
 from migrate.report.lines import Tone
-from migrate.report.plan_html import plan_html
-from migrate.report.plan_text import plan_lines, plan_text
+from migrate.report.plan_text import plan_html, plan_lines, plan_text
 from migrate.report.plan_verdict import areas, blind_spots, counts, judge, may_begin, unseen
 from tests.report import pages, story
 from tests.report.golden import same_as_golden

@@ -49,7 +49,7 @@ def test_the_page_is_whole_at_every_state_of_a_run(name: str) -> None:
     assert page.faults == []
     assert set(page.attributes("href")) <= {f"#{target}" for target in page.attributes("id")}
     assert not re.search(r"https?:", html)
-    assert page.words.index(str(report.verdict)) < page.words.index("What is claimed")
+    assert page.words.index(str(report.verdict)) < page.words.index("Claims")
 
 
 def test_the_markdown_of_a_whole_run() -> None:

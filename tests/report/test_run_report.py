@@ -12,10 +12,9 @@ from migrate.model.history import Event
 from migrate.model.plan import Direction
 from migrate.model.stage import MIGRATION, Stage
 from migrate.report.run_html import run_html
-from migrate.report.run_json import SCHEMA, run_json
 from migrate.report.run_markdown import run_markdown
 from migrate.report.run_report import build
-from migrate.report.run_values import Claim, Extra, Holds, RunReport, RunWord
+from migrate.report.run_values import SCHEMA, Claim, Extra, Holds, RunReport, RunWord, run_json
 from tests.report import story
 
 ROLL_3 = "kraft-mode/roll-to-kraft/3"

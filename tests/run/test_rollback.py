@@ -24,9 +24,8 @@ from migrate.model.outcome import Ready, Refused, Unknown, Verified
 from migrate.model.plan import Plan
 from migrate.model.world import Need, World
 from migrate.plan import rollback
-from migrate.report.plan_html import plan_html
 from migrate.report.plan_json import plan_from_json, plan_to_json
-from migrate.report.plan_text import plan_text
+from migrate.report.plan_text import plan_html, plan_text
 from migrate.report.plan_verdict import judge
 from migrate.run import journal as journals
 from migrate.steps import configuration

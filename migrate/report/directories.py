@@ -1,0 +1,400 @@
+"""Log directories, one row per broker and directory: values, terminal text, an HTML table and a figure of disks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from itertools import groupby
+from typing import Any, Final
+
+from markupsafe import Markup
+
+from migrate.model.inventory import BrokerNode
+from migrate.model.ledger import LedgerRow, count_states
+from migrate.model.loader import Assigned, Foretold, all_assigned, foretell
+from migrate.model.outcome import Unknown
+from migrate.model.stage import ZkMigrationState
+from migrate.model.views import Directory, KraftView, MetaBroken, MetaProperties
+from migrate.model.words import counted, plural
+from migrate.model.world import World
+from migrate.report.figure_ledger import STATES, css_class
+from migrate.report.svg import box, picture, text
+from migrate.report.templating import render
+from migrate.report.wording import clip, printable, size
+
+KINDS = ("current", "future", "deleted", "stray")
+
+
+@dataclass(frozen=True, slots=True)
+class DirectoryRow:
+    """One directory of a broker; `path` "?" stands for a broker that was not seen, `health` then says why.
+
+    `meta` is V0, V1, `missing` or `broken: ...`.  `registered` is yes, no or unknown.  `replicas` and `bytes` are of
+    current folders and of all folders.  `log_dir` is False for a metadata.log.dir outside of log.dirs.
+    `would_be_stray` counts folders that a KRaft start would set aside; None where that is not known.
+    """
+
+    broker: int
+    path: str
+    health: str
+    mount: str = ""
+    filesystem: str = ""
+    free_bytes: int = -1
+    meta: str = "?"
+    cluster_id: str | None = None
+    node_id: int | None = None
+    directory_id: str = "?"
+    registered: str = "?"
+    replicas: int = 0
+    bytes: int = 0
+    folders: Mapping[str, int] = field(default_factory=dict)
+    metadata_log: bool = False
+    log_dir: bool = True
+    would_be_stray: int | None = None
+    stray_bytes: int | None = None
+    oddities: tuple[str, ...] = ()
+    ledger: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def healthy(self) -> bool:
+        """Is it known to be?"""
+        return self.health == "healthy"
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain values."""
+        return {**asdict(self), "oddities": list(self.oddities)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Seen:
+    """What all brokers' rows need, computed once: the ledger by broker and directory, and each broker's assignments."""
+
+    world: World
+    states: Mapping[tuple[int, str], Mapping[str, int]]
+    assigned: Mapping[int, Assigned] | None  # None: nobody says what is assigned
+
+
+def directory_rows(world: World) -> tuple[DirectoryRow, ...]:
+    """Brokers in the inventory's order, directories in that of log.dirs; nobody is left out."""
+    seen = _Seen(world, _states(world), _assigned(world))
+    return tuple(row for node in world.inventory.brokers for row in _of_broker(node, seen))
+
+
+def _states(world: World) -> dict[tuple[int, str], dict[str, int]]:
+    places: dict[tuple[int, str], list[LedgerRow]] = {}
+    for row in () if isinstance(world.ledger, Unknown) else world.ledger.rows:
+        places.setdefault((row.broker, row.on_disk), []).append(row)
+    return {place: count_states(rows) for place, rows in places.items()}
+
+
+def _assigned(world: World) -> dict[int, Assigned] | None:
+    """The metadata's assignments where no migration is under way in it (any more), else ZooKeeper's."""
+    zookeeper, kraft = world.zookeeper, world.kraft
+    copied = not isinstance(kraft, Unknown) and len(kraft.partitions) > 0
+    if not isinstance(kraft, Unknown) and copied and (isinstance(zookeeper, Unknown) or _alone(kraft)):
+        return all_assigned(kraft.partitions)
+    return None if isinstance(zookeeper, Unknown) else all_assigned(zookeeper.partitions)
+
+
+def _alone(kraft: KraftView) -> bool:
+    """Does a tree in ZooKeeper, if there is one, no longer follow the metadata?"""
+    return kraft.migration_state in (ZkMigrationState.NONE, ZkMigrationState.POST_MIGRATION)
+
+
+def _of_broker(node: BrokerNode, seen: _Seen) -> Iterator[DirectoryRow]:
+    disks = seen.world.disks
+    found = disks if isinstance(disks, Unknown) else disks.get(node.id, Unknown("not looked at"))
+    if isinstance(found, Unknown):
+        yield DirectoryRow(int(node.id), "?", f"unknown: {found.reason}")
+        return
+    foretold = None
+    if seen.assigned is not None:
+        foretold = foretell(found, seen.assigned.get(int(node.id), Assigned({}, {})))
+    for entry in found.directories:
+        yield _row(node, entry, seen, foretold)
+    if found.metadata_directory is not None:
+        yield _row(node, found.metadata_directory, seen, foretold, log_dir=False)
+
+
+def _row(
+    node: BrokerNode, entry: Directory, seen: _Seen, foretold: Foretold | None, *, log_dir: bool = True
+) -> DirectoryRow:
+    known = entry.meta if isinstance(entry.meta, MetaProperties) else None
+    identity = str(entry.id or "-")
+    strays = None if foretold is None else [fate for fate in foretold.strays if fate.directory == entry.path]
+    return DirectoryRow(
+        broker=int(node.id),
+        path=entry.path,
+        health=entry.health,
+        mount=entry.mount,
+        filesystem=entry.filesystem,
+        free_bytes=entry.free_bytes,
+        meta=_meta(entry),
+        cluster_id=known.cluster_id if known else None,
+        node_id=known.node_id if known else None,
+        directory_id=identity,
+        registered=_registered(node, entry, seen.world) if log_dir else "-",
+        replicas=sum(kind == "current" for kind in entry.replicas.kind),
+        bytes=sum(entry.replicas.size),
+        folders={kind: entry.replicas.kind.count(kind) for kind in KINDS if kind in entry.replicas.kind},
+        metadata_log=entry.holds_metadata_log,
+        log_dir=log_dir,
+        would_be_stray=None if strays is None else len(strays),
+        stray_bytes=None if strays is None else sum(fate.size for fate in strays),
+        oddities=entry.oddities,
+        ledger=dict(seen.states.get((int(node.id), identity), {})),
+    )
+
+
+def _meta(entry: Directory) -> str:
+    if isinstance(entry.meta, MetaProperties):
+        return f"V{entry.meta.version}"
+    return f"broken: {entry.meta.reason}" if isinstance(entry.meta, MetaBroken) else "missing"
+
+
+def _registered(node: BrokerNode, entry: Directory, world: World) -> str:
+    registration = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(node.id)
+    if registration is None:
+        return "unknown"
+    return "yes" if entry.id in registration.log_dirs else "no"
+
+
+HEAD: Final = (
+    "broker",
+    "directory",
+    "health",
+    "mounted",
+    "free",
+    "meta",
+    "cluster id",
+    "node id",
+    "directory id",
+    "registered",
+    "replicas",
+    "size",
+    "metadata log",
+    "replica states",
+    "odd",
+)
+
+
+def cells(row: DirectoryRow) -> tuple[str, ...]:
+    """One row of the table; what was not seen says so, and the rest is a question mark."""
+    if row.path == "?":
+        return (str(row.broker), "?", row.health, *("?",) * (len(HEAD) - 3))
+    return (
+        str(row.broker),
+        row.path,
+        row.health,
+        f"{row.mount or '?'} ({row.filesystem or '?'})",
+        size(row.free_bytes) if row.free_bytes >= 0 else "?",
+        row.meta,
+        row.cluster_id or "-",
+        "-" if row.node_id is None else str(row.node_id),
+        row.directory_id,
+        row.registered,
+        f"{row.replicas:,}",
+        size(row.bytes),
+        "here" if row.metadata_log else "-",
+        counted(row.ledger) if row.ledger else "-",
+        "; ".join(_odd(row)) or "-",
+    )
+
+
+def _odd(row: DirectoryRow) -> list[str]:
+    strays = plural(row.would_be_stray or 0, "folder")
+    told = [f"{strays}, {size(row.stray_bytes or 0)}, would be renamed -stray"] if row.would_be_stray else []
+    others = [f"{count:,} {kind}" for kind, count in row.folders.items() if kind != "current"]
+    return [*told, *others, *row.oddities]
+
+
+def directories_html(rows: Sequence[DirectoryRow], cluster: str) -> str:
+    """One self-contained HTML file: the picture, then the table."""
+    broken = sum(not row.healthy for row in rows)
+    words = plural(len(rows), "directory", "directories") + (f", {broken} not known to be healthy" if broken else "")
+    return render(
+        "directories.html.jinja",
+        cluster=cluster,
+        words=words,
+        picture=disks_and_replicas(rows),
+        legend=legend(rows),
+        directories=(HEAD, [cells(row) for row in rows]),
+    )
+
+
+MOST_BROKERS: Final = 40
+WIDTH: Final = 960.0
+LEFT: Final = 84.0
+COLUMNS: Final = 3
+GAP: Final = 14.0
+WIDE: Final = (WIDTH - LEFT - (COLUMNS - 1) * GAP - 2) / COLUMNS
+TALL: Final = 92.0
+BAR: Final = 16.0
+NO_STATE: Final = "replicas"  # there is no ledger: they are counted alone
+
+
+def disks_and_replicas(rows: Sequence[DirectoryRow]) -> Markup:
+    """The picture; empty for no row.  Brokers with something wrong stand first where not all are drawn."""
+    groups = [(broker, list(found)) for broker, found in groupby(rows, key=lambda row: row.broker)]
+    if not groups:
+        return Markup("")
+    shown = sorted(groups, key=lambda group: all(map(_fine, group[1])))[:MOST_BROKERS] if _many(groups) else groups
+    most = max((row.replicas for row in rows), default=0) or 1
+    parts: list[Markup] = []
+    y = 2.0
+    for broker, found in shown:
+        parts.append(text(0, y + 20, f"broker {broker}", "h"))
+        for at, row in enumerate(found):
+            line, column = divmod(at, COLUMNS)
+            parts += _disk(row, (LEFT + column * (WIDE + GAP), y + line * (TALL + GAP)), most)
+        y += (1 + (len(found) - 1) // COLUMNS) * (TALL + GAP) + GAP
+    if len(shown) < len(groups):
+        parts.append(text(0, y + 12, f"and {plural(len(groups) - len(shown), 'broker')} more, in the table", "d"))
+        y += 24
+    return picture(WIDTH, y, "Log directories of every broker, and the replicas in them", *parts)
+
+
+def legend(rows: Sequence[DirectoryRow]) -> tuple[tuple[str, str], ...]:
+    """The states that are drawn, with their classes."""
+    seen = {state for row in rows for state, count in row.ledger.items() if count}
+    return tuple((state, css_class(state)) for state in STATES if state in seen)
+
+
+def _many(groups: Sequence[object]) -> bool:
+    return len(groups) > MOST_BROKERS
+
+
+def _fine(row: DirectoryRow) -> bool:
+    return row.healthy and not row.would_be_stray and set(row.ledger) <= {"VERIFIED"}
+
+
+def _disk(row: DirectoryRow, place: tuple[float, float], most: int) -> Iterator[Markup]:
+    x, y = place
+    yield box((x, y, WIDE, TALL), "disk" if row.healthy else "disk disk-bad", _tip(row), rx=7.0)
+    yield text(x + 10, y + 17, clip(row.path if row.path != "?" else "not seen", 40))
+    words = "metadata log" if row.metadata_log else ""
+    if words:
+        yield text(x + WIDE - 10, y + 17, words, "d", text_anchor="end")
+    yield from _bar(row, (x + 10, y + 26, WIDE - 20), most)
+    if row.path == "?" or not row.healthy:
+        yield text(x + 10, y + 58, clip(row.health, 46), "final-words")
+    else:
+        free = f", {size(row.free_bytes)} free" if row.free_bytes >= 0 else ""
+        yield text(x + 10, y + 58, f"{plural(row.replicas, 'replica')}, {size(row.bytes)}{free}", "d")
+    strays = f"{plural(row.would_be_stray, 'folder')} would be renamed -stray" if row.would_be_stray else ""
+    yield text(x + 10, y + 72, clip(_identity(row), 50), "d")
+    if strays:
+        yield text(x + 10, y + 86, strays, "final-words")
+
+
+def _identity(row: DirectoryRow) -> str:
+    registered = {"yes": "registered", "no": "NOT REGISTERED"}.get(row.registered, "registration not known")
+    return f"{row.directory_id} {registered if row.log_dir else 'metadata.log.dir'}"
+
+
+def _bar(row: DirectoryRow, place: tuple[float, float, float], most: int) -> Iterator[Markup]:
+    """One bar, as long as the directory is full of replicas compared with the fullest one."""
+    x, y, width = place
+    yield box((x, y, width, BAR), "cut", rx=2.0)
+    known = sum(row.ledger.values())
+    parts = [(state, row.ledger.get(state, 0)) for state in STATES]
+    parts.append((NO_STATE, max(row.replicas - known, 0)))
+    top = max(most, known)
+    at = x
+    for state, count in parts:
+        if count:
+            long = width * count / top
+            yield box((at, y, max(long, 1.5), BAR), "s-none" if state == NO_STATE else css_class(state))
+            at += long
+
+
+def _tip(row: DirectoryRow) -> str:
+    states = counted(row.ledger) if row.ledger else "no ledger"
+    odd = f"; {'; '.join(row.oddities)}" if row.oddities else ""
+    return f"{row.path} on {row.mount or '?'}, {row.health}; meta.properties {row.meta}; {states}{odd}"
+
+
+TEXT_HEAD = (
+    "directory",
+    "mounted",
+    "free",
+    "meta",
+    "node",
+    "directory.id",
+    "registered",
+    "replicas",
+    "size",
+    "metadata log",
+    "replica states",
+)
+NUMBERS = frozenset({"free", "node", "replicas", "size"})
+
+
+def directories_text(rows: Sequence[DirectoryRow]) -> str:
+    """Every broker's table, with a line between them."""
+    return (
+        "\n\n".join("\n".join(_broker_text(broker, list(found))) for broker, found in _by_broker(rows)) or "no broker"
+    )
+
+
+def _by_broker(rows: Iterable[DirectoryRow]) -> Iterator[tuple[int, Iterator[DirectoryRow]]]:
+    return groupby(rows, key=lambda row: row.broker)
+
+
+def _broker_text(broker: int, rows: list[DirectoryRow]) -> Iterator[str]:
+    clusters = sorted({row.cluster_id for row in rows if row.cluster_id})
+    yield f"broker {broker}" + (f"  cluster {' and '.join(map(printable, clusters))}" if clusters else "")
+    seen = [row for row in rows if row.path != "?"]
+    lines = _aligned([TEXT_HEAD, *map(_cells, seen)]) if seen else []
+    if lines:
+        yield f"  {lines[0]}"
+    for row, line in zip(seen, lines[1:], strict=True):
+        yield f"  {line}"
+        yield from (f"      {told}" for told in _told(row))
+    yield from (f"  {printable(row.health)}" for row in rows if row.path == "?")
+
+
+def _cells(row: DirectoryRow) -> tuple[str, ...]:
+    return (
+        row.path,
+        f"{row.mount or '?'} ({row.filesystem or '?'})",
+        size(row.free_bytes) if row.free_bytes >= 0 else "?",
+        row.meta.partition(":")[0],
+        "-" if row.node_id is None else str(row.node_id),
+        row.directory_id,
+        row.registered,
+        f"{row.replicas:,}",
+        size(row.bytes),
+        "here" if row.metadata_log else "-",
+        counted(row.ledger) if row.ledger else "-",
+    )
+
+
+def _told(row: DirectoryRow) -> Iterator[str]:
+    """What a row has no column for."""
+    if not row.healthy:
+        yield f"NOT HEALTHY: {printable(row.health)}"
+    if not row.log_dir:
+        yield "the metadata directory, outside of log.dirs"
+    if row.meta.startswith("broken"):
+        yield f"meta.properties is {printable(row.meta)}"
+    if row.would_be_stray:
+        folders = plural(row.would_be_stray, "folder")
+        yield f"{folders} with {size(row.stray_bytes or 0)} would be renamed -stray at a KRaft start"
+    others = {kind: count for kind, count in row.folders.items() if kind != "current"}
+    if others:
+        yield f"other folders: {counted(others)}"
+    yield from map(printable, row.oddities)
+
+
+def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
+    """Columns of one width; numbers to the right, two blanks between."""
+    shown = [[printable(cell) for cell in line] for line in table]
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    return [
+        "  ".join(
+            cell.rjust(width) if name in NUMBERS else cell.ljust(width)
+            for cell, width, name in zip(line, widths, TEXT_HEAD, strict=True)
+        ).rstrip()
+        for line in shown
+    ]
