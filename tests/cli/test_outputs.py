@@ -17,7 +17,7 @@ from tests.cli.test_main import ALL
 from tests.testing.full_disk import fill, small_disk
 from tests.testing.no_room import no_room
 
-WRITES = {"out", "html", "markdown", "parquet", "folder", "pages"}
+WRITES = {"out", "html", "markdown", "parquet", "folder"}
 
 
 def options(words: tuple[str, ...]) -> list[click.Parameter]:
@@ -39,7 +39,7 @@ def test_every_option_that_names_an_output_tries_it_first() -> None:
         for option in options(words)
         if isinstance(option, click.Option) and option.name in WRITES and isinstance(option.type, click.Path)
     }
-    assert len(found) >= 12
+    assert len(found) >= 11
     assert [words for words, tried in found.items() if not tried] == []
     assert isinstance(next(one for one in options(("inventory", "init")) if one.name == "output").type, OutputPath)
 

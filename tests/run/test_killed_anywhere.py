@@ -122,7 +122,7 @@ def calls(tree: ast.AST) -> list[tuple[str, int]]:
 ACTING = {  # what changes something -> where it may be called
     "format_storage": {"run/effects.py", "steps/controllers.py", "hosts/host_program.py"},  # the second asks the first
     "format_directories": {"steps/directories/add.py"},
-    "drive": {"run/effects.py", "cli/directories_assign.py"},
+    "drive": {"run/effects.py", "cli/directories.py"},
     "assign": {"run/drive.py", "run/rescue.py", "kafka/topic_probe.py"},  # the last: a consumer's own partitions
     "assign_directories": {"steps/assign.py"},
     "restore_leaders": {"run/effects.py", "steps/leaders.py"},
@@ -133,13 +133,12 @@ ACTING = {  # what changes something -> where it may be called
     "replace_file": {
         "run/effects.py",
         "run/control.py",
-        "cli/explain.py",
+        "cli/outputs.py",
         "cli/instructions.py",
         "hosts",
         "cli/bundle.py",
         "observe/bundle.py",
         "observe/bundled.py",
-        "cli/planning.py",
         "cli/report.py",
     },
     "set_data": {"zookeeper"},
