@@ -14,7 +14,6 @@ RUNTIME = [
     "pandas>=2.2,<3",
     "pyarrow>=18",
     "numpy>=1.26",
-    "numba>=0.60",  # loads for large clusters only
     "kazoo[sasl]>=2.10,<3",
     "confluent-kafka>=2.6",
     "click>=8.1",
@@ -46,6 +45,8 @@ DEVELOPMENT = [
 CONNECT = ["pyspark[connect]>=4.0,<5"]  # comparisons on a Spark Connect server
 BENCH = ["duckdb==2.0.0", "polars==2.1.0"]  # what comparisons are measured against
 
+FAST = ["numba>=0.60"]  # migrate.accelerated: large files in compiled loops
+
 LAB = ["asyncssh>=2.18"]  # the SSH server of a lab whose nodes are hosts
 
 setup(
@@ -65,7 +66,13 @@ setup(
         "migrate": ["py.typed", "**/*.jinja", "**/*.json", "**/*.txt", "**/*.yaml"],
     },
     install_requires=RUNTIME,
-    extras_require={"dev": [*DEVELOPMENT, *LAB, *CONNECT, *BENCH], "lab": LAB, "connect": CONNECT, "bench": BENCH},
+    extras_require={
+        "dev": [*DEVELOPMENT, *LAB, *FAST, *CONNECT, *BENCH],
+        "lab": LAB,
+        "fast": FAST,
+        "connect": CONNECT,
+        "bench": BENCH,
+    },
     entry_points={"console_scripts": ["kraft-migrate=migrate.cli.main:main"]},
     classifiers=[
         "Environment :: Console",

@@ -118,9 +118,7 @@ def cli(ctx: click.Context, verbose: bool, no_kernels: bool, no_class_archive: b
     _say_more("migrate" if verbose else "migrate.manual", logging.DEBUG if verbose else logging.INFO)
     _raise_limits(raised)
     if no_kernels:
-        from migrate.kernels.choice import use_references
-
-        use_references()
+        os.environ["KRAFT_MIGRATE_KERNELS"] = "off"  # for the processes that it starts, too
     if no_class_archive:
         from migrate.java.archive import use_no_archive
 

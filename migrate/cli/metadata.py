@@ -135,14 +135,13 @@ def compare(path: Path, folders: tuple[str, ...], chroot: str | None, output: st
     from migrate.cli.options import zookeeper_files
     from migrate.kraft.files import find
     from migrate.model.secrets import Digester
-    from migrate.observe.agreement import read_offline
+    from migrate.observe.offline import open_files, read_sides
     from migrate.report.agreement_report import agreement_json, agreement_lines, agreement_notes
-    from migrate.zookeeper.offline.reader import open_files
 
     files = zookeeper_files(folders, chroot)
     assert files is not None
     metadata_files, tree = find(path), open_files(files)
-    sides = read_offline(tree, metadata_files, Digester())
+    sides = read_sides(tree, metadata_files, Digester())
     found, image = sides.agreement(), sides.image
     notes = agreement_notes(sides.zookeeper, image)
     if output == "json":

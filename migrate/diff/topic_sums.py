@@ -17,12 +17,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from migrate.kernels.choice import kernels, ready
-from migrate.kernels.row_print_columns import Lists, Rows, Sums, Texts
 from migrate.model.fingerprints import ROW, TEXT, WRAP, Fingerprint, hashed
 
 KERNEL: Final = "row_prints"
-LEAST, WARM = 20_000, 100  # rows, without and with the kernel loaded
+LEAST: Final = 20_000  # rows; a quarter, once it is compiled
 HIGHEST: Final = 1 << 20  # a partition's number above it is no number of Kafka's, and its square might not fit
 NUMBERS: Final = ("partition", "leader", "leader_epoch", "recovery_state")
 LISTS: Final = ("replicas", "isr", "adding", "removing")
@@ -60,7 +58,7 @@ def topic_sums(batch: pa.RecordBatch, side: int) -> pa.RecordBatch:
     batch = _whole(batch)
     if _is_odd(batch):
         return _odd(batch, side)
-    if ready(KERNEL, len(batch), LEAST, WARM):
+    if _compiled(len(batch)):
         return _by_kernel(batch, side)
     return by_reference(batch, side)
 
@@ -70,10 +68,19 @@ def row_prints(batch: pa.RecordBatch) -> np.ndarray[Any, np.dtype[np.uint64]] | 
     batch = _whole(batch)
     if _is_odd(batch):
         return None
-    if not ready(KERNEL, len(batch), LEAST, WARM):
+    if not _compiled(len(batch)):
         return np.array([row_print(row) for row in batch.to_pylist()], np.uint64).reshape(-1, 2)
     prints: np.ndarray[Any, np.dtype[np.uint64]] = _hashed(batch)[1]
     return prints
+
+
+def _compiled(rows: int) -> bool:
+    """May the compiled loop be used for a batch with so many rows?"""
+    try:
+        from migrate.accelerated.choice import ready
+    except ImportError:  # the optional part is not there
+        return False
+    return ready(KERNEL, rows, LEAST)
 
 
 def _whole(batch: pa.RecordBatch) -> pa.RecordBatch:
@@ -105,6 +112,9 @@ def by_reference(batch: pa.RecordBatch, side: int) -> pa.RecordBatch:
 
 
 def _by_kernel(batch: pa.RecordBatch, side: int) -> pa.RecordBatch:
+    from migrate.accelerated.choice import kernels
+    from migrate.accelerated.row_print_columns import Sums
+
     rows, prints = _hashed(batch)
     names = batch.column("topic").dictionary
     count = len(names)
@@ -118,6 +128,9 @@ def _by_kernel(batch: pa.RecordBatch, side: int) -> pa.RecordBatch:
 
 def _hashed(batch: pa.RecordBatch) -> tuple[Any, Any]:
     """The rows as the kernel wants them, and two numbers for each."""
+    from migrate.accelerated.choice import kernels
+    from migrate.accelerated.row_print_columns import Lists, Rows, Texts
+
     kernel = kernels(KERNEL)
     topic, topic_id = batch.column("topic"), batch.column("topic_id")
     ids = np.zeros((len(topic_id.dictionary), 2), np.uint64)

@@ -7,7 +7,7 @@ the comparison compares (`migrate.diff.tables.PARTITION_FIELDS`), sets as sets: 
 
 Each step of a hash is a bijection of the value that it takes in, in both lanes: two parts that differ in one value
 never hash alike.  That other differences cancel out in a sum has the chance 2^-128; nothing is proven by it, it says
-which topics need the field-by-field comparison.  `migrate.kernels.fingerprints` does the same, compiled.
+which topics need the field-by-field comparison.  `migrate.accelerated.fingerprints` does the same, compiled.
 """
 
 from __future__ import annotations

@@ -11,24 +11,21 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import chain, compress
 from operator import itemgetter
-from typing import Final
+from typing import Any, Final
 
 from migrate.diff import typed_rows
 from migrate.diff.expected import TOPIC_KINDS, rule_for
 from migrate.diff.typed_rows import EntityRow
 from migrate.errors import MalformedZnode
-from migrate.kraft.files import MetadataFiles, load
-from migrate.kraft.topic_prints import ONE_DIRECTORY, TopicPrints, topic_prints
 from migrate.model.columns import EntityColumns, PartitionColumns
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
-from migrate.model.fingerprints import Fingerprint, topic_fingerprints
-from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
-from migrate.observe.print_columns import fingerprints_of
-from migrate.zookeeper.offline.reader import OfflineTree, head_of_files, view_of_files
-from migrate.zookeeper.password_encoder import EncoderSecrets
-from migrate.zookeeper.plain_topics import NO_TOPICS, PlainTopics
 
+SETS: Final = frozenset({"isr", "adding", "removing"})
+COMPARED: Final = (
+    *("topic_id", "partition", "replicas", "leader", "leader_epoch", "recovery_state"),
+    *sorted(SETS),
+)
 FIELDS: Final = 8  # of a partition, that the comparison compares (`migrate.diff.tables.PARTITION_FIELDS`)
 NOTHING: Final[Mapping[str, int]] = {}
 EntityKey = tuple[str, str, str]  # kind, key, name
@@ -37,9 +34,9 @@ Entity = tuple[str, str, str, str]  # and its value
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What is known of one side without its partitions' rows: fingerprints by topic, and everything else."""
+    """One side: what the partitions of each topic are compared by (fingerprints, or rows), and everything else."""
 
-    prints: Mapping[str, Fingerprint]
+    prints: Mapping[str, object]
     entities: Mapping[EntityKey, str]
 
 
@@ -69,41 +66,6 @@ class Agreement:
 
 
 @dataclass(frozen=True, slots=True)
-class OfflineSides:
-    """ZooKeeper's files and one metadata directory: `zookeeper` has no partitions of `plain`."""
-
-    zookeeper: ZookeeperView
-    plain: PlainTopics
-    kraft: TopicPrints
-
-    @property
-    def image(self) -> KraftView:
-        """The metadata without partitions, but for those that their log names."""
-        return self.kraft.view()
-
-    def agreement(self) -> Agreement:
-        """What they agree on.  Raises MalformedZnode: a tree that was read in part is not compared."""
-        _refuse_malformed(self.zookeeper)
-        counts = self.kraft.counts
-        prints = topic_fingerprints(self.zookeeper.partitions) | dict(self.plain.fingerprints())
-        blind = typed_rows.blind_configs(self.zookeeper.blind_spots)
-        ours = Side(prints, entity_rows(self.zookeeper.entities, typed_rows.of_zookeeper(self.zookeeper), blind))
-        theirs = Side(self.kraft.prints, entity_rows(self.kraft.entities, typed_rows.of_kraft(self.image), blind))
-        return agreement(ours, theirs, counts, self.zookeeper.pending.deletions)
-
-    def views(self, topics: Collection[str]) -> tuple[ZookeeperView, KraftView]:
-        """Both sides with the partitions of these topics, and perhaps some others', for the comparison of rows."""
-        wanted = set(topics)
-        mine = [number for number, name in enumerate(self.plain.names) if name in wanted]
-        some = self.plain.merged_with(self.zookeeper.partitions, mine)
-        kraft = self.kraft.view(wanted)
-        return (
-            replace(self.zookeeper, partitions=_of_topics(some, wanted)),
-            replace(kraft, partitions=_of_topics(kraft.partitions, wanted)),
-        )
-
-
-@dataclass(frozen=True, slots=True)
 class WholeSides:
     """The same of whole views: of files that are small, or too odd for a kernel."""
 
@@ -117,14 +79,12 @@ class WholeSides:
 
     def agreement(self) -> Agreement:
         """What they agree on.  Raises MalformedZnode."""
-        _refuse_malformed(self.zookeeper)
+        refuse_malformed(self.zookeeper)
         ours, theirs = self.zookeeper, self.kraft
         blind = typed_rows.blind_configs(ours.blind_spots)
         return agreement(
-            Side(fingerprints_of(ours.partitions), entity_rows(ours.entities, typed_rows.of_zookeeper(ours), blind)),
-            Side(
-                topic_fingerprints(theirs.partitions), entity_rows(theirs.entities, typed_rows.of_kraft(theirs), blind)
-            ),
+            Side(topic_rows(ours.partitions), entity_rows(ours.entities, typed_rows.of_zookeeper(ours), blind)),
+            Side(topic_rows(theirs.partitions), entity_rows(theirs.entities, typed_rows.of_kraft(theirs), blind)),
             Counter(theirs.partitions.topic),
             ours.pending.deletions,
         )
@@ -132,29 +92,47 @@ class WholeSides:
     def views(self, topics: Collection[str]) -> tuple[ZookeeperView, KraftView]:
         """Both sides with the partitions of these topics."""
         return (
-            replace(self.zookeeper, partitions=_of_topics(self.zookeeper.partitions, set(topics))),
-            replace(self.kraft, partitions=_of_topics(self.kraft.partitions, set(topics))),
+            replace(self.zookeeper, partitions=of_topics(self.zookeeper.partitions, set(topics))),
+            replace(self.kraft, partitions=of_topics(self.kraft.partitions, set(topics))),
         )
 
 
-def _refuse_malformed(view: ZookeeperView) -> None:
+@dataclass(frozen=True, slots=True, eq=False)
+class TopicRows:
+    """A topic's rows of a view, by partition; equal where all is equal that the comparison compares."""
+
+    columns: PartitionColumns
+    rows: list[int]
+
+    def __hash__(self) -> int:
+        return hash(tuple(self.column("topic_id")))
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, TopicRows):
+            return NotImplemented
+        pairs = ((name in SETS, self.column(name), other.column(name)) for name in COMPARED)
+        return all(one == two or (is_set and [*map(set, one)] == [*map(set, two)]) for is_set, one, two in pairs)
+
+    def column(self, name: str) -> list[Any]:
+        """The values of that column, row by row."""
+        column = getattr(self.columns, name)
+        return [column[row] for row in self.rows]
+
+
+def topic_rows(columns: PartitionColumns) -> dict[str, TopicRows]:
+    """The rows of each topic; views hold them by topic and partition."""
+    found: dict[str, TopicRows] = {}
+    for row, name in enumerate(columns.topic):
+        if name not in found:
+            found[name] = TopicRows(columns, [])
+        found[name].rows.append(row)
+    return found
+
+
+def refuse_malformed(view: ZookeeperView) -> None:
+    """Raise MalformedZnode where a znode of the view is malformed."""
     for part in view.malformed:
         raise MalformedZnode(part.problem, where=part.path, why="a tree that was read in part is not compared")
-
-
-def read_offline(
-    tree: OfflineTree, files: MetadataFiles, digester: Digester, secrets: EncoderSecrets | None = None
-) -> OfflineSides | WholeSides:
-    """Both sides of files; whole views where the metadata is too small, or too odd, for a kernel.
-
-    Raises what `view_of_files` and `migrate.kraft.files.load` raise.
-    """
-    kraft = topic_prints(files, digester)
-    if kraft is None:
-        view = load(files, digester).view("", ONE_DIRECTORY, str(files.path))
-        return WholeSides(view_of_files(tree, digester, secrets), view)
-    zookeeper, plain = head_of_files(tree, digester, secrets)
-    return OfflineSides(zookeeper, plain or NO_TOPICS, kraft)
 
 
 def agreement(zookeeper: Side, kraft: Side, counts: Mapping[str, int], deletions: Collection[str] = ()) -> Agreement:
@@ -234,7 +212,7 @@ def _without(rows: Mapping[Entity, str], same: Collection[Entity]) -> EntityColu
     return left
 
 
-def _of_topics(columns: PartitionColumns, wanted: Collection[str]) -> PartitionColumns:
+def of_topics(columns: PartitionColumns, wanted: Collection[str]) -> PartitionColumns:
     """The partitions of these topics."""
     keep = [topic in wanted for topic in columns.topic]
     names = (entry.name for entry in fields(PartitionColumns))

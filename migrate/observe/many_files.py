@@ -25,8 +25,9 @@ from migrate.model.difference import DiffReport
 from migrate.model.fleet import FilePair, NotRead
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
-from migrate.observe.agreement import Agreement, apart, read_offline, whole
-from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files
+from migrate.observe.agreement import Agreement, apart, whole
+from migrate.observe.offline import open_files, read_sides
+from migrate.zookeeper.offline.reader import ZookeeperFiles
 
 if TYPE_CHECKING:
     from migrate.diff.session import SparkHandle
@@ -54,7 +55,7 @@ def read_pair(pair: FilePair) -> Read | NotRead:
     """Both sides of one cluster; what it raises is its answer."""
     try:
         tree = open_files(ZookeeperFiles(pair.zookeeper, pair.chroot))
-        sides = read_offline(tree, find(Path(pair.metadata)), Digester())
+        sides = read_sides(tree, find(Path(pair.metadata)), Digester())
         found = sides.agreement()
         zookeeper, kraft = sides.views(found.differing)
     except MigrateError as error:

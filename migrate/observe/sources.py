@@ -135,7 +135,7 @@ class Sources:
 
     def _tree(self, files: ZookeeperFiles) -> OfflineTree:
         """The files as they are now: a running server writes on, so each look but the first opens them again."""
-        from migrate.zookeeper.offline.reader import open_files
+        from migrate.observe.offline import open_files
 
         tree, self._unseen = self._unseen, None
         return open_files(files) if tree is None else tree
@@ -196,9 +196,7 @@ class Sources:
         try:
             secrets = self._encoder_secrets()
             if self._files is not None:
-                from migrate.zookeeper.offline.reader import view_of_files
-
-                return whole_or_unknown(view_of_files(self._tree(self._files), self.digester, secrets))
+                return whole_or_unknown(self._tree(self._files).view(self.digester, secrets))
             view = whole_or_unknown(self._tree_again.read(self.zookeeper_client(), secrets))
         except MigrateError as error:
             return Unknown(f"{error.id} {error}")

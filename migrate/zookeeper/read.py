@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from itertools import chain, repeat
 from operator import attrgetter
-from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+from typing import Final, NamedTuple, TypeVar
 
 from migrate.errors import MalformedZnode, NotKafkasTree, ZookeeperDenied
 from migrate.model.columns import EntityColumns, PartitionColumns
@@ -33,9 +33,6 @@ from migrate.zookeeper.collect import Collected, collect
 from migrate.zookeeper.layout import child, name_of
 from migrate.zookeeper.password_encoder import EncoderSecrets, PasswordDecoder
 from migrate.zookeeper.znode import Absent, AclReader, TreeReader, Znode
-
-if TYPE_CHECKING:
-    from migrate.zookeeper.plain_topics import PlainTopics  # numpy: only files hold such topics
 
 TAKEOVER: Final = (layout.MIGRATION, layout.CONTROLLER, layout.CONTROLLER_EPOCH)
 KNOWN_CONFIG_TYPES: Final = frozenset({"topics", "brokers", "clients", "users", "ips", "changes"})
@@ -121,10 +118,9 @@ def view_of(
     connect: str,
     digester: Digester,
     secrets: EncoderSecrets | None = None,
-    plain: PlainTopics | None = None,
 ) -> ZookeeperView:
-    """The whole view from any reader of trees; `plain` are topics that the reader leaves out."""
-    return view_from(collect(reader), connect, digester, secrets, plain)
+    """The whole view from any reader of trees."""
+    return view_from(collect(reader), connect, digester, secrets)
 
 
 def view_from(
@@ -132,7 +128,6 @@ def view_from(
     connect: str,
     digester: Digester,
     secrets: EncoderSecrets | None = None,
-    plain: PlainTopics | None = None,
 ) -> ZookeeperView:
     """The view of what was read."""
     for path in layout.CORE:
@@ -142,7 +137,7 @@ def view_from(
     decoder = None if secrets is None else PasswordDecoder(secrets.secret, secrets.old)
     known = fields.Secrets(digester, decoder)
     brokers = _brokers(found)
-    rows, blind = _entities(found, known, plain)
+    rows, blind = _entities(found, known)
     _broker_rows(rows, brokers)
     partitions, stateless = _partitions(found)
     pending = _pending(found)
@@ -158,20 +153,20 @@ def view_from(
         controller=controller,
         controller_epoch=controller_epoch,
         migration=migration,
-        partitions=partitions if plain is None else plain.merged_with(partitions),
+        partitions=partitions,
         entities=rows,
         topics_without_id=tuple(name for name, topic in sorted(found.topics.items()) if not topic.id),
         partitions_without_state=stateless,
         pending=pending,
         blind_spots=(*_blind_spots(found, digester), *blind),
-        znodes=found.count + (0 if plain is None else len(plain) + plain.partitions),
+        znodes=found.count,
         zxid_first=found.zxid_first,
         zxid_last=found.zxid_last,
         malformed=tuple(entry for _, entry in sorted(found.malformed.items())),
         undecodable=tuple(known.undecodable),
-        mzxids=_mzxids(found, set(rows.where), digester) | ({} if plain is None else _mzxids_of(plain)),
+        mzxids=_mzxids(found, set(rows.where), digester),
         controller_epoch_version=znodes[layout.CONTROLLER_EPOCH].version if layout.CONTROLLER_EPOCH in znodes else -1,
-        state_epoch=max(_state_epoch(found), -1 if plain is None else plain.highest_writer()),
+        state_epoch=_state_epoch(found),
     )
 
 
@@ -228,11 +223,6 @@ def _mzxids(found: Collected, wanted: set[str], digester: Digester) -> dict[str,
     """By the paths that rows show."""
     shown = ((layout.shown(path, digester), znode.mzxid) for path, znode in found.znodes.items())
     return {path: mzxid for path, mzxid in shown if path in wanted}
-
-
-def _mzxids_of(plain: PlainTopics) -> dict[str, int]:
-    paths = (child(layout.TOPICS, name) for name in plain.names)
-    return dict(zip(paths, plain.mzxid.tolist(), strict=True))
 
 
 def _blind_spots(found: Collected, digester: Digester) -> list[str]:
@@ -303,13 +293,11 @@ def _partitions(found: Collected) -> tuple[PartitionColumns, tuple[str, ...]]:
     return columns, tuple(stateless)
 
 
-def _entities(found: Collected, secrets: fields.Secrets, plain: PlainTopics | None) -> tuple[EntityColumns, list[str]]:
+def _entities(found: Collected, secrets: fields.Secrets) -> tuple[EntityColumns, list[str]]:
     """Rows of every kind but `broker`, and blind spots."""
     rows = EntityColumns()
     blind: list[str] = []
     ids = {name: topic.id for name, topic in found.topics.items()}
-    if plain is not None:
-        ids |= dict(zip(plain.names, plain.id_texts(), strict=True))
     for name, topic_id in sorted(ids.items()):
         if topic_id:
             rows.add("topic", name, "topic_id", topic_id, child(layout.TOPICS, name))

@@ -19,11 +19,10 @@ from typing import Any, Final
 from migrate.java.find import find_java
 from migrate.java.jars import cached_jars
 from migrate.kraft.files import find
-from migrate.model.fingerprints import topic_fingerprints
 from migrate.model.secrets import Digester
-from migrate.observe.agreement import read_offline
+from migrate.observe.offline import open_files, read_sides
 from migrate.protocol.records import PARTITION_CHANGE
-from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files, view_of_files
+from migrate.zookeeper.offline.reader import ZookeeperFiles
 from tests.bench import files
 from tests.bench.races import ROOT, Race, Work
 from tests.bench.snapshots import a_data_dir, parsed, znodes
@@ -58,14 +57,7 @@ def both_sides(folder: Path, size: int) -> Iterator[None]:
 def ours(folder: Path) -> list[str]:
     """The topics that differ."""
     tree, metadata, digester = open_files(ZookeeperFiles((str(folder),))), find(folder), Digester()
-    sides = read_offline(tree, metadata, digester)
-    if sides is not None:
-        return list(sides.agreement().topics)
-    from migrate.kraft.files import load
-
-    left = topic_fingerprints(view_of_files(tree, digester).partitions)
-    right = topic_fingerprints(load(metadata, digester).view("", 0, "files").partitions)
-    return sorted(name for name in left.keys() | right.keys() if left.get(name) != right.get(name))
+    return list(read_sides(tree, metadata, digester).agreement().topics)
 
 
 def by_text(folder: Path) -> list[str]:

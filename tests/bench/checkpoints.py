@@ -20,10 +20,10 @@ from typing import Any, Final
 import google_crc32c
 import numpy as np
 
+from migrate.accelerated.metadata_columns import PARTITION
+from migrate.accelerated.plain_batches import PlainBatch, PlainBatches
 from migrate.java.find import find_java
-from migrate.kernels.metadata_columns import PARTITION
 from migrate.kraft.files import read_batches
-from migrate.kraft.plain_batches import PlainBatch, PlainBatches
 from migrate.protocol.batches import MAGIC
 from migrate.protocol.primitives import uuid_text
 from migrate.protocol.records import FEATURE_LEVEL
@@ -136,7 +136,7 @@ SCAN: Final = """
 import sys
 from pathlib import Path
 from migrate.kraft.files import snapshot_of
-from migrate.kraft.topic_scan import Source, scan
+from migrate.accelerated.topic_scan import Source, scan
 from migrate.model.secrets import Digester
 found = scan(Source(snapshot_of(Path(sys.argv[1]))), Digester())
 print(len(found.topics.names), int(found.counts.sum()))

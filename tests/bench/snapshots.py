@@ -18,8 +18,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from migrate.accelerated.packed_snapshot import PackedFiles, open_files
 from migrate.java.find import find_java
-from migrate.zookeeper.offline.files import find_files, load
+from migrate.zookeeper.offline.reader import ZookeeperFiles
 from tests.bench import files
 from tests.bench.decoding import digest
 from tests.bench.races import ROOT, Race, Work
@@ -46,16 +47,16 @@ def a_data_dir(folder: Path, size: int) -> Iterator[None]:
 
 def ours(folder: Path) -> str:
     """Snapshot and log, to columns and to the znodes that are no plain topics; how much that was."""
-    found = load(find_files([folder]))
-    rows = 0 if found.plain is None else found.plain.partitions
-    return f"{len(found.tree.nodes)} znodes, {found.transactions} transactions, {rows} rows"
+    found = open_files(ZookeeperFiles((str(folder),)))
+    rows = found.plain.partitions if isinstance(found, PackedFiles) else 0
+    return f"{len(found.loaded.tree.nodes)} znodes, {found.loaded.transactions} transactions, {rows} rows"
 
 
 def rows_of(folder: Path) -> Iterator[Row]:
     """The partitions in the columns of our side, and in its znodes where a file is too small for a kernel."""
-    found = load(find_files([folder]))
-    if found.plain is None:
-        yield from parsed((path, node.data or b"") for path, node in found.tree.nodes.items())
+    found = open_files(ZookeeperFiles((str(folder),)))
+    if not isinstance(found, PackedFiles):
+        yield from parsed((path, node.data or b"") for path, node in found.loaded.tree.nodes.items())
         return
     columns = found.plain.columns(list(range(len(found.plain))))
     for at in range(len(columns)):

@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from migrate.accelerated import packed_snapshot, topic_scan
 from migrate.diff.session import SparkHandle
-from migrate.kraft import topic_prints
-from migrate.zookeeper.offline import packed
 from tests.bench import agreeing, comparing, decoding, files, peers, snapshots
 from tests.bench.races import (
     Race,
@@ -123,7 +122,7 @@ def test_the_race_of_zookeepers_files_finds_the_same_on_both_sides(tmp_path: Pat
         znodes = snapshots.ours(tmp_path)
         rows = [*snapshots.rows_of(tmp_path)]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(packed, "LEAST", 0)
+            patch.setattr(packed_snapshot, "LEAST", 0)
             assert snapshots.ours(tmp_path) == znodes.replace(" 0 rows", " 120 rows")
             assert sorted(snapshots.rows_of(tmp_path)) == sorted(rows)
     assert len(rows) == 120
@@ -137,8 +136,8 @@ def test_the_race_of_both_sides_files_names_the_same_topics(tmp_path: Path, monk
     with entry.around(tmp_path, 5_000):
         expected = ["team-1.events-1", "team-1.events-98"]
         assert agreeing.ours(tmp_path) == agreeing.by_text(tmp_path) == expected
-        monkeypatch.setattr(packed, "LEAST", 0)
-        monkeypatch.setattr(topic_prints, "LEAST", 0)
+        monkeypatch.setattr(packed_snapshot, "LEAST", 0)
+        monkeypatch.setattr(topic_scan, "LEAST", 0)
         assert agreeing.ours(tmp_path) == expected
 
 

@@ -109,7 +109,6 @@ def test_rows_differ_just_where_a_loop_says_so(least: int, ours: list[Row], thei
     """Rows that stand twice are never equal; every row of a partition that differs comes, of either side."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(topic_sums, "LEAST", least)
-        patch.setattr(topic_sums, "WARM", least)
         ours, theirs = [*ours, *same], [*same, *theirs]
         found = merged_sums.differing_rows(sided(ours, theirs))
     expected = unequal(ours, theirs)

@@ -36,7 +36,6 @@ ROWS = st.lists(
 def by_kernel(monkeypatch: pytest.MonkeyPatch) -> None:
     """However few rows there are."""
     monkeypatch.setattr(topic_sums, "LEAST", 0)
-    monkeypatch.setattr(topic_sums, "WARM", 0)
 
 
 def batch_of(rows: list[Row]) -> pa.RecordBatch:
@@ -103,7 +102,6 @@ def test_every_field_is_part_of_the_sum(
     """By the kernel and by the reference."""
     if kernel:
         monkeypatch.setattr(topic_sums, "LEAST", 0)
-        monkeypatch.setattr(topic_sums, "WARM", 0)
     assert sums([one()])["t"] != sums([one(**{name: value})])["t"]
 
 

@@ -61,7 +61,7 @@ def _names(nodes: list[ast.AST]) -> tuple[frozenset[str], frozenset[str]]:
                 uses.add(name)
             case ast.Constant(value=str(text)):
                 uses.update(text.replace(":", ".").split(".")[-1:] if text.replace(":", ".").count(".") else [text])
-                imports.update({text.partition(":")[0], f"migrate.kernels.{text}"})  # kernels are loaded by name
+                imports.update({text.partition(":")[0], f"migrate.accelerated.{text}"})  # kernels are loaded by name
             case ast.ImportFrom(module=str(module), names=names):
                 imports.update({module, *(f"{module}.{entry.name}" for entry in names)})
             case ast.Import(names=names):

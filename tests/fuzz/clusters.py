@@ -14,7 +14,7 @@ from migrate.model.secrets import Digester
 from migrate.playbook.load import load_approvals
 from migrate.zookeeper import backup
 from migrate.zookeeper.backup import compare
-from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files, view_of_files
+from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files
 from migrate.zookeeper.read import view_of
 from migrate.zookeeper.znode import Absent
 from tests.cli.commands import playbook_in
@@ -90,7 +90,7 @@ def read_backup(_: Path, path: Path) -> None:
 
 def read_zookeeper(place: Path, _: Path) -> None:
     """The folder's snapshot and log."""
-    view_of_files(open_files(ZookeeperFiles((str(place),), "")), DIGESTER)
+    open_files(ZookeeperFiles((str(place),), "")).view(DIGESTER)
 
 
 def zookeeper(name: str, raw: bytes, **others: bytes) -> Callable[[Path], Parts]:

@@ -15,18 +15,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from migrate.accelerated import choice, packed_snapshot, topic_scan
 from migrate.errors import MalformedZnode, MigrateError
-from migrate.kernels import choice
-from migrate.kraft import topic_prints
 from migrate.kraft.files import find, load
 from migrate.model.difference import DiffReport
 from migrate.model.fingerprints import NOTHING, Fingerprint
 from migrate.model.secrets import Digester
 from migrate.model.views import KraftView, ZookeeperView
-from migrate.observe.agreement import FIELDS, OfflineSides, Side, WholeSides, agreement, apart, read_offline, whole
+from migrate.observe.agreement import FIELDS, Side, WholeSides, agreement, apart, whole
+from migrate.observe.offline import ColumnSides, open_files, read_sides
 from migrate.protocol.records import PARTITION_CHANGE, REMOVE_TOPIC, TOPIC
-from migrate.zookeeper.offline import packed
-from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files, view_of_files
+from migrate.zookeeper.offline.reader import ZookeeperFiles
 from tests.bench import files
 from tests.diff.reference import reference
 from tests.testing.clusters import entities_of
@@ -45,8 +44,8 @@ def _kernels(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the size of a file."""
     monkeypatch.delenv(choice.VARIABLE, raising=False)
     monkeypatch.setattr(choice, "_failed", {})
-    monkeypatch.setattr(packed, "LEAST", 0)
-    monkeypatch.setattr(topic_prints, "LEAST", 0)
+    monkeypatch.setattr(packed_snapshot, "LEAST", 0)
+    monkeypatch.setattr(topic_scan, "LEAST", 0)
 
 
 def zookeeper_files(folder: Path, txns: list[Txn]) -> ZookeeperFiles:
@@ -133,13 +132,13 @@ def views(zookeeper: ZookeeperFiles, kraft: Path) -> tuple[ZookeeperView, KraftV
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(choice.VARIABLE, "off")
         view = load(find(kraft), DIGESTER).view("", 0, "files")
-        return view_of_files(open_files(zookeeper), DIGESTER), view
+        return open_files(zookeeper).view(DIGESTER), view
 
 
-def sides(zookeeper: ZookeeperFiles, kraft: Path) -> OfflineSides:
+def sides(zookeeper: ZookeeperFiles, kraft: Path) -> ColumnSides:
     """By fingerprints."""
-    found = read_offline(open_files(zookeeper), find(kraft), DIGESTER)
-    assert isinstance(found, OfflineSides)
+    found = read_sides(open_files(zookeeper), find(kraft), DIGESTER)
+    assert isinstance(found, ColumnSides)
     return found
 
 
@@ -210,8 +209,8 @@ def test_files_that_are_small_are_compared_as_whole_views_with_the_same_answer(t
     ]
     zookeeper, kraft = made(tmp_path, picked)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(topic_prints, "LEAST", 1 << 30)
-        small = read_offline(open_files(zookeeper), find(kraft), DIGESTER)
+        patch.setattr(topic_scan, "LEAST", 1 << 30)
+        small = read_sides(open_files(zookeeper), find(kraft), DIGESTER)
     assert isinstance(small, WholeSides)
     large = sides(zookeeper, kraft)
     assert small.agreement() == large.agreement()
@@ -226,7 +225,7 @@ def test_metadata_that_is_damaged_is_refused_as_by_the_reference(tmp_path: Path)
     (snapshot,) = kraft.glob("*/*.checkpoint")
     snapshot.write_bytes(snapshot.read_bytes()[:-3])
     with pytest.raises(MigrateError) as caught:
-        read_offline(tree, find(kraft), DIGESTER)
+        read_sides(tree, find(kraft), DIGESTER)
     with pytest.raises(type(caught.value), match=re.escape(caught.value.what)):
         load(find(kraft), DIGESTER)
 

@@ -15,9 +15,9 @@ from migrate.kraft.files import find
 from migrate.model.difference import DifferenceClass, DiffReport
 from migrate.model.fleet import FilePair, NotRead
 from migrate.model.secrets import Digester
-from migrate.observe.agreement import read_offline
 from migrate.observe.many_files import FilesPool, Read, read_pair
-from migrate.zookeeper.offline.reader import ZookeeperFiles, open_files
+from migrate.observe.offline import open_files, read_sides
+from migrate.zookeeper.offline.reader import ZookeeperFiles
 from tests.bench import agreeing
 from tests.cli.commands import kraft_migrate
 from tests.playbook.test_fleet import written
@@ -77,7 +77,7 @@ def test_every_cluster_has_the_report_that_it_has_alone(tmp_path: Path, spark_ha
 
 
 def _alone(pair: FilePair, handle: SparkHandle) -> DiffReport:
-    sides = read_offline(open_files(ZookeeperFiles(pair.zookeeper)), find(Path(pair.metadata)), Digester())
+    sides = read_sides(open_files(ZookeeperFiles(pair.zookeeper)), find(Path(pair.metadata)), Digester())
     topics = {*sides.agreement().differing, *(f"team-{n % 97}.events-{n}" for n in range(200))}
     zookeeper, kraft = sides.views(topics)
     return compare(handle.get(300), zookeeper, kraft, (), offset=kraft.offset, lag=0, today=TODAY)

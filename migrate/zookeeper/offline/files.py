@@ -14,12 +14,10 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import TransactionsMissing, TreeDigestDiffers, ZookeeperFileDamaged, ZookeeperFilesMissing
-from migrate.zookeeper.offline.packed_tree import PackedTree
-from migrate.zookeeper.offline.snapshot import Snapshot, read_snapshot
+from migrate.zookeeper.offline.snapshot import NodesReader, Snapshot, read_snapshot
 from migrate.zookeeper.offline.transactions import Transaction, decode
 from migrate.zookeeper.offline.tree import DIGEST_VERSION, WRAP, Tree, new_tree
 from migrate.zookeeper.offline.txnlog import LogEnd, TxnLog
-from migrate.zookeeper.plain_topics import PlainTopics
 
 LOG: Final = logging.getLogger("migrate.zookeeper")
 VERSIONED: Final = "version-2"  # ZooKeeper's own folder below dataDir and dataLogDir
@@ -50,7 +48,7 @@ class Loaded:
 
     `snapshot` None: there was none, and the logs begin with the ensemble's first transaction.  `digests` counts the
     digests of ZooKeeper's that the tree was compared with.  `notes` say what a reader must know: a damaged snapshot
-    that was passed over, an entry that was not finished.  `plain`: topics that are at hand as columns, too.
+    that was passed over, an entry that was not finished.
     """
 
     tree: Tree
@@ -60,7 +58,6 @@ class Loaded:
     transactions: int
     digests: int
     notes: tuple[str, ...]
-    plain: PlainTopics | None = None
 
 
 def find_files(folders: Iterable[str | Path]) -> Files:
@@ -91,15 +88,15 @@ def find_files(folders: Iterable[str | Path]) -> Files:
     return files
 
 
-def load(files: Files, chroot: str = "") -> Loaded:
-    """The tree that ZooKeeper would have after loading these files; Kafka's znodes are below `chroot`.
+def load(files: Files, reader_of_nodes: NodesReader | None = None) -> Loaded:
+    """The tree that ZooKeeper would have after loading these files.
 
     Raises:
         ZookeeperFileDamaged: a log was changed or cut, or no snapshot is whole.
         TransactionsMissing: the logs do not reach from the snapshot to the newest transaction that is known of.
         TreeDigestDiffers: the tree is not the one whose digest ZooKeeper wrote.
     """
-    snapshot, notes = _newest_whole(files, chroot)
+    snapshot, notes = _newest_whole(files, reader_of_nodes)
     replay = _Replay(snapshot, notes)
     logs = files.logs if snapshot is None else _that_matter(files.logs, snapshot.zxid)
     for number, (zxid, path) in enumerate(logs):
@@ -114,17 +111,16 @@ def load(files: Files, chroot: str = "") -> Loaded:
         transactions=replay.count,
         digests=replay.digests,
         notes=tuple(replay.notes),
-        plain=replay.tree.settled() if isinstance(replay.tree, PackedTree) else None,
     )
 
 
-def _newest_whole(files: Files, chroot: str) -> tuple[Snapshot | None, list[str]]:
+def _newest_whole(files: Files, reader_of_nodes: NodesReader | None) -> tuple[Snapshot | None, list[str]]:
     """As ZooKeeper does: a damaged snapshot (a server stopped while it wrote it) gives way to the one before."""
     notes: list[str] = []
     first: ZookeeperFileDamaged | None = None
     for zxid, path in reversed(files.snapshots):
         try:
-            return read_snapshot(path, zxid, chroot), notes
+            return read_snapshot(path, zxid, reader_of_nodes), notes
         except ZookeeperFileDamaged as error:
             first = first or error
             notes.append(f"{error.where}: {error.what}; an older snapshot and its logs were read instead")

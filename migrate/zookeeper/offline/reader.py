@@ -9,12 +9,9 @@ from migrate.errors import ChrootMissing
 from migrate.model.secrets import Digester
 from migrate.model.unswept import unswept
 from migrate.model.views import ZookeeperView
-from migrate.zookeeper import layout
 from migrate.zookeeper.offline.files import Loaded, find_files, load
-from migrate.zookeeper.offline.packed_tree import PackedNodes
 from migrate.zookeeper.offline.tree import Acl
 from migrate.zookeeper.password_encoder import EncoderSecrets
-from migrate.zookeeper.plain_topics import NO_TOPICS, PlainTopics
 from migrate.zookeeper.read import read_acls, view_of
 from migrate.zookeeper.znode import Absent, Znode
 
@@ -42,33 +39,35 @@ class OfflineTree:
         if self.chroot not in loaded.tree.nodes:
             raise ChrootMissing(f"{self.chroot} is not in the files", where=", ".join(files.folders))
 
-    def _absolute(self, path: str) -> str:
+    def absolute(self, path: str) -> str:
+        """The path in the whole tree."""
         return self.chroot + path.rstrip("/")
 
     def data(self, paths: Sequence[str]) -> list[Znode | Absent]:
         """Data and stat of each path, in order; `children` is not counted."""
         nodes = self.loaded.tree.nodes
-        found = (nodes.get(self._absolute(path)) for path in paths)
+        found = (nodes.get(self.absolute(path)) for path in paths)
         return [Absent.MISSING if node is None else node.znode() for node in found]
 
     def children(self, paths: Sequence[str]) -> list[tuple[str, ...] | Absent]:
         """Sorted names of each path's children, in order: one pass over the tree a call, and no index kept."""
-        return self._children(paths, self.loaded.tree.nodes)
+        return self.children_among(paths, self.loaded.tree.nodes)
 
-    def _children(self, paths: Sequence[str], among: Iterable[str]) -> list[tuple[str, ...] | Absent]:
+    def children_among(self, paths: Sequence[str], among: Iterable[str]) -> list[tuple[str, ...] | Absent]:
+        """The same, where `among` are the only paths that are looked at."""
         nodes = self.loaded.tree.nodes
-        wanted: dict[str, list[str]] = {path: [] for path in map(self._absolute, paths) if path in nodes}
+        wanted: dict[str, list[str]] = {path: [] for path in map(self.absolute, paths) if path in nodes}
         for path in among:
             above, slash, name = path.rpartition("/")
             if slash and above in wanted:
                 wanted[above].append(name)
         answers = {path: tuple(sorted(names)) for path, names in wanted.items()}
-        return [answers.get(self._absolute(path), Absent.MISSING) for path in paths]
+        return [answers.get(self.absolute(path), Absent.MISSING) for path in paths]
 
     def acls(self, paths: Sequence[str]) -> list[Acl | Absent]:
         """(permissions, scheme, id) of each path, in order; DENIED where the files do not hold it."""
         nodes = self.loaded.tree.nodes
-        found = (nodes.get(self._absolute(path)) for path in paths)
+        found = (nodes.get(self.absolute(path)) for path in paths)
         return [Absent.MISSING if node is None else Absent.DENIED if node.acl is None else node.acl for node in found]
 
     def paths(self) -> list[str]:
@@ -81,19 +80,21 @@ class OfflineTree:
         """The newest transaction in the files."""
         return self.loaded.zxid
 
+    def view(self, digester: Digester, secrets: EncoderSecrets | None = None) -> ZookeeperView:
+        """The whole ZooKeeper view; what a reader must know of the files is among the blind spots.
 
-class WithoutPlain(OfflineTree):
-    """The same tree without the topics that are at hand as columns."""
+        Raises what `view_of` raises.
+        """
+        with unswept():
+            return self.described(view_of(self, self.files.name, digester, secrets))
 
-    def __init__(self, tree: OfflineTree, nodes: PackedNodes, plain: PlainTopics) -> None:
-        super().__init__(tree.loaded, tree.files)
-        below = self._absolute(layout.TOPICS) + "/"
-        names = set(plain.names)
-        self._others = [path for path in nodes.own() if path[: len(below)] != below or path[len(below) :] not in names]
-
-    def children(self, paths: Sequence[str]) -> list[tuple[str, ...] | Absent]:
-        """Sorted names of each path's children, in order."""
-        return self._children(paths, self._others)
+    def described(self, view: ZookeeperView) -> ZookeeperView:
+        """The view with the ACLs in the files, and how old they are."""
+        age = (
+            f"{self.files.name}: as it stood after zxid 0x{self.zxid():x}, not as it is now; one server's log may end "
+            "with transactions that the ensemble did not agree on"
+        )
+        return replace(view, acls=read_acls(self), blind_spots=(*view.blind_spots, *self.loaded.notes, age))
 
 
 def open_files(files: ZookeeperFiles) -> OfflineTree:
@@ -101,35 +102,4 @@ def open_files(files: ZookeeperFiles) -> OfflineTree:
 
     Raises ZookeeperFilesMissing, ZookeeperFileDamaged, TransactionsMissing, TreeDigestDiffers, ChrootMissing.
     """
-    return OfflineTree(load(find_files(files.folders), files.chroot), files)
-
-
-def view_of_files(tree: OfflineTree, digester: Digester, secrets: EncoderSecrets | None = None) -> ZookeeperView:
-    """The whole ZooKeeper view from files; what a reader must know of them is among the blind spots.
-
-    Raises what `view_of` raises.
-    """
-    return _view(tree, digester, secrets, tree.loaded.plain or NO_TOPICS)
-
-
-def head_of_files(
-    tree: OfflineTree, digester: Digester, secrets: EncoderSecrets | None = None
-) -> tuple[ZookeeperView, PlainTopics]:
-    """The view without the partitions of plain topics (nor their count in `znodes`), and those topics.
-
-    Raises what `view_of` raises.
-    """
-    plain = tree.loaded.plain or NO_TOPICS
-    return _view(tree, digester, secrets, plain.without_rows()), plain
-
-
-def _view(tree: OfflineTree, digester: Digester, secrets: EncoderSecrets | None, plain: PlainTopics) -> ZookeeperView:
-    nodes = tree.loaded.tree.nodes
-    rest = WithoutPlain(tree, nodes, plain) if isinstance(nodes, PackedNodes) else tree
-    with unswept():
-        view = view_of(rest, tree.files.name, digester, secrets, plain)
-    age = (
-        f"{tree.files.name}: as it stood after zxid 0x{tree.zxid():x}, not as it is now; one server's log may end with "
-        "transactions that the ensemble did not agree on"
-    )
-    return replace(view, acls=read_acls(tree), blind_spots=(*view.blind_spots, *tree.loaded.notes, age))
+    return OfflineTree(load(find_files(files.folders)), files)

@@ -8,15 +8,15 @@ end of the writing follows, from 3.9 on the zxid then, each with a seal of its o
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from migrate.zookeeper.offline.content import chunks_of
 from migrate.zookeeper.offline.jute import JuteReader
 from migrate.zookeeper.offline.nodes import read_acls, read_nodes
-from migrate.zookeeper.offline.packed import read_packed
-from migrate.zookeeper.offline.tree import Tree
+from migrate.zookeeper.offline.tree import Acl, Tree
 
 LOG: Final = logging.getLogger("migrate.zookeeper")
 MAGIC: Final = b"ZKSN"
@@ -59,10 +59,21 @@ class Snapshot:
     digest: Digest | None
 
 
-def read_snapshot(path: Path, zxid: int, chroot: str = "") -> Snapshot:
-    """The whole snapshot; `zxid` is the one in its name.
+class Nodes(NamedTuple):
+    """The tree of a file's znodes and the newest zxid in it; where they end, and the sum (Adler32) up to there."""
 
-    Below `chroot` plain topics stay packed where a kernel can be used (`migrate.zookeeper.offline.packed`).
+    tree: Tree
+    newest: int
+    end: int
+    summed: int
+
+
+# reads the znodes of a file that is not packed, from that offset on; None: they are to be read one by one
+NodesReader = Callable[[Path, int, dict[int, Acl]], Nodes | None]
+
+
+def read_snapshot(path: Path, zxid: int, reader_of_nodes: NodesReader | None = None) -> Snapshot:
+    """The whole snapshot; `zxid` is the one in its name.
 
     Raises:
         ZookeeperFileDamaged: it is cut short, changed, or no snapshot.
@@ -80,7 +91,7 @@ def read_snapshot(path: Path, zxid: int, chroot: str = "") -> Snapshot:
     for _ in range(sessions):
         reader.take(8 + 4)
     acls = read_acls(reader)
-    kept = None if packed else read_packed(path, reader.offset, acls, chroot)
+    kept = None if packed or reader_of_nodes is None else reader_of_nodes(path, reader.offset, acls)
     tree: Tree
     if kept is not None:
         tree, newest = kept.tree, kept.newest

@@ -17,7 +17,7 @@ from migrate.model.secrets import Digester
 from migrate.model.views import ZookeeperView
 from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.layout import child
-from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles, open_files, view_of_files
+from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles, open_files
 from migrate.zookeeper.read import read_view
 from migrate.zookeeper.znode import Absent, Znode
 from tests.cli.commands import kraft_migrate
@@ -139,7 +139,7 @@ def test_files_hold_the_tree_that_the_server_has(packed: str, tmp_path: Path) ->
         assert {path: (found[path], live[path]) for path in live if found[path] != live[path]} == {}
         assert "/of-a-session" not in found
     kafka = ZookeeperFiles((str(folder),), "/kafka")
-    offline = view_of_files(open_files(kafka), digester)
+    offline = open_files(kafka).view(digester)
     assert offline.connect == kafka.name
     assert offline.blind_spots[: len(view.blind_spots)] == view.blind_spots
     assert any("not as it is now" in spot for spot in offline.blind_spots)
@@ -246,7 +246,7 @@ def test_files_without_a_kafka_in_them_are_not_kafkas_tree(tmp_path: Path) -> No
     """As live."""
     folder = data_dir(tmp_path, snapshot_0=snapshot({}), log_1=log(1, [create("/other")]))
     with pytest.raises(NotKafkasTree, match="files of"):
-        view_of_files(tree_of(folder), Digester())
+        tree_of(folder).view(Digester())
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What `migrate.kernels.metadata` fills, without the kernel: nothing of numba is loaded here."""
+"""What `migrate.accelerated.metadata` fills, without the kernel: nothing of numba is loaded here."""
 
 from __future__ import annotations
 

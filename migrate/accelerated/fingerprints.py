@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from migrate.kernels.compiled import helper
+from migrate.accelerated.compiled import helper
 from migrate.model import fingerprints
 
 Array = np.ndarray[Any, np.dtype[Any]]

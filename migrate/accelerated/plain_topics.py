@@ -15,8 +15,11 @@ from typing import Any, Final
 
 import numpy as np
 
-from migrate.model.columns import PartitionColumns
+from migrate.model.columns import EntityColumns, PartitionColumns
 from migrate.model.fingerprints import Fingerprint
+from migrate.model.views import ZookeeperView
+from migrate.zookeeper import layout
+from migrate.zookeeper.layout import child
 
 Array = np.ndarray[Any, np.dtype[Any]]
 NONE: Final[list[int]] = []  # shared: columns are never changed
@@ -94,6 +97,30 @@ class PlainTopics:
             directories=[NO_DIRECTORIES] * total,
             revision=self.state_mzxid[rows].tolist(),
         )
+
+    def added_to(self, view: ZookeeperView) -> ZookeeperView:
+        """A view that was read without these topics, with them."""
+        znodes = len(self) + self.partitions
+        paths = (child(layout.TOPICS, name) for name in self.names)
+        return replace(
+            view,
+            partitions=self.merged_with(view.partitions),
+            entities=self._ids_added_to(view.entities),
+            znodes=view.znodes + znodes,
+            mzxids=dict(view.mzxids) | dict(zip(paths, self.mzxid.tolist(), strict=True)),
+            state_epoch=max(view.state_epoch, self.highest_writer()),
+        )
+
+    def _ids_added_to(self, rows: EntityColumns) -> EntityColumns:
+        """The rows of topics stand first, sorted by name."""
+        count = rows.kind.count("topic")
+        known = zip(rows.key[:count], rows.value[:count], strict=True)
+        merged = EntityColumns()
+        for name, topic_id in sorted((*known, *zip(self.names, self.id_texts(), strict=True))):
+            merged.add("topic", name, "topic_id", topic_id, child(layout.TOPICS, name))
+        for column in fields(EntityColumns):
+            getattr(merged, column.name).extend(getattr(rows, column.name)[count:])
+        return merged
 
     def without_rows(self) -> PlainTopics:
         """The topics, as if none had a partition."""

@@ -15,8 +15,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from migrate.kernels.choice import kernels
-from migrate.kernels.znode_columns import (
+from migrate.accelerated.choice import kernels
+from migrate.accelerated.plain_topics import PlainTopics
+from migrate.accelerated.znode_columns import (
     BEGIN,
     COUNT,
     END,
@@ -42,7 +43,6 @@ from migrate.zookeeper import decode
 from migrate.zookeeper.offline.jute import JuteReader, damaged
 from migrate.zookeeper.offline.nodes import node_of
 from migrate.zookeeper.offline.tree import STAT, WRAP, Acl, Node, Tree, content_of
-from migrate.zookeeper.plain_topics import PlainTopics
 
 GLANCE: Final = 4096  # bytes in which a partition's two znodes lie, as a rule
 AT_ONCE: Final = 4 << 20  # bytes of topics whose digests are summed by one call
@@ -304,8 +304,7 @@ class PackedTree(Tree):
 
     def _packed_digest(self) -> int:
         """Of all that was packed in the beginning, opened since then or not."""
-        znode_digests = kernels("znode_digests")
-
+        znodes = kernels("znodes")
         table = self.nodes.table
         runs: list[tuple[int, int]] = []
         for begin, end in zip(table[:, BEGIN].tolist(), table[:, END].tolist(), strict=True):
@@ -316,7 +315,7 @@ class PackedTree(Tree):
 
         def summed(run: tuple[int, int]) -> int:
             raw = self.nodes.place.read(*run)
-            return int(znode_digests.digest(np.frombuffer(raw, np.uint8), 0, len(raw)))
+            return int(znodes.digest(np.frombuffer(raw, np.uint8), 0, len(raw)))
 
         with ThreadPoolExecutor(2, thread_name_prefix="digest") as pool:
             return sum(pool.map(summed, runs)) & WRAP
@@ -365,9 +364,7 @@ class PackedTree(Tree):
 def _plain(nodes: PackedNodes, patched: list[int]) -> PlainTopics:
     columns = nodes.columns
     if patched:
-        znodes = kernels("znodes")
-
-        znodes.fingerprint_again(np.asarray(patched, np.int64), columns)
+        kernels("znodes").fingerprint_again(np.asarray(patched, np.int64), columns)
     left = np.asarray(list(nodes.index.values()), np.int64)
     table, rows = nodes.table[left], columns.rows
     return PlainTopics(

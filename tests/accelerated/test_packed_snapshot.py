@@ -12,15 +12,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from migrate.accelerated import choice, packed_snapshot
+from migrate.accelerated.packed_snapshot import PackedFiles, open_files
+from migrate.accelerated.packed_tree import PackedTree
+from migrate.accelerated.plain_topics import PlainTopics
 from migrate.errors import MigrateError, TreeDigestDiffers
-from migrate.kernels import choice
 from migrate.model.fingerprints import topic_fingerprints
 from migrate.model.secrets import Digester
 from migrate.model.views import ZookeeperView
-from migrate.zookeeper.offline import packed
-from migrate.zookeeper.offline.files import Loaded, find_files, load
-from migrate.zookeeper.offline.packed_tree import PackedTree
-from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles, open_files, view_of_files
+from migrate.zookeeper.offline.files import Loaded
+from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles
 from tests.bench.files import topic_znodes as topic_znodes_of
 from tests.bench.files import zookeeper_snapshot
 from tests.bench.live import fill
@@ -60,9 +61,9 @@ def by_kernel(window: int = 8 << 20, carried: int = 16 << 20) -> Iterator[None]:
     """Whatever the size of a file; windows of so many bytes."""
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv(choice.VARIABLE, raising=False)
-        patch.setattr(packed, "LEAST", 0)
-        patch.setattr(packed, "WINDOW", window)
-        patch.setattr(packed, "CARRIED", carried)
+        patch.setattr(packed_snapshot, "LEAST", 0)
+        patch.setattr(packed_snapshot, "WINDOW", window)
+        patch.setattr(packed_snapshot, "CARRIED", carried)
         yield
 
 
@@ -82,6 +83,17 @@ def written(folder: Path, znodes: dict[str, Kept], txns: list[Txn] | None = None
     return data_dir(folder, **files)
 
 
+def open_folder(folder: Path) -> OfflineTree:
+    """The tree in it."""
+    return open_files(ZookeeperFiles((str(folder),)))
+
+
+def plain_of(tree: OfflineTree) -> PlainTopics:
+    """The topics that are columns."""
+    assert isinstance(tree, PackedFiles)
+    return tree.plain
+
+
 def everything(loaded: Loaded) -> object:
     """All that a tree holds."""
     nodes = {path: (node.data, node.acl, node.stat) for path, node in loaded.tree.nodes.items()}
@@ -91,7 +103,7 @@ def everything(loaded: Loaded) -> object:
 def outcome(folder: Path) -> object:
     """What loading says: the tree, or the error, word for word."""
     try:
-        return everything(load(find_files([folder])))
+        return everything(open_folder(folder).loaded)
     except MigrateError as error:
         return type(error), str(error), error.where
 
@@ -99,7 +111,7 @@ def outcome(folder: Path) -> object:
 def view(folder: Path) -> ZookeeperView | tuple[object, ...]:
     """The view, or the error."""
     try:
-        return view_of_files(open_files(ZookeeperFiles((str(folder),))), DIGESTER)
+        return open_folder(folder).view(DIGESTER)
     except MigrateError as error:
         return type(error), str(error)
 
@@ -127,8 +139,7 @@ def test_files_give_the_same_view_whether_packed_or_not(
 def test_kept_fingerprints_are_those_of_the_views_rows(znodes: dict[str, Kept], txns: list[Txn] | None) -> None:
     """Of the topics that stayed plain, log and all."""
     with tempfile.TemporaryDirectory() as name, by_kernel():
-        found = load(find_files([written(Path(name), znodes, txns)])).plain
-        assert found is not None
+        found = plain_of(open_folder(written(Path(name), znodes, txns)))
         rows = topic_fingerprints(found.columns(list(range(len(found)))))
         assert dict(found.fingerprints()) == rows
 
@@ -159,9 +170,9 @@ def test_each_znode_is_the_references_one_in_whatever_order_it_is_asked_for(
     with tempfile.TemporaryDirectory() as name:
         folder = written(Path(name), znodes, txns)
         with by_reference():
-            plain = OfflineTree(load(find_files([folder])), ZookeeperFiles((name,)))
+            plain = OfflineTree(open_folder(folder).loaded, ZookeeperFiles((name,)))
         with by_kernel():
-            loaded = load(find_files([folder]))
+            loaded = open_folder(folder).loaded
         tree = OfflineTree(loaded, ZookeeperFiles((name,)))
         paths = [*plain.paths(), f"{TOPICS}/a/partitions/7/state", f"{TOPICS}/none", f"{TOPICS}/a/partitions/00"]
         assert len(loaded.tree.nodes) == len(plain.loaded.tree.nodes)
@@ -184,10 +195,7 @@ def at_rest(count: int = 3) -> dict[str, Kept]:
 def packed_names(folder: Path) -> list[str]:
     """The topics that are columns after loading."""
     with by_kernel():
-        found = load(find_files([folder]))
-    assert isinstance(found.tree, PackedTree)
-    assert found.plain is not None
-    return found.plain.names
+        return plain_of(open_folder(folder)).names
 
 
 def test_topics_at_rest_are_columns_and_nothing_of_them_is_a_znode(tmp_path: Path) -> None:
@@ -195,7 +203,7 @@ def test_topics_at_rest_are_columns_and_nothing_of_them_is_a_znode(tmp_path: Pat
     folder = written(tmp_path, at_rest())
     assert packed_names(folder) == ["t0", "t1", "t2"]
     with by_kernel():
-        tree = load(find_files([folder])).tree
+        tree = open_folder(folder).loaded.tree
     assert isinstance(tree, PackedTree)
     assert set(tree.nodes.own()) == {"", *others()}
     assert len(tree.nodes) == 1 + len(others()) + 3 * 6
@@ -246,33 +254,32 @@ def test_a_topic_larger_than_what_is_carried_along_is_read_znode_by_znode(tmp_pa
     big = topic_znodes("big", 9, [[1, 2, 3]] * 40)
     folder = written(tmp_path, {**at_rest(2), **big, **topic_znodes("t9", 4, [[1]])})
     with by_kernel(window=1_000, carried=1_500):
-        found = load(find_files([folder]))
-    assert found.plain is not None
-    assert found.plain.names == ["t0", "t1", "t9"]
-    assert f"{TOPICS}/big/partitions/39/state" in set(found.tree.nodes)
+        found = open_folder(folder)
+    assert plain_of(found).names == ["t0", "t1", "t9"]
+    assert f"{TOPICS}/big/partitions/39/state" in set(found.loaded.tree.nodes)
 
 
 def test_the_digest_of_a_packed_tree_is_compared(tmp_path: Path) -> None:
     """Before and after transactions, and an error where it differs."""
     znodes = at_rest()
     with by_reference():
-        right = load(find_files([written(tmp_path / "plain", znodes)])).tree.digest
+        right = open_folder(written(tmp_path / "plain", znodes)).loaded.tree.digest
     for name, value in (("right", right), ("wrong", right ^ 1)):
         raw = snapshot(znodes, acls=ACLS, digest=(FIRST - 1, 2, value))
         data_dir(tmp_path / name, **{f"snapshot_{FIRST - 1:x}": raw})
     with by_kernel():
-        assert load(find_files([tmp_path / "right"])).digests == 1
+        assert open_folder(tmp_path / "right").loaded.digests == 1
         with pytest.raises(TreeDigestDiffers):
-            load(find_files([tmp_path / "wrong"]))
+            open_folder(tmp_path / "wrong")
     moved = set_data(f"{TOPICS}/t1/partitions/0/state", state_data(2, 9, [2]))
     with by_reference():
-        after = load(find_files([written(tmp_path / "moved", znodes, [moved])])).tree.digest
+        after = open_folder(written(tmp_path / "moved", znodes, [moved])).loaded.tree.digest
     for name, value in (("well", after), ("ill", after ^ 1)):
         written(tmp_path / name, znodes, [replace(moved, digest=i32(2) + i64(value - (1 << 64 if value >> 63 else 0)))])
     with by_kernel():
-        assert load(find_files([tmp_path / "well"])).digests == 1
+        assert open_folder(tmp_path / "well").loaded.digests == 1
         with pytest.raises(TreeDigestDiffers):
-            load(find_files([tmp_path / "ill"]))
+            open_folder(tmp_path / "ill")
 
 
 def test_below_a_chroot_topics_are_packed_too(tmp_path: Path) -> None:
@@ -281,12 +288,11 @@ def test_below_a_chroot_topics_are_packed_too(tmp_path: Path) -> None:
     folder = written(tmp_path, {**at_rest(1), "/kafka": Kept(None), **below})
     files = ZookeeperFiles((str(folder),), "/kafka")
     with by_reference():
-        expected = view_of_files(open_files(files), DIGESTER)
+        expected = open_files(files).view(DIGESTER)
     with by_kernel():
         tree = open_files(files)
-        assert tree.loaded.plain is not None
-        assert tree.loaded.plain.names == ["t0", "t1", "t2"]
-        assert view_of_files(tree, DIGESTER) == expected
+        assert plain_of(tree).names == ["t0", "t1", "t2"]
+        assert tree.view(DIGESTER) == expected
 
 
 def test_a_thousand_topics_are_the_same_packed_or_not(tmp_path: Path) -> None:
@@ -319,18 +325,18 @@ def test_a_real_servers_fuzzy_snapshot_is_the_same_packed_or_not_and_its_digests
     with by_reference():
         expected, tree = view(folder), outcome(folder)
     with by_kernel(window=20_000, carried=100_000):
-        loaded = load(find_files([folder]))
+        found = open_folder(folder)
+        loaded, plain = found.loaded, plain_of(found)
         assert view(folder) == expected
         assert outcome(folder) == tree
-    assert loaded.plain is not None
-    assert "team-2.events-2" not in loaded.plain.names
-    assert len(loaded.plain) == 4
+    assert "team-2.events-2" not in plain.names
+    assert len(plain) == 4
     assert loaded.transactions > 0
     assert loaded.digests > 0
-    assert dict(loaded.plain.fingerprints()) == topic_fingerprints(loaded.plain.columns(list(range(4))))
+    assert dict(plain.fingerprints()) == topic_fingerprints(plain.columns(list(range(4))))
 
 
 def test_small_files_load_no_kernel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """They are read before numba is imported."""
     monkeypatch.setattr(choice, "_load", pytest.fail)
-    assert load(find_files([written(tmp_path, at_rest())])).plain is None
+    assert not isinstance(open_folder(written(tmp_path, at_rest())), PackedFiles)

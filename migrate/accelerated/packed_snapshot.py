@@ -10,17 +10,19 @@ from __future__ import annotations
 import logging
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
-from migrate.errors import ZookeeperFileDamaged
-from migrate.kernels.choice import kernels, ready
-from migrate.kernels.znode_columns import (
+from migrate.accelerated.choice import kernels, ready
+from migrate.accelerated.packed_tree import PackedTree, Place
+from migrate.accelerated.plain_topics import NO_TOPICS, PlainTopics
+from migrate.accelerated.znode_columns import (
     AT,
     BEGIN,
     BROKEN,
@@ -38,11 +40,20 @@ from migrate.kernels.znode_columns import (
     TOPICS,
     Columns,
 )
+from migrate.errors import ZookeeperFileDamaged
+from migrate.model.secrets import Digester
+from migrate.model.unswept import unswept
+from migrate.model.views import ZookeeperView
 from migrate.zookeeper import layout
+from migrate.zookeeper.offline.files import Loaded, find_files, load
 from migrate.zookeeper.offline.jute import JuteReader
 from migrate.zookeeper.offline.nodes import add_nodes
-from migrate.zookeeper.offline.packed_tree import PackedTree, Place
+from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles
+from migrate.zookeeper.offline.snapshot import Nodes
 from migrate.zookeeper.offline.tree import OWN, Acl
+from migrate.zookeeper.password_encoder import EncoderSecrets
+from migrate.zookeeper.read import view_of
+from migrate.zookeeper.znode import Absent
 
 LOG: Final = logging.getLogger("migrate.zookeeper")
 LEAST: Final = 32 << 20  # bytes of a snapshot; smaller ones are read before a kernel is loaded
@@ -58,27 +69,18 @@ LAST_PATH: Final = 5  # bytes of the path that ends the znodes
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-class Kept(NamedTuple):
-    """The tree, the newest zxid that any znode names; where the znodes end, and the sum (Adler32) up to there."""
-
-    tree: PackedTree
-    newest: int
-    end: int
-    summed: int
-
-
 @dataclass(frozen=True, slots=True)
 class _Found:
     """What the kernel saw."""
 
     names: list[str]
-    columns: Columns  # migrate.kernels.Columns
+    columns: Columns
     end: int
     summed: int
 
 
-def read_packed(path: Path, start: int, acls: dict[int, Acl], chroot: str) -> Kept | None:
-    """The znodes of a snapshot that is not compressed, from `start` on; None: the reference is to read it."""
+def read_packed(path: Path, start: int, acls: dict[int, Acl], chroot: str) -> Nodes | None:
+    """The znodes of a snapshot that is not compressed, from `start` on; None: they are to be read one by one."""
     try:
         if chroot.startswith(OWN) or not ready("znodes", path.stat().st_size, LEAST):
             return None
@@ -99,7 +101,59 @@ def read_packed(path: Path, start: int, acls: dict[int, Acl], chroot: str) -> Ke
     if "" not in tree.nodes:
         return None
     LOG.info("snapshot: %d znodes, %d topics of them packed", len(tree.nodes), len(found.names))
-    return Kept(tree, newest, found.end, found.summed)
+    return Nodes(tree, newest, found.end, found.summed)
+
+
+class PackedFiles(OfflineTree):
+    """The tree of files in which topics are still packed."""
+
+    def __init__(self, loaded: Loaded, files: ZookeeperFiles, tree: PackedTree) -> None:
+        super().__init__(loaded, files)
+        self.plain = tree.settled()
+        self.nodes = tree.nodes
+
+    def view(self, digester: Digester, secrets: EncoderSecrets | None = None) -> ZookeeperView:
+        """As `OfflineTree.view`."""
+        return self._view(digester, secrets, self.plain)
+
+    def head(self, digester: Digester, secrets: EncoderSecrets | None = None) -> ZookeeperView:
+        """The view without the partitions of plain topics (nor their count in `znodes`)."""
+        return self._view(digester, secrets, self.plain.without_rows())
+
+    def _view(self, digester: Digester, secrets: EncoderSecrets | None, plain: PlainTopics) -> ZookeeperView:
+        with unswept():
+            return self.described(plain.added_to(view_of(_Rest(self), self.files.name, digester, secrets)))
+
+
+class _Rest(OfflineTree):
+    """The same tree without the topics that are at hand as columns."""
+
+    def __init__(self, tree: PackedFiles) -> None:
+        super().__init__(tree.loaded, tree.files)
+        below, names = self.absolute(layout.TOPICS) + "/", set(tree.plain.names)
+        self._others = [
+            path for path in tree.nodes.own() if path[: len(below)] != below or path[len(below) :] not in names
+        ]
+
+    def children(self, paths: Sequence[str]) -> list[tuple[str, ...] | Absent]:
+        """Sorted names of each path's children, in order."""
+        return self.children_among(paths, self._others)
+
+
+def open_files(files: ZookeeperFiles) -> OfflineTree:
+    """As `migrate.zookeeper.offline.reader.open_files`; large snapshots of plain topics are read in columns."""
+    loaded = load(find_files(files.folders), partial(read_packed, chroot=files.chroot))
+    tree = loaded.tree
+    return PackedFiles(loaded, files, tree) if isinstance(tree, PackedTree) else OfflineTree(loaded, files)
+
+
+def head_of_files(
+    tree: OfflineTree, digester: Digester, secrets: EncoderSecrets | None = None
+) -> tuple[ZookeeperView, PlainTopics]:
+    """The view without the partitions of plain topics (nor their count in `znodes`), and those topics."""
+    if isinstance(tree, PackedFiles):
+        return tree.head(digester, secrets), tree.plain
+    return tree.view(digester, secrets), NO_TOPICS
 
 
 def _newest(columns: Columns) -> int:

@@ -1,4 +1,4 @@
-"""What `migrate.kernels.row_prints` reads and fills, without the kernel: nothing of numba is loaded here."""
+"""What `migrate.accelerated.row_prints` reads and fills, without the kernel: nothing of numba is loaded here."""
 
 from __future__ import annotations
 

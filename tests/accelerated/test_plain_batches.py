@@ -5,8 +5,8 @@ from __future__ import annotations
 import random  # noqa: TID251 - seeded
 from pathlib import Path
 
+from migrate.accelerated.plain_batches import PlainBatches
 from migrate.kraft.files import read_batches
-from migrate.kraft.plain_batches import PlainBatches
 from migrate.protocol.batches import split
 from migrate.protocol.records import PARTITION, decode_record
 from tests.kraft.drawn import made, on_disk, records, snapshot

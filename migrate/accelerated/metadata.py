@@ -15,9 +15,9 @@ from typing import Any, Final
 import numpy as np
 from numba import types
 
-from migrate.kernels.compiled import BYTES, LONG, OUT_BYTES, OUT_INTS, OUT_LONGS, helper, kernel
-from migrate.kernels.fingerprints import ASSIGNMENT, IDENTITY, STATE, finish, mix, mix_all, start
-from migrate.kernels.metadata_columns import (
+from migrate.accelerated.compiled import BYTES, LONG, OUT_BYTES, OUT_INTS, OUT_LONGS, helper, kernel
+from migrate.accelerated.fingerprints import ASSIGNMENT, IDENTITY, STATE, finish, mix, mix_all, start
+from migrate.accelerated.metadata_columns import (
     ADDING,
     AT_HAND,
     BEGIN,

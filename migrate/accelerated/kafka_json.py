@@ -10,9 +10,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from migrate.kernels.bytes_at import byte, says
-from migrate.kernels.compiled import helper
-from migrate.kernels.znode_columns import (
+from migrate.accelerated.compiled import byte, helper, says
+from migrate.accelerated.znode_columns import (
     ISR,
     ISR_COUNT,
     LEADER,

@@ -9,15 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from migrate.accelerated import choice, topic_scan
+from migrate.accelerated.topic_scan import Scan, Source, _entities, ahead, scan
 from migrate.errors import MigrateError, ReplayError
-from migrate.kernels import choice
-from migrate.kraft import topic_prints, topic_scan
-from migrate.kraft.files import Segment, Snapshot, load, read_batches_at
+from migrate.kraft.files import ONE_DIRECTORY, Segment, Snapshot, load, read_batches_at
 from migrate.kraft.files import find as find_files
 from migrate.kraft.image import Image, entity_columns
 from migrate.kraft.state import State, partition_columns
-from migrate.kraft.topic_prints import _entities
-from migrate.kraft.topic_scan import Scan, Source, ahead, scan
 from migrate.model.fingerprints import topic_fingerprints
 from migrate.protocol import records
 from migrate.protocol.batches import Batch, split
@@ -286,21 +284,21 @@ def test_files_that_change_meanwhile_are_refused(change: str, tmp_path: Path) ->
 
 def test_a_directory_with_a_log_alone_is_its_prints(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As a controller has it until its first snapshot; an empty one has none, whatever its bootstrap says."""
-    monkeypatch.setattr(topic_prints, "ready", lambda *_: True)
+    monkeypatch.setattr(topic_scan, "ready", lambda *_: True)
     place = tmp_path / "__cluster_metadata-0"
     place.mkdir()
     segment(place, captured_log())
     files = find_files(tmp_path)
-    found = topic_prints.topic_prints(files, DIGESTER)
+    found = topic_scan.topic_prints(files, DIGESTER)
     assert found is not None
-    whole = load(files, DIGESTER).view("", topic_prints.ONE_DIRECTORY, str(tmp_path))
+    whole = load(files, DIGESTER).view("", ONE_DIRECTORY, str(tmp_path))
     seen = found.view(list(found.counts))
     assert (seen.offset, seen.epoch, seen.partitions) == (whole.offset, whole.epoch, whole.partitions)
     assert rows_of(seen.entities) == rows_of(whole.entities)
     assert (seen.brokers, seen.controllers, seen.features) == (whole.brokers, whole.controllers, whole.features)
     assert len(found.view().partitions) == 0
     segment(place, b"")
-    assert topic_prints.topic_prints(find_files(tmp_path), DIGESTER) is None
+    assert topic_scan.topic_prints(find_files(tmp_path), DIGESTER) is None
 
 
 def test_what_a_log_holds_counts_for_whether_a_kernel_pays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -311,14 +309,14 @@ def test_what_a_log_holds_counts_for_whether_a_kernel_pays(tmp_path: Path, monke
         asked.append(size)
         return False
 
-    monkeypatch.setattr(topic_prints, "ready", refused)
+    monkeypatch.setattr(topic_scan, "ready", refused)
     place = tmp_path / "__cluster_metadata-0"
     place.mkdir()
     raw = snapshot(random.Random(1), [], 5)
     on_disk(place, raw)
     for base, size in ((0, 100), (END - 5, 10), (END + 5, 1)):
         segment(place, b"x" * size, base)
-    assert topic_prints.topic_prints(find_files(tmp_path), DIGESTER) is None
+    assert topic_scan.topic_prints(find_files(tmp_path), DIGESTER) is None
     assert asked == [len(raw) + 10 + 1]
 
 

@@ -12,8 +12,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from migrate.kernels import metadata_columns as kernels
-from migrate.kernels.choice import kernels as kernel_code
+from migrate.accelerated import metadata_columns as kernels
+from migrate.accelerated.choice import kernels as kernel_code
 from migrate.kraft.state import PartitionRow
 from migrate.model.ids import MIGRATING
 from migrate.protocol.batches import Batch
@@ -50,7 +50,7 @@ class PlainBatch:
     counts: list[int]  # partitions, of each of 1 + len(names) topics
     odd: list[bool]  # is the fingerprint of that topic not to be used?
     lanes: Array  # uint64, (1 + len(names), 2)
-    rows: Array  # int32, as migrate.kernels.metadata has them
+    rows: Array  # int32, as migrate.accelerated.metadata has them
     members: Array
     others: list[OtherRecord]
 

@@ -10,9 +10,9 @@ from typing import Any, Final
 import numpy as np
 from numba import types
 
-from migrate.kernels.compiled import BYTES, INTS, OUT_INTS, OUT_LONGS, OUT_PAIRS, helper, kernel
-from migrate.kernels.fingerprints import finish, mix, start
-from migrate.kernels.row_print_columns import Array, Lists, Rows, Sums, Texts
+from migrate.accelerated.compiled import BYTES, INTS, OUT_INTS, OUT_LONGS, OUT_PAIRS, helper, kernel
+from migrate.accelerated.fingerprints import finish, mix, start
+from migrate.accelerated.row_print_columns import Array, Lists, Rows, Sums, Texts
 from migrate.model import fingerprints
 
 ROW: Final = np.uint64(fingerprints.ROW)
