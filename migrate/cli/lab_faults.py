@@ -98,7 +98,7 @@ def mend_disk(broker: int, disk: int, new: bool, directory: pathlib.Path) -> int
         say(f"new and empty: {folder}")
         say(f"what it needs: kraft-migrate status --inventory {found.inventory_path}")
         return 0
-    folder = faults.mend_disk(found, broker, disk)
+    folder = faults.repair_disk(found, broker, disk)
     say(f"whole again: {folder}")
     if isinstance(found.supervisor.state(faults.broker_name(found, broker)), Running):
         words = f"lab break broker {broker} --dir {directory}`, then `lab mend broker {broker} --dir {directory}"
@@ -128,7 +128,7 @@ def mend_broker(broker: int, directory: pathlib.Path) -> int:
     from migrate.lab import faults
 
     found = _open(directory)
-    faults.mend_process(found, faults.broker_name(found, broker))
+    faults.repair_process(found, faults.broker_name(found, broker))
     say(f"broker {broker} is started; see kraft-migrate lab status --dir {directory}")
     return 0
 
@@ -154,7 +154,7 @@ def mend_controller(controller: int, directory: pathlib.Path) -> int:
     from migrate.lab import faults
 
     found = _open(directory)
-    faults.mend_process(found, faults.controller_name(found, controller))
+    faults.repair_process(found, faults.controller_name(found, controller))
     say(f"controller {controller} is started; see kraft-migrate lab status --dir {directory}")
     return 0
 
@@ -188,6 +188,6 @@ def mend_link(broker: int, directory: pathlib.Path) -> int:
     """Pass everything of broker BROKER on again, what was held back first."""
     from migrate.lab import faults
 
-    faults.mend_link(_open(directory), broker)
+    faults.repair_link(_open(directory), broker)
     say(f"broker {broker}: its requests reach the controllers")
     return 0

@@ -39,7 +39,7 @@ PRODUCER_ID_BLOCK: Final = 1000  # ProducerIdsBlock.PRODUCER_ID_BLOCK_SIZE
 class ExpectedRule:
     """One rule.  `holds` is a condition, in SQL, on kind, key, topic, field, cls, zookeeper, kraft and deleting.
 
-    `deleting`: the topic stood in /admin/delete_topics when ZooKeeper was read.
+    `deleting`: the topic was in /admin/delete_topics when ZooKeeper was read.
     """
 
     id: str
@@ -101,14 +101,14 @@ RULES: Final = (
         " whose end + 1 is what a ZooKeeper controller would hand out next",
         holds=PRODUCER_IDS,
         example=Difference("producer-ids", "", "next_producer_id", DifferenceClass.DIFFERS, "4000", "3000"),
-        # behind KRaft: after a way back ids would be handed out twice
+        # behind KRaft: after a rollback ids would be handed out twice
         counter=Difference("producer-ids", "", "next_producer_id", DifferenceClass.DIFFERS, "3000", "4000"),
     ),
 )
 
 
 def rule_of(rules: Sequence[ExpectedRule]) -> str:
-    """The id of the first rule that excuses the row, else null, in SQL."""
+    """The id of the first rule that accepts the row, else null, in SQL."""
     return chosen({rule.holds: literal(rule.id) for rule in rules})
 
 
@@ -148,5 +148,5 @@ EXCUSES: Final[dict[str, Callable[[Difference, bool], bool]]] = {
 
 
 def rule_for(row: Difference, *, deleting: bool) -> str:
-    """The id of the first rule that excuses the row, "" for none; `deleting`: its topic is in /admin/delete_topics."""
+    """The id of the first rule that accepts the row, "" for none; `deleting`: its topic is in /admin/delete_topics."""
     return next((name for name, holds in EXCUSES.items() if holds(row, deleting)), "")

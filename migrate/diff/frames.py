@@ -1,4 +1,4 @@
-"""Views -> Arrow -> DataFrames with explicit schemas.  The only door through which a view reaches Spark.
+"""Views -> Arrow -> DataFrames with explicit schemas.  A view reaches Spark only through this module.
 
 Every frame has a column `cluster`: 0 for the one cluster of a run; several small clusters can share a job.
 """

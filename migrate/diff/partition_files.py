@@ -40,7 +40,7 @@ class PartitionFiles:
 
     @classmethod
     def at(cls, folder: Path) -> PartitionFiles:
-        """What lies there.
+        """Open the files of a folder.
 
         Raises:
             PartitionFilesRefused: a file is no Parquet, or lacks a column, or has another type in one.
@@ -75,7 +75,7 @@ def write_partitions(folder: Path, pieces: Iterable[PartitionColumns]) -> Partit
     """The pieces as files in that folder, which is made; one piece is in memory at a time.
 
     Raises:
-        PartitionFilesRefused: something lies there already, or it cannot be written.
+        PartitionFilesRefused: the folder is not empty, or cannot be written.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -94,7 +94,7 @@ def settings(master: str, folder: Path, conf: Mapping[str, str] | None = None) -
 
 
 class _NothingOfPy4j(logging.Filter):
-    """Py4J tells the root logger, too, of a connection that ended; what matters of it comes back as an exception."""
+    """Py4J logs ended connections to the root logger, too; those that matter are raised as exceptions."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         return "py4j" not in record.pathname
@@ -104,7 +104,7 @@ NOTHING_OF_PY4J: Final = _NothingOfPy4j()
 
 
 class SparkHandle:
-    """A session that is on its way, there, or failed.  Made by `start`; `stop` ends it and its driver."""
+    """A session that is starting, ready, or failed.  Created by `start`; `stop` ends it and its driver."""
 
     def __init__(self, where: SparkWhere, workdir: Path) -> None:
         self._where = where
@@ -123,13 +123,13 @@ class SparkHandle:
 
     @classmethod
     def start(cls, workdir: Path, where: SparkWhere | None = None) -> SparkHandle:
-        """Begin to start a session, and come back at once.  `workdir` is the run's folder (it must exist)."""
+        """Start a session in the background.  `workdir` is the run's folder (it must exist)."""
         handle = cls(where or SparkWhere(), workdir)
         handle._thread.start()
         return handle
 
     def get(self, timeout: float = 180.0) -> SparkSession:
-        """The session; waits for it for at most `timeout` seconds.
+        """Return the session; wait for it at most `timeout` seconds.
 
         Raises:
             SparkDidNotStart: it did not come up, or not in time.
@@ -151,7 +151,7 @@ class SparkHandle:
         return self._session
 
     def stop(self) -> None:
-        """End session and driver, and remove their folder.  Stopping twice, or before the start ended, is well.
+        """End session and driver, and remove their folder, also before the start has ended; a second call does nothing.
 
         A start that is under way is broken off: what was not comparable is not waited for.
         """
@@ -169,7 +169,7 @@ class SparkHandle:
             shutil.rmtree(self._folder, ignore_errors=True)
 
     def _end(self, jvm: DriverJvm, *, well: bool) -> None:
-        """End the driver; what it has written of its classes is kept for later ones."""
+        """End the driver; its class archive is kept for later ones."""
         archive = self._archive if well else None
         if archive is None or archive.used:
             jvm.stop()
@@ -226,7 +226,7 @@ class SparkHandle:
         _warm(self._session)
 
     def _did_not_come_up(self, error: Exception) -> SparkDidNotStart:
-        """With the reason in the message itself: where it ends up as an Unknown, nothing else is kept."""
+        """The error, with the reason in its message: an Unknown keeps nothing else."""
         said = "" if self._jvm is None else self._jvm.complaint()
         return SparkDidNotStart(
             f"the Spark session did not come up at {self._where.master}: {said or _short(error)}",
@@ -262,7 +262,7 @@ class SparkHandle:
 
 
 def _heap() -> int:
-    """MiB of the driver's heap where nobody says: a sixteenth of the machine's memory, within bounds."""
+    """The default heap of the driver in MiB: a sixteenth of the machine's memory, within bounds."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2**20
     return min(max(machine // 16, LEAST_HEAP), MOST_HEAP)
 
@@ -274,7 +274,7 @@ def _spark_home() -> Path:
 
 
 def _configuration_folders() -> tuple[str, ...]:
-    """Folders in which the operator's own Spark, Hadoop and YARN settings lie, for masters other than local."""
+    """Folders with the operator's own Spark, Hadoop and YARN settings, for masters other than local."""
     named = (os.environ.get(name, "") for name in ("SPARK_CONF_DIR", "HADOOP_CONF_DIR", "YARN_CONF_DIR"))
     return tuple(folder for folder in named if folder and Path(folder).is_dir())
 
@@ -362,7 +362,7 @@ OURS: Final = {
 
 
 def open_session(where: SparkWhere) -> SparkSession:
-    """A new session there, its settings ours and `where.conf`.
+    """Open a new session there, with this tool's settings and `where.conf`.
 
     Raises:
         SparkDidNotStart: packages are missing, nobody answers, or a setting is none that a session may change.
@@ -393,7 +393,7 @@ def open_session(where: SparkWhere) -> SparkSession:
 
 
 def _reason(error: Exception) -> str:
-    """In one line: gRPC tells of itself in many, of which one says what was."""
+    """The reason in one line, of the many that gRPC logs."""
     text = str(error)
     found = DETAILS.search(text)
     return found[1] if found else f"{type(error).__name__}: {text.splitlines()[0] if text else ''}"
@@ -405,7 +405,7 @@ def _configure(session: SparkSession, conf: Mapping[str, str]) -> None:
 
 
 def close_session(session: SparkSession) -> None:
-    """End the session there; the server goes on.  A server that is gone has ended it already."""
+    """End the session there; the server keeps running.  A server that is gone has ended it already."""
     try:
         session.client.set_retry_policies([])
         session.stop()

@@ -1,4 +1,4 @@
-"""Rows of entities that are made from what views hold as values, for both views alike: brokers and features.
+"""Rows of brokers and features, which views have as values, for both views alike.
 
 And which rows are left out on both sides, for one cannot be read.
 """

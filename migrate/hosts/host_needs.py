@@ -59,7 +59,7 @@ class Tried:
 
 
 def needs_of(inventory: Inventory, node: Node, directories: Sequence[str] = ()) -> tuple[HostNeed, ...]:
-    """Every command for a node, in any stage, forward and back (pure); `directories` are its log directories.
+    """Every command for a node, in any stage, rollback included (pure); `directories` are its log directories.
 
     None where the executor uses no host program.
     """

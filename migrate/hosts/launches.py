@@ -123,7 +123,7 @@ def of_unit(properties: Mapping[str, str]) -> UnitNotes:
     )
 
 
-NOT_RUNNING: Final = "it is not running: how it would be started cannot be seen"
+NOT_RUNNING: Final = "it does not run: how it would be started cannot be seen"
 FAR: Final = Unknown("the environment of a process is not read through commands: it may hold secrets")
 
 

@@ -49,7 +49,7 @@ class HeldCommand:
         )
 
     def answers(self, line: bytes, seconds: float) -> bool:
-        """Does it give that line back?  False where it has ended, or says something else.
+        """Does it echo that line?  False where it has ended, or answers otherwise.
 
         Raises:
             HostCommandUnknown: no answer in time: whether it lives is not known.

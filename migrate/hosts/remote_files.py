@@ -160,13 +160,13 @@ class MetadataCopies(Protocol):
     def folders(
         self, directories: Mapping[NodeId, str], *, growing: bool = False
     ) -> AbstractContextManager[Mapping[NodeId, Path]]:
-        """The folders, as long as the context lasts; raises a MigrateError where one cannot be had.
+        """Yield the folders while the context lasts; raises a MigrateError where one is unavailable.
 
         With `growing` a controller may write on meanwhile: what is had then proves that it can be read, and no more.
         """
 
     def state(self, directories: Mapping[NodeId, str]) -> object:
-        """A value that is another one once a controller has written there; raises a MigrateError or OSError.
+        """Return a value that changes when a controller writes there; raises a MigrateError or OSError.
 
         A controller that starts writes a new quorum-state (`FileQuorumStateStore`: a new file under the old name).
         """
@@ -200,7 +200,7 @@ class RemoteMetadata:
 
     @contextlib.contextmanager
     def folders(self, directories: Mapping[NodeId, str], *, growing: bool = False) -> Iterator[Mapping[NodeId, Path]]:
-        """Copies in a folder that only we can read, removed at the end: a log holds credentials.
+        """Yield copies in a folder of mode 0700, removed at the end: a log contains credentials.
 
         Raises:
             HostCommandUnknown: a host does not answer.
@@ -253,7 +253,7 @@ class RemoteMetadata:
 
 
 def unpack_log(archive: BinaryIO, target: Path) -> None:
-    """Write a log's own files, and the file that says whose it is, into an empty folder; nothing else.
+    """Write a log's files and its meta.properties into an empty folder; nothing else.
 
     Folders inside the log, which Kafka never makes, are passed over with what is in them.
 

@@ -75,7 +75,7 @@ def streamed(
     env: Mapping[str, str] | None = None,
     apart: bool = False,
 ) -> Completed:
-    """Run a program, and read what it writes as it comes; `apart`: in a session of its own, which ends with it.
+    """Run a program, and read its output as it comes; `apart`: in a session of its own, which ends with it.
 
     Raises:
         HostAnswerTooLong: it writes more than an answer has; it is ended at that moment, not when memory is full.

@@ -170,7 +170,7 @@ class SshRunner:
 
 
 def _socket(folder: Path, host: str) -> Path:
-    """Of the host as the inventory calls it: ssh's own %C is the same for two whose HostName and Port are.
+    """Named by the host of the inventory: ssh's own %C is the same for two hosts with equal HostName and Port.
 
     Two such hosts differ only by their ProxyCommand or ProxyJump, and one would be given the other's commands.
     """

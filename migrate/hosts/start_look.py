@@ -42,7 +42,7 @@ class _File:
 
 
 def look_for_start(asked: Asked) -> dict[str, Place]:
-    """Every directory of that start, by its path as it was given.
+    """Inspect every directory of that start, by its path as given.
 
     Raises:
         NotVisible: our user may not look where Kafka's may.
@@ -51,7 +51,7 @@ def look_for_start(asked: Asked) -> dict[str, Place]:
 
 
 def look_at_place(path: str) -> Place:
-    """One directory.
+    """Inspect one directory.
 
     Raises:
         NotVisible: our user may not look into it.

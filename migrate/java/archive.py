@@ -44,7 +44,7 @@ CLASSES: Final = f"kafka-{KAFKA_VERSION}.classes.txt"
 
 
 def archive_path(java: Java, jars: KafkaJars) -> Path:
-    """Where the archive of that runtime and class path lies, or would lie."""
+    """The path of the archive of that runtime and class path."""
     return cache_directory() / "archives" / f"{_key(java, jars)}.jsa"
 
 
@@ -55,7 +55,7 @@ def _key(java: Java, jars: KafkaJars) -> str:
 
 
 def runtime_facts(java: Java) -> list[str]:
-    """What changes with the runtime's own files."""
+    """A value that changes with the runtime's own files."""
     facts = [str(java.home)]
     for name in ("release", "lib/server/libjvm.so", "lib/modules"):
         path = java.home / name
@@ -120,12 +120,12 @@ MOST: Final = 3  # archives that are kept
 
 
 def use_no_archive() -> None:
-    """From now on, in this process and in those that it starts, drivers load their classes from the jars."""
+    """Turn archives off for drivers of this process and its children."""
     os.environ[VARIABLE] = OFF[0]
 
 
 def wanted() -> bool:
-    """Has nobody said otherwise?"""
+    """Is the driver's archive not turned off?"""
     return os.environ.get(VARIABLE, "").strip().lower() not in OFF
 
 
@@ -138,18 +138,18 @@ class DriverArchive:
 
     @property
     def partial(self) -> Path:
-        """What a driver of this process writes."""
+        """The path that a driver of this process writes."""
         return self.path.with_name(f"{self.path.stem}.{os.getpid()}.partial")
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The JVM's options; it says nothing of an archive that it refuses, and runs without."""
+        """The JVM's options; it runs without an archive that it refuses, and logs nothing."""
         if self.used:
             return ("-Xshare:auto", f"-XX:SharedArchiveFile={self.path}", "-Xlog:disable")
         return (f"-XX:ArchiveClassesAtExit={self.partial}", "-Xlog:disable")
 
     def keep(self) -> bool:
-        """The driver ended well: give what it wrote its name, with its sum beside it.  False: there is nothing."""
+        """Keep the archive of a driver that ended well, with its checksum beside it.  False: there is none."""
         try:
             if not _is_archive(self.partial):
                 self.partial.unlink(missing_ok=True)
@@ -168,13 +168,13 @@ class DriverArchive:
         return True
 
     def discard(self) -> None:
-        """Remove it: a driver did not come up with it."""
+        """Remove it: a driver did not start with it."""
         for path in (_sum_of(self.path), self.path, self.partial):
             path.unlink(missing_ok=True)
 
 
 def driver_archive(java: Java, classpath: Sequence[str], options: Sequence[str]) -> DriverArchive | None:
-    """The archive for that driver, to be used or to be written; None where there is to be none.
+    """The archive for that driver, to be used or written; None where it is turned off or unsafe.
 
     `classpath` are jars alone (an archive is bound to them, in their order), `options` those of the JVM.
     """
@@ -196,7 +196,7 @@ def driver_archive(java: Java, classpath: Sequence[str], options: Sequence[str])
 
 
 def _whole(path: Path) -> bool:
-    """Is there an archive of ours, as it was written?  Its code runs in our driver: another's is never mapped."""
+    """Is the archive this user's, and unchanged?  Its code runs in the driver: another's is never mapped."""
     try:
         if distrust_of(path) or not _is_archive(path):
             return False
@@ -227,7 +227,7 @@ def _sum_of(path: Path) -> Path:
 
 
 def _forget_old(path: Path) -> None:
-    """Keep the few newest: each is as large as 150 MB, and those of an old Java or of old jars are never asked for."""
+    """Keep the few newest: each is up to 150 MB, and those of an old Java or old jars are never used again."""
     found = sorted(path.parent.glob("spark-*.jsa"), key=lambda one: one.stat().st_mtime_ns, reverse=True)
     for old in found[MOST:]:
         _sum_of(old).unlink(missing_ok=True)
@@ -235,7 +235,7 @@ def _forget_old(path: Path) -> None:
 
 
 def _clear(folder: Path) -> None:
-    """Remove what drivers of processes that are gone have left half-written."""
+    """Remove unfinished archives of drivers whose processes are gone."""
     for path in folder.glob("spark-*.partial"):
         pid = path.name.split(".")[1]
         if not Path(f"/proc/{pid}").exists():

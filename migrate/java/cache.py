@@ -23,7 +23,7 @@ POLL_SECONDS: Final = 0.2
 
 
 def silent(_line: str) -> None:
-    """Progress that nobody watches."""
+    """Report no progress."""
 
 
 @contextmanager

@@ -31,7 +31,7 @@ class Java:
 
     @property
     def supported(self) -> bool:
-        """Is the version one that the tool works with?"""
+        """Does the tool support this version?"""
         return OLDEST <= self.major <= NEWEST
 
     @property
@@ -93,7 +93,7 @@ def packaged() -> Path | None:
 
 
 def find_java(environment: Mapping[str, str] | None = None) -> Java:
-    """The Java to use.  JAVA_HOME is an order: what it names is used or refused, never passed over.
+    """Find the Java to use.  What JAVA_HOME names is used or refused, never skipped.
 
     Raises:
         NoJava: there is none anywhere.

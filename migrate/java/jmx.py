@@ -44,7 +44,7 @@ def number(address: str, name: str, attribute: str = "Value") -> int | Unknown:
 
 
 def read(output: str, errors: str, attribute: str, address: str) -> int | Unknown:
-    """The number in what JmxTool said, or why there is none (pure)."""
+    """Parse the number in JmxTool's output, or why there is none (pure)."""
     found = re.search(rf"^.*:{re.escape(attribute)}=(-?\d+)(?:\.0)?$", output, re.MULTILINE)
     if found is not None:
         return int(found[1])

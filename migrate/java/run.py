@@ -25,7 +25,7 @@ NOT_INHERITED: Final = ("PYSPARK_GATEWAY_PORT", "PYSPARK_GATEWAY_SECRET")
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """A tool that ran to its end."""
+    """A finished tool."""
 
     exit_code: int
     output: str
@@ -35,18 +35,18 @@ class Completed:
 def java_argv(
     java: Java, classpath: Sequence[str], main_class: str, args: Sequence[str] = (), options: Sequence[str] = ()
 ) -> tuple[str, ...]:
-    """The argv of a JVM.  Secrets never belong in `args` or `options`: everybody on the host reads them."""
+    """The argv of a JVM.  Never put secrets into `args` or `options`: everybody on the host can read them."""
     return (java.path, *SMALL_JVM, *options, "-cp", os.pathsep.join(classpath), main_class, *args)
 
 
 def child_environment(environment: Mapping[str, str] | None = None) -> dict[str, str]:
-    """Our environment without what is this process's own."""
+    """This process's environment without its own variables."""
     source = os.environ if environment is None else environment
     return {name: value for name, value in source.items() if name not in NOT_INHERITED}
 
 
 def run_tool(java: Java, classpath: Sequence[str], main_class: str, args: Sequence[str], timeout: float) -> Completed:
-    """Run a Java program to its end and hand back what it said, whatever its exit code.
+    """Run a Java program to its end and return its output, whatever its exit code.
 
     Raises:
         JavaToolFailed: it did not start, or lived longer than `timeout` seconds (it is killed then).
@@ -74,7 +74,7 @@ LAST: Final = 300  # characters of what keytool said
 
 
 def to_pkcs12(path: str, password: str, kind: str = "JKS") -> tuple[bytes, str]:
-    """The store as PKCS12, and the password it has now; passwords travel in files of a folder that only we can enter.
+    """Convert a store to PKCS12, with a new password; passwords are passed in files of a folder of mode 0700.
 
     Raises:
         NoJava, JavaVersionUnsupported: there is no Java to do it with.

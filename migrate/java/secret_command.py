@@ -1,4 +1,4 @@
-"""A secret from a command of the operator's: what it writes to its standard output, and nothing else of it.
+"""A secret from an operator's command: its standard output, and nothing else.
 
 It stands in this layer because those above start no processes.  No shell is asked: the command is a list of words, the
 first an absolute path.  It has no terminal and no input, so that it can ask nobody; what it writes to its standard
@@ -43,7 +43,7 @@ _ONE_AT_A_TIME: Final = threading.Lock()
 
 
 def ask(argv: Sequence[str], timeout: float) -> bytes:
-    """What the command writes, at most 64 KiB; the same answer for five minutes.
+    """Run the command and return its output, at most 64 KiB; the answer is kept for five minutes.
 
     Raises:
         SecretUnreadable: it cannot be started, others could change it, it failed, or did not end within `timeout`
@@ -127,7 +127,7 @@ def _answer(process: subprocess.Popen[bytes], deadline: float) -> bytes:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Whatever of it still lives: its session is its own."""
+    """End whatever of it still runs: it has a session of its own."""
     with contextlib.suppress(ProcessLookupError, PermissionError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait()

@@ -50,7 +50,7 @@ class Code(IntEnum):
 
 
 def name(code: int) -> str:
-    """The error as people know it: `NOT_CONTROLLER (41)`."""
+    """The error's name and number: `NOT_CONTROLLER (41)`."""
     try:
         return f"{Code(code).name} ({code})"
     except ValueError:

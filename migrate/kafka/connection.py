@@ -109,7 +109,7 @@ class Connection:
         self.close()
 
     def ask_again(self) -> None:
-        """Ask for the versions: `about` is of this moment.  Raises what `exchange` and `refuse` raise."""
+        """Ask for the versions again, which updates `about`.  Raises what `exchange` and `refuse` raise."""
         self.about = self._ask_versions()
         self.versions: Mapping[int, tuple[int, int]] = {
             entry["apiKey"]: (entry["minVersion"], entry["maxVersion"]) for entry in self.about["apiKeys"]
@@ -117,15 +117,15 @@ class Connection:
 
     @property
     def is_open(self) -> bool:
-        """No error has closed it, and nobody else; whether the other side still listens, an answer tells."""
+        """Is it not closed?  Only an answer shows whether the other side still listens."""
         return self._socket.fileno() >= 0
 
     def close(self) -> None:
-        """Close it; again is nothing."""
+        """Close it; a second call does nothing."""
         self._socket.close()
 
     def call(self, api: Api, body: Values | bytes, *, seconds: float | None = None) -> Values:
-        """Send the request in the highest version that both know; the answer's body, error codes still in it.
+        """Send the request in the highest version that both support; return the answer's body, error codes included.
 
         `body` may be encoded already, for an API of one version.
 
@@ -165,7 +165,7 @@ class Connection:
         return answer
 
     def refuse(self, api: Api, code: int, message: str | None = None) -> None:
-        """Raise for an error code that no caller treats; nothing for NONE.
+        """Raise for an error code that no caller handles; nothing for NONE.
 
         Raises:
             AccessRefused: the principal lacks the right.
@@ -222,7 +222,7 @@ class Connection:
         return found
 
     def _broken(self, error: OSError, api: Api) -> MigrateError:
-        """TLS 1.3 tells only with the first answer that a client's certificate is refused: its last word is read."""
+        """TLS 1.3 reports a refused client certificate only with the first answer: read the last alert."""
         if isinstance(self._socket, ssl.SSLSocket):
             if not isinstance(error, ssl.SSLError):
                 with contextlib.suppress(TimeoutError):
@@ -266,7 +266,7 @@ NO_BINDING: Final = "n,,"
 
 
 class ScramBroken(Exception):
-    """The other side did not keep to the protocol, or does not know the password either."""
+    """The other side broke the protocol, or does not know the password."""
 
 
 def scram(mechanism: str, username: str, password: str, nonce: str = "") -> Generator[bytes, bytes, None]:
@@ -336,7 +336,7 @@ def plain(access: Access) -> Tokens:
 
 
 def salted(mechanism: str, access: Access) -> Tokens:
-    """RFC 5802: neither side tells the other the password."""
+    """RFC 5802: the password is never sent."""
     yield from scram(mechanism, access.username, _password(access))
 
 
@@ -379,7 +379,7 @@ def authenticate(exchange: Exchange, access: Access, where: str) -> None:
 
 
 def answer(connection: Connection) -> NodeAnswer:
-    """The node's answer, which came when the connection was opened.
+    """The node's answer to ApiVersions, from when the connection was opened.
 
     Without `zookeeper.metadata.migration.enable=true` the tag is absent, which is False (KIP-866).
     """
@@ -408,7 +408,7 @@ Key = tuple[str, Access, Limits]
 
 
 class KeptConnections:
-    """One for each address, access and limits at most; any number of threads may ask for them."""
+    """Keeps at most one connection for each address, access and limits; safe for several threads."""
 
     def __init__(self) -> None:
         self._idle: dict[Key, Connection] = {}
@@ -417,7 +417,7 @@ class KeptConnections:
 
     @contextmanager
     def connection(self, address: str, access: Access, limits: Limits = DEFAULT_LIMITS) -> Iterator[Connection]:
-        """A connection whose `about` is of this moment; afterwards it is kept, where no error closed it.
+        """Yield a connection with a fresh `about`; afterwards it is kept, unless an error closed it.
 
         Raises:
             What opening a `Connection` raises.
@@ -430,7 +430,7 @@ class KeptConnections:
             self._keep(key, found)
 
     def close(self) -> None:
-        """Close all; one that is in use now is closed when it comes back."""
+        """Close all; one that is in use is closed when it is returned."""
         with self._lock:
             self._closed = True
             idle, self._idle = self._idle, {}

@@ -105,7 +105,7 @@ _ELECTION_MS: Final = 5000
 
 # -- the quorum --------------------------------------------------------------------------------------------------
 def describe_quorum(connection: Connection) -> Quorum:
-    """The quorum as its leader sees it.
+    """Describe the quorum as its leader sees it.
 
     A follower answers without an error on top, with error 6 on the partition and leaderId 0, which is a possible id:
     so nothing of such an answer is read.
@@ -148,7 +148,7 @@ def _behind(caught_up: int, now: int) -> int:
 
 # -- acting ------------------------------------------------------------------------------------------------------
 class ActiveController:
-    """Finds the leader among the inventory's controllers and speaks to it; one thread at a time."""
+    """Finds the leader among the inventory's controllers and sends requests to it; one thread at a time."""
 
     def __init__(self, inventory: Inventory, limits: Limits = DEFAULT_LIMITS) -> None:
         self._inventory = inventory
@@ -156,7 +156,7 @@ class ActiveController:
         self._last: NodeId | None = None
 
     def quorum(self) -> Quorum:
-        """The quorum, by the leader itself.
+        """The quorum, described by the leader.
 
         Raises:
             NoActiveController: no controller that answers leads (Retryable); `why` holds what each said.
@@ -291,7 +291,7 @@ class Elections:
         return ActiveController(self.inventory, self.limits).elect_leaders(partitions)
 
     def by_broker(self, broker: int, partitions: Mapping[str, Sequence[int]]) -> Mapping[Replica, int]:
-        """The same, asked of the broker that owns /controller; any other answers NOT_CONTROLLER.
+        """The same, sent to the broker that owns /controller; any other answers NOT_CONTROLLER.
 
         Raises:
             NotController, ConnectionClosed, AnswerTimeout: Retryable.

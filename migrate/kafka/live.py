@@ -25,7 +25,7 @@ NO_PARTITION: Final = -1  # of a topic that answers with an error and without pa
 
 # -- Metadata ----------------------------------------------------------------------------------------------------
 def metadata(connection: Connection, *, controller_samples: int = 1) -> MetadataAnswer:
-    """Every topic once, and the controller's id asked that many times.
+    """Request every topic once, and the controller's id that many times.
 
     A broker that believes in a KRaft controller names a random living broker in each answer; only equal answers, many
     of them, tell that it believes in one.  Topics that the principal may not describe are left out by Kafka.
@@ -83,7 +83,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """Which parts to ask for; what is not wanted is Unknown("not asked for")."""
+    """Which parts to request; the others are Unknown("not asked for")."""
 
     controllers: bool = True
     brokers: bool = True
@@ -138,7 +138,7 @@ class _Look:
             )
 
     def controller(self, node: ControllerNode) -> _ControllerSaid:
-        """What one controller says of itself and, if it leads, of the quorum."""
+        """One controller's answer and, if it leads, the quorum."""
         try:
             with self.kept.connection(node.address, self.inventory.controller_access, self.limits) as connection:
                 said = _ControllerSaid(_part(lambda: ask_node.answer(connection)))
@@ -162,7 +162,7 @@ def look(
     limits: Limits = DEFAULT_LIMITS,
     kept: KeptConnections | None = None,
 ) -> LiveView:
-    """Ask every node in parallel; never raises for what the world does.  Without `kept` no connection stays open.
+    """Ask every node in parallel; failures become Unknown.  Without `kept` no connection stays open.
 
     `controller_samples` is how often each broker is asked for its controller (see `broker.metadata`).  A node that
     does not answer costs `limits.connect_seconds + limits.answer_seconds` once, whatever the number of nodes, and
@@ -190,7 +190,7 @@ def look(
 
 
 def _leaders_answer(said: dict[NodeId, _ControllerSaid]) -> Quorum | Unknown:
-    """The answer of the newest leader: one that was cut off may still think that it leads."""
+    """The answer of the newest leader: one that was partitioned may still claim to lead."""
     found = [entry.quorum for entry in said.values() if isinstance(entry.quorum, Quorum)]
     if found:
         return max(found, key=lambda quorum: quorum.leader_epoch)

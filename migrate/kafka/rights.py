@@ -1,4 +1,4 @@
-"""What Kafka lets our principal do: asked of brokers and controllers by requests that change nothing (KIP-430)."""
+"""What Kafka authorizes this tool's principal to do: by requests that change nothing (KIP-430)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class TopicRights:
 class ControllerRights:
     """DESCRIBE by DescribeQuorum, CLUSTER_ACTION by Fetch (`reads`).
 
-    `operations` of Cluster are told by DescribeCluster, which needs ALTER: None without that.
+    `operations` of Cluster come from DescribeCluster, which needs ALTER: None without that.
     """
 
     describes: bool
@@ -67,7 +67,7 @@ class ControllerRights:
 
 
 def cluster_rights(connection: Connection) -> frozenset[str]:
-    """The operations on Cluster that a broker allows us; none are told without DESCRIBE, so an empty set lacks it."""
+    """The operations on Cluster that a broker allows; an empty set means that DESCRIBE is missing, too."""
     asked = {"includeClusterAuthorizedOperations": True, "endpointType": 1}
     found = connection.call(DESCRIBE_CLUSTER, asked)
     connection.refuse(DESCRIBE_CLUSTER, found["errorCode"], found["errorMessage"])
@@ -75,7 +75,7 @@ def cluster_rights(connection: Connection) -> frozenset[str]:
 
 
 def topic_rights(connection: Connection) -> TopicRights:
-    """What a broker allows us on the topics that it lets us describe; it leaves the others out."""
+    """What a broker allows on the topics that may be described; it leaves the others out."""
     asked = {"topics": None, "allowAutoTopicCreation": False, "includeTopicAuthorizedOperations": True}
     allowed: dict[str, int] = {}
     count = 0
@@ -89,7 +89,7 @@ def topic_rights(connection: Connection) -> TopicRights:
 
 
 def controller_rights(connection: Connection) -> ControllerRights:
-    """What a controller allows us; a follower answers as the leader does about rights."""
+    """What a controller allows; followers and the leader answer alike."""
     describes = True
     try:
         describe_quorum(connection)
@@ -107,7 +107,7 @@ def controller_rights(connection: Connection) -> ControllerRights:
 
 
 def _reads(connection: Connection) -> bool:
-    """May we read the metadata log?  As an outsider of it, from its beginning: nothing is changed, and little is sent.
+    """May the metadata log be read?  Fetched as an observer, from its beginning: little is sent, nothing is changed.
 
     Raises:
         KafkaRefused: an answer that says neither.

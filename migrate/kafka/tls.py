@@ -47,7 +47,7 @@ class Identity:
     certificates: bytes
 
     def encrypted(self, password: str) -> bytes:
-        """The key under that password: as it may lie in a file for a moment."""
+        """The key, encrypted with that password, for a short-lived file."""
         key = load_pem_private_key(self.key, None)
         return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, BestAvailableEncryption(password.encode()))
 
@@ -147,7 +147,7 @@ NO_TLS: Final = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "HTTP_REQUEST",
 
 
 def tls_context(truststore: Store | None, keystore: Store | None) -> ssl.SSLContext:
-    """What a client trusts and who it is; without a truststore the authorities of this host.
+    """A client's TLS context; without a truststore it trusts the authorities of this host.
 
     Raises:
         StoreUnreadable, SecretUnreadable.
@@ -156,7 +156,7 @@ def tls_context(truststore: Store | None, keystore: Store | None) -> ssl.SSLCont
 
 
 def _stamp(store: Store | None) -> tuple[int, int] | None:
-    """Changes with the file: what was read of it is kept as long as it does not."""
+    """A value that changes with the file: what was read is cached until then."""
     try:
         found = None if store is None else Path(store.path).stat()
     except OSError:
@@ -182,7 +182,7 @@ def _context(
 
 
 def _present(context: ssl.SSLContext, who: Identity) -> None:
-    """Python's ssl takes a key from files only: it lies there for a moment, under a password that is not written."""
+    """Python's ssl loads keys from files only: it is in one for a moment, under a password that is not written."""
     password = secrets.token_urlsafe(24)
     with tempfile.TemporaryDirectory(prefix="kraft-migrate-") as folder:
         file = Path(folder, "identity.pem")
@@ -192,7 +192,7 @@ def _present(context: ssl.SSLContext, who: Identity) -> None:
 
 
 def handshake(plain: socket.socket, host: str, where: str, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """The socket with TLS on it; the plain one is closed where that fails.
+    """Start TLS on the socket; it is closed where that fails.
 
     Raises:
         TlsRefused: chain, host name or validity do not hold, or the other side speaks no TLS.
@@ -206,7 +206,7 @@ def handshake(plain: socket.socket, host: str, where: str, context: ssl.SSLConte
 
 
 def last_word(connection: ssl.SSLSocket) -> OSError | None:
-    """The alert that the other side sent before it closed; None where there is none to be read."""
+    """The alert that the other side sent before it closed; None where there is none."""
     try:
         connection.settimeout(LAST_WORD_SECONDS)
         connection.recv(1)
@@ -216,7 +216,7 @@ def last_word(connection: ssl.SSLSocket) -> OSError | None:
 
 
 def tls_error(error: OSError, where: str) -> MigrateError:
-    """What went wrong, by name."""
+    """Name the failure."""
     if isinstance(error, TimeoutError):
         return NodeUnreachable("the TLS handshake did not end in time", where=where)
     if isinstance(error, ssl.SSLCertVerificationError):
@@ -262,7 +262,7 @@ PLAIN: Final = re.compile(r"[A-Za-z0-9._@:/'()?*&-](?:[A-Za-z0-9 ._@:/'()?*&-]*[
 
 
 def subject(content: bytes, kind: str, password: str) -> str | Unknown:
-    """The subject of the key's certificate in that store (PEM, PKCS12, JKS), or why it cannot be told.
+    """The subject of the key's certificate in that store (PEM, PKCS12, JKS), or why it is unknown.
 
     Java opens a PKCS12 store under the type JKS, too (keystore.type.compat), which is what Kafka's default type means.
     """
@@ -292,7 +292,7 @@ def _of_pkcs12(content: bytes, password: str) -> str | Unknown:
 
 
 def _of_jks(content: bytes, password: str) -> str | Unknown:
-    """By the JDK's keytool, on a copy in a folder that only we can enter."""
+    """By the JDK's keytool, on a copy in a folder of mode 0700."""
     with tempfile.TemporaryDirectory(prefix="kraft-migrate-") as folder:
         path = Path(folder, "store.jks")
         path.touch(mode=0o600)

@@ -31,7 +31,7 @@ NO_GROUP: Final = "kraft-migrate-probe"  # a name that librdkafka asks for: noth
 
 @dataclass(slots=True)
 class Tally:
-    """What became of the records: `acknowledged` when, by number; numbers leave it when they came back or failed."""
+    """The records under way: when each was `acknowledged`, by number, until it was read or failed."""
 
     ok: int = 0
     failed: int = 0
@@ -54,7 +54,7 @@ class Tally:
             self.ok += 1
 
     def give_up(self, now: float) -> None:
-        """Records that are acknowledged and did not come back in time."""
+        """Count records that were acknowledged and not read in time."""
         late = [number for number, when in self.acknowledged.items() if now - when > PATIENCE]
         for number in late:
             del self.acknowledged[number]
@@ -62,7 +62,7 @@ class Tally:
 
 
 class TopicProbe:
-    """One probe; `start` returns when the first record came back, `close` ends it."""
+    """One probe; `start` returns when the first record was read back, `close` ends it."""
 
     def __init__(self, config: Mapping[str, Any], topic: str, history: Path, *, ready: float = READY) -> None:
         self._config, self._topic, self._history, self._ready = dict(config), topic, history, ready
@@ -72,7 +72,7 @@ class TopicProbe:
         self._thread: threading.Thread | None = None
 
     def start(self) -> None:
-        """Begin; ProbeSilent where the topic is not there or no record came back within READY."""
+        """Start; ProbeSilent where the topic is missing or no record was read back within READY."""
         from confluent_kafka import Consumer, KafkaException, Producer  # noqa: PLC0415 - only who probes loads it
 
         told = {"log_level": 0, "error_cb": self._heard}  # a broker that restarts is no news, and the budget counts
@@ -98,7 +98,7 @@ class TopicProbe:
             self._end.wait(EVERY)
 
     def close(self) -> None:
-        """End it; what is under way is not waited for."""
+        """End it without waiting for records under way."""
         self._end.set()
         if self._thread is not None:
             self._thread.join(2 * PATIENCE)

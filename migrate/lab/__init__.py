@@ -1,1 +1,1 @@
-"""A real cluster on one host: its topology, configuration, seeding, load."""
+"""A real cluster on one host: topology, configuration, seed, load, faults."""

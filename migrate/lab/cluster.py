@@ -1,4 +1,4 @@
-"""One lab: made, brought up, looked at, stopped.  Its processes outlive us and are adopted by the next call.
+"""One lab: created, started, observed, stopped.  Its processes outlive this one and are adopted by the next call.
 
 Only the lab starts and stops ZooKeeper; brokers and controllers are the migration's to restart, through the same
 supervisor.
@@ -104,7 +104,7 @@ def save_stage(topology: Topology, stage: str) -> Path:
 
 
 def restore_stage(topology: Topology, stage: str) -> None:
-    """Put the lab back to what DIR/saved/STAGE.tar holds; what is there now is gone.
+    """Restore the lab from DIR/saved/STAGE.tar; its present state is lost.
 
     Raises:
         LabRuns: a process of the lab lives.
@@ -122,7 +122,7 @@ def restore_stage(topology: Topology, stage: str) -> None:
 
 
 def require_stopped(topology: Topology) -> None:
-    """Raise LabRuns where a process of the lab lives, or may."""
+    """Raise LabRuns where a process of the lab runs, or may run."""
     supervisor = Supervisor(topology.processes)
     alive = [name for name in supervisor.specs() if not isinstance(supervisor.state(name), Stopped)]
     if alive:
@@ -190,7 +190,7 @@ def _first(node: LabBroker | LabController) -> str:
 
 
 def _cluster_id(places: Iterable[str]) -> str:
-    """The one that a node was formatted with already, else a new one."""
+    """The cluster id of a formatted node, else a new one."""
     for place in places:
         path = Path(place, "meta.properties")
         if path.exists():
@@ -207,7 +207,7 @@ ENVIRONMENT: Final = {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8"}
 
 @dataclass(frozen=True, slots=True)
 class Lab:
-    """A lab's handle; nothing is kept in memory that is not on disk."""
+    """A lab's handle; all of its state is on disk."""
 
     topology: Topology
     supervisor: Supervisor
@@ -255,12 +255,12 @@ class Lab:
 
     @property
     def playbook_path(self) -> Path:
-        """DIR/playbook.yaml: the demo's, to be changed at will."""
+        """DIR/playbook.yaml: the demo's, which the user may change."""
         return self.topology.folder("playbook.yaml")
 
     @property
     def inventory(self) -> Inventory:
-        """The lab as any cluster is described."""
+        """The lab's inventory."""
         return inventory_of(self.topology)
 
     # -- up and down ---------------------------------------------------------------------------------------------
@@ -307,11 +307,11 @@ class Lab:
         return seed_cluster(self.topology, progress)
 
     def seeded(self) -> Seeded | None:
-        """What a finished seed left; None where there was none."""
+        """What a finished seed created; None without one."""
         return seeded(self.topology)
 
     def status(self) -> LabStatus:
-        """What the lab looks like now; nothing is changed."""
+        """Observe the lab; nothing is changed."""
         return look(self.topology, self.supervisor)
 
     def down(self, progress: Progress = silent) -> None:
@@ -322,7 +322,7 @@ class Lab:
     def stop_nodes(self, progress: Progress = silent) -> None:
         """Stop the brokers, all at once, then the controllers; whatever else runs stays.
 
-        A process that lives on a minute after SIGTERM is killed: only the lab does that, and only here.
+        A process that still runs a minute after SIGTERM is killed: only the lab does that, and only here.
         """
         brokers = [broker.name for broker in self.topology.brokers]
         self._stop([brokers, [controller.name for controller in self.topology.controllers]], progress)
@@ -345,7 +345,7 @@ class Lab:
         return save_stage(self.topology, stage)
 
     def restore(self, stage: str) -> None:
-        """Put the stopped lab back to what was saved; LabRuns where it runs, LabMissing where nothing was saved."""
+        """Restore the stopped lab; LabRuns where it runs, LabMissing where nothing was saved."""
         restore_stage(self.topology, stage)
 
     # -- what the files ask for ----------------------------------------------------------------------------------
@@ -368,7 +368,7 @@ class Lab:
 
     # -- laying out ----------------------------------------------------------------------------------------------
     def _lay_out(self, kafka_home: str | None, progress: Progress) -> None:
-        """Write what is missing.  A file that is there may have been changed by a migration, and stays."""
+        """Write missing files.  Existing ones may have been changed by a migration, and stay."""
         for name in FOLDERS:
             self.topology.folder(name).mkdir(mode=0o700, exist_ok=True)
         if kafka_home is not None or not self._is_described():
@@ -438,7 +438,7 @@ class Lab:
             ssh_access.install(folder / ssh_access.PROGRAM, self.inventory, folder / ssh_access.BIN)
 
     def _lay_links(self) -> None:
-        """The proxy's description, and what each Java process knows of names."""
+        """The proxy's description, and each Java process's hosts file."""
         write_spec(self.topology.processes, proxy_spec(self.topology))
         found = {broker.name: link_address(broker.id) for broker in self.topology.brokers}
         for name in (ZOOKEEPER, *(controller.name for controller in self.topology.controllers)):

@@ -144,7 +144,7 @@ listener.name.client.plain.sasl.jaas.config=org.apache.kafka.common.security.pla
 
 
 def jmx_options(port: int) -> tuple[str, ...]:
-    """JMX on that loopback port, for whoever is on the host (pure)."""
+    """JMX on that loopback port, without authentication (pure)."""
     name = "com.sun.management.jmxremote"
     found = {f"{name}.port": port, f"{name}.rmi.port": port, f"{name}.host": HOST, "java.rmi.server.hostname": HOST}
     return tuple(
@@ -206,7 +206,7 @@ def secret_path(topology: Topology, name: str) -> Path:
 
 
 def make_secrets(topology: Topology) -> dict[str, str]:
-    """The lab's secrets, made on the first call and kept; files of mode 0600."""
+    """The lab's secrets, created on the first call; files of mode 0600."""
     secret_path(topology, "").mkdir(mode=0o700, parents=True, exist_ok=True)
     found: dict[str, str] = {}
     for name in (*SECRETS, *(secured.SECRETS if topology.secured else ())):
@@ -225,12 +225,12 @@ def client_access(topology: Topology) -> Access:
 
 
 def inner_access(topology: Topology) -> Access:
-    """The listeners of brokers and controllers among themselves."""
+    """Access to the listeners between brokers and controllers."""
     return secured.access(topology) if topology.secured else Access()
 
 
 def inventory_of(topology: Topology) -> Inventory:
-    """The lab as any cluster is described."""
+    """The lab's inventory."""
     on_hosts = topology.ssh_port > 0 or topology.manual
     kind, options = _executor(topology)
     inventory = Inventory(
@@ -278,7 +278,7 @@ def inventory_of(topology: Topology) -> Inventory:
 
 
 def _executor(topology: Topology) -> tuple[str, dict[str, str]]:
-    """Its kind, and what the inventory says of it (pure)."""
+    """The executor's kind and options (pure)."""
     if topology.manual:
         return "manual", fake_operator.options(topology)
     return ("ssh", ssh_options(topology)) if topology.ssh_port else ("supervisor", {"state": str(topology.processes)})

@@ -33,12 +33,12 @@ FILL: Final = re.compile(
 
 
 def options(topology: Topology) -> dict[str, str]:
-    """What the inventory's executor says (pure)."""
+    """The inventory's options of the executor (pure)."""
     return {"inbox": str(topology.folder(INBOX)), "kafka_home": str(topology.folder(HOST) / HOME)}
 
 
 def lay_out(topology: Topology, specs: dict[str, ProcessSpec]) -> None:
-    """The programs that the person finds on the host, and the inbox."""
+    """Write the programs of the simulated host, and the inbox."""
     topology.folder(INBOX).mkdir(mode=0o700, exist_ok=True)
     lay_programs(topology, topology.folder(HOST), specs)
 
@@ -58,7 +58,7 @@ def ask_to_look_everywhere(inventory: Inventory) -> None:
 
 
 class Person:
-    """Works while the context lasts; `say` hears of what fails."""
+    """Carries out instructions while the context lasts; `say` gets failures."""
 
     def __init__(self, topology: Topology, say: Callable[[str], None]) -> None:
         self._topology = topology
@@ -88,7 +88,7 @@ class Person:
                         (self._desk / folder.name / "done").touch()
 
     def do(self, folder: Path) -> None:
-        """One instruction, once: a copy of it that is whole says that it was done."""
+        """Carry out one instruction, once: a complete copy of it marks it as done."""
         copy = self._desk / folder.name
         if (copy / "done").exists():
             return
@@ -106,7 +106,7 @@ class Person:
             self._bring(answer)
 
     def _fill(self, copy: Path) -> None:
-        """By hand: secrets into the places that were left for them."""
+        """Replace the placeholders with secrets."""
         for name, key, source in FILL.findall((copy / "README.txt").read_text()):
             value = parse(Path(source).read_bytes(), source)[key]
             lines = (copy / name).read_text().splitlines(keepends=True)

@@ -26,7 +26,7 @@ PROGRAMS: Final = ("systemctl", "journalctl")
 
 
 def write_programs(folder: Path, state: Path) -> None:
-    """Small programs of those names that ask this module about the processes in `state`."""
+    """Write programs of those names that ask this module about the processes in `state`."""
     folder.mkdir(parents=True, exist_ok=True)
     package = Path(__file__).parents[2]
     command = f'PYTHONPATH="{package}" exec "{sys.executable}" -m migrate.lab.fake_systemd "{state}"'
@@ -37,7 +37,7 @@ def write_programs(folder: Path, state: Path) -> None:
 
 
 def answer(state: Path, words: Sequence[str]) -> tuple[int, str]:
-    """Exit code and output of one call."""
+    """Return exit code and output of one call."""
     services = Supervisor(state)
     try:
         match list(words):
@@ -71,7 +71,7 @@ def answer(state: Path, words: Sequence[str]) -> tuple[int, str]:
 
 
 def _enabled(state: Path) -> set[str]:
-    """Units that a boot would start: at first brokers alone, as on hosts whose controllers are new."""
+    """Units that start at boot: at first brokers alone, as on hosts whose controllers are new."""
     try:
         return set((state / ENABLED).read_text().split())
     except FileNotFoundError:
@@ -79,7 +79,7 @@ def _enabled(state: Path) -> set[str]:
 
 
 def _user(state: Path) -> str:
-    """Who all units run as: who started the lab, if nobody wrote another."""
+    """The user of all units: who started the lab, unless the file names another."""
     try:
         return (state / USER).read_text().strip()
     except FileNotFoundError:

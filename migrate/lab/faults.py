@@ -35,7 +35,7 @@ NO_DISK: Final = "this is no disk: the lab put it here in place of one that it b
 
 
 class DiskFault(StrEnum):
-    """What becomes of a disk."""
+    """A fault of a disk."""
 
     GONE = "gone"  # a file in its place: nothing can be read or written
     EMPTIED = "emptied"  # an empty folder
@@ -55,12 +55,12 @@ def disk_of(lab: Lab, broker: int, disk: int) -> Path:
 
 
 def set_aside(folder: Path) -> Path:
-    """Where a broken disk's folder waits to be mended."""
+    """The path of a broken disk's folder until it is repaired."""
     return folder.with_name(folder.name + SUFFIX)
 
 
 def break_disk(lab: Lab, broker: int, disk: int, fault: DiskFault) -> Path:
-    """Break it; the folder that is broken now.
+    """Break a disk; return the folder that is broken now.
 
     Raises:
         FaultRefused: there is no such disk, or it is broken already.
@@ -68,7 +68,7 @@ def break_disk(lab: Lab, broker: int, disk: int, fault: DiskFault) -> Path:
     """
     folder = disk_of(lab, broker, disk)
     if set_aside(folder).exists():
-        raise FaultRefused("this disk is broken already", where=str(folder), next_step="lab mend disk first")
+        raise FaultRefused("this disk is broken already", where=str(folder), next_step="run `lab mend disk` first")
     folder.rename(set_aside(folder))
     try:
         _IN_PLACE[fault](folder)
@@ -78,7 +78,7 @@ def break_disk(lab: Lab, broker: int, disk: int, fault: DiskFault) -> Path:
     return folder
 
 
-def mend_disk(lab: Lab, broker: int, disk: int) -> Path:
+def repair_disk(lab: Lab, broker: int, disk: int) -> Path:
     """Put the old folder back; FaultRefused where it is not broken."""
     folder = disk_of(lab, broker, disk)
     if not set_aside(folder).exists():
@@ -136,7 +136,7 @@ def _replaced(folder: Path) -> None:
 
 
 def _unreadable(folder: Path) -> None:
-    """A folder where the file was: no right is needed for that, and root cannot read it either."""
+    """A folder in place of the file: this needs no privileges, and root cannot read it either."""
     _copy(folder)
     (folder / META_PROPERTIES).unlink(missing_ok=True)
     (folder / META_PROPERTIES).mkdir()
@@ -180,13 +180,13 @@ _IN_PLACE: Final[Mapping[DiskFault, Callable[[Path], None]]] = {
 
 # -- processes ---------------------------------------------------------------------------------------------------
 def break_process(lab: Lab, name: str) -> None:
-    """Kill it, as a host that loses power does; FaultRefused where it does not run."""
+    """Kill it, as a power failure of its host would; FaultRefused where it does not run."""
     if not isinstance(lab.supervisor.state(name), Running):
         raise FaultRefused(f"{name} does not run", where=lab.topology.directory)
     lab.supervisor.kill(name)
 
 
-def mend_process(lab: Lab, name: str) -> None:
+def repair_process(lab: Lab, name: str) -> None:
     """Start it again; FaultRefused where it runs."""
     if isinstance(lab.supervisor.state(name), Running):
         raise FaultRefused(f"{name} runs", where=lab.topology.directory)
@@ -215,7 +215,7 @@ def _broker(lab: Lab, broker: int) -> LabBroker:
 
 # -- links -------------------------------------------------------------------------------------------------------
 def break_link(lab: Lab, broker: int, hold: frozenset[int] = frozenset()) -> None:
-    """Hold back those requests of a broker to the controllers; without any, cut the link.
+    """Hold those requests of a broker to the controllers; without any, cut the link.
 
     Raises:
         FaultRefused: there is no such broker, or the lab was made without a proxy.
@@ -223,8 +223,8 @@ def break_link(lab: Lab, broker: int, hold: frozenset[int] = frozenset()) -> Non
     _set_rule(lab, broker, LinkRule(hold=hold, cut=not hold))
 
 
-def mend_link(lab: Lab, broker: int) -> None:
-    """Pass everything on again, what was held back first; FaultRefused as above."""
+def repair_link(lab: Lab, broker: int) -> None:
+    """Forward everything again, held requests first; FaultRefused as above."""
     _set_rule(lab, broker, PASS_ON)
 
 
@@ -249,7 +249,7 @@ class StaleEpochOnce:
     def assign(
         self, broker: NodeId, broker_epoch: int, assignments: Mapping[str, Sequence[tuple[str, int]]]
     ) -> Mapping[tuple[str, int], int]:
-        """As the real one, but for the first epoch."""
+        """Assign as the real one does, but for the first epoch."""
         if not self.planted:
             self.planted += 1
             return self._real.assign(broker, broker_epoch - 1, assignments)

@@ -36,7 +36,7 @@ HEADER: Final = 6  # four bytes of size, two of the API key
 
 @dataclass(frozen=True, slots=True)
 class LinkRule:
-    """What happens on one broker's way to the controllers: nothing but passing on, unless it says so."""
+    """What the proxy does with one broker's requests to the controllers: by default it forwards them."""
 
     hold: frozenset[int] = frozenset()
     cut: bool = False
@@ -51,13 +51,13 @@ def link_address(broker: int) -> str:
 
 
 def hosts_file(address: str) -> str:
-    """What a Java process knows of names: the controllers' address, and its own host's (pure but for the latter)."""
+    """A Java process's hosts file: the controllers' address, and its own host's (pure but for the latter)."""
     return f"{address} localhost\n{HOST} {socket.gethostname()}\n"
 
 
 # -- the rules ---------------------------------------------------------------------------------------------------
 def read_rules(topology: Topology) -> dict[int, LinkRule]:
-    """The rules that stand now; a broker without one has none."""
+    """The present rules; a broker without one has none."""
     try:
         data = json.loads(topology.folder(RULES_FILE).read_bytes())
     except FileNotFoundError:
@@ -91,7 +91,7 @@ def proxy_spec(topology: Topology) -> ProcessSpec:
 
 # -- the proxy ---------------------------------------------------------------------------------------------------
 class Links:
-    """All brokers' ways to all controllers."""
+    """All brokers' connections to all controllers."""
 
     def __init__(self, topology: Topology) -> None:
         self._topology = topology
@@ -110,11 +110,11 @@ class Links:
         await asyncio.Event().wait()
 
     def rule(self, broker: int) -> LinkRule:
-        """What stands for that broker now."""
+        """The present rule of that broker."""
         return self._rules.get(broker, PASS_ON)
 
     def _look(self) -> None:
-        """Read the rules where the file is another one; cut what is to be cut; let go what is free."""
+        """Read the rules where the file has changed; cut connections, and release held requests."""
         with contextlib.suppress(FileNotFoundError):
             stamp = self._topology.folder(RULES_FILE).stat().st_mtime_ns
             if stamp != self._stamp:

@@ -1,7 +1,7 @@
 """The demo's load as a process of its own: `python -m migrate.lab.load DIR`.
 
 `start_load` has the supervisor start it, so that it lives on when we are killed; `find_load` finds it again, and
-`stop_load` ends it cleanly.  Everything it writes lies in DIR/load/:
+`stop_load` ends it cleanly.  Everything it writes is in DIR/load/:
 
 | file | what |
 |---|---|
@@ -48,7 +48,7 @@ from migrate.model.views import Running, ServiceState, Stopped
 LOG: Final = logging.getLogger("migrate.lab.load")
 NAME: Final = "load"
 RATE: Final = 200.0
-# all that the process needs: the description lies on disk, and our environment may hold secrets
+# all that the process needs: the description is on disk, and this environment may contain secrets
 INHERITED: Final = ("PATH", "HOME", "LANG", "LC_ALL", "TZ", "TMPDIR", "PYTHONPATH", "LD_LIBRARY_PATH")
 READY_SECONDS: Final = 60.0
 STOP_SECONDS: Final = 60.0
@@ -57,7 +57,7 @@ TOPICS_SECONDS: Final = 10.0
 
 @dataclass(frozen=True, slots=True)
 class LoadSettings:
-    """What the process is started with: no secret in it, only the place of one."""
+    """The process's settings: no secret, only the path of one."""
 
     bootstrap: str
     access: Access
@@ -82,12 +82,12 @@ class LoadSettings:
 
 
 def load_folder(lab_dir: Path) -> Path:
-    """Where everything of the load lies."""
+    """The folder of the load's files."""
     return lab_dir.absolute() / "load"
 
 
 def find_load(lab_dir: Path) -> ServiceState:
-    """Does the load of this lab live?  Whoever of us started it."""
+    """Does the load of this lab run, whichever process started it?"""
     folder = load_folder(lab_dir)
     if not (folder / f"{NAME}{SUFFIX}").exists():
         return Stopped()
@@ -160,7 +160,7 @@ def _await_ready(lab_dir: Path, supervisor: Supervisor) -> int:
 
 
 def stop_load(lab_dir: Path, *, timeout: float = STOP_SECONDS) -> None:
-    """Stop the load (SIGTERM; it waits for what is under way) and wait until it is gone; nothing if none lives.
+    """Stop the load (SIGTERM; it waits for records under way) and wait until it is gone; nothing if none runs.
 
     Raises:
         ProcessNotStopped: it lives on after `timeout` seconds, or its state is unknown.
@@ -170,7 +170,7 @@ def stop_load(lab_dir: Path, *, timeout: float = STOP_SECONDS) -> None:
 
 
 def load_status(lab_dir: Path) -> dict[str, int]:
-    """The running totals (epoch, sent, acknowledged, failed, read, lag), as old as a second; empty before the first."""
+    """The totals (epoch, sent, acknowledged, failed, read, lag), at most a second old; empty before the first."""
     try:
         data = json.loads((load_folder(lab_dir) / "status.json").read_text(encoding="utf-8"))
     except (FileNotFoundError, ValueError):
@@ -187,7 +187,7 @@ def _replace(path: Path, text: str) -> None:
 
 @contextlib.contextmanager
 def _only_one(folder: Path) -> Iterator[None]:
-    """Hold the load's lock for as long as the process lives."""
+    """Hold the load's lock while the process runs."""
     with (folder / "lock").open("a", encoding="ascii") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -204,7 +204,7 @@ def _tag(folder: Path) -> bytes:
 
 
 def _describe(config: dict[str, Any], names: Sequence[str], stop: threading.Event) -> tuple[LoadTopic, ...]:
-    """Partitions and replication factor of the topics, as the cluster says.
+    """Partitions and replication factor of the topics in the cluster.
 
     A cluster that has just started answers in parts, or not yet: what is absent is asked for again.
     """

@@ -90,7 +90,7 @@ def _ends(consumer: Consumer, topics: Mapping[str, int]) -> dict[tuple[str, int]
     retry=retry_if_exception_type(Retryable), stop=stop_after_delay(STALL_SECONDS), wait=wait_fixed(0.5), reraise=True
 )
 def _bounds(consumer: Consumer, name: str, partition: int) -> tuple[int, int]:
-    """The same of one: a leader that has just changed answers OFFSET_NOT_AVAILABLE until its followers have fetched."""
+    """The offsets of one partition: a new leader answers OFFSET_NOT_AVAILABLE until its followers have fetched."""
     try:
         first, end = consumer.get_watermark_offsets(TopicPartition(name, partition), timeout=30)
     except KafkaException as error:
@@ -197,7 +197,7 @@ def _name(head: HistoryHead, topic: int, partition: int) -> str:
 
 @dataclass(slots=True)
 class Judgement:
-    """Grows while histories and partitions are read; `summary` at the end."""
+    """Collects histories and partitions; `summary` at the end."""
 
     tag: bytes = b""
     topics: dict[str, int] = field(default_factory=dict)  # name -> partitions
@@ -210,7 +210,7 @@ class Judgement:
     unexpected: int = 0
 
     def read_history(self, head: HistoryHead, entries: Iterable[Entry]) -> None:
-        """Take in one epoch's history.
+        """Add one epoch's history.
 
         Raises:
             LoadHistoryBroken: it belongs to another load.
@@ -232,7 +232,7 @@ class Judgement:
             yield entry
 
     def saw(self, epoch: int, sequence: int) -> None:
-        """Take in one record of this load that stands in a partition."""
+        """Add one record of this load that was read from a partition."""
         if (epoch, sequence) not in self.sent:
             self.unexpected += 1
         elif not self.found.add(epoch, sequence):
@@ -286,7 +286,7 @@ def check_load(lab_dir: Path, inventory: Inventory, restarts: Sequence[RestartIn
 
 
 def complaints(summary: LoadSummary) -> tuple[str, ...]:
-    """What stands against a run, one sentence each; nothing where all promises were kept.
+    """Complaints about a run, one sentence each; empty where the load's guarantees were kept.
 
     A load that had nothing acknowledged proves nothing, and is a complaint of its own.
     """

@@ -1,4 +1,4 @@
-"""What the load does while it runs: produce at a steady rate, read along, watch the metadata.
+"""The running load: produces at a steady rate, consumes, watches the metadata.
 
 The producer is idempotent with acks=all and gives up on nothing for long: a record that a restart delays is
 acknowledged late, which shows as a gap.  A fatal error of the producer ends its session; the next one has a new epoch,
@@ -58,7 +58,7 @@ CONSUMER: Final[Mapping[str, str | int | float | bool]] = {
 
 @dataclass(slots=True)
 class Tally:
-    """Running totals, written to `status.json` for whoever looks."""
+    """Totals, written to `status.json`."""
 
     epoch: int = 0
     sent: int = 0
@@ -106,14 +106,14 @@ class ProducerSession:
         return cycle([(index, topic.name, part) for index, topic in topics for part in range(topic.partitions)])
 
     def _warm_up(self) -> None:
-        """Connect before the first record, so that our own start is no gap of the cluster's."""
+        """Connect before the first record, so that the client's start does not count as a gap."""
         try:
             self._producer.list_topics(timeout=10.0)
         except KafkaException as error:
             LOG.warning("no broker answered the producer yet: %s", error.args[0])
 
     def run(self, stop: threading.Event) -> None:
-        """Send until `stop`; then wait for what is under way, and close the history."""
+        """Send until `stop`; then wait for records under way, and close the history."""
         self._warm_up()
         begun = time.monotonic()
         for sequence, (index, topic, partition) in zip(count(), self._places(), strict=False):
@@ -229,7 +229,7 @@ def watch(plan: LoadPlan, stop: threading.Event) -> None:
 
 
 def _asked(admin: AdminClient) -> Any:
-    """The answer, or why there is none."""
+    """Return the answer, or why there is none."""
     try:
         return admin.list_topics(timeout=1.0)
     except KafkaException as error:
@@ -261,7 +261,7 @@ def _isrs(topics: Mapping[str, Any]) -> Iterator[tuple[str, list[int], int]]:
 
 
 def _learn(admin: AdminClient, topics: Mapping[str, Any], least: dict[str, int]) -> None:
-    """Ask for min.insync.replicas of topics that are new; one that is not told stays unjudged, and is asked again."""
+    """Request min.insync.replicas of new topics; a topic without an answer is not judged, and requested again."""
     new = [name for name in topics if name not in least]
     if not new:
         return

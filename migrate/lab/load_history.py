@@ -64,7 +64,7 @@ class LoadTopic:
 
     @property
     def claimed(self) -> bool:
-        """Is no loss promised for it?  With one replica nobody can."""
+        """Must the topic lose nothing?  With one replica Kafka cannot guarantee that."""
         return self.replication_factor > 1
 
 
@@ -119,7 +119,7 @@ class HistoryWriter:
         self._file.write(ENTRY.pack(kind, topic, partition, sequence, time, offset))
 
     def close(self, time: float) -> None:
-        """Say that the load ended by itself."""
+        """Record that the load ended regularly."""
         self.write(0, 0, 0, Kind.CLOSED, time)
         self._file.close()
 

@@ -63,7 +63,7 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class RestartInterval:
-    """A restart that we made: from the order to stop until the node was back (seconds since the epoch)."""
+    """A restart by the run: from the stop request until the node was back (seconds since the epoch)."""
 
     node: int
     start: float
@@ -83,7 +83,7 @@ class LeaderlessInterval:
 
 @dataclass(frozen=True, slots=True)
 class WatchResult:
-    """What the samples say: intervals without leader, and (start, end, why) where nobody looked."""
+    """The samples' result: intervals without leader, and (start, end, why) of blind times."""
 
     leaderless: tuple[LeaderlessInterval, ...]
     blind: tuple[tuple[float, float, str], ...]
@@ -172,7 +172,7 @@ def fold_samples(samples: Iterable[Sample]) -> WatchResult:
 def attribute(interval: LeaderlessInterval, restarts: Sequence[RestartInterval], slack: float = BLIND_SECONDS) -> str:
     """Why a partition had no leader: `RF 1`, `restart of broker N`, or `unexplained`.
 
-    A restart explains it only if the node holds a replica and the whole interval lies within the restart, give or take
+    A restart explains it only if the node holds a replica and the whole interval is within the restart, give or take
     `slack` seconds (the samples' distance and the cluster's own reaction).  The last leader's restart comes first.
     """
     if len(interval.replicas) == 1:

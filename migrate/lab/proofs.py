@@ -65,7 +65,7 @@ class _Partition:
 
 
 def strays(topology: Topology) -> list[str]:
-    """Folders that a broker has set aside as stray."""
+    """Folders that a broker has marked as stray."""
     return [
         str(path)
         for broker in topology.brokers
@@ -178,7 +178,7 @@ def starts_from_its_files(lab: Lab, progress: Progress) -> str:
 
 
 def _proven_again(lab: Lab) -> tuple[str, ...]:
-    """The evidence of the run's last proof, asked again until it holds; ZooKeeper is not asked."""
+    """The evidence of the run's last proof, repeated until it holds, without ZooKeeper."""
     step, deadline = ProveFinal(), time.monotonic() + SECONDS
     needs = step.proof_needs - {Need.SPARK_LEDGER} | {Need.LEDGER}
     observer = ClusterObserver(Sources(replace(lab.inventory, zookeeper=""), Unknown("not needed"), None))
@@ -214,7 +214,7 @@ def write_records(producer: Producer, topic: str) -> None:
 
 
 def read_records(config: dict[str, Any], topic: str) -> int:
-    """How many of them can be read; it stops looking after RECORDS."""
+    """How many of them can be read; it stops after RECORDS."""
     consumer = Consumer(
         {**config, "group.id": f"{topic}-proof", "enable.auto.commit": False, "auto.offset.reset": "earliest"}
     )
@@ -238,7 +238,7 @@ NEEDS: Final = frozenset({Need.KRAFT, Need.DISKS, Need.CONFIGS, Need.LEDGER})
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The new topic's replicas, how many of them lie in new directories, and what speaks against it ("" nothing)."""
+    """The new topic's replicas, how many of them are in new directories, and what contradicts it ("" nothing)."""
 
     replicas: int
     in_new: int

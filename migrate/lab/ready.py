@@ -1,4 +1,4 @@
-"""Waits for what a process of the lab must say before it counts as up; states, never elapsed time alone."""
+"""Waits until a process of the lab is ready: for states, never for elapsed time alone."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def wait_until(what: str, reached: Callable[[], str], watched: Supervisor, names
 
 
 def said(lines: Sequence[str]) -> list[str]:
-    """The last lines that tell something: a stack trace is longer than a message has room for (pure)."""
+    """The last informative lines: a stack trace is too long for a message (pure)."""
     return [line for line in lines if not line.startswith(("\tat ", "\t... "))][-LAST_LINES:]
 
 
@@ -59,7 +59,7 @@ def zookeeper_answers(port: int) -> str:
 
 
 def port_answers(port: int) -> str:
-    """Does somebody listen on that port?  "" if so, else what is missing."""
+    """Does anything listen on that port?  "" if so, else what is missing."""
     try:
         with socket.create_connection((HOST, port), 1.0):
             return ""

@@ -38,12 +38,12 @@ DEAD: Final = 999
 
 
 def hold_copy(client: ZookeeperClient) -> None:
-    """Put the dead id into the topic's first partition; nothing to do where it stands there."""
+    """Put the dead id into the topic's first partition; a second call does nothing."""
     _edit(client, lambda replicas: [*replicas, DEAD] if DEAD not in replicas else replicas)
 
 
 def release_copy(client: ZookeeperClient) -> None:
-    """Take it out again; nothing to do where it is not there."""
+    """Remove the dead id; a second call does nothing."""
     _edit(client, lambda replicas: [one for one in replicas if one != DEAD])
 
 
@@ -72,14 +72,14 @@ PARTITIONS: Final = 24  # enough for some whose first changes KRaft makes at onc
 
 
 def name_of(stage: str) -> str:
-    """Topic, user and client id that are made at that stage."""
+    """The name of the topic, user and client id that are created at that stage."""
     return f"{PREFIX}{stage}"
 
 
 def make_objects(lab: Lab, stage: str) -> str:
-    """A topic with records and a dynamic configuration, a broker's configuration, quotas, a SCRAM user, ACLs.
+    """Create a topic with records and a dynamic configuration, a broker's configuration, quotas, a SCRAM user, ACLs.
 
-    Called again, nothing is made twice but the records, of which the first RECORDS count.  Answers what was made.
+    A second call creates only records again, of which the first RECORDS count.  Returns what was created.
 
     Raises:
         SeedRefused, LabProofFailed: the cluster refused something.
@@ -125,7 +125,7 @@ def _controller_port(lab: Lab, admin: AdminClient) -> int:
 
 
 def missing_objects(tree: BackupTree, stage: str, broker: int) -> Iterator[str]:
-    """What of it a tree of ZooKeeper lacks: a backup, or the live one."""
+    """Yield those objects that a tree of ZooKeeper lacks: a backup, or the live one."""
     name = name_of(stage)
     wanted = {
         f"topic {name}": (f"{layout.TOPICS}/{name}", b'"topic_id"'),
@@ -157,7 +157,7 @@ AFTER: Final = "after-rollback.jsonl.gz"
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One sentence, what speaks against it ("" for nothing), and by what it is known."""
+    """One claim, what contradicts it ("" for nothing), and its evidence."""
 
     text: str
     against: str
@@ -165,7 +165,7 @@ class Proof:
 
 
 def hash_broker_files(lab: Lab) -> dict[str, str]:
-    """SHA-256 of each broker's file, by id: taken before the migration, and held against after the rollback."""
+    """SHA-256 of each broker's file, by id: taken before the migration, and compared after the rollback."""
     names = {str(broker.id): lab.topology.config(broker.name) for broker in lab.topology.brokers}
     return {node: hashlib.sha256(path.read_bytes()).hexdigest() for node, path in names.items()}
 
@@ -173,7 +173,7 @@ def hash_broker_files(lab: Lab) -> dict[str, str]:
 def prove_rollback(
     lab: Lab, client: ZookeeperClient, stage: str, before: Mapping[str, str], folder: Path, kraft_epoch: int
 ) -> Iterator[Proof]:
-    """All of them.  `folder` is the rollback's run folder, `before` is `files_of` from the beginning.
+    """Yield all proofs.  `folder` is the rollback's run folder, `before` is `hash_broker_files` from the beginning.
 
     `kraft_epoch` is the epoch that the KRaft controllers had reached, -1 where they never took over.
     """
@@ -238,7 +238,7 @@ def _versions(lab: Lab) -> Proof:
 
 
 def _tree(client: ZookeeperClient, folder: Path) -> Proof:
-    """The live tree against the one that was kept just before the controllers were stopped."""
+    """Compare the live tree with the one that was kept just before the controllers were stopped."""
     text = "Everything that ZooKeeper held before the controllers stopped is there, unchanged."
     kept = folder / "backup" / "zookeeper.jsonl.gz"
     if not kept.exists():

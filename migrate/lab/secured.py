@@ -31,7 +31,7 @@ Span = tuple[dt.datetime, dt.datetime]
 
 
 def span(days: int = DAYS) -> Span:
-    """From yesterday, for so many days; a negative number has ended already."""
+    """From yesterday, for so many days; a negative number has expired already."""
     start = dt.datetime.now(dt.UTC) - dt.timedelta(days=1 + max(0, -2 * days))
     return start, start + dt.timedelta(days=abs(days))
 
@@ -61,7 +61,7 @@ class Issued:
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Who issues; its certificate is what all trust."""
+    """A certificate authority that all parts trust."""
 
     key: ec.EllipticCurvePrivateKey = field(repr=False)
     certificate: x509.Certificate
@@ -162,7 +162,7 @@ def login_option(topology: Topology, process: str) -> str:
 
 # -- files -------------------------------------------------------------------------------------------------------
 def plain(user: str, passwords: dict[str, str], known: tuple[str, ...] = ()) -> str:
-    """sasl.jaas.config of PLAIN: who we are, and whom we know (pure)."""
+    """sasl.jaas.config of PLAIN: the own login, and the known users (pure)."""
     users = "".join(f' user_{name}="{passwords[name]}"' for name in known)
     return f'{PLAIN_MODULE} required username="{user}" password="{passwords[user]}"{users};'
 
@@ -251,11 +251,11 @@ def access(topology: Topology) -> Access:
 
 
 def login(topology: Topology) -> ZookeeperLogin:
-    """ZooKeeper, as the brokers: nobody else may lock or roll back."""
+    """ZooKeeper, as the brokers: no other identity may lock or roll back."""
     return ZookeeperLogin(ZOOKEEPER_USER, SecretFile(str(topology.folder("secrets", ZOOKEEPER_USER))))
 
 
 def properties(topology: Topology, who: str) -> AddedProperties | None:
-    """What is added to brokers or controllers; None as long as the lab is not laid out."""
+    """The properties added to brokers or controllers; None until the lab's files exist."""
     path = added_path(topology, who)
     return added(str(path), str) if path.exists() else None

@@ -49,12 +49,12 @@ CALL_SECONDS: Final = 60.0
 _TOPIC: Final = 2  # ConfigResource.Type
 _BROKER: Final = 4
 _SET: Final = 0  # AlterConfigOp.OpType
-_QUIET: Final = {"log_level": 3}  # retries are told by librdkafka as warnings on stderr
+_QUIET: Final = {"log_level": 3}  # librdkafka logs retries as warnings on stderr
 
 
 @dataclass(frozen=True, slots=True)
 class Seeded:
-    """What was put into the lab, in numbers."""
+    """What was created in the lab, in numbers."""
 
     topics: int
     replicas: int
@@ -68,7 +68,7 @@ class Seeded:
 
 
 def seeded(topology: Topology) -> Seeded | None:
-    """What an earlier, finished seed left; None where there was none."""
+    """What an earlier, finished seed created; None without one."""
     path = topology.folder(SEEDED_FILE)
     return Seeded(**json.loads(path.read_bytes())) if path.exists() else None
 
@@ -80,7 +80,7 @@ def settings_for(topology: Topology) -> dict[str, Any]:
 
 
 def seed_cluster(topology: Topology, progress: Progress) -> Seeded:
-    """Put everything into the cluster; nothing to do where a seed was finished before.
+    """Create everything in the cluster; nothing where a seed has finished before.
 
     Raises:
         SeedRefused: the cluster refused something.
@@ -126,7 +126,7 @@ def seed_cluster(topology: Topology, progress: Progress) -> Seeded:
 
 # -- what each part is -------------------------------------------------------------------------------------------
 def create_topics(admin: AdminClient, topics: Iterable[data.SeedTopic] = data.TOPICS) -> None:
-    """All topics in one request; one that is there already stays as it is."""
+    """Create all topics in one request; existing ones stay unchanged."""
     wanted = [NewTopic(t.name, t.partitions, t.replication, config=dict(t.configs)) for t in topics]
     futures = admin.create_topics(wanted, operation_timeout=CALL_SECONDS)
     _settle("create topic", futures, allowed=(KafkaError.TOPIC_ALREADY_EXISTS,))
@@ -211,7 +211,7 @@ def alter_quotas(
 
 
 def create_users(admin: AdminClient, users: Iterable[tuple[str, str, int]] = data.SCRAM_USERS) -> None:
-    """SCRAM credentials of users that nobody logs in with."""
+    """Create SCRAM credentials of users that no client uses."""
     mechanisms = {"SCRAM-SHA-256": ScramMechanism.SCRAM_SHA_256, "SCRAM-SHA-512": ScramMechanism.SCRAM_SHA_512}
     for user, mechanism, iterations in users:  # one a call: a user may stand in a request only once
         info = ScramCredentialInfo(mechanisms[mechanism], iterations)
@@ -303,7 +303,7 @@ _RESOURCES: Final = {
 
 
 def _settle(what: str, futures: Mapping[Any, Future[Any]], allowed: Iterable[int] = ()) -> None:
-    """Wait for every future; SeedRefused for the first that fails (its name is told, never a value)."""
+    """Wait for every future; SeedRefused for the first that fails (with its name, never a value)."""
     for key, future in futures.items():
         try:
             future.result(CALL_SECONDS)

@@ -1,4 +1,4 @@
-"""What a seeded lab holds: every kind of thing that a migration must carry over, in several shapes each."""
+"""What a seeded lab contains: every kind of metadata that a migration must copy, in several forms each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A lab whose nodes are reached by SSH and worked as systemd units: its server, its keys, and what its hosts have.
+"""A lab whose nodes are reached by SSH and run as systemd units: its server, its keys, and its host's programs.
 
 All nodes are on one host, whose name only the lab's own client configuration knows.  The host program is installed
 below the lab's folder, by the script that root runs on real hosts.  What a real host has and this machine may lack
@@ -34,7 +34,7 @@ def unit_of(name: str) -> str:
 
 
 def options(topology: Topology) -> dict[str, str]:
-    """What the inventory's executor says (pure)."""
+    """The inventory's options of the executor (pure)."""
     folder = topology.folder(FOLDER)
     program = str(folder / PROGRAM / "host")
     return {
@@ -44,7 +44,7 @@ def options(topology: Topology) -> dict[str, str]:
 
 
 def lay_out(topology: Topology, specs: dict[str, ProcessSpec]) -> None:
-    """Keys, the client's configuration, and the programs that the sessions find.
+    """Write keys, the client's configuration, and the programs for the sessions.
 
     Raises:
         LabNotReady: the server's library is not installed.
@@ -70,7 +70,7 @@ def install(folder: Path, inventory: Inventory, programs: Path, python: str = sy
 
 
 def lay_programs(topology: Topology, folder: Path, specs: dict[str, ProcessSpec]) -> None:
-    """Stand-ins for systemctl and journalctl in FOLDER/bin, and Kafka's storage tool below FOLDER/kafka."""
+    """Write stand-ins for systemctl and journalctl into FOLDER/bin, and Kafka's storage tool below FOLDER/kafka."""
     write_programs(folder / BIN, topology.processes)
     tool = folder / HOME / STORAGE_TOOL
     tool.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +81,7 @@ def lay_programs(topology: Topology, folder: Path, specs: dict[str, ProcessSpec]
 
 
 def server_spec(topology: Topology) -> ProcessSpec:
-    """How the server is run."""
+    """The server's process."""
     package = str(Path(migrate.__file__).parent.parent)
     path = os.pathsep.join([package, *filter(None, [os.environ.get("PYTHONPATH")])])
     return ProcessSpec(

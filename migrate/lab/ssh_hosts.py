@@ -28,7 +28,7 @@ PART: Final = 1 << 16
 
 
 def prepare(folder: Path, hosts: Iterable[str], port: int) -> Path:
-    """Keys, known hosts and the client's configuration for those host names; the configuration's path."""
+    """Write keys, known hosts and the client's configuration for those host names; return the configuration's path."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     (folder / BIN).mkdir(exist_ok=True)
     public: dict[str, str] = {}
@@ -76,7 +76,7 @@ async def serve(folder: Path, port: int) -> None:
 
 
 async def _run(process: asyncssh.SSHServerProcess[bytes], folder: Path) -> int:
-    """The session's command to its end, all of its output sent; its exit code as a shell tells it."""
+    """Run the session's command to its end and send all of its output; return its exit code as a shell does."""
     if process.command is None:
         return 1
     child = await asyncio.create_subprocess_exec(
@@ -102,7 +102,7 @@ async def _run(process: asyncssh.SSHServerProcess[bytes], folder: Path) -> int:
 
 
 async def _feed(source: asyncssh.SSHReader[bytes], target: asyncio.StreamWriter) -> None:
-    """What the client sends; a command that has read enough closes its end."""
+    """Forward the client's input; a command that has read enough closes its end."""
     with contextlib.suppress(ConnectionError):
         while part := await source.read(PART):
             target.write(part)

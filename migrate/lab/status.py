@@ -1,4 +1,4 @@
-"""What a lab looks like now: its processes, what they need of the host, and what the brokers say."""
+"""The state of a lab: its processes, their memory and ports, and the brokers' view."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from migrate.model.views import MetadataAnswer, Running, ServiceState
 
 @dataclass(frozen=True, slots=True)
 class ProcessStatus:
-    """One process: `mode` is what its configuration file says, `state` whether it lives; memory is resident, in MB."""
+    """One process: `mode` is from its configuration file, `state` whether it runs; memory is resident, in MB."""
 
     name: str
     mode: str
@@ -46,7 +46,7 @@ class LabStatus:
 
 
 def look(topology: Topology, supervisor: Supervisor) -> LabStatus:
-    """Look at processes and brokers; nothing is changed."""
+    """Observe processes and brokers; nothing is changed."""
     described = supervisor.specs()
     first = [] if topology.kraft else [ZOOKEEPER]
     names = [*first, LINKS, SSH, *(b.name for b in topology.brokers), *(c.name for c in topology.controllers)]
@@ -83,7 +83,7 @@ def _process(topology: Topology, supervisor: Supervisor, name: str) -> ProcessSt
 
 
 def mode_in_words(values: dict[str, str], name: str) -> str:
-    """What a configuration file makes of its process (pure)."""
+    """The mode of a process, by its configuration file (pure)."""
     if name == ZOOKEEPER:
         return "zookeeper"
     if name == LINKS:

@@ -1,4 +1,4 @@
-"""Delegation tokens of a lab: made by the seed, and proven at the end to be the same.
+"""Delegation tokens of a lab: created by the seed, and proven unchanged at the end.
 
 A token's hmac is its password.  It is kept nowhere: what is written down are SHA-256 sums of ids and hmacs, both of
 which are random or keyed and cannot be guessed.
@@ -30,7 +30,7 @@ CALL_SECONDS: Final = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Token:
-    """A token as it may be written down: its password is a sum, its times are milliseconds since 1970."""
+    """A token as it may be stored: a hash of its password, times in milliseconds since 1970."""
 
     owner: str
     requester: str
@@ -64,7 +64,7 @@ def _watched(topology: Topology) -> tuple[Supervisor, list[str]]:
 
 
 def _agree(topology: Topology, least: int) -> str:
-    """Does every broker tell the same tokens, and that many?  "" if so, else what is missing."""
+    """Does every broker return the same tokens, and that many?  "" if so, else what is missing."""
     told = [_ask(topology, broker) for broker in inventory_of(topology).brokers]
     for found in told:
         if isinstance(found, str):
@@ -98,7 +98,7 @@ def _create(topology: Topology, token: data.SeedToken) -> None:
 
 
 def _ask(topology: Topology, broker: BrokerNode) -> dict[str, Token] | str:
-    """Sum of its id -> each token that a broker tells, or why it tells none."""
+    """Hash of its id -> each token that a broker returns, or why it returns none."""
     try:
         with Connection(broker.address, inventory_of(topology).broker_access) as connection:
             answer = connection.call(DESCRIBE_DELEGATION_TOKEN, {"owners": None}, seconds=CALL_SECONDS)
@@ -109,7 +109,7 @@ def _ask(topology: Topology, broker: BrokerNode) -> dict[str, Token] | str:
 
 
 def _of_any(topology: Topology) -> dict[str, Token]:
-    """The tokens, as the first broker that answers tells them; LabProofFailed where none does."""
+    """The tokens of the first broker that answers; LabProofFailed where none does."""
     told = [_ask(topology, broker) for broker in inventory_of(topology).brokers]
     for found in told:
         if not isinstance(found, str):

@@ -1,6 +1,6 @@
 """Which processes a lab has, on which ports and in which folders: decided once, kept in DIR/lab.json.
 
-Everything lies under DIR; every listener is on the loopback interface.
+Everything is under DIR; every listener is on the loopback interface.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class LabController:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """How large a lab is to be."""
+    """The size and kind of a lab."""
 
     brokers: int = 3
     directories: int = 3
@@ -118,7 +118,7 @@ class Topology:
 
     @property
     def controller_host(self) -> str:
-        """How everybody calls the controllers' host; a name where a broker is to find the proxy behind it."""
+        """The controllers' host in every file; a name where brokers must reach the proxy behind it."""
         return "localhost" if self.proxied else HOST
 
     def ports(self) -> dict[int, str]:
@@ -145,7 +145,7 @@ class Topology:
         return self.folder("logs", f"{name}.log")
 
     def hosts_file(self, name: str) -> Path:
-        """The names that a process's Java knows, in a proxied lab."""
+        """A Java process's hosts file, in a proxied lab."""
         return self.folder("conf", f"{name}.hosts")
 
     @property
@@ -280,7 +280,7 @@ def _decode(data: dict[str, Any]) -> Topology:
 
 
 def claim(directory: Path) -> None:
-    """Make sure that a new lab may be made in that folder: it does not exist, or is empty.
+    """Check that a new lab may be created in that folder: it does not exist, or is empty.
 
     Raises:
         LabFolderNotOurs: it holds something, or is no folder.

@@ -269,7 +269,7 @@ class ZnodeDifference:
 
     @property
     def acl_differs(self) -> bool:
-        """Is the live ACL another?  It is told, and left as it is: a restore writes data."""
+        """Does the live ACL differ?  It is reported, and left unchanged: a restore writes data."""
         return self.live is not None and self.kept is not None and set(self.acl) != set(self.live_acl)
 
 

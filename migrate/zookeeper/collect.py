@@ -1,7 +1,7 @@
 """Reads all of Kafka's znodes below a chroot, and reads again what moved meanwhile.
 
 ZooKeeper has no snapshot read.  So everything is read twice unless no transaction happened in between; what differs
-(by mzxid, or by being there or not) is read again until it stands still, a bounded number of times.  What still moves
+(by mzxid, or by being there or not) is read again until it stops changing, a bounded number of times.  What still moves
 then is named, never silently taken.
 """
 

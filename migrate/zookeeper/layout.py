@@ -1,4 +1,4 @@
-"""Where Kafka keeps what in ZooKeeper (`kafka/zk/ZkData.scala`, 3.9): paths relative to the chroot."""
+"""Kafka's paths in ZooKeeper (`kafka/zk/ZkData.scala`, 3.9), relative to the chroot."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def partition_states(topic: str, partitions: Iterable[int]) -> list[str]:
 
 
 def shown(path: str, digester: Digester) -> str:
-    """The path as it may be told: the id of a delegation token is half of a credential, and stands in its znode's name.
+    """The path as it may be shown: a delegation token's id, its znode's name, is half of a credential.
 
     Its first letters stay, so that who may read the znodes can find it.
     """

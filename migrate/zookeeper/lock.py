@@ -63,7 +63,7 @@ class Fence:
 
 
 class ZookeeperLock:
-    """A lock that was acquired.  `token` is the lock znode's czxid: greater for each later holder."""
+    """An acquired lock.  `token` is the lock znode's czxid: greater for each later holder."""
 
     def __init__(self, client: ZookeeperClient, path: str, znode: Znode, fence: Fence) -> None:
         self.client = client
@@ -75,7 +75,7 @@ class ZookeeperLock:
         client.on_session_lost(self._lost.set)
 
     def still_ours(self) -> None:
-        """Return only if ZooKeeper says now that the lock is ours; a brief loss of the connection is waited out.
+        """Return only if ZooKeeper confirms that the lock is held; wait out a brief loss of the connection.
 
         Raises:
             LockLost: the session ended, the znode is another one or gone, or nobody could be asked for as long as a
@@ -149,7 +149,7 @@ def acquire(client: ZookeeperClient, owner: str, plan: str, path: str = LOCK_PAT
 
 
 def _acl(client: ZookeeperClient) -> list[ACL] | None:
-    """Ours all, read for everybody, as brokers with zookeeper.set.acl close theirs; None: as open as Kafka's are.
+    """All for this identity, read for everybody, as brokers with zookeeper.set.acl do; None: as open as Kafka's are.
 
     A certificate's identity is not known by a name here: what it makes stays open.
     """
@@ -195,7 +195,7 @@ def _try(client: ZookeeperClient, paths: tuple[str, str], holder: LockHolder, ac
 
 
 def holder_of(path: str, znode: Znode) -> LockHolder:
-    """The holder that a lock znode names; MalformedZnode if it is not one of ours."""
+    """Decode the holder of a lock znode; MalformedZnode if no run wrote it."""
     fields = JsonZnode.parse(path, znode.data)
     fields.version((1,))
     return LockHolder(
@@ -229,7 +229,7 @@ SESSION: Final = re.compile(r"\bsid=0x(?P<id>[0-9a-f]+)\b")
 
 
 def sessions(connect: str, *, seconds: float = SECONDS) -> tuple[ZookeeperSession, ...] | Unknown:
-    """The sessions of every server, sorted; Unknown where one does not tell (each knows only its own clients).
+    """The sessions of every server, sorted; Unknown where one does not answer (each knows only its own clients).
 
     A server allows the word by 4lw.commands.whitelist; the default allows none but `srvr`.
     """
@@ -266,7 +266,7 @@ def ask(server: str, seconds: float) -> str | Unknown:
 
 
 def told(text: str) -> list[ZookeeperSession]:
-    """The sessions in an answer; our own question, which has none, is left out (pure)."""
+    """Parse the sessions in an answer, without this request's connection, which has none (pure)."""
     found = []
     for line in text.splitlines():
         match = LINE.match(line.rstrip())
@@ -280,7 +280,7 @@ def told(text: str) -> list[ZookeeperSession]:
 
 @dataclass(frozen=True, slots=True)
 class SeenLock:
-    """A lock as it was looked at: who says to hold it (None: no run of ours), its id, the fence beside it."""
+    """An observed lock: its holder (None: not a run's), its id, the fence beside it."""
 
     path: str
     holder: LockHolder | None
@@ -290,7 +290,7 @@ class SeenLock:
 
 
 def look_at_lock(client: ZookeeperClient, path: str) -> SeenLock | Absent:
-    """The lock that stands there now; Absent where there is none."""
+    """Read the present lock; Absent where there is none."""
     lock, fence = client.data([path, f"{path}-fence"])
     if isinstance(lock, Absent):
         return lock
@@ -303,7 +303,7 @@ def look_at_lock(client: ZookeeperClient, path: str) -> SeenLock | Absent:
 
 
 def remove_lock(client: ZookeeperClient, seen: SeenLock) -> None:
-    """Delete that lock and no later one, and shut its owner's writes out; LockNotDead where it is another by now.
+    """Delete that lock and no later one, and fence its owner's writes; LockNotDead where it is another by now.
 
     The fence counts acquisitions: with its version unchanged the lock is the one that was seen.  Its version is raised
     in the same transaction, so that whatever the old owner still has under way is refused by ZooKeeper.

@@ -1,4 +1,4 @@
-"""Who we are to ZooKeeper, and TLS on the way there."""
+"""This tool's identity at ZooKeeper, and TLS to its servers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from migrate.model.inventory import ZookeeperLogin
 
 @dataclass(frozen=True, slots=True)
 class ZookeeperAccess:
-    """How to be let in: digest or SASL (DIGEST-MD5) identity, and a TLS context.  Empty: neither."""
+    """A digest or SASL (DIGEST-MD5) identity, and a TLS context.  Empty: neither."""
 
     sasl_username: str = ""
     sasl_password: str = field(default="", repr=False)
@@ -41,7 +41,7 @@ class ZookeeperAccess:
 
 
 def access_of(login: ZookeeperLogin) -> ZookeeperAccess:
-    """With its secrets read.
+    """Read the login's secrets.
 
     Raises:
         SecretUnreadable, StoreUnreadable.
@@ -54,7 +54,7 @@ def access_of(login: ZookeeperLogin) -> ZookeeperAccess:
 
 
 class TlsHandler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo has no types
-    """kazoo's threads, with our own TLS: kazoo's reads the key from files at each connection, and tells no reason."""
+    """kazoo's threads, with this tool's TLS: kazoo reads the key from files each time, and gives no reasons."""
 
     def __init__(self, context: ssl.SSLContext) -> None:
         super().__init__()

@@ -128,14 +128,14 @@ class PasswordDecoder:
         )
 
     def decode_old(self, encoded: str) -> str | None:
-        """The clear password where the old secret opens it; else None."""
+        """The clear password where the old secret decodes it; else None."""
         fields = dict(part.partition(":")[::2] for part in encoded.split(","))
         if self._old is None or any(name not in fields for name in FIELDS):
             return None
         return self._opened(fields, self._old)
 
     def _opened(self, fields: Mapping[str, str], secret: str) -> str | None:
-        """None where that secret does not open it."""
+        """Decode with that secret; None where it does not fit."""
         try:
             clear = self._decrypt(fields, secret).decode("utf-8")
             # a wrong key may make text by chance where no padding or tag tells

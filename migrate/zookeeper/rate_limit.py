@@ -22,7 +22,7 @@ def _sleep(seconds: float) -> None:
 
 
 class Pace:
-    """Counts the operations of one session, and holds them back to `rate` a second; None: they are only counted.
+    """Counts the operations of one session, and limits them to `rate` per second; None: only counts them.
 
     In any `t` seconds at most rate * (t + 0.2) + 1 operations are let through.  `monotonic` and `sleep` are the
     clock's.  Asked by one thread or by several.
@@ -50,7 +50,7 @@ class Pace:
         return most if self.rate is None else max(1, min(most, int(self.rate * AT_ONCE_SECONDS)))
 
     def take(self, count: int) -> None:
-        """Come back when that many operations may be sent."""
+        """Wait until that many operations may be sent."""
         with self._lock:
             self.operations += count
             if self.rate is None:

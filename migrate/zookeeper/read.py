@@ -52,7 +52,7 @@ class Takeover(NamedTuple):
 
 
 def read_migration(client: TreeReader) -> Takeover:
-    """One request for /migration, /controller and /controller_epoch: light enough for twice a second."""
+    """One request for /migration, /controller and /controller_epoch: cheap enough for twice a second."""
     found: dict[str, Znode] = {}
     for path, answer in zip(TAKEOVER, client.data(TAKEOVER), strict=True):
         if answer is Absent.DENIED:
@@ -83,7 +83,7 @@ def _controller_epoch(znodes: dict[str, Znode]) -> int | NoZnode:
 
 
 def read_view(client: ZookeeperClient, digester: Digester, secrets: EncoderSecrets | None = None) -> ZookeeperView:
-    """The whole view, as ZooKeeper stands after a sync.
+    """Read the whole view, after a sync.
 
     `secrets` opens the brokers' encoded passwords: without it they are blind spots.  Malformed znodes
     stand in `malformed`, and hide no other (see `whole_or_unknown`).  Raises NotKafkasTree, ZookeeperSessionLost.
@@ -171,7 +171,7 @@ def view_from(
 
 
 def _require_read(found: Collected) -> None:
-    """A place that may not be read is not empty: only users, brokers' configurations and tokens are blind spots.
+    """A path that may not be read is not empty: only users, brokers' configurations and tokens are blind spots.
 
     A single object (one topic) is a blind spot, too: the others can be told without it.
 
@@ -197,7 +197,7 @@ def _state_epoch(found: Collected) -> int:
 
 
 def _attempt(found: Collected, part: ZnodePart, decoded: Callable[[], T], otherwise: U) -> T | U:
-    """What the znode says, or `otherwise` with the znode kept among the malformed ones."""
+    """The decoded znode, or `otherwise` with the znode added to the malformed ones."""
     try:
         return decoded()
     except MalformedZnode as error:
@@ -206,7 +206,7 @@ def _attempt(found: Collected, part: ZnodePart, decoded: Callable[[], T], otherw
 
 
 def _add(found: Collected, part: ZnodePart, rows: EntityColumns, add: Callable[[], None]) -> None:
-    """Add a znode's rows: all of them, or none with the znode kept among the malformed ones."""
+    """Add a znode's rows: all of them, or none with the znode added to the malformed ones."""
     before = len(rows)
     try:
         add()

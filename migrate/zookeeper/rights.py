@@ -1,4 +1,4 @@
-"""What ZooKeeper lets our identity do: by reading, and from the ACLs of the znodes that matter; nothing is written.
+"""What ZooKeeper lets this identity do: by reads, and from the ACLs of the znodes that matter; nothing is written.
 
 Before a rollback stops its first process ZooKeeper itself is asked, by requests that cannot change anything: ACLs do
 not say what a super user may do, or as whom a certificate is known.
@@ -31,7 +31,7 @@ Acls = Sequence[tuple[int, str, str]]
 
 
 class For(StrEnum):
-    """What a missing right stops."""
+    """What a missing permission prevents."""
 
     LOOKING = "every command that looks"
     ACTING = "the run's lock: apply, rollback apply, directories assign and rescue"
@@ -40,7 +40,7 @@ class For(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Lack:
-    """A right that our identity does not have."""
+    """A permission that this identity lacks."""
 
     operation: str
     path: str
@@ -49,7 +49,7 @@ class Lack:
 
 @dataclass(frozen=True, slots=True)
 class ZookeeperRights:
-    """What our identity lacks, and what it may do beyond need: path -> operations; `everybody` may do them, too."""
+    """What this identity lacks, and what it may do beyond need: path -> operations; `everybody` may do them, too."""
 
     identity: str
     lacks: tuple[Lack, ...]
@@ -58,7 +58,7 @@ class ZookeeperRights:
 
 
 def look(client: ZookeeperClient, username: str, lock_path: str) -> ZookeeperRights:
-    """Hold our identity against the table; `username` is its SASL name, "" for none.  A certificate's is not known."""
+    """Compare this identity with the table; `username` is its SASL name, "" for none.  A certificate's is unknown."""
     mine = frozenset({("world", "anyone")} | ({("sasl", username)} if username else set()))
     lacks = [*_unread(client), *_unwritten(client, mine, lock_path)]
     acls = _acls(client, OF_KAFKA)
@@ -130,7 +130,7 @@ def _told(bits: int) -> str:
 
 
 def require_way_back(client: ZookeeperClient) -> None:
-    """Return only if ZooKeeper would let this identity give control back: asked before anything is stopped for it.
+    """Return only if ZooKeeper would let this identity roll back: checked before anything is stopped for it.
 
     A znode that is not there is to be deleted, and /controller_epoch to be set under a version that it cannot have:
     rights are looked at first, so that one answer means no, and the other that only the change is impossible.
@@ -159,7 +159,7 @@ def _asked(path: str, right: str, impossible: Callable[[], object]) -> None:
             raise ZookeeperDenied(
                 f"this identity may not change the znode: it needs {right}",
                 where=path,
-                why="the way back would end there, with the controllers stopped: nothing was stopped or changed",
+                why="the rollback would stop there, with the controllers stopped: nothing was stopped or changed",
                 next_step="give the inventory's zookeeper_access the brokers' identity; `doctor --rights` tells all",
             ) from error
     raise WorldError("ZooKeeper carried out what cannot be carried out", where=path)

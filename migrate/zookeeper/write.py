@@ -65,7 +65,7 @@ class ZookeeperWriter:
             raise WorldError("the znode was deleted and is still there", where=path)
 
     def raise_versions(self, least: Mapping[str, int], owner: int | None) -> None:
-        """Write each znode's own bytes over it until it has that version; ZnodeChanged where another hand writes.
+        """Rewrite each znode's own bytes until it has that version; ZnodeChanged where another client writes.
 
         With `owner` /controller is deleted, under that version, in the transaction of the last write: what is raised
         without it is never all.  Nothing to raise: nothing is done.
@@ -103,7 +103,7 @@ class ZookeeperWriter:
 
 
 def _writes(path: str, now: Znode | Absent, least: int) -> list[tuple[str, bytes, int]]:
-    """(path, data, version) of the writes that raise a znode's version."""
+    """(path, data, version) of each write that raises a znode's version."""
     if isinstance(now, Absent) or now.data is None:
         raise ZnodeChanged("the znode whose version is to be raised is not there any more", where=path)
     return [(path, now.data, version) for version in range(now.version, least)]
@@ -123,7 +123,7 @@ def right_for(operation: object) -> str:
 
 
 def check_results(results: Sequence[Any], expected: int, path: str, operation: object = None) -> None:
-    """Look at each result of a transaction: all of them must be successes; `operation` is the one that changes."""
+    """Check each result of a transaction: all must be successes; `operation` is the one that changes."""
     reasons = {
         kazoo_errors.BadVersionError: "it has another version",
         kazoo_errors.NodeExistsError: "it exists already",

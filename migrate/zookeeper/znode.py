@@ -1,4 +1,4 @@
-"""What a read of znodes gives: data with its stat, or why there is none; and the port through which trees are read."""
+"""The result of reading a znode: data with its stat, or why there is none; and the port for reading trees."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import NamedTuple, Protocol
 
 
 class Znode(NamedTuple):
-    """One znode's data and the parts of its stat that mean something to us.  `data` None is null data."""
+    """One znode's data and the relevant parts of its stat.  `data` None is null data."""
 
     data: bytes | None
     version: int
@@ -19,7 +19,7 @@ class Znode(NamedTuple):
 
 
 class Absent(Enum):
-    """Why there is no value: MISSING (known not to be there) and the others (we cannot tell) are never the same.
+    """Why there is no value: MISSING (known not to exist) is never the same as the others (unknown).
 
     DENIED: we may not see it; MALFORMED: it is there, and is not what Kafka writes (no reader of trees answers this).
     """

@@ -139,7 +139,7 @@ class SickBroker:
         if way == "new":
             faults.new_disk(self.lab, self.broker, self.disk)
         elif not command:
-            faults.mend_disk(self.lab, self.broker, self.disk)
+            faults.repair_disk(self.lab, self.broker, self.disk)
         if command:
             self.shell(command)
         if verbs[:1] == ["restart"]:
@@ -187,4 +187,4 @@ class SickBroker:
         for path in broken_disks(self.lab):
             broker, disk = int(path.parent.name.removeprefix("broker-")), int(path.name.removeprefix("disk"))
             with suppress(OSError):
-                faults.mend_disk(self.lab, broker, disk)
+                faults.repair_disk(self.lab, broker, disk)

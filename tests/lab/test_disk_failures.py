@@ -182,7 +182,7 @@ def whole_again(lab: Lab) -> None:
     for path in broken_disks(lab):
         sick = SickBroker(lab, int(path.parent.name.removeprefix("broker-")), int(path.name.removeprefix("disk")))
         lab.supervisor.stop(sick.name, STOP)
-        faults.mend_disk(lab, sick.broker, sick.disk)
+        faults.repair_disk(lab, sick.broker, sick.disk)
         lab.supervisor.start(sick.name)
         sick.until_whole()
 
@@ -296,11 +296,11 @@ def until_it_stops_itself(sick: SickBroker, *, heard_in_the_end: bool) -> float:
     assert sick.runs()
     assert f"{TIMEOUT}=4000" in sick.trouble()["effect"]
     if heard_in_the_end:
-        faults.mend_link(sick.lab, sick.broker)
+        faults.repair_link(sick.lab, sick.broker)
     sick.until_it_halts(ALONE.stop)
     ended = time.monotonic() - said
     if not heard_in_the_end:
-        faults.mend_link(sick.lab, sick.broker)
+        faults.repair_link(sick.lab, sick.broker)
     sick.follow(sick.trouble(), OLD_DISK)
     assert sick.disks() == []
     return ended

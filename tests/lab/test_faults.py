@@ -71,7 +71,7 @@ def test_a_mended_disk_is_what_it_was(lab: Lab, fault: DiskFault) -> None:
     assert broken_disks(lab) == (folder,)
     assert seen(lab) != before
     assert seen(lab, 0) == other
-    assert faults.mend_disk(lab, 0, 1) == folder
+    assert faults.repair_disk(lab, 0, 1) == folder
     assert broken_disks(lab) == ()
     after = seen(lab)
     assert (after.healthy, after.meta, after.replicas) == (True, before.meta, before.replicas)
@@ -125,7 +125,7 @@ def test_nothing_can_be_written_to_a_read_only_or_full_disk_and_everything_read(
         assert (folder / "meta.properties").read_text() == META
         assert seen(lab).problem
     finally:
-        faults.mend_disk(lab, 0, 1)
+        faults.repair_disk(lab, 0, 1)
 
 
 @needs_root
@@ -181,7 +181,7 @@ def test_what_is_broken_is_not_broken_twice_and_what_is_whole_is_not_mended(lab:
     with pytest.raises(FaultRefused, match="broken already"):
         faults.break_disk(lab, 0, 1, DiskFault.EMPTIED)
     with pytest.raises(FaultRefused, match="not broken"):
-        faults.mend_disk(lab, 0, 0)
+        faults.repair_disk(lab, 0, 0)
     assert faults.set_aside(faults.disk_of(lab, 0, 1)).is_dir()
 
 
@@ -197,10 +197,10 @@ def test_processes_are_killed_and_started_again(lab: Lab) -> None:
     for name in (faults.broker_name(lab, 0), faults.controller_name(lab, 3000)):
         with pytest.raises(FaultRefused, match="does not run"):
             faults.break_process(lab, name)
-        faults.mend_process(lab, name)
+        faults.repair_process(lab, name)
         assert isinstance(lab.supervisor.state(name), Running)
         with pytest.raises(FaultRefused, match="runs"):
-            faults.mend_process(lab, name)
+            faults.repair_process(lab, name)
         faults.break_process(lab, name)
         assert not isinstance(lab.supervisor.state(name), Running)
     with pytest.raises(FaultRefused, match="no controller 7"):
@@ -212,7 +212,7 @@ def test_a_link_is_cut_or_holds_back_by_key(lab: Lab) -> None:
     faults.break_link(lab, 0)
     faults.break_link(lab, 1, frozenset({73}))
     assert read_rules(lab.topology) == {0: LinkRule(cut=True), 1: LinkRule(hold=frozenset({73}))}
-    faults.mend_link(lab, 0)
+    faults.repair_link(lab, 0)
     assert read_rules(lab.topology) == {1: LinkRule(hold=frozenset({73}))}
 
 
@@ -255,7 +255,7 @@ def test_the_commands_say_what_they_did_and_how_to_take_it_back(lab: Lab) -> Non
 def test_a_running_broker_has_to_be_started_again_for_a_mended_disk(lab: Lab) -> None:
     """Kafka does not take a directory back while it runs: the command says so."""
     where = ("--dir", lab.topology.directory)
-    faults.mend_process(lab, "broker-0")
+    faults.repair_process(lab, "broker-0")
     try:
         kraft_migrate("lab", "break", "disk", 0, 0, *where)
         assert "until it is started again" in kraft_migrate("lab", "mend", "disk", 0, 0, *where).out

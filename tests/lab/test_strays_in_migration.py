@@ -99,7 +99,7 @@ def another_controller(lab: Lab, sick: SickBroker) -> None:
     old = leader(lab)
     faults.break_process(lab, f"controller-{old}")
     sick.until("another controller", lambda: leader(lab) not in (old, None))
-    faults.mend_process(lab, f"controller-{old}")
+    faults.repair_process(lab, f"controller-{old}")
 
 
 def leader(lab: Lab) -> int | None:

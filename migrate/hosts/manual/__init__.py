@@ -1,1 +1,1 @@
-"""The manual executor: instructions for people, and proof from what they bring back and the network shows."""
+"""The manual executor: instructions for an operator, proven by the collector's answers and the network."""

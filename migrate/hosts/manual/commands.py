@@ -1,6 +1,6 @@
-"""What an instruction asks of a person (pure): exact commands, the files that go with them, and the proof.
+"""An instruction's content (pure): exact commands, the files that go with them, and the proof.
 
-An order is data, its proof too: a run that was killed while it waited reads both again and goes on waiting.
+An order and its proof are data: a run that was interrupted while it waited reads both again and continues to wait.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ NEW_SUFFIX: Final = ".kraft-migrate-new"
 
 
 def new_name(file: str) -> str:
-    """Where a file's new content is before it replaces the old."""
+    """The path of a file's new content before it replaces the old."""
     folder, name = os.path.split(path(file))
     return f"{folder.rstrip('/')}/.{name}{NEW_SUFFIX}"
 
@@ -49,7 +49,7 @@ def move(old: str, new: str) -> Words:
 
 
 def move_where_nothing_is(old: str, new: str) -> Words:
-    """rename(2), and nothing where something is there already."""
+    """rename(2); nothing happens if the target exists."""
     return ("mv", "-T", "-n", "--", path(old), path(new))
 
 
@@ -69,22 +69,22 @@ def archive(folder: str, members: tuple[str, ...]) -> Words:
 
 
 def unit_start(name: str) -> Words:
-    """Begin to start; what it becomes is observed."""
+    """Start it without waiting; the caller observes the result."""
     return ("systemctl", "start", "--no-block", "--", unit(name))
 
 
 def unit_stop(name: str) -> Words:
-    """Stop, and return when it has: the person looks at the host next."""
+    """Stop it and wait: the next command inspects the host."""
     return ("systemctl", "stop", "--", unit(name))
 
 
 def unit_enable(name: str) -> Words:
-    """Start it at each boot; what runs now is left as it is."""
+    """Start it at each boot; running processes are not affected."""
     return ("systemctl", "enable", "--", unit(name))
 
 
 def unit_disable(name: str) -> Words:
-    """Start it at no boot; what runs now is left as it is."""
+    """Do not start it at boot; running processes are not affected."""
     return ("systemctl", "disable", "--", unit(name))
 
 
@@ -101,7 +101,7 @@ LEFT_OUT: Final = b"# (left out)"
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """One thing that must be seen: `kind` says what, the rest is what it needs."""
+    """One thing that must be seen: `kind` says what, the other fields are its parameters."""
 
     kind: str  # file, shown, nothing, something, folder, formatted, process, no-process, refuses, unregistered
     path: str = ""
@@ -154,12 +154,12 @@ def sha256(raw: bytes) -> str:
 
 
 def placeholders(content: bytes) -> tuple[str, ...]:
-    """Keys whose value stands for a secret that was not shown."""
+    """Keys whose value is a placeholder for a secret."""
     return tuple(collect_disks.placeholders(content.decode("latin-1")))
 
 
 def copy_file(source: Watched, target: str, old: Watched | None) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
-    """A file of the host takes the place of another, byte by byte, while both are as they were looked at."""
+    """Replace a file of the host with another one, byte by byte, if both are unchanged since they were inspected."""
     new = new_name(target)
     return (
         (
@@ -175,7 +175,7 @@ def copy_file(source: Watched, target: str, old: Watched | None) -> tuple[tuple[
 def whole_file(
     target: str, content: bytes, old: Watched | None, digest: Digest
 ) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
-    """A text of ours, over what was looked at; where it has placeholders the person puts the secrets in."""
+    """Replace a file with a text of this tool; the operator replaces its placeholders with secrets."""
     proof = Proof("file", target, sha256(content))
     if placeholders(content):
         proof = Proof("shown", target, sha256(redact(content, digest)))
@@ -185,7 +185,7 @@ def whole_file(
 def edited_file(
     old: Watched, before: bytes, content: bytes, digest: Digest
 ) -> tuple[tuple[str, ...], tuple[Proof, ...], dict[str, bytes]]:
-    """The host's own file with some lines changed: all others stay as they are, secrets and comments among them.
+    """Change some lines of the host's file: all others stay, secrets and comments among them.
 
     Raises:
         CannotBeInstructed: a changed line would hold a secret, or lines cannot be counted.
@@ -214,7 +214,7 @@ def edited_file(
 
 
 def _unchanged(old: Watched | None) -> tuple[str, ...]:
-    """Hours may pass between the look and the person: what another hand wrote meanwhile is not overwritten."""
+    """Check that the file is unchanged: hours may pass before the operator acts, and others may edit it."""
     return () if old is None else (_sum(old.sha256, old.path),)
 
 
@@ -239,12 +239,12 @@ def rename(old: str, new: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
 
 
 def remove(path: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
-    """A copy that nobody needs any more."""
+    """Remove a copy."""
     return (quoted(("rm", "--", host_path(path))),), (Proof("nothing", path),)
 
 
 def move_entries(folder: str, new: str, entries: Sequence[str]) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
-    """Set aside what is there of them."""
+    """Set aside those entries that exist."""
     named = [word for entry in entries for word in ("-o", "-name", entry)][1:]
     found = ("find", host_path(folder), "-mindepth", "1", "-maxdepth", "1", "(", *named, ")")
     moved = (*found, "-exec", "mv", "-n", "-t", host_path(new), "--", "{}", "+")
@@ -262,7 +262,7 @@ def make_directory(path: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
 def collector_words(
     node: NodeId, identity: str, config: str, directories: Sequence[str], watch: Sequence[str]
 ) -> tuple[str, ...]:
-    """How the collector is run on the host; without directories those of the file are looked at."""
+    """The collector's command on the host; without directories it inspects those of the file."""
     asked = ("--instruction", identity) if identity else ()
     also = [word for path in dict.fromkeys((config, *watch)) for word in ("--watch", host_path(path))]
     given = ("--", *map(host_path, directories)) if directories else ("--properties", config)
@@ -271,7 +271,7 @@ def collector_words(
 
 
 def readme(order: Order, identity: str, lines: Sequence[str], inbox: str, since: str) -> str:
-    """What the person reads."""
+    """The text for the operator."""
     steps = [
         f"Instruction {identity}: {order.what}",
         "",
@@ -289,15 +289,15 @@ def readme(order: Order, identity: str, lines: Sequence[str], inbox: str, since:
     if order.answer:
         steps += [
             f"3. Bring answer-{identity}.json back, into {inbox} on the host that runs kraft-migrate.",
-            "   Where it was too early for what must be seen: run the last line again, and bring that answer.",
-            "   Once the run went on, remove the copy from that host: with its `key` a guessed secret could be tried.",
+            "   If it was made too early to show the result: run the last line again, and bring that answer.",
+            "   Once the run has continued, remove the copy from that host: with its `key` a guess can be verified.",
             "",
         ]
     steps += [
         "What must be seen then:",
         *(f"  - {proof.text()}" for proof in order.proofs),
         "",
-        "kraft-migrate goes on by itself once it has seen that. Nobody's word is needed, and none is enough.",
+        "kraft-migrate continues by itself once it has seen that. A report is neither needed nor enough.",
         "If it cannot be done: kraft-migrate manual could-not --inventory FILE --reason TEXT",
     ]
     return "\n".join(steps) + "\n"

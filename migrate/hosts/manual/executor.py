@@ -1,4 +1,4 @@
-"""Work hosts that only people may touch: files, disks and services, from the collector's answers and the network.
+"""Operate hosts by instructions: files, disks and services, from the collector's answers and the network.
 
 Each effect is an instruction, and done when it is seen to be done.  What was not reported since is Unknown.
 """
@@ -31,13 +31,13 @@ SECONDS: Final = 2.0
 
 
 class Witness(Protocol):
-    """Looks from here."""
+    """Observations over the network."""
 
     def connects(self, node: NodeId) -> str:
-        """ANSWERS, REFUSES, or what else became of it: a time-out says nothing of the process."""
+        """ANSWERS, REFUSES, or another result: a time-out says nothing about the process."""
 
     def named_by(self, node: NodeId) -> str:
-        """Nothing where others answer and none of them names it, else who does, or that nobody answers."""
+        """Return who names the node, or that nobody answers; "" where others answer and none names it."""
 
 
 class NetworkWitness:
@@ -81,14 +81,14 @@ TOOL: Final = "kafka-storage.sh"
 
 
 class Proofs:
-    """What is seen of an instruction: by the answer that echoes its id, or by the network."""
+    """Checks an instruction's proofs: by the answer that echoes its id, or by the network."""
 
     def __init__(self, desk: Desk, witness: Witness) -> None:
         self._desk = desk
         self._witness = witness
 
     def seen(self, instruction: Instruction, proof: Proof) -> str:
-        """Nothing where it is seen, else what is there instead."""
+        """Check one proof: "" where it holds, else what was seen instead."""
         if proof.kind == "refuses":
             found = self._witness.connects(instruction.node)
             return "" if found == REFUSES else f"its address: {found}"
@@ -99,7 +99,7 @@ class Proofs:
 
 
 def told(answer: Answer, proof: Proof) -> str:
-    """Does the collector's answer say so (pure)?  "" where it does, else what it says."""
+    """Check a proof against the collector's answer (pure): "" where it holds, else what the answer shows."""
     if proof.kind in ("process", "no-process"):
         found = answer.processes
         if found is None:
@@ -153,7 +153,7 @@ class ManualFiles:
         return answer
 
     def read(self, node: NodeId, path: str) -> bytes:
-        """A file's text, its secrets as digests where we did not write it; NotTold where nobody told."""
+        """A file's text, with secrets as digests unless this tool wrote it; NotTold without an answer."""
         answer = self._answer(node)
         meta = answer.meta(path)
         if meta is not None:
@@ -170,7 +170,7 @@ class ManualFiles:
         return self._desk.text_of(file)
 
     def exists(self, node: NodeId, path: str) -> bool:
-        """Is there anything at that path?  NotTold where nobody told."""
+        """Is there anything at that path?  NotTold without an answer."""
         answer = self._answer(node)
         file = answer.watched.get(path)
         if file is not None and file.kind != "error":
@@ -225,7 +225,7 @@ class ManualFiles:
         self._ask(Order(node, host, "write", what, lines, proofs, files=files, by_hand=by_hand, watch=(path,)))
 
     def _replaced(self, node: NodeId, answer: Answer, path: str) -> Watched | None:
-        """The file that lies there now, None for nothing; NotTold or CannotBeInstructed for anything else."""
+        """The present file, None for none; NotTold or CannotBeInstructed for anything else."""
         old = answer.watched.get(path)
         if not self.exists(node, path):
             return None
@@ -280,7 +280,7 @@ class ManualDisks:
         self._desk = desk
 
     def look(self, broker: NodeId, log_dirs: Sequence[str], metadata_dir: str | None) -> BrokerDisks | Unknown:
-        """Those directories, where the last answer tells of every one."""
+        """Those directories, where the last answer includes every one."""
         answer = self._desk.answer(broker)
         if isinstance(answer, Unknown):
             return answer
@@ -307,7 +307,7 @@ class ManualServices:
         """Running where its address answers, Stopped where it refuses and that was proven, else Unknown.
 
         A process that the collector has just seen started is one, although it does not listen yet; one that it sees
-        behind a stop is no stopped node.  Which file it runs with is told by the answer that was made after its last
+        behind a stop is no stopped node.  Which file it runs with is known from the answer that was made after its last
         start; pid 0: nobody told.
         """
         found = self._witness.connects(node)
@@ -328,7 +328,7 @@ class ManualServices:
         return Unknown(f"node {int(node)} refuses connections, and nobody told that its process is gone")
 
     def _running(self, node: NodeId, answer: Answer | Unknown) -> Running:
-        """One process, as far as the answer tells which, and with which file."""
+        """The process, as far as the answer identifies it and its file."""
         if isinstance(answer, Unknown) or not answer.processes or len(answer.processes) != 1:
             return Running(0, 0.0, None)
         config = self._desk.inventory.node(node).config
@@ -364,7 +364,7 @@ class ManualServices:
             self._look_when_up(node, config)
 
     def resume(self) -> None:
-        """Go on with what a killed run left open: an instruction, or the look behind a broker's start."""
+        """Resume what an interrupted run left open: an instruction, or the check after a broker's start."""
         self._desk.resume(self._proofs.seen)
         for broker in self._desk.inventory.brokers:
             last = self._desk.last(broker.id)
@@ -372,7 +372,7 @@ class ManualServices:
                 self._look_when_up(broker.id, broker.config)
 
     def _look_when_up(self, node: NodeId, config: str) -> None:
-        """A broker writes to its disks as it starts: what was seen just after the start is of before."""
+        """Inspect again once it is up: a broker writes to its disks while it starts."""
         host = self._desk.inventory.node(node).host
         listens = f"node {int(node)} to listen"
         self._desk.wait_for(listens, lambda: self._witness.connects(node) == ANSWERS, STARTING)
@@ -392,11 +392,11 @@ class ManualServices:
         self._desk.carry_out(order, self._proofs.seen)
 
     def at_boot(self, node: NodeId, *, wanted: bool) -> None:  # noqa: ARG002 - neither can be seen
-        """Nothing shows what a boot starts, so no instruction could end; raises CannotBeInstructed."""
+        """Nothing shows what starts at boot, so no instruction could be proven; raises CannotBeInstructed."""
         raise CannotBeInstructed("what a boot starts is not seen here", where=f"node {int(node)}")
 
     def last_words(self, node: NodeId, lines: int) -> Sequence[str]:
-        """Its log is on a host that we may not touch."""
+        """Its log is on a manually operated host."""
         return (f"the last {lines} lines of its log are on {self._desk.inventory.node(node).host}: look there",)
 
     def format_storage(

@@ -1,4 +1,4 @@
-"""Instructions on disk: rendered once, waited for until what they ask is seen, gone on with after a kill.
+"""Instructions on disk: written once, awaited until their effect is seen, resumed after an interruption.
 
 RUNS/manual/NN-node-effect/ holds README.txt, commands.txt, the files that go with them, and `instruction.json`;
 `closed.json` says how it ended.  At most one is open.
@@ -51,7 +51,7 @@ SHAPE: Final = {  # of RECORD
 
 @dataclass(frozen=True, slots=True)
 class Instruction:
-    """One that was rendered; `closed` is "" while it is open."""
+    """A written instruction; `closed` is "" while it is open."""
 
     folder: Path
     number: int
@@ -67,12 +67,12 @@ class Instruction:
     closed: str
 
     def refuse(self, reason: str) -> None:
-        """A person says that it could not be done: the run that waits for it hears so."""
+        """Record that the operator could not carry it out: the waiting run reads that."""
         replace_file(str(self.refusal), f"{reason}\n".encode())
 
     @property
     def refusal(self) -> Path:
-        """Where a person says why it could not be done."""
+        """The file with the operator's reason for not carrying it out."""
         return self.folder / COULD_NOT
 
 
@@ -94,22 +94,22 @@ class Desk:
 
     # -- what is there -----------------------------------------------------------------------------------------------
     def all(self) -> list[Instruction]:
-        """In the order in which they were rendered."""
+        """All instructions, in the order in which they were written."""
         if not self.folder.is_dir():
             return []
         return sorted((_read(path.parent) for path in self.folder.glob(f"*/{RECORD}")), key=lambda one: one.number)
 
     def open(self) -> Instruction | None:
-        """The one that is waited for."""
+        """The open instruction, which a run waits for."""
         return next((one for one in self.all() if not one.closed), None)
 
     def wanted(self, node: NodeId) -> str:
-        """The id that an answer of that node must echo: older ones say nothing of what was done since."""
+        """The id that an answer of that node must echo: older answers do not show later changes."""
         asked = [one.id for one in self.all() if one.node == node and one.answer]
         return asked[-1] if asked else ""
 
     def answer(self, node: NodeId) -> Answer | Unknown:
-        """What the collector said of that node, after the last instruction for it."""
+        """The collector's answer for that node since its last instruction."""
         return self.inbox.latest(node, self.wanted(node))
 
     def last(self, node: NodeId) -> Instruction | None:
@@ -118,17 +118,17 @@ class Desk:
         return mine[-1] if mine else None
 
     def last_turn(self, node: NodeId) -> str:
-        """`stop` or `start`, whichever was asked for last, where it was seen; "" where that is open or was refused."""
+        """The last requested `stop` or `start` of the node, once seen; "" where it is open or was refused."""
         turns = [one for one in self.all() if one.node == node and one.effect in ("stop", "start")]
         return turns[-1].effect if turns and turns[-1].closed == OBSERVED else ""
 
     def since_turn(self, node: NodeId) -> float:
-        """Seconds since a stop or start of that node was seen to be done last; infinite where none was."""
+        """Seconds since the last stop or start of that node was seen; infinite where there was none."""
         done = [one for one in self.all() if one.node == node and one.effect in ("stop", "start") and one.closed]
         return time.time() - (done[-1].folder / CLOSED).stat().st_mtime if done else float("inf")
 
     def digest(self) -> Digest:
-        """Of secrets, under the key that goes with every instruction."""
+        """The digester of secrets, under the key that goes with every instruction."""
         return keyed(self._key())
 
     def _key(self) -> bytes:
@@ -142,7 +142,7 @@ class Desk:
 
     # -- texts that are known --------------------------------------------------------------------------------------
     def text_of(self, file: Watched) -> bytes:
-        """A file's text as plans know it: as we wrote it where its SHA-256 proves that, else with secrets hidden."""
+        """A file's text as plans have it: as this tool wrote it if its SHA-256 proves so, else with secrets hidden."""
         try:
             return (self.folder / "texts" / file.sha256).read_bytes()
         except FileNotFoundError:
@@ -161,7 +161,7 @@ class Desk:
 
     # -- asking ------------------------------------------------------------------------------------------------------
     def ask_to_look(self, node: NodeId) -> Path:
-        """Render how the collector is run on a node's host, with no instruction behind it; the folder."""
+        """Write how to run the collector on a node's host, without an instruction; return the folder."""
         folder = self.folder / f"look-{int(node)}"
         words = self._collector(node, "", ())
         text = f"{quoted(words)} > answer-{int(node)}.json\n"
@@ -169,10 +169,10 @@ class Desk:
         return folder
 
     def carry_out(self, order: Order, seen: Seen) -> None:
-        """Render the order, or go on with it, and wait until all of it is seen.
+        """Write the order, or resume it, and wait until all of it is seen.
 
         Raises:
-            PersonCouldNot: a person said so.
+            PersonCouldNot: the operator reported it.
         """
         waiting = self.open()
         if waiting is not None and waiting.key != order.key:
@@ -181,7 +181,7 @@ class Desk:
         self._wait(waiting or self._render(order), seen)
 
     def resume(self, seen: Seen) -> None:
-        """Wait for the instruction that a killed run left open; nothing where there is none."""
+        """Wait for the instruction that an interrupted run left open, if any."""
         waiting = self.open()
         if waiting is not None:
             self._wait(waiting, seen)
@@ -216,7 +216,7 @@ class Desk:
         return _read(self.folder / name)
 
     def put(self, folder: Path, files: dict[str, bytes], readme_text: str) -> None:
-        """A folder that a person copies to a host: these files, the collector, its key; what is acted on comes last."""
+        """Write a folder to copy to a host: these files, the collector, its key; the file to act on comes last."""
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         collector = importlib.resources.files("migrate.hosts").joinpath("collect_disks.py").read_bytes()
         every = {"collect_disks.py": collector, "key": self._key(), "README.txt": readme_text.encode(), **files}
@@ -229,7 +229,7 @@ class Desk:
         return collector_words(node, identity, entry.config, apart, (*apart, *watch))
 
     def wait_for(self, what: str, reached: Callable[[], bool], seconds: float) -> None:
-        """Wait for what no person does, saying so; where it does not come, a person is asked all the same."""
+        """Wait for an effect that needs no operator, and log it; after the time-out the operator is asked after all."""
         told, begun = 0.0, time.monotonic()
         while not reached() and time.monotonic() - begun < seconds:
             if not told or time.monotonic() - told > TELL_AGAIN:
@@ -246,7 +246,7 @@ class Desk:
             if missing[0] != said or time.monotonic() - told > TELL_AGAIN:
                 said, told = missing[0], time.monotonic()
                 LOG.info(
-                    "waiting for a person at %s to %s, since %s (instruction %s in %s): %s; then the run goes on",
+                    "waiting for manual action on %s: %s, since %s (instruction %s in %s): %s; the run then continues",
                     instruction.host, instruction.what, instruction.since, instruction.id, instruction.folder, said,
                 )  # fmt: skip
             self._pause()

@@ -1,7 +1,7 @@
-"""Stopped controllers' metadata logs, where only people may touch the hosts: a person is asked to bring them.
+"""Stopped controllers' metadata logs on manually operated hosts: the operator is asked to bring them.
 
 A log is asked for only where one is needed: no controller runs, and the collector saw one.  The archive's name holds
-the id of the collector's answer that told of the stopped controller: what lies in the inbox from before a later
+the id of the collector's answer that reported the stopped controller: what is in the inbox from before a later
 instruction, or a later look, has another name, counts for nothing, and is deleted.
 """
 
@@ -34,7 +34,7 @@ PIECE: Final = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A log that is needed: whose, where it lies on its host, and the name under which it is to be brought."""
+    """A needed log: its node, its path on the host, and the name under which to bring it."""
 
     node: NodeId
     host: str
@@ -42,7 +42,7 @@ class Wanted:
     name: str
 
     def commands(self) -> tuple[str, ...]:
-        """What is run on the host, in the request's folder."""
+        """The commands to run on the host, in the request's folder."""
         return (
             f"{quoted(commands.archive(self.path, PARTS))} > {self.name}.tar",
             f"{quoted(('sha256sum', f'{self.name}.tar'))} > {self.name}.tar{SUM}",
@@ -50,14 +50,14 @@ class Wanted:
 
 
 class ManualMetadata:
-    """Implements `MetadataCopies`: folders of this host, filled from what people brought."""
+    """Implements `MetadataCopies`: folders of this host, filled from the brought archives."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk
 
     @contextlib.contextmanager
     def folders(self, directories: Mapping[NodeId, str], *, growing: bool = False) -> Iterator[Mapping[NodeId, Path]]:  # noqa: ARG002 - nobody brings a log that grows
-        """As long as the context lasts; empty where the collector saw no log.
+        """Yield the folders while the context lasts; empty where the collector saw no log.
 
         Raises:
             NotTold: the collector's answer does not tell of a directory.
@@ -80,7 +80,7 @@ class ManualMetadata:
             yield places
 
     def requests(self) -> list[Path]:
-        """Folders of the logs that were asked for and are not here: of the newest answers alone."""
+        """Folders of requested logs that are still missing, by the newest answers alone."""
         found = []
         for node in self._desk.inventory.controllers:
             with contextlib.suppress(NotTold):
@@ -90,7 +90,7 @@ class ManualMetadata:
         return found
 
     def _log_of(self, node: NodeId, path: str) -> Wanted | None:
-        """None where the collector saw that none is there."""
+        """The node's log; None where the collector saw that there is none."""
         answer = self._desk.answer(node)
         where = f"node {int(node)}: {path}"
         if isinstance(answer, Unknown):
@@ -105,7 +105,7 @@ class ManualMetadata:
         return Wanted(node, self._desk.inventory.node(node).host, path, f"{PREFIX}-{int(node)}-{_mark(answer)}")
 
     def state(self, directories: Mapping[NodeId, str]) -> object:
-        """The logs that are wanted, and the archives that people brought."""
+        """The wanted logs, and the brought archives."""
         found = [one for node, path in directories.items() if (one := self._log_of(node, path)) is not None]
         archives = [self._archive(one) for one in found]
         times = [(path.stat().st_size, path.stat().st_mtime_ns) if path.exists() else None for path in archives]
@@ -115,7 +115,7 @@ class ManualMetadata:
         return self._desk.inbox.folder / f"{one.name}.tar"
 
     def _missing(self, one: Wanted) -> str:
-        """What is missing: nothing where the archive is here whole, by the sum that was made on its host."""
+        """What is missing: "" where the archive is complete, by the checksum that was made on its host."""
         archive = self._archive(one)
         try:
             stated = archive.with_name(archive.name + SUM).read_text(encoding="ascii", errors="replace").split()
@@ -139,7 +139,7 @@ class ManualMetadata:
             ) from error
 
     def _ask(self, one: Wanted) -> None:
-        """Render the request, once; what it says is told on the terminal."""
+        """Write the request, once, and log it."""
         folder = self._desk.folder / one.name
         if (folder / "README.txt").exists():
             return
@@ -152,7 +152,7 @@ class ManualMetadata:
         LOGGER.info("%s\n%s", folder, text)
 
     def _delete_others(self, names: set[str]) -> None:
-        """Archives of before: they hold credentials, and nobody reads them any more."""
+        """Delete earlier archives: they contain credentials and are not used any more."""
         for path in self._desk.inbox.folder.glob(f"{PREFIX}-*.tar*"):
             if path.name.removesuffix(SUM).removesuffix(".tar") not in names:
                 path.unlink(missing_ok=True)
@@ -167,8 +167,8 @@ def _awaited(missing: list[tuple[Wanted, str]]) -> MetadataAwaited:
     return MetadataAwaited(
         f"the metadata logs of the stopped controllers are needed (node {nodes}): {missing[0][1]}",
         where=", ".join(f"RUNS/manual/{one.name}" for one, _ in missing),
-        why="what a stopped controller last wrote is asked before another one may start, and on the way back",
-        next_step="bring what each README.txt there asks for; a run that waits goes on by itself",
+        why="what a stopped controller last wrote is checked before another one may start, and before a rollback",
+        next_step="bring what each README.txt there asks for; a waiting run then continues by itself",
     )
 
 
@@ -185,6 +185,6 @@ host:  {host}   (node {node})
    on the host that runs kraft-migrate, and remove both from the other host.
 
 The log holds credentials (SCRAM users, delegation tokens), as a backup of ZooKeeper does: carry it as one.
-It is read where it lies, and deleted from the inbox with the first look after the next instruction for that node.
-Why it is needed: what the controllers have committed and ZooKeeper lacks would be lost on a way back.
+It is read in the inbox, and deleted there by the first check after the next instruction for that node.
+Why it is needed: what the controllers have committed and ZooKeeper lacks would be lost in a rollback.
 """

@@ -1,7 +1,7 @@
-"""What a person brought back from a host: the collector's answers in the inbox, each bound to an instruction.
+"""The collector's answers in the inbox, each bound to an instruction.
 
 An answer counts where it echoes the id that was asked of that node last: whether it is older than what was done since
-is told by the id, never by a clock.
+is known from the id, never from a clock.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Answer:
 
 
 def read_answer(path: str) -> Answer:
-    """One file of the inbox; raises what `read_collected` raises."""
+    """Read one file of the inbox; raises what `read_collected` raises."""
     collected = read_collected(path)
     try:
         raw = read_no_follow(path, limit=limits.most("collected"))
@@ -153,7 +153,7 @@ class Inbox:
         self._known: dict[str, tuple[tuple[int, int, int], Answer | str]] = {}
 
     def answers(self) -> tuple[list[Answer], Mapping[str, str]]:
-        """Those that can be read, the one put there last at the end; and what is wrong with the others, by name."""
+        """The readable answers, the newest last; and the problems of the others, by name."""
         found: list[tuple[int, str, Answer]] = []
         wrong: dict[str, str] = {}
         for path in sorted(self.folder.glob("*.json")):
@@ -194,10 +194,10 @@ def _read(path: Path) -> Answer | str:
 
 
 def missing(path: str) -> FileNotFoundError:
-    """As the host's own answer would be."""
+    """The error that the host itself would give."""
     return FileNotFoundError(errno.ENOENT, "there is nothing at that path", path)
 
 
 def untold(node: NodeId, path: str) -> NotTold:
-    """Neither there nor not there: nobody told."""
+    """The error for a path that no answer shows."""
     return NotTold("the collector's answer does not tell of it", where=f"node {int(node)}: {path}")

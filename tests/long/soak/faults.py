@@ -157,7 +157,7 @@ def _pause(scene: Scene, name: str) -> Struck:
 def _link_cut(fault: Fault, scene: Scene) -> Struck:
     broker = fault.drawn.broker
     faults.break_link(scene.lab, broker)
-    return f"broker {broker} cut off the controllers", lambda: faults.mend_link(scene.lab, broker)
+    return f"broker {broker} cut off the controllers", lambda: faults.repair_link(scene.lab, broker)
 
 
 def _disk_gone(fault: Fault, scene: Scene) -> Struck:
@@ -166,7 +166,7 @@ def _disk_gone(fault: Fault, scene: Scene) -> Struck:
 
     def put_back() -> None:
         name = f"broker-{broker}"
-        faults.mend_disk(scene.lab, broker, disk)
+        faults.repair_disk(scene.lab, broker, disk)
         if isinstance(scene.lab.supervisor.state(name), Running):  # it takes a directory back only when it starts
             try:
                 scene.lab.supervisor.stop(name, SECONDS)
