@@ -47,7 +47,7 @@ def init(
     A file that exists is never overwritten.
     """
     from migrate.model.secrets import Digester
-    from migrate.playbook.access_file import load_zookeeper_access
+    from migrate.playbook.access import load_zookeeper_access
     from migrate.playbook.proposal import NO_LOGIN, propose_inventory, unregistered
     from migrate.zookeeper.client import connect
     from migrate.zookeeper.login import access_of

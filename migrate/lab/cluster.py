@@ -55,7 +55,7 @@ from migrate.lab.topology import (
 )
 from migrate.model.inventory import Inventory
 from migrate.model.views import Stopped
-from migrate.playbook.shipped import shipped
+from migrate.playbook.load import shipped
 from migrate.steps import configuration
 
 FOLDER: Final = "saved"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,9 +22,8 @@ from migrate.model.inventory import (
     Store,
     ZookeeperLogin,
 )
-from migrate.playbook.document import read_trusted
-from migrate.playbook.fields import FilePath, SecretReference, Section, Text
-from migrate.playbook.problems import Fault
+from migrate.playbook.document import read_deciding, read_trusted
+from migrate.playbook.fields import Fault, FilePath, SecretReference, Section, Text, refuse, validate
 
 At = tuple[str, ...]
 Place = Callable[[str], str]
@@ -229,3 +229,16 @@ def _stores(truststore: Store | None, keystore: Store | None, relative: Place) -
             if store.password is not None:
                 found[name]["password"] = dumped_secret(store.password, relative)
     return found
+
+
+def load_zookeeper_access(path: Path) -> ZookeeperLogin:
+    """The login of a YAML file that holds what stands under an inventory's `zookeeper_access`.
+
+    Paths in it are relative to the file.  Raises DocumentUnreadable, YamlRefused or DocumentInvalid, each with
+    file:line:column.
+    """
+    document = read_deciding(path)
+    section = validate(document, ZookeeperAccessSection)
+    refuse(document, list(zookeeper_faults(section, ())))
+    near = path.resolve().parent
+    return login_of(section, lambda text: os.path.normpath(near / text))

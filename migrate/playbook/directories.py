@@ -17,14 +17,30 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.policies import HealthPolicy, Pace
 from migrate.model.stage import DirectoryPolicy, Stage
-from migrate.playbook.acting import approval_faults, approval_policy, closed_faults, key_faults, window_faults
-from migrate.playbook.approvals import ApprovalSection, ApprovalsSection
-from migrate.playbook.cluster import brokers_faults, error_budget, expected_faults, id_faults
 from migrate.playbook.document import Document
-from migrate.playbook.fields import Duration, FilePath, Metadata, Name, Section, Text
-from migrate.playbook.problems import Fault, Location, refuse
-from migrate.playbook.schema import Availability, Cluster, Health, Probes, Rollback, Rollout
-from migrate.playbook.windows import WindowSection
+from migrate.playbook.fields import Duration, Fault, FilePath, Location, Metadata, Name, Section, Text, refuse
+from migrate.playbook.schema import (
+    Availability,
+    Cluster,
+    Health,
+    Probes,
+    Rollback,
+    Rollout,
+    brokers_faults,
+    error_budget,
+    expected_faults,
+    id_faults,
+)
+from migrate.playbook.windows_approvals import (
+    ApprovalSection,
+    ApprovalsSection,
+    WindowSection,
+    approval_faults,
+    approval_policy,
+    closed_faults,
+    key_faults,
+    window_faults,
+)
 
 LABEL: Final = Stage.DIRECTORIES.label
 BROKERS: Final = ("spec", "directories", "brokers")

@@ -12,8 +12,7 @@ from pydantic import Field
 
 from migrate.model.fleet import FilePair, Fleet, Member, Target
 from migrate.playbook.document import Document, read_deciding
-from migrate.playbook.fields import FilePath, Metadata, Section, Text, ZookeeperConnect
-from migrate.playbook.problems import Fault, refuse, validate
+from migrate.playbook.fields import Fault, FilePath, Metadata, Section, Text, ZookeeperConnect, refuse, validate
 
 TARGETS: Final = tuple(str(target) for target in Target)
 

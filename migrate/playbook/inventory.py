@@ -32,14 +32,17 @@ from migrate.playbook.access import (
     secret_of,
     zookeeper_faults,
 )
-from migrate.playbook.document import Document, read_trusted
+from migrate.playbook.document import Document, Node, Scalar, Sequence, read_trusted
+from migrate.playbook.document import Mapping as YamlMapping
 from migrate.playbook.fields import (
     API_VERSION,
     Address,
     ClusterId,
+    Fault,
     FilePath,
     Host,
     ListenerName,
+    Location,
     Metadata,
     NodeNumber,
     Rate,
@@ -48,9 +51,9 @@ from migrate.playbook.fields import (
     Text,
     UnitName,
     ZookeeperConnect,
+    refuse,
+    validate,
 )
-from migrate.playbook.gaps import refuse_gaps
-from migrate.playbook.problems import Fault, refuse, validate
 
 HEADER: Final = "# Where the cluster is.  Relative paths are relative to this file; secrets are referred to.\n"
 
@@ -386,3 +389,40 @@ def _broker(node: BrokerNode, config: str) -> dict[str, Any]:
         if value := getattr(node, name):
             found[name] = value
     return found
+
+
+OPENING: Final = "<fill in"
+
+
+def gap(what: str) -> str:
+    """The text that stands for a value that is not known."""
+    return f"{OPENING}: {what}>"
+
+
+def refuse_gaps(document: Document) -> None:
+    """Raise DocumentInvalid with every gap that is left, each with its line and what belongs there."""
+    refuse(
+        document,
+        [
+            Fault(
+                at,
+                f"{'.'.join(map(str, at))} is not filled in: {text.removeprefix(OPENING).strip(' :>') or 'a value'}",
+                "the cluster could not tell it when this file was written",
+                "replace the text with the value",
+            )
+            for at, text in _gaps(document.root, ())
+        ],
+    )
+
+
+def _gaps(node: Node, at: Location) -> Iterator[tuple[Location, str]]:
+    match node:
+        case Scalar():
+            if node.text.lstrip().startswith(OPENING):
+                yield at, node.text.strip()
+        case YamlMapping():
+            for key, entry in node.entries.items():
+                yield from _gaps(entry.value, (*at, key))
+        case Sequence():
+            for index, item in enumerate(node.items):
+                yield from _gaps(item, (*at, index))

@@ -7,23 +7,38 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from migrate.errors import DocumentInvalid
+from migrate.errors import DocumentInvalid, DocumentUnreadable
 from migrate.kafka.secrets import read_secret
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
 from migrate.model.inventory import AcceptedDifference, Inventory, Playbook
 from migrate.model.policies import HealthPolicy, Pace, RollOrder
 from migrate.model.stage import DirectoryPolicy, Stage
-from migrate.playbook.acting import acting_faults, stage_approvals
-from migrate.playbook.cluster import brokers_faults, error_budget, expected_faults, id_faults
 from migrate.playbook.directories import DirectoryPlaybook, directory_approvals, directory_playbook, faults_of
 from migrate.playbook.document import Document, Mapping, Scalar, position_of, read_deciding, read_document
-from migrate.playbook.fields import Section
+from migrate.playbook.fields import Fault, Location, Section, refuse, validate
 from migrate.playbook.fleet import FleetDocument, load_fleet
 from migrate.playbook.inventory import InventoryDocument, dump_inventory, inventory_of
-from migrate.playbook.overrides import override_faults, overrides_by_controller
-from migrate.playbook.problems import Fault, refuse, validate
-from migrate.playbook.schema import STAGE_KEYS, AcceptedDifferences, MigrationPlaybook, Spec, StageSection
+from migrate.playbook.schema import (
+    STAGE_KEYS,
+    AcceptedDifferences,
+    MigrationPlaybook,
+    Spec,
+    StageSection,
+    brokers_faults,
+    error_budget,
+    expected_faults,
+    id_faults,
+    override_faults,
+    overrides_by_controller,
+)
+from migrate.playbook.windows_approvals import (
+    approval_faults,
+    approval_policy,
+    closed_faults,
+    key_faults,
+    window_faults,
+)
 
 __all__ = [
     "KINDS",
@@ -252,3 +267,42 @@ def _faults_between(spec: Spec, inventory: Inventory) -> Iterator[Fault]:
             f"the controllers are {sorted(spec.controllers.ids)}",
             f"{inventory.path} has {sorted(controllers)}; ids are chosen once and never changed",
         )
+
+
+PACKAGE: Final = Path(__file__).parents[1]
+FOLDERS: Final = (PACKAGE / "playbooks", PACKAGE.parent / "playbooks")  # setup.py maps the second onto the first
+
+
+def shipped(name: str) -> Path:
+    """The path of a shipped file, such as `lab-demo.yaml`; DocumentUnreadable if the installation lacks it."""
+    for folder in FOLDERS:
+        if (folder / name).is_file():
+            return folder / name
+    raise DocumentUnreadable(
+        f"the installation has no playbook {name}", where=str(FOLDERS[0]), next_step="install the package again"
+    )
+
+
+def stage_approvals(spec: Spec) -> ApprovalPolicy:
+    """The approvals of a MigrationPlaybook: of each stage, and of the rollback."""
+    asked = {str(section.name): section.approval for section in spec.stages}
+    return approval_policy({**asked, "rollback": spec.rollback.approval}, spec.approvals)
+
+
+def acting_faults(spec: Spec) -> Iterator[Fault]:
+    """Windows that are not there or never open, approvals that nobody could give."""
+    yield from closed_faults(spec)
+    for index, stage in enumerate(spec.stages):
+        at: Location = ("spec", "stages", index)
+        if stage.stage is Stage.COPY and (stage.window or stage.approval):
+            yield Fault(
+                (*at, "window" if stage.window else "approval"),
+                "stage copy takes neither window nor approval",
+                "it begins by itself with the registration of the last broker, and is watched in the same run",
+                "put it on migration-mode",
+            )
+        yield from window_faults(spec, at, stage.window)
+        yield from approval_faults(spec, at, stage.approval)
+    yield from window_faults(spec, ("spec", "rollback"), spec.rollback.window)
+    yield from approval_faults(spec, ("spec", "rollback"), spec.rollback.approval)
+    yield from key_faults(spec)

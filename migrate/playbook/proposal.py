@@ -13,7 +13,7 @@ from migrate.model.inventory import ZookeeperLogin
 from migrate.model.views import ZkBroker, ZookeeperView
 from migrate.playbook.access import dumped_login
 from migrate.playbook.fields import API_VERSION
-from migrate.playbook.gaps import gap
+from migrate.playbook.inventory import gap
 
 SPOKEN: Final = ("PLAINTEXT", "SASL_PLAINTEXT")  # what is chosen without being asked; TLS needs stores to be named
 NO_LOGIN: Final = ZookeeperLogin()

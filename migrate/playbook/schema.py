@@ -6,21 +6,30 @@ refused by name, because a promise that is read and not kept is worse than one t
 
 from __future__ import annotations
 
+import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
 from typing import Annotated, ClassVar, Final, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
+from migrate.model.config_keys import override_fault
+from migrate.model.ids import NodeId
+from migrate.model.inventory import Inventory
+from migrate.model.policies import ErrorBudget
+from migrate.model.secrets import is_password_config
 from migrate.model.stage import Stage
-from migrate.playbook.approvals import ApprovalSection, ApprovalsSection
 from migrate.playbook.fields import (
+    ALWAYS_SO,
     SECONDS,
     ClusterId,
     Day,
     Duration,
     DurationText,
+    Fault,
     FilePath,
+    Location,
     Metadata,
     Name,
     NodeNumber,
@@ -29,7 +38,7 @@ from migrate.playbook.fields import (
     TopicPattern,
     Whole,
 )
-from migrate.playbook.windows import WindowSection
+from migrate.playbook.windows_approvals import ApprovalSection, ApprovalsSection, WindowSection
 
 INVENTORY_HAS_IT: Final = "it stands in the inventory that `inventory` names"
 KAFKAS_OWN: Final = ("admin", "brokers", "cluster", "config", "controller", "controller_epoch", "migration")
@@ -103,7 +112,7 @@ class Controllers(Section):
 
     later: ClassVar[Mapping[str, str]] = {"metadata_log_dir": INVENTORY_HAS_IT}
     ids: Annotated[list[NodeNumber], Field(min_length=1)]
-    quorum: Literal["static"] = "static"
+    quorum: Annotated[Literal["static"], ALWAYS_SO] = "static"
     overrides: dict[Text, Text] = Field(default_factory=dict)  # keys of every controller's rendered file
     overrides_of: dict[Text, dict[Text, Text]] = Field(default_factory=dict)  # of one controller's, by its id
 
@@ -134,8 +143,8 @@ class Backup(Section):
     """What is kept before anything changes; both are always made."""
 
     later: ClassVar[Mapping[str, str]] = {"max_age": "backups are made in `prepare`, in the same run"}
-    zookeeper: Literal["required"] = "required"
-    configs: Literal["required"] = "required"
+    zookeeper: Annotated[Literal["required"], ALWAYS_SO] = "required"
+    configs: Annotated[Literal["required"], ALWAYS_SO] = "required"
 
 
 class Rollout(Section):
@@ -144,7 +153,7 @@ class Rollout(Section):
     later: ClassVar[Mapping[str, str]] = dict.fromkeys(
         ("order", "canary_soak", "batches"), "the plan shows the order; `control hold-after` parks behind a stage"
     )
-    max_fail: Annotated[Whole, Field(le=0)] = 0
+    max_fail: Annotated[Whole, Field(le=0), ALWAYS_SO] = 0
     node_estimate: Annotated[Duration, Field(ge=1)] = 900.0  # a node's p90, until this run has measured one
     restore_preferred_leaders: bool = False  # behind each roll, by ElectLeaders PREFERRED
     elections_per_request: Annotated[Whole, Field(ge=1, le=5000)] = 500  # partitions; each batch is proven first
@@ -168,8 +177,8 @@ class Health(Section):
     }
     samples: Annotated[Whole, Field(ge=1, le=1000)] = 3
     interval: Annotated[Duration, Field(ge=1, le=600)] = 5.0
-    max_urp: Annotated[Whole, Field(le=0)] = 0  # there is no other value
-    max_offline: Annotated[Whole, Field(le=0)] = 0  # there is no other value
+    max_urp: Annotated[Whole, Field(le=0), ALWAYS_SO] = 0
+    max_offline: Annotated[Whole, Field(le=0), ALWAYS_SO] = 0
 
 
 class Probes(Section):
@@ -208,9 +217,7 @@ class Policies(Section):
 class Diff(Section):
     """Which differences between ZooKeeper and KRaft are excused, by name."""
 
-    fail_on: Annotated[list[DifferenceClass], Field(min_length=3, max_length=3)] | None = (
-        None  # there is no other value
-    )
+    fail_on: Annotated[list[DifferenceClass] | None, Field(min_length=3, max_length=3), ALWAYS_SO] = None
     accept: FilePath | None = None
 
 
@@ -227,10 +234,10 @@ class StageSection(Section):
         "retries": "only what may be retried is retried, by itself",
     }
     name: StageName
-    needs: list[StageName] | None = None
+    needs: Annotated[list[StageName] | None, ALWAYS_SO] = None
     window: Name | None = None
     approval: ApprovalSection | None = None
-    fail_on: Annotated[list[Literal["blocker"]], Field(min_length=1, max_length=1)] | None = None
+    fail_on: Annotated[list[Literal["blocker"]] | None, Field(min_length=1, max_length=1), ALWAYS_SO] = None
     no_progress_timeout: Annotated[Duration, Field(ge=10)] | None = None
     diff: Diff | None = None
     duration: Duration | None = None
@@ -322,3 +329,89 @@ class AcceptedDifferences(Section):
     kind: Literal["AcceptedDifferences"]
     metadata: Metadata
     spec: AcceptedSpec
+
+
+def id_faults(at: Location, ids: Iterable[str]) -> Iterator[Fault]:
+    """Keys that are no broker ids."""
+    for text in ids:
+        if not text.isascii() or not text.isdigit() or (text[0] == "0" and text != "0") or int(text[:11]) >= 2**31:
+            yield Fault((*at, text), f"{text!r} is no broker id")
+
+
+def brokers_faults(at: Location, ids: Iterable[str], inventory: Inventory) -> Iterator[Fault]:
+    """Ids of brokers that the inventory has not; what is no id is told by `id_faults`."""
+    for text in ids:
+        if text.isascii() and text.isdigit() and int(text[:11]) not in _brokers(inventory):
+            yield Fault((*at, text), f"broker {text} is not in the inventory", _has(inventory))
+
+
+def expected_faults(expect: Expect, inventory: Inventory) -> Iterator[Fault]:
+    """The cluster that is expected, against the inventory's."""
+    if expect.brokers is not None and set(expect.brokers) != _brokers(inventory):
+        told = f"expected are the brokers {sorted(expect.brokers)}"
+        yield Fault(("spec", "cluster", "expect", "brokers"), told, _has(inventory))
+    if expect.cluster_id and inventory.expect_cluster_id and expect.cluster_id != inventory.expect_cluster_id:
+        yield Fault(
+            ("spec", "cluster", "expect", "cluster_id"),
+            f"expected is cluster {expect.cluster_id}",
+            f"{inventory.path} expects {inventory.expect_cluster_id}",
+        )
+
+
+def _brokers(inventory: Inventory) -> set[int]:
+    return {int(node.id) for node in inventory.brokers}
+
+
+def _has(inventory: Inventory) -> str:
+    return f"{inventory.path} has {sorted(_brokers(inventory))}"
+
+
+def error_budget(probes: Probes | None, near: Path) -> ErrorBudget | None:
+    """The budget as a value; `near` is the playbook's folder."""
+    if probes is None:
+        return None
+    file = probes.history or f"probe-{probes.topic}.jsonl"
+    return ErrorBudget(os.path.normpath(near / file), *budget_of(probes.error_budget), probes.topic or "")
+
+
+KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+REFERENCE: Final = re.compile(r"\$\{[^:{}]+:[^{}]+\}")  # as Kafka's own configuration providers read it (KIP-297)
+AT: Final[Location] = ("spec", "controllers")
+EXAMPLE: Final = "${file:/etc/kafka/controller.secrets:password}"
+
+
+def overrides_by_controller(section: Controllers | None) -> dict[NodeId, Mapping[str, str]]:
+    """Each controller's overrides: those of all, and its own on top."""
+    if section is None:
+        return {}
+    own = {int(text): values for text, values in section.overrides_of.items()}
+    found = {NodeId(number): {**section.overrides, **own.get(number, {})} for number in section.ids}
+    return {node: values for node, values in found.items() if values}
+
+
+def override_faults(section: Controllers | None) -> Iterator[Fault]:
+    """Keys that are not the operator's to set, secrets in clear text, and controllers that there are none of."""
+    if section is None:
+        return
+    yield from _own_faults((*AT, "overrides"), section.overrides)
+    known = {str(number) for number in section.ids}
+    for text, values in section.overrides_of.items():
+        here = (*AT, "overrides_of", text)
+        if text not in known:
+            yield Fault(here, f"{text!r} is none of the controllers", f"`ids` has {sorted(section.ids)}")
+        yield from _own_faults(here, values)
+
+
+def _own_faults(at: Location, values: Mapping[str, str]) -> Iterator[Fault]:
+    for key, value in values.items():
+        why = override_fault(key)
+        if not KEY.fullmatch(key):
+            yield Fault((*at, key), "this is no configuration key of Kafka's")
+        elif why is not None:
+            hint = "take it out; `docs/configuration.md` shows what becomes of every key"
+            yield Fault((*at, key), f"{key} cannot be overridden", why, hint)
+        elif is_password_config(key) and not REFERENCE.fullmatch(value):
+            hint = f"write a reference that the controller resolves by its config.providers, such as {EXAMPLE}"
+            yield Fault(
+                (*at, key), f"{key} holds a secret", "a playbook is read by many, and kept with every run", hint
+            )

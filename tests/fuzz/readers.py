@@ -12,7 +12,7 @@ from typing import Final
 
 from migrate.kraft.files import read_quorum_state
 from migrate.model import plain_tar
-from migrate.playbook.access_file import load_zookeeper_access
+from migrate.playbook.access import load_zookeeper_access
 from migrate.playbook.load import load_accepted, load_fleet
 from migrate.report import evidence
 from tests.fuzz.clusters import (

@@ -158,9 +158,10 @@ def story(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Story]:
     observer = ClusterObserver(Sources(lab.inventory, Unknown("none"), None))
     try:
         lab.up()
-        text, waits = lab.playbook_path.read_text(), "      needs: [hybrid]\n"
-        assert text.count(waits) == 1
-        lab.playbook_path.write_text(text.replace(waits, f"{waits}      no_progress_timeout: {PATIENCE}\n"))
+        text = lab.playbook_path.read_text()
+        changed, count = re.subn(r"(- name: kraft-mode .*\n)", rf"\1      no_progress_timeout: {PATIENCE}\n", text)
+        assert count == 1
+        lab.playbook_path.write_text(changed)
         yield tell(Story(lab, observer))
     finally:
         observer.close()

@@ -23,8 +23,7 @@ from migrate.lab.topology import Shape
 from migrate.model.views import Stopped
 from migrate.observe.sources import Sources
 from migrate.observe.world import ClusterObserver
-from migrate.playbook.load import load_playbook
-from migrate.playbook.shipped import shipped
+from migrate.playbook.load import load_playbook, shipped
 from migrate.run import owners
 from migrate.run.locks import HOST_SUFFIX
 from tests.lab.test_directory_playbook import CHANGES, KILLED, SECONDS, Story

@@ -8,7 +8,7 @@ import pytest
 
 from migrate.errors import DocumentInvalid
 from migrate.model.inventory import SecretFile, Store
-from migrate.playbook.access_file import load_zookeeper_access
+from migrate.playbook.access import load_zookeeper_access
 from migrate.playbook.load import load_inventory
 from migrate.playbook.proposal import propose_inventory
 from tests.playbook.test_proposal import filled, real

@@ -28,8 +28,9 @@ from migrate.playbook.load import (
     load_inventory,
     load_playbook,
     load_playbook_with_inventory,
+    shipped,
 )
-from migrate.playbook.shipped import shipped
+from migrate.playbook.shown import shown
 from tests.playbook.corpus import HEAD, INVENTORY, NO_INVENTORY, NO_PLAYBOOK, SPEC, Bad, policy, stages
 from tests.testing import worlds
 
@@ -325,6 +326,50 @@ def test_a_missing_shipped_file_is_a_typed_error() -> None:
     """A broken installation says so."""
     with pytest.raises(InputError, match=r"no playbook nothing\.yaml"):
         shipped("nothing.yaml")
+
+
+WITHOUT_EFFECT = """
+  controllers: {ids: [3000], quorum: static}
+  windows: {default: {allow: [always], dst: shortest}}
+  policy:
+    rollout: {max_fail: 0}
+    backup: {zookeeper: required, configs: required}
+    health: {max_urp: 0, max_offline: 0}
+  rollback: {approval: {reviewers: [a], distinct: true}}
+  stages:
+    - {name: assess, fail_on: [blocker]}
+    - {name: prepare, needs: [assess], approval: {reviewers: [a], distinct: true}}
+    - {name: controllers}
+    - {name: migration-mode}
+    - {name: copy}
+    - {name: hybrid, needs: [copy], diff: {fail_on: [ONLY_ZK, ONLY_KRAFT, DIFFERS]}}
+"""
+EFFECTLESS = re.compile(
+    r", (quorum|dst|distinct): \w+|(max_fail|max_urp|max_offline): 0,? ?|(zookeeper|configs): required,? ?"
+    r"|, needs: \[\w+\]|, fail_on: \[blocker\]|fail_on: \[ONLY_ZK, ONLY_KRAFT, DIFFERS\]"
+)
+
+
+def test_keys_without_effect_are_accepted_and_change_nothing(tmp_path: Path) -> None:
+    """Playbooks of earlier releases stay valid; `playbook show` names such a key only where the file has it."""
+    old = write(tmp_path, SPEC.rstrip("\n") + WITHOUT_EFFECT, "p.yaml")
+    before, rows = load_playbook(old), {row.key for row in shown(old)}
+    text, count = EFFECTLESS.subn("", old.read_text())
+    new = write(tmp_path, text, "p.yaml")
+    assert count == 13
+    assert replace(load_playbook(new), sha256=before.sha256) == before
+    lost = rows - {row.key for row in shown(new)}
+    assert {key.rpartition(".")[2] for key in lost} == {
+        *("quorum", "dst", "max_fail", "zookeeper", "configs", "max_urp", "max_offline"),
+        *("distinct", "fail_on", "needs"),
+    }
+
+
+@pytest.mark.parametrize("path", sorted(PLAYBOOKS.glob("*.yaml")), ids=lambda path: path.name)
+def test_shipped_playbooks_have_no_key_without_effect(path: Path) -> None:
+    """Examples show what does something."""
+    keys = re.findall(r"\b(quorum|dst|distinct|max_fail|max_urp|max_offline|fail_on|needs|configs):", path.read_text())
+    assert keys == []
 
 
 FULL = (
