@@ -36,7 +36,8 @@ def features() -> list[str]:
 def _commands(command: click.Command, name: str) -> Iterator[str]:
     context = click.Context(command, info_name=name)
     yield f"command {name}"
-    for entry in command.get_params(context):
+    yield from (f"option {name} {word}" for word in command.get_help_option_names(context))
+    for entry in command.params:  # `get_params` would keep a help option that is made for this context
         if isinstance(entry, click.Argument):
             yield f"argument {name} {entry.human_readable_name}"
         else:
