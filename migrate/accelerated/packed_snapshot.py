@@ -21,7 +21,7 @@ import numpy as np
 
 from migrate.accelerated.choice import kernels, ready
 from migrate.accelerated.packed_tree import PackedTree, Place
-from migrate.accelerated.plain_topics import NO_TOPICS, PlainTopics
+from migrate.accelerated.plain_topics import PlainTopics
 from migrate.accelerated.znode_columns import (
     AT,
     BEGIN,
@@ -145,15 +145,6 @@ def open_files(files: ZookeeperFiles) -> OfflineTree:
     loaded = load(find_files(files.folders), partial(read_packed, chroot=files.chroot))
     tree = loaded.tree
     return PackedFiles(loaded, files, tree) if isinstance(tree, PackedTree) else OfflineTree(loaded, files)
-
-
-def head_of_files(
-    tree: OfflineTree, digester: Digester, secrets: EncoderSecrets | None = None
-) -> tuple[ZookeeperView, PlainTopics]:
-    """The view without the partitions of plain topics (nor their count in `znodes`), and those topics."""
-    if isinstance(tree, PackedFiles):
-        return tree.head(digester, secrets), tree.plain
-    return tree.view(digester, secrets), NO_TOPICS
 
 
 def _newest(columns: Columns) -> int:

@@ -166,24 +166,3 @@ class PlainTopics:
 
 def _repeated(texts: list[str], counts: list[int]) -> list[str]:
     return [*chain.from_iterable(map(repeat, texts, counts))]
-
-
-def _none(kind: str, *shape: int) -> Array:
-    return np.empty((0, *shape), kind)
-
-
-NO_TOPICS: Final = PlainTopics(
-    names=[],
-    ids=_none("u1", 16),
-    mzxid=_none("i8"),
-    first=_none("i8"),
-    count=_none("i8"),
-    lanes=_none("u8", 2),
-    leader=_none("i4"),
-    leader_epoch=_none("i4"),
-    writer=_none("i4"),
-    state_mzxid=_none("i8"),
-    replicas=_none("i4", 2),
-    isr=_none("i4", 2),
-    members=_none("i4"),
-)

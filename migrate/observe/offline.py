@@ -75,18 +75,17 @@ def open_files(files: ZookeeperFiles) -> OfflineTree:
 def read_sides(
     tree: OfflineTree, files: MetadataFiles, digester: Digester, secrets: EncoderSecrets | None = None
 ) -> ColumnSides | WholeSides:
-    """Both sides of files; whole views where the metadata is too small, or too odd, for columns.
+    """Both sides of files; whole views where one of them is too small, or too odd, for columns.
 
     Raises what `OfflineTree.view` and `migrate.kraft.files.load` raise.
     """
     try:
-        from migrate.accelerated.packed_snapshot import head_of_files
+        from migrate.accelerated.packed_snapshot import PackedFiles
         from migrate.accelerated.topic_scan import topic_prints
     except ImportError:
-        kraft = None
-    else:
-        kraft = topic_prints(files, digester)
-    if kraft is None:
-        view = load(files, digester).view("", ONE_DIRECTORY, str(files.path))
-        return WholeSides(tree.view(digester, secrets), view)
-    return ColumnSides(*head_of_files(tree, digester, secrets), kraft)
+        pass
+    else:  # of one side alone, fingerprints of the other side's rows would cost more than they save
+        if isinstance(tree, PackedFiles) and (kraft := topic_prints(files, digester)) is not None:
+            return ColumnSides(tree.head(digester, secrets), tree.plain, kraft)
+    view = load(files, digester).view("", ONE_DIRECTORY, str(files.path))
+    return WholeSides(tree.view(digester, secrets), view)
