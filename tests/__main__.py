@@ -1,6 +1,7 @@
 """All tests of the project: `python -m tests`.  Lint, types and import contracts first, then every tier.
 
-`python -m tests fast` runs what starts nothing and takes little, on two processes, with the same checks first;
+First the tests that start nothing, in two processes, then those that start Kafka, ZooKeeper, Spark or hosts, in one.
+`python -m tests fast` runs of the former what takes little, with the same checks first;
 `python -m tests lint` runs the checks alone. Any other words are handed to pytest
 (`python -m tests tests/cli -k plan`, `python -m tests -m kafka`).  The first thing that fails ends it, with its exit
 code.  `python -m tests mutants` puts small mistakes into the modules that decide and names those that no test notices
@@ -25,8 +26,11 @@ CHECKS = (
     ("import contracts", [str(BIN / "lint-imports")]),
 )
 PYTEST = [sys.executable, "-m", "pytest"]
-FAST = ["-m", "not (slow or bench or zookeeper or spark or kafka or hosts or explorer or long)"]
-PROCESSES = ["-n", "2", "--dist", "worksteal"]
+STARTS = "bench or zookeeper or spark or kafka or hosts or explorer"  # processes of their own, or both cores
+FAST = f"not (slow or {STARTS} or long)"
+ALONE = f"not ({STARTS} or long)"
+STARTING = f"({STARTS}) and not long"
+PROCESSES = ["-n", "2", "--dist", "worksteal"] if importlib.util.find_spec("xdist") else []
 
 
 def main(words: list[str]) -> int:
@@ -48,10 +52,10 @@ def main(words: list[str]) -> int:
     if words == ["lint"]:
         return 0
     print("== tests", flush=True)
-    selection = words or ["-m", "not long"]
-    if words == ["fast"]:
-        selection = [*FAST, *(PROCESSES if importlib.util.find_spec("xdist") else [])]
-    return subprocess.run([*PYTEST, *selection], check=False).returncode
+    if words and words != ["fast"]:
+        return subprocess.run([*PYTEST, *words], check=False).returncode
+    tiers = [[FAST, *PROCESSES]] if words else [[ALONE, *PROCESSES], [STARTING]]
+    return max(subprocess.run([*PYTEST, "-m", *tier], check=False).returncode for tier in tiers)
 
 
 if __name__ == "__main__":
