@@ -53,7 +53,7 @@ def apply(plan_file: pathlib.Path, confirm: str, confirm_cluster: str, json_line
     from migrate.cli.planning import load_plan
 
     plan = load_plan(plan_file)
-    if plan.back:
+    if plan.kind.rolls_back:
         raise UsageWrong("this plan is a rollback: `kraft-migrate rollback apply` applies it", where=str(plan_file))
     if plan.irreversible and confirm == plan.fingerprint and not confirm_cluster:
         confirm_cluster = typed_name(plan)
@@ -71,9 +71,9 @@ def typed_name(plan: Plan) -> str:
 
 def after_way_back(plan: Plan) -> str:
     """What may be done now: migrate again from the beginning, or go on behind a copy that was made again."""
-    from migrate.model.stage import Stage
+    from migrate.model.plan import PlanKind
 
-    again = " --stage hybrid" if plan.target is Stage.COPY else ""
+    again = " --stage hybrid" if plan.kind is PlanKind.COPY_AGAIN else ""
     said = "" if again else "; plans of before are void"
     return f"kraft-migrate plan {shlex.quote(plan.playbook)}{again}{said}"
 
@@ -103,7 +103,7 @@ def carry_out_saved(plan: Plan, confirm: str, confirm_cluster: str = "", *, json
     try:
         with lines.following(plan, folder.journal):
             carry_out(plan, sources, options)
-        if plan.back:
+        if plan.kind.rolls_back:
             lines.say(f"next: {after_way_back(plan)}", "bold")
     except (LockHeld, RunLocked):
         ours = False

@@ -56,7 +56,7 @@ def approve(
     playbook, inventory = load_playbook(plan.playbook), load_inventory(plan.inventory)
     given_by = account()
     name = reviewer or given_by
-    asked = asked_for(playbook.approvals, name, stages, back=plan.back)
+    asked = asked_for(playbook.approvals, name, stages, back=plan.kind.rolls_back)
     content, host, now = plan.content, socket.gethostname(), round(time.time(), 3)
     given = Approval(plan.fingerprint, content, name, given_by, host, now, stages, comment)
     if key_file is not None:

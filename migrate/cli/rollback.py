@@ -102,6 +102,6 @@ def apply_back(plan_file: pathlib.Path, confirm: str, json_lines: bool) -> int:
     from migrate.cli.planning import load_plan
 
     plan = load_plan(plan_file)
-    if not plan.back:
+    if not plan.kind.rolls_back:
         raise UsageWrong("this plan goes forward: `kraft-migrate apply` carries it out", where=str(plan_file))
     return carry_out_saved(plan, confirm, json_lines=json_lines)

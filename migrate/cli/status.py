@@ -310,7 +310,7 @@ def _told(plan: Plan, events: Sequence[Event], folder: pathlib.Path, runs: pathl
     lock = owners.of_file(runs / "lock")
     return {
         "plan": plan.short,
-        "back": plan.back,
+        "back": plan.kind.rolls_back,
         "alive": lock is not None and lock.held,
         "told": run_board.lines(run_board.board(plan, events), time.time())[0],
         "next": _command(plan, folder / "plan.json"),

@@ -5,8 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from enum import StrEnum
+from dataclasses import asdict, dataclass, replace
+from enum import Enum, StrEnum
 from typing import Any, Final
 
 from migrate.model.findings import Finding
@@ -17,10 +17,100 @@ PLAN_FORMAT: Final = 2
 
 
 class Direction(StrEnum):
-    """Forward to KRaft, or back to ZooKeeper mode."""
+    """Forward, or back: the saved plan has this word; with the target it gives the `PlanKind`."""
 
     FORWARD = "forward"
     BACK = "back"
+
+
+class PlanKind(Enum):
+    """What a plan is for.  What differs between kinds, and is no decision about a cluster, stands in `KINDS`."""
+
+    FORWARD = "forward"
+    ROLLBACK = "rollback"
+    COPY_AGAIN = "copy again"  # the rollback that ends with a new copy, by a fresh quorum
+    DIRECTORIES = "directories"  # more log directories for the brokers of a KRaft cluster
+    DIRECTORIES_BACK = "directories back"
+
+    @property
+    def rolls_back(self) -> bool:
+        """Does it undo an earlier plan: by `rollback`'s commands, in its window, with its approvals?"""
+        return KINDS[self].command == "rollback"
+
+    @property
+    def migrates(self) -> bool:
+        """Is it about a migration, with a ZooKeeper to lock in?"""
+        return self not in (PlanKind.DIRECTORIES, PlanKind.DIRECTORIES_BACK)
+
+    @property
+    def plan_command(self) -> str:
+        """The command that makes it."""
+        return f"{KINDS[self].command} plan".strip()
+
+    @property
+    def apply_command(self) -> str:
+        """The command that starts and resumes it."""
+        return f"{KINDS[self].command} apply".strip()
+
+
+@dataclass(frozen=True, slots=True)
+class KindWords:
+    """What is said of one kind of plan.
+
+    `command` is the group of its commands; `title` what its run was; `target` where it ends, by the target stage's
+    number and label; `heading` of a stage's steps; `ended` what a whole run has done, as far as its claims hold.
+    `unconfirmed` and `why` refuse a plan that asks for its fingerprint.
+    """
+
+    command: str
+    title: str
+    target: str
+    heading: str
+    ended: str
+    unconfirmed: str = "the rollback was not confirmed"
+    why: str = "it stops the controllers and gives up what they hold"
+
+
+KINDS: Final[Mapping[PlanKind, KindWords]] = {
+    PlanKind.FORWARD: KindWords(
+        "",
+        "Migration of {cluster} to KRaft",
+        "stage {number} {label}",
+        "Stage {number} {label}",
+        "Every step up to stage {label} ended",
+        "the plan has the point of no return in it, and was not confirmed",
+        "no rollback is possible after it",
+    ),
+    PlanKind.ROLLBACK: KindWords(
+        "rollback",
+        "Rollback of {cluster} to ZooKeeper mode",
+        "ZooKeeper mode, as before the migration",
+        "Back from stage {number} {label}",
+        "Every step of the rollback ended",
+    ),
+    PlanKind.COPY_AGAIN: KindWords(
+        "rollback",
+        "Rollback of {cluster} to ZooKeeper mode",
+        "the copy again, with a fresh quorum",
+        "Back from stage {number} {label}",
+        "Every step of the rollback ended",
+    ),
+    PlanKind.DIRECTORIES: KindWords(
+        "",
+        "Log directories of {cluster}, more of them",
+        "every broker with the playbook's log directories",
+        "Directories",
+        "Every broker's directories were changed",
+    ),
+    PlanKind.DIRECTORIES_BACK: KindWords(
+        "rollback",
+        "Log directories of {cluster}, taken away again",
+        "every broker without the playbook's log directories",
+        "Directories away again",
+        "Every broker's directories were changed",
+        why="it restarts every broker that has one of the directories",
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +168,31 @@ class Plan:
     inventory_sha256: str = ""  # of the inventory and of the files that it names, but for secrets
 
     @property
-    def back(self) -> bool:
-        """Is it the way back to ZooKeeper mode?"""
-        return self.direction is Direction.BACK
+    def kind(self) -> PlanKind:
+        """What it is for, by its target and direction."""
+        back = self.direction is Direction.BACK
+        if self.target is Stage.DIRECTORIES:
+            return PlanKind.DIRECTORIES_BACK if back else PlanKind.DIRECTORIES
+        if not back:
+            return PlanKind.FORWARD
+        return PlanKind.COPY_AGAIN if self.target is Stage.COPY else PlanKind.ROLLBACK
 
     @property
-    def of_directories(self) -> bool:
-        """Is it about the log directories of a KRaft cluster, there or back?"""
-        return self.target is Stage.DIRECTORIES
+    def words(self) -> KindWords:
+        """What is said of its kind, with its own cluster and target in it."""
+        values = {"cluster": self.cluster, "number": int(self.target), "label": self.target.label}
+        found = KINDS[self.kind]
+        return replace(
+            found,
+            title=found.title.format(**values),
+            target=found.target.format(**values),
+            ended=found.ended.format(**values),
+        )
 
     @property
     def needs_confirmation(self) -> bool:
-        """Is it applied only with its fingerprint?  With the point of no return in it, or the way back."""
-        return self.irreversible or self.back
+        """Is it applied only with its fingerprint?  With the point of no return in it, or to roll back."""
+        return self.irreversible or self.kind.rolls_back
 
     @property
     def irreversible(self) -> bool:
@@ -123,7 +225,8 @@ class Plan:
                 for step in self.steps
             ],
         }
-        if self.back:  # absent in plans forward: those that were saved before keep their fingerprint
+        # absent in plans forward: those that were saved before keep their fingerprint
+        if self.direction is Direction.BACK:
             body["direction"] = self.direction.value
         text = json.dumps(body, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
         return hashlib.sha256(text.encode()).hexdigest()

@@ -23,7 +23,7 @@ def scheduled(plan: Plan, playbook: Playbook) -> Plan:
     Raises WindowNeverOpens where a stage of it waits for a window that does not open any more.
     """
     stages = list(dict.fromkeys(step.stage for step in plan.steps))
-    if plan.back:
+    if plan.kind.rolls_back:
         window = playbook.windows.get(playbook.rollback_window)
         windows = {} if window is None else dict.fromkeys(stages, window)
     else:
@@ -78,7 +78,7 @@ def _until(park: ParkAt, windows: Mapping[Stage, Window]) -> str:
 
 def _approvals(plan: Plan, playbook: Playbook) -> Iterator[Mapping[str, str]]:
     policy = playbook.approvals
-    stages = [ROLLBACK] if plan.back else list(dict.fromkeys(step.stage.label for step in plan.steps))
+    stages = [ROLLBACK] if plan.kind.rolls_back else list(dict.fromkeys(step.stage.label for step in plan.steps))
     for stage in stages:
         rule = policy.rules.get(stage)
         if rule is not None:

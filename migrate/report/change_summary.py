@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, fields
 from typing import Final
 
-from migrate.model.plan import Plan, PlannedStep
+from migrate.model.plan import Plan, PlanKind, PlannedStep
 from migrate.model.stage import Stage
 from migrate.model.step import Action
 from migrate.report.wording import plural
@@ -124,13 +124,12 @@ def parity_words(plan: Plan) -> str:
 def next_command(plan: Plan, path: str) -> str:
     """What applies the plan; one with the point of no return in it must be confirmed by its fingerprint."""
     confirm = f" --confirm {plan.fingerprint}" if plan.needs_confirmation else ""
-    command = "rollback apply" if plan.back else "apply"
-    return f"kraft-migrate {command} {shell_word(path)}{confirm}"
+    return f"kraft-migrate {plan.kind.apply_command} {shell_word(path)}{confirm}"
 
 
 def name_asked(plan: Plan) -> str:
     """What `apply` asks for besides its fingerprint; "" where nothing.  The name is typed: no command line has it."""
-    if plan.back or not plan.irreversible:
+    if plan.kind.rolls_back or not plan.irreversible:
         return ""
     return "it asks for the cluster's name; where there is no terminal, add --confirm-cluster with the name"
 
@@ -142,22 +141,16 @@ def shell_word(word: str) -> str:
 
 def target_words(plan: Plan) -> str:
     """Where the plan goes."""
-    if plan.of_directories:
-        return f"every broker {'without' if plan.back else 'with'} the playbook's log directories"
-    if plan.back and plan.target is Stage.COPY:
-        return "the copy again, with a fresh quorum"
-    return "ZooKeeper mode, as before the migration" if plan.back else f"stage {int(plan.target)} {plan.target.label}"
+    return plan.words.target
 
 
 def stage_words(plan: Plan, stage: Stage) -> str:
     """The heading of a stage's steps; a way back takes the stages' effects away, the last one's first."""
-    if plan.of_directories:
-        return "Directories away again" if plan.back else "Directories"
-    if not plan.back:
-        return f"Stage {int(stage)} {stage.label}"
-    return "Proof" if stage <= Stage.ASSESS else f"Back from stage {int(stage)} {stage.label}"
+    if plan.kind.migrates and plan.kind.rolls_back and stage <= Stage.ASSESS:
+        return "Proof"
+    return plan.words.heading.format(number=int(stage), label=stage.label)
 
 
 def inventory_words(plan: Plan) -> str:
     """What the counts of the metadata promise."""
-    return f"Metadata that must be there {'in the end' if plan.back or plan.of_directories else 'after the copy'}"
+    return f"Metadata that must be there {'after the copy' if plan.kind is PlanKind.FORWARD else 'in the end'}"

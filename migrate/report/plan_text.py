@@ -57,7 +57,7 @@ def plan_text(plan: Plan, path: str = "PLAN") -> str:
 
 
 def _header(page: Page, plan: Plan) -> None:
-    command = "rollback plan" if plan.back else "plan"
+    command = plan.kind.plan_command
     page.add(f"kraft-migrate {command}  {plan.cluster}  (cluster {plan.cluster_id})    plan {plan.short}", Tone.TITLE)
     facts = {
         "Detected": plan.summary.detected,
@@ -98,7 +98,7 @@ def _actions(page: Page, plan: Plan) -> None:
         page.heading(f"{stage_words(plan, stage)}    {plural(len(steps), 'step')}{way_back}")
         for step in steps:
             _step(page, step)
-    if not crossed and plan.steps and plan.target < Stage.FINALIZE and not plan.back:
+    if not crossed and plan.steps and plan.target < Stage.FINALIZE and not plan.kind.rolls_back:
         page.add()
         page.add(" point of no return: not in this plan (stage 9 finalize) ".center(WIDTH, "-"), Tone.DIM)
 
@@ -177,7 +177,7 @@ def _people(page: Page, plan: Plan) -> None:
 
 
 def _way_back(page: Page, plan: Plan) -> None:
-    page.heading("Cost of the rollback" if plan.back else "Rollback")
+    page.heading("Cost of the rollback" if plan.kind.rolls_back else "Rollback")
     if plan.summary.rollback:
         page.table(plan.summary.rollback)
     else:

@@ -39,7 +39,8 @@ def build(
         cluster=plan.cluster,
         cluster_id=plan.cluster_id,
         change=plan.change,
-        back=plan.back,
+        title=plan.words.title,
+        back=plan.kind.rolls_back,
         fingerprint=plan.fingerprint,
         target=plan.target.label,
         host=str(story.head.get("host", "")),
@@ -79,18 +80,12 @@ def _verdict(plan: Plan, story: Story, claims: Sequence[Claim], *, unseen: int) 
         return RunVerdict(
             RunWord.NOT_PROVEN,
             doubts,
-            f"{_ended(plan)}, but {what} could not be checked.",
+            f"{plan.words.ended}, but {what} could not be checked.",
         )
-    sentence = f"{_ended(plan)}, and every claim that is due holds."
+    sentence = f"{plan.words.ended}, and every claim that is due holds."
     if unseen:
         sentence += f" {plural(unseen, 'thing')} could not be checked (listed by name)."
     return RunVerdict(RunWord.PROVEN, 0, sentence)
-
-
-def _ended(plan: Plan) -> str:
-    if plan.of_directories:
-        return "Every broker's directories were changed"
-    return "Every step of the way back ended" if plan.back else f"Every step up to stage {plan.target.label} ended"
 
 
 def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, events: int) -> Iterator[Claim]:
@@ -101,9 +96,9 @@ def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, ev
         Holds.YES if whole else Holds.NO if story.stopped or story.ended else Holds.NOT_DUE,
         f"{passed} of {plural(len(story.steps), 'step')} verified or already done",
     )
-    if plan.of_directories:
+    if not plan.kind.migrates:
         yield _ledger_claim(plan, story)
-    elif plan.back:
+    elif plan.kind.rolls_back:
         yield _back_claim(story)
     else:
         yield _ledger_claim(plan, story)

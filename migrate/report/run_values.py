@@ -268,14 +268,8 @@ class RunReport:
     journal: str
     versions: Mapping[str, str]
     roles: Mapping[str, str]
+    title: str = ""  # what the run was, without markup
     back: bool = False
-
-    @property
-    def title(self) -> str:
-        """What the run was, without markup."""
-        if self.target == Stage.DIRECTORIES.label:
-            return f"Log directories of {self.cluster}, {'taken away again' if self.back else 'more of them'}"
-        return f"Way back of {self.cluster} to ZooKeeper mode" if self.back else f"Migration of {self.cluster} to KRaft"
 
     def name(self, node: str) -> str:
         """`broker 1`, `controller 3001`, `zookeeper`."""

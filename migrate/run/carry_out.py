@@ -113,7 +113,7 @@ def carry_out(plan: Plan, sources: Sources, options: Options) -> RunFolder:
     folder = folder_of(sources.inventory, plan)
     _may_be_carried_out(plan, sources, options, folder)
     folder.path.mkdir(parents=True, exist_ok=True, mode=0o700)
-    alone = plan.of_directories  # no ZooKeeper to lock in, and no way back to it
+    alone = not plan.kind.migrates  # no ZooKeeper to lock in, and no way back to it
     clock, request = SystemClock(), ParkRequest()
     lock = RunLock(LockFile(folder.path.parent / "lock"), None)
     journal = None
@@ -286,15 +286,8 @@ def _confirmed(plan: Plan, options: Options) -> None:
     if options.confirm == plan.fingerprint:
         _cluster_named(plan, options)
         return
-    if plan.back and plan.of_directories:
-        what, why = "the way back was not confirmed", "it restarts every broker that has one of the directories"
-    elif plan.back:
-        what, why = "the way back was not confirmed", "it stops the controllers and gives up what they hold"
-    else:
-        what, why = "the plan has the point of no return in it, and was not confirmed", "after it there is no way back"
-    command = "rollback apply" if plan.back else "apply"
-    line = f"`kraft-migrate {command} PLAN --confirm {plan.fingerprint}`"
-    raise NotConfirmed(what, why=why, next_step=f"read the plan to its end, then {line}")
+    line = f"`kraft-migrate {plan.kind.apply_command} PLAN --confirm {plan.fingerprint}`"
+    raise NotConfirmed(plan.words.unconfirmed, why=plan.words.why, next_step=f"read the plan to its end, then {line}")
 
 
 def _cluster_named(plan: Plan, options: Options) -> None:

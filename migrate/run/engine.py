@@ -119,7 +119,7 @@ class Engine:
             if self._with.journal.events[-1].name != "stop" and not isinstance(error, JournalUnwritable):
                 self._write("stop", reason=str(error), code=error.id)
             raise
-        self._write("end", target=self._plan.target.label, back=self._plan.back)
+        self._write("end", target=self._plan.target.label, back=self._plan.kind.rolls_back)
 
     def _steps(self, begun: frozenset[str]) -> None:
         stage = ""

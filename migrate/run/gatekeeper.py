@@ -229,7 +229,7 @@ class RunGate:
     # -- approvals ---------------------------------------------------------------------------------------------------
     def _check_approval(self, planned: PlannedStep) -> None:
         """Once a session for each stage: what began under a valid approval is not stopped half way by its expiry."""
-        stage = ROLLBACK if self.plan.back else planned.stage.label
+        stage = ROLLBACK if self.plan.kind.rolls_back else planned.stage.label
         if isinstance(self.playbook, Unknown) or stage in self._approved:
             return
         policy = self.playbook.approvals
@@ -263,7 +263,7 @@ class RunGate:
     def _window(self, planned: PlannedStep) -> Window | None:
         if isinstance(self.playbook, Unknown):
             return None
-        if self.plan.back:
+        if self.plan.kind.rolls_back:
             return self.playbook.windows.get(self.playbook.rollback_window)
         return self.playbook.window_of(planned.stage)
 
@@ -275,7 +275,7 @@ class RunGate:
 
     def _check_age(self, planned: PlannedStep, index: int) -> None:
         """No roll begins that would have to stand half done for too long; one that does already is told, once."""
-        if isinstance(self.playbook, Unknown) or self.plan.back:
+        if isinstance(self.playbook, Unknown) or self.plan.kind.rolls_back:
             return
         limit = self.playbook.pace.hybrid_max_age
         steps = self.plan.steps

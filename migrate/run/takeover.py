@@ -35,7 +35,7 @@ def gone_back(plan: Plan, done: frozenset[str], world: World) -> None:
     """
     here = detect(world)
     reached = max((step.stage for step in plan.steps if step.id in done), default=Stage.DISCOVER)
-    if plan.back or isinstance(here, Unknown) or reached < Stage.CONTROLLERS or here.stage > Stage.PREPARE:
+    if plan.kind.rolls_back or isinstance(here, Unknown) or reached < Stage.CONTROLLERS or here.stage > Stage.PREPARE:
         return
     if any(step.stage is Stage.CONTROLLERS and step.id not in done for step in plan.steps):
         return  # its own controllers are half done: they wait, and have said nothing yet
@@ -49,14 +49,14 @@ def gone_back(plan: Plan, done: frozenset[str], world: World) -> None:
 
 def what_is_found(plan: Plan, world: World) -> str:
     """The same, of a world (pure)."""
-    if plan.of_directories:
+    if not plan.kind.migrates:
         return "a cluster of KRaft alone: which broker has which directories stands in its file"
     here = detect(world)
     if isinstance(here, Unknown):
         return f"where the cluster stands cannot be told: {here.reason}"
     first = next((step.stage for step in plan.steps if step.stage > Stage.ASSESS), None)
     text = f"stage {here.words} ({here.how})"
-    if first is not None and not plan.back and here.stage >= first:
+    if first is not None and not plan.kind.rolls_back and here.stage >= first:
         raise PlanIsStale(
             f"the plan begins with stage {first.label}, the cluster stands at {text}, and it has no journal here",
             where=f"plan {plan.short}",

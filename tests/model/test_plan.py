@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from migrate.model.findings import Finding, Severity
-from migrate.model.plan import Direction, Plan, PlannedStep, PlanSummary
+from migrate.model.plan import Direction, Plan, PlanKind, PlannedStep, PlanSummary
 from migrate.model.stage import Stage
 from migrate.model.step import Action
 
@@ -123,10 +123,10 @@ def test_only_a_plan_that_a_rollback_can_undo_is_applied_without_its_fingerprint
 def test_a_plan_is_about_log_directories_by_its_target_alone() -> None:
     """Forward and back."""
     directories = replace(PLAN, target=Stage.DIRECTORIES)
-    assert directories.of_directories
-    assert replace(directories, direction=Direction.BACK).of_directories
-    assert not PLAN.of_directories
-    assert (PLAN.back, replace(PLAN, direction=Direction.BACK).back) == (False, True)
+    assert directories.kind is PlanKind.DIRECTORIES
+    assert replace(directories, direction=Direction.BACK).kind is PlanKind.DIRECTORIES_BACK
+    assert replace(PLAN, target=Stage.COPY, direction=Direction.BACK).kind is PlanKind.COPY_AGAIN
+    assert (PLAN.kind, replace(PLAN, direction=Direction.BACK).kind) == (PlanKind.FORWARD, PlanKind.ROLLBACK)
 
 
 def test_a_plan_has_a_fingerprint_whatever_text_is_in_it() -> None:

@@ -341,10 +341,10 @@ def test_a_way_back_is_proven_by_its_end_and_owes_no_comparison() -> None:
     """Its last step's evidence is the claim; the ledger and the comparison are the way forward's."""
     report = _way_back(STOPPED, PROVEN, ("end", {"target": "assess"}))
     assert str(report.verdict) == "PROVEN"
-    assert report.verdict.sentence.startswith("Every step of the way back ended")
+    assert report.verdict.sentence.startswith("Every step of the rollback ended")
     assert _claim(report, "in ZooKeeper mode").evidence == "/migration is gone"
     assert not [claim for claim in report.claims if "KRaft hold the same" in claim.text or "VERIFIED" in claim.text]
-    assert report.title == f"Way back of {report.cluster} to ZooKeeper mode"
+    assert report.title == f"Rollback of {report.cluster} to ZooKeeper mode"
 
 
 def test_a_way_back_without_its_proof_is_not_proven() -> None:

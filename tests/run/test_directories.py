@@ -11,6 +11,7 @@ import pytest
 from migrate.errors import DirectoriesRefused, DirectoryInUse, NothingToPlan, PlanIsStale, PlanStopped
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.plan import PlanKind
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import ConfigFile, MetaProperties
 from migrate.model.world import World
@@ -158,7 +159,7 @@ def test_empty_directories_are_taken_away_again_and_nothing_is_deleted(tmp_path:
     """The files are those of before; each meta.properties has another name."""
     cluster = grown(tmp_path / "there")
     plan = plan_for(cluster, back=True)
-    assert plan.back
+    assert plan.kind is PlanKind.DIRECTORIES_BACK
     assert plan.needs_confirmation
     metas = [key for key in cluster.files if key[1].startswith("/new") and key[1].endswith("/meta.properties")]
     kept = {key: cluster.files[key] for key in metas}

@@ -130,7 +130,7 @@ class Caller:
         """One call, with the fault where it has not struck yet."""
         plan = load_plan(path)
         words = [sys.executable, "-m", "migrate", *verb, str(path), "--confirm", plan.fingerprint, "--json-lines"]
-        words += [] if plan.back else ["--confirm-cluster", plan.cluster]
+        words += [] if plan.kind.rolls_back else ["--confirm-cluster", plan.cluster]
         self.calls += 1
         began = time.monotonic()
         errors = self.logs / f"{self.calls:03d}-{verb[-1]}.log"

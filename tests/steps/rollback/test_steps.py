@@ -14,7 +14,7 @@ from migrate.errors import NothingToPlan, NoWayBack, PlanIsStale, RestoreRefused
 from migrate.model.ids import NodeId
 from migrate.model.metadata_logs import Growing
 from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
-from migrate.model.plan import Direction
+from migrate.model.plan import Direction, PlanKind
 from migrate.model.stage import ZkMigrationState
 from migrate.model.step import HalfDone, NotBegun, Predicted
 from migrate.model.views import (
@@ -512,7 +512,7 @@ def test_a_plan_of_the_way_back_is_saved_and_read_with_its_direction() -> None:
     """Its fingerprint covers it."""
     plan = rollback.build(half(), worlds.playbook(), created=1)
     assert plan_from_json(plan_to_json(plan)) == plan
-    assert plan.back
+    assert plan.kind is PlanKind.ROLLBACK
     assert plan.needs_confirmation
     assert not plan.irreversible
     forward = replace(plan, direction=Direction.FORWARD)
