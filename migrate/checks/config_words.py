@@ -52,7 +52,7 @@ def edited_by_us(key: str) -> bool:
     CodeDoc(
         "B-CFG-18",
         "a key that a stage changes stands twice in a file",
-        "Kafka takes the last of them; which one a person meant, and which a person would mend, is not known. The tool "
+        "Kafka takes the last of them; which one was meant, and which one a person would edit, is not known. The tool "
         "changes no such line.",
         "A line was added where the key stood already.",
         "Leave one line of that key.",

@@ -54,7 +54,7 @@ def place(node: NodeId, directory: Directory) -> str:
         "In migration mode one failing directory stops the whole broker; its replicas stay MIGRATING and are not "
         "failed over when the broker comes back as KRaft.",
         "The disk is dead, full, read-only or not mounted, or its meta.properties is damaged.",
-        "Mend or replace the disk and let its replicas catch up; then check again.",
+        "Repair or replace the disk and let its replicas catch up; then check again.",
         "KAFKA-16431; DirectoryId.isOnline takes MIGRATING for online",
     ),
     sees=broker_disks,
@@ -78,7 +78,7 @@ def broken_directory(disks: Disks, world: World) -> Result:
         "a broker reports a log directory as offline",
         "The broker itself has given that directory up: one failing directory stops it in migration mode.",
         "The disk failed while the broker was running.",
-        "Mend or replace the disk, restart the broker, let its replicas catch up; then check again.",
+        "Repair or replace the disk, restart the broker, let its replicas catch up; then check again.",
         "DescribeLogDirs error 56, KAFKA_STORAGE_ERROR; KAFKA-16431",
     ),
     sees=log_dir_answers,

@@ -36,7 +36,7 @@ def _hits(view: ZookeeperView, *parts: ZnodePart) -> Iterator[Hit]:
         "Kafka's copy stops on it or leaves it out, and nothing here can be compared with it: whatever depends on it"
         " counts as unknown, never as absent.",
         "It was edited by hand or by another tool, or was written by a software that is not Apache Kafka 3.9.",
-        "Keep a backup, look at the znode with zookeeper-shell, and mend it or have Kafka write it anew; then check"
+        "Keep a backup, look at the znode with zookeeper-shell, and repair it or have Kafka write it anew; then check"
         " again.",
         "kafka/zk/ZkData.scala: each znode's decode",
     ),
@@ -93,7 +93,7 @@ def malformed_scram(view: ZookeeperView, world: World) -> Result:
         "The copy takes the name of each child of /config/brokers for a number: on any other it fails with a"
         " NumberFormatException.",
         "A child of /config/brokers is neither a broker id nor <default>, or its data is no configuration.",
-        "After a backup, delete that znode, or mend its data.",
+        "After a backup, delete that znode, or repair its data.",
         "ZkConfigMigrationClient.iterateBrokerConfigs",
     ),
     sees=malformed_view,

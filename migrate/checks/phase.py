@@ -52,7 +52,7 @@ def lost_at_the_end(world: World) -> frozenset[int]:
     """Brokers outside KRaft mode that went away after a finalize that came too early: their own roll makes them whole.
 
     The controllers take no registration of theirs any more (BROKER_ID_NOT_REGISTERED), so the old one stays, fenced,
-    and they see nobody: what forbids to go on elsewhere is here what going on mends (seen).
+    and they see nobody: what forbids to continue elsewhere is here what continuing repairs (seen).
     """
     if isinstance(world.kraft, Unknown) or world.kraft.migration_state is not ZkMigrationState.POST_MIGRATION:
         return frozenset()

@@ -122,7 +122,7 @@ def _key_of(value: str) -> str:
         "down.",
         "super.users was not copied, or the controllers call themselves otherwise than the brokers do. "
         "allow.everyone.if.no.acl.found does not replace it.",
-        "Add both principals to super.users in every controller's file. Once brokers were refused, mending the "
+        "Add both principals to super.users in every controller's file. Once brokers were refused, correcting the "
         "controllers is not enough: restart each of those brokers.",
         "seen on 3.9.2: FetchResponse error 31, 'Unexpected error in raft IO thread'",
     ),

@@ -38,11 +38,11 @@ def _spelled(identity: str) -> str:
 
 def grouped(rows: Sequence[LedgerRow], world: World) -> Iterator[tuple[str, LedgerRow]]:
     """The rows, those with the same thing to do together, which stands with the last of them; "" with the others."""
-    from migrate.model.mends import mend_of
+    from migrate.model.remedies import remedy_of
 
     groups: dict[str, list[LedgerRow]] = {}
     for row in rows:
-        mend = mend_of(row, world)
+        mend = remedy_of(row, world)
         groups.setdefault("" if mend is None else mend.words, []).append(row)
     for words, found in groups.items():
         for row in found:
@@ -84,7 +84,7 @@ def settled(observer: ClusterObserver, *, live: bool) -> tuple[World, tuple[str,
 
     What is being created or deleted is counted by one side first.
     """
-    from migrate.model.mends import told_otherwise
+    from migrate.model.remedies import told_otherwise
     from migrate.model.world import Need
     from migrate.run.clock import SystemClock
 
@@ -100,7 +100,7 @@ def settled(observer: ClusterObserver, *, live: bool) -> tuple[World, tuple[str,
 
 def as_values(ledger: Ledger, world: World, told: Sequence[str]) -> dict[str, Any]:
     """The answer as plain values (schema version 1)."""
-    from migrate.model.mends import mend_of
+    from migrate.model.remedies import remedy_of
 
     rows = [
         {
@@ -112,7 +112,7 @@ def as_values(ledger: Ledger, world: World, told: Sequence[str]) -> dict[str, An
             "on_disk": row.on_disk,
             "in_metadata": row.in_metadata,
             "why": row.why,
-            "mend": "" if (mend := mend_of(row, world)) is None else mend.words,
+            "mend": "" if (mend := remedy_of(row, world)) is None else mend.words,
             "send": "" if mend is None else mend.send,
         }
         for row in ledger.rows

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 from dataclasses import replace
 
-from migrate.checks.way_back import way_back
+from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.cli.assessing import PLANNED_ON, lasting_findings
 from migrate.cli.outputs import write_text
 from migrate.errors import MalformedPlan, PlanUnreadable, UsageWrong
@@ -14,9 +14,9 @@ from migrate.model.inventory import Inventory, Playbook
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
 from migrate.model.ports import Observer
+from migrate.model.rollback_readiness import Weight
 from migrate.model.stage import Stage
 from migrate.model.trusted import distrust
-from migrate.model.way_back import Weight
 from migrate.model.world import Need, World
 from migrate.plan import directories, rollback
 from migrate.plan.build import build
@@ -54,7 +54,7 @@ def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bo
     plan = scheduled(build(world, playbook, target=target, only=only, created=created), playbook)
     found = lasting_findings(observer, plan.findings, SystemClock())
     plan = replace(plan, findings=found)
-    now = way_back(world, way_back_facts(world))
+    now = rollback_readiness(world, way_back_facts(world))
     row = {
         "stage": f"now ({now.origin})",
         "procedure": now.line if now.of(Weight.BAR) else f"{now.word}: {now.procedure}",

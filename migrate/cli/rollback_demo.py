@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Final
 
-from migrate.checks.way_back import way_back
+from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.cli.demo import Demo, DemoOptions, ended
 from migrate.cli.outputs import write_text
 from migrate.cli.planning import load_plan, make_plan, make_rollback_plan, save_plan
@@ -193,7 +193,7 @@ class RollbackDemo(Demo):
         plan = self._kept_plan("plan_back")
         if plan is None:
             world = observer.observe(WAY_BACK, {})
-            ready = way_back(world, way_back_facts(world))
+            ready = rollback_readiness(world, way_back_facts(world))
             self._lines.say(f"rollback readiness: {ready.line}", "bold")
             self._remember(readiness=ready.line, ready=ready.word.value, origin=ready.origin)
             plan = make_rollback_plan(observer, playbook, created=time.time())

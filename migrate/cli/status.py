@@ -125,11 +125,11 @@ def describe(world: World, clues: Clues | None = None) -> dict[str, Any]:
 
 def rollback_readiness(world: World) -> dict[str, Any]:
     """Is the way back open, now; backups and journals are looked at as well."""
-    from migrate.checks.way_back import way_back
+    from migrate.checks.rollback import readiness
     from migrate.report import way_back_text
     from migrate.run.way_back_facts import way_back_facts
 
-    return way_back_text.as_values(way_back(world, way_back_facts(world)))
+    return way_back_text.as_values(readiness.rollback_readiness(world, way_back_facts(world)))
 
 
 def _stage(here: Detected) -> dict[str, Any]:
@@ -397,7 +397,7 @@ CONTROLLER: Final = "controller"  # `disk_trouble.CONTROLLER`
 
 def disk_values(world: World) -> list[dict[str, Any]]:
     """Every directory that is not as it should be: what is wrong, what that does, what to do."""
-    from migrate.model.disk_mends import disk_troubles
+    from migrate.model.disk_remedies import disk_troubles
 
     return [{**asdict(trouble), "mode": str(trouble.mode), "do": list(trouble.do)} for trouble in disk_troubles(world)]
 

@@ -103,7 +103,7 @@ class BrokerPosition:
     def furthest(self) -> Mode | Unknown:
         """How far a rollback has to bring it back: by file, process and registration, whichever is further.
 
-        Unknown where it may run in KRaft mode and nothing else says so: its way back differs from the others'.
+        Unknown where it may run in KRaft mode and nothing else says so: its rollback differs from the others'.
         """
         if self.file is Mode.KRAFT:
             return Mode.KRAFT

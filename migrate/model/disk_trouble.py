@@ -1,9 +1,9 @@
 """What is wrong with a log directory, and what that does to its broker in the mode it is in.  Pure.
 
-What to do about it is `migrate.model.disk_mends`.  Sources: `ReplicaManager.handleLogDirFailure` (migration mode halts
+`migrate.model.disk_remedies` says what to do.  Sources: `ReplicaManager.handleLogDirFailure` (migration mode halts
 with any directory, every mode with all of them or with that of the metadata log), `KafkaRaftServer.initializeLogDirs`
 (a readable directory without meta.properties stops the start), `BrokerLifecycleManager` (log.dir.failure.timeout.ms),
-KAFKA-20762 (version 1 files bar the way back to ZooKeeper mode).
+KAFKA-20762 (version 1 files bar ZooKeeper mode).
 """
 
 from __future__ import annotations

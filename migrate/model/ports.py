@@ -7,7 +7,7 @@ from typing import Final, Protocol
 
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.states_behind import StateBehind
+from migrate.model.rollback_evidence import StateBehind
 from migrate.model.views import BrokerDisks, MetaProperties, ServiceState
 from migrate.model.world import Need, World
 

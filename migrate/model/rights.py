@@ -90,7 +90,7 @@ TABLE: Final[tuple[Right, ...]] = (
         "/",
         "deletes /controller and /migration (ZooKeeper asks it of their parent)",
         ("rollback apply",),
-        "way back from hybrid or later; /migration from controllers on",
+        "rollback from hybrid or later; /migration from controllers on",
     ),
     Right(
         Side.ZOOKEEPER,
@@ -98,7 +98,7 @@ TABLE: Final[tuple[Right, ...]] = (
         "/controller_epoch",
         "raises the epoch above the quorum's",
         ("rollback apply",),
-        "way back from hybrid or later, where it is behind",
+        "rollback from hybrid or later, where it is behind",
     ),
     Right(
         Side.ZOOKEEPER,
@@ -106,7 +106,7 @@ TABLE: Final[tuple[Right, ...]] = (
         "/brokers/topics/*/partitions/*/state",
         "raises versions that are behind the partition epochs that brokers know, by the same bytes",
         ("rollback apply",),
-        "way back from hybrid or later, where topics were made in dual write",
+        "rollback from hybrid or later, where topics were made in dual write",
     ),
     Right(
         Side.ZOOKEEPER,
@@ -164,7 +164,7 @@ TABLE: Final[tuple[Right, ...]] = (
         CLUSTER,
         "ElectLeaders",
         ("directories rescue",),
-        "where a leader is missing after a directory was put right; the way back's DescribeCluster uses it where there",
+        "where a leader is missing after a directory was put right; the rollback's DescribeCluster uses it where there",
     ),
 )
 

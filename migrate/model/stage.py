@@ -1,4 +1,4 @@
-"""The eleven stages of a migration, in order (design: a plan before, a proof after, a way back until the last).
+"""The eleven stages of a migration, in order (design: a plan before, a proof after, a rollback until the last).
 
 One more stands behind them: a KRaft cluster gets more log directories, which is no part of a migration.
 """
@@ -37,7 +37,7 @@ class Stage(IntEnum):
 
     @property
     def reversible(self) -> bool:
-        """Is there a way back once the stage has begun?"""
+        """Is a rollback possible once the stage has begun?"""
         return self not in (Stage.FINALIZE, Stage.CLEANUP)
 
 

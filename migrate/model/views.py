@@ -400,7 +400,7 @@ class HostFile:
 
 @dataclass(frozen=True, slots=True)
 class KeptFiles:
-    """A node's files that a way back needs: copies kept beside its configuration, and each meta.properties as it is."""
+    """A node's files that a rollback needs: copies kept beside its configuration, and each meta.properties as it is."""
 
     configs: tuple[HostFile, ...]
     metas: tuple[HostFile, ...]

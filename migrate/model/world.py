@@ -13,11 +13,10 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.launch import Launch
 from migrate.model.ledger import Ledger
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.ports_seen import Listening
-from migrate.model.states_behind import StateBehind
+from migrate.model.rollback_evidence import MetadataLogs, StateBehind
 from migrate.model.units import Unit
 from migrate.model.views import (
     BrokerDisks,

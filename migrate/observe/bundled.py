@@ -12,9 +12,9 @@ from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
 from migrate.model.launch import Launch
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.ports_seen import Listening
+from migrate.model.rollback_evidence import MetadataLogs
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     BrokerDisks,

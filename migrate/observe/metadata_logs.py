@@ -12,8 +12,8 @@ from pathlib import Path
 from migrate.errors import MetadataFileError, MigrateError
 from migrate.kraft.files import find
 from migrate.model.ids import NodeId
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
+from migrate.model.rollback_evidence import MetadataLogs
 from migrate.model.secrets import Digester
 from migrate.observe.metadata_files import read_metadata
 

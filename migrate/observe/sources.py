@@ -31,13 +31,12 @@ from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, Playbook
 from migrate.model.launch import Launch
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Awaited, Unknown
 from migrate.model.ports_seen import Listening
+from migrate.model.rollback_evidence import MetadataLogs, StateBehind
 from migrate.model.secrets import Digester
 from migrate.model.spark_where import SparkWhere
-from migrate.model.states_behind import StateBehind
 from migrate.model.units import Unit
 from migrate.model.views import (
     BrokerDisks,

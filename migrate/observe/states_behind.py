@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator
 from itertools import islice
 from typing import Final
 
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
-from migrate.model.states_behind import StateBehind
+from migrate.model.rollback_evidence import MetadataLogs, StateBehind
 from migrate.model.views import ZookeeperView
 from migrate.zookeeper.layout import partition_states
 from migrate.zookeeper.znode import Absent, TreeReader

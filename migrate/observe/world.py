@@ -11,9 +11,9 @@ from typing import Final, TypeVar
 
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch
-from migrate.model.metadata_logs import Growing, MetadataLogs
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
+from migrate.model.rollback_evidence import Growing, MetadataLogs
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, NoFile, Running, ServiceState
 from migrate.model.world import NOT_ASKED, Need, World
 from migrate.observe import analysis

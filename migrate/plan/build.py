@@ -14,10 +14,10 @@ from migrate.model.broker_modes import Mode, position_of, positions
 from migrate.model.detect import Detected, by_cluster, detect
 from migrate.model.findings import Severity, Word
 from migrate.model.inventory import Inventory, Playbook
-from migrate.model.metadata_logs import old_log
 from migrate.model.outcome import AlreadyDone, Unknown
 from migrate.model.plan import Plan, PlannedStep
 from migrate.model.policies import RollOrder
+from migrate.model.rollback_evidence import old_log
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Predicted, Step
 from migrate.model.views import ControllerZnode, PartlyRead
@@ -170,7 +170,7 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
     if isinstance(here, Unknown):
         raise _nowhere(world, here)
     assert isinstance(told, Detected)  # what journals prove only adds to what is known
-    _no_way_back_half_done(world)
+    _no_half_done_rollback(world)
     _no_kraft_file_before_the_copy(world)
     stages = [stage for stage in Stage if stage <= target and stage in (Stage.DISCOVER, *playbook.stages)]
     if only:
@@ -203,13 +203,13 @@ def build(world: World, playbook: Playbook, *, target: Stage, only: bool, create
     )
 
 
-def _no_way_back_half_done(world: World) -> None:
-    """Forward over what a way back has not set aside yet would start the old quorum, and end stuck."""
+def _no_half_done_rollback(world: World) -> None:
+    """Forward over what a rollback has not set aside yet would start the old quorum, and end stuck."""
     if isinstance(world.zookeeper, Unknown) or isinstance(world.metadata_logs, Unknown):
         return  # a controller runs, or the step that starts them asks again
     old = old_log(world.zookeeper, world.metadata_logs)
     if old is not None:
-        raise NothingToPlan(f"a way back is half done: {old}", next_step="finish it: `kraft-migrate rollback plan`")
+        raise NothingToPlan(f"a rollback is half done: {old}", next_step="finish it: `kraft-migrate rollback plan`")
 
 
 def _no_kraft_file_before_the_copy(world: World) -> None:
@@ -237,7 +237,7 @@ def _nowhere(world: World, here: Unknown) -> NothingToPlan | NotVisible:
         )
     blockers = [entry for entry in checks.run(world, target=Stage.CONTROLLERS) if entry.severity is Severity.BLOCKER]
     why = "; ".join(f"{entry.code} {entry.about}: {entry.message}" for entry in blockers[:5])
-    next_step = f"mend what blocks first: {blockers[0].fix}" if blockers else ""
+    next_step = f"fix what blocks first: {blockers[0].fix}" if blockers else ""
     return NothingToPlan(f"where the cluster stands is unknown: {here.reason}", why=why, next_step=next_step)
 
 

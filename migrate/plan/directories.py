@@ -51,7 +51,7 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
         raise DirectoriesRefused(
             "; ".join(why for why, _ in refused[:SHOWN]) + _more(len(refused) - SHOWN),
             where=playbook.path,
-            next_step=next((mend for _, mend in refused if mend), ""),
+            next_step=next((fix for _, fix in refused if fix), ""),
         )
     return Plan(
         cluster=world.inventory.name,
@@ -68,7 +68,7 @@ def build(world: World, playbook: Playbook, *, created: float, back: bool = Fals
         findings=checks.told(world, target=Stage.DIRECTORIES),
         summary=replace(
             summarize(world, playbook, Detected(Stage.DIRECTORIES, None, _how(world, due, back=back))),
-            rollback=(_way_back(due),) if due and not back else (),
+            rollback=(_rollback(due),) if due and not back else (),
             checks=len(checks.asked(world)),
         ),
         direction=Direction.BACK if back else Direction.FORWARD,
@@ -112,20 +112,20 @@ def _due(world: World, playbook: Playbook, *, back: bool) -> dict[int, tuple[str
 
 
 def _against(world: World, due: dict[int, tuple[str, ...]], *, back: bool) -> Iterator[tuple[str, str]]:
-    """What speaks against it already, and what would mend it."""
+    """What speaks against it already, and what would fix it."""
     for broker, paths in due.items():
         if not back:
             yield from _told(gates.fit_to_format(world, broker, paths), "")
             continue
         yield from _told(gates.not_metadata(world, broker, paths), "")
         replicas = gates.moves(world, broker, paths)
-        mend = moves_away(world, broker, replicas) if replicas else ""
-        yield from _told(gates.holds_nothing(world, broker, paths), mend)
+        fix = moves_away(world, broker, replicas) if replicas else ""
+        yield from _told(gates.holds_nothing(world, broker, paths), fix)
 
 
-def _told(found: object, mend: str) -> Iterator[tuple[str, str]]:
+def _told(found: object, fix: str) -> Iterator[tuple[str, str]]:
     if isinstance(found, Refused | Unknown):
-        yield found.reason, mend
+        yield found.reason, fix
 
 
 def moves_away(world: World, broker: int, replicas: Iterable[str]) -> str:
@@ -171,7 +171,7 @@ def _how(world: World, due: dict[int, tuple[str, ...]], *, back: bool) -> str:
     return f"KRaft alone; {len(due)} of {plural(brokers, 'broker')} {word} the playbook's directories"
 
 
-def _way_back(due: dict[int, tuple[str, ...]]) -> dict[str, str]:
+def _rollback(due: dict[int, tuple[str, ...]]) -> dict[str, str]:
     return {
         "stage": Stage.DIRECTORIES.label,
         "procedure": "`rollback plan` with this playbook: the same roll the other way, while no replica lies in them",

@@ -1,4 +1,4 @@
-"""Builds the way back to ZooKeeper mode, from whatever state the cluster is in, half-done ones too (pure).
+"""Builds the rollback to ZooKeeper mode, from whatever state the cluster is in, half-done ones too (pure).
 
 No stage is remembered and no journal is asked: `migrate.model.broker_modes` says which mode each broker is in, the
 znodes say who controls the cluster.  Each part of the way is planned if its effect is not already there, so a rollback
@@ -14,8 +14,8 @@ from typing import Final
 from migrate import __version__, checks
 from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.registry import SHOWN, shown
-from migrate.checks.way_back import gap_basis, metadata_log_bytes
-from migrate.checks.way_back_origin import origin
+from migrate.checks.rollback.origin import origin
+from migrate.checks.rollback.readiness import gap_basis, metadata_log_bytes
 from migrate.errors import NothingToPlan, NoWayBack, RestoreRefused
 from migrate.model.broker_modes import BrokerPosition, Mode, positions
 from migrate.model.causes import cause_of
@@ -26,10 +26,10 @@ from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
 from migrate.model.outcome import NotYet, Ready, Refused, Unknown
 from migrate.model.plan import Direction, Plan
+from migrate.model.rollback_readiness import gap_seconds
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import Step
 from migrate.model.views import ConfigFile, NoZnode, ZookeeperView
-from migrate.model.way_back import gap_seconds
 from migrate.model.world import Need, World
 from migrate.plan.build import RELEASE, planned_steps
 from migrate.plan.summary import summarize
@@ -67,13 +67,13 @@ UNWRITABLE: Final = "B-MIG-14"
 TOLD: Final = ("B-MIG-01", "I-MIG-08", "W-MIG-09", "W-MIG-10", "W-MIG-12", UNWRITABLE)
 DIFFERENT: Final = "B-MIG-06"
 GIVE_UP: Final = "`kraft-migrate rollback plan --discard-differences`"
-GONE: Final = "the way back is gone"
+GONE: Final = "no rollback is possible"
 FORWARD: Final = "what is left is the way forward: roll every broker to KRaft mode with `kraft-migrate plan`"
 
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Where the way back begins.  Brokers that are down come first in both rolls."""
+    """Where the rollback begins.  Brokers that are down come first in both rolls."""
 
     kraft: tuple[int, ...]  # brokers that have to leave KRaft mode, then migration mode
     migration: tuple[int, ...]  # brokers that have to leave migration mode, or to prove which file they run with
@@ -335,7 +335,7 @@ def _must_be_stuck(world: World, start: Start) -> None:
     if not start.stuck or start.kraft or start.zookeeper:
         raise NothingToPlan(
             f"the copy is not stuck ({start.name}: {start.how})",
-            next_step="`kraft-migrate status` says what it waits for; without --copy-again the plan is the way back",
+            next_step="`kraft-migrate status` says what it waits for; without --copy-again the plan is the rollback",
         )
 
 
@@ -354,7 +354,7 @@ def _findings(world: World) -> Iterator[Finding]:
 def _cost_again(start: Start) -> dict[str, str]:
     return {
         "from": start.name,
-        "procedure": "stop the controllers; mend the znodes; format and start the controllers; restart every broker",
+        "procedure": "stop the controllers; repair the znodes; format and start the controllers; restart every broker",
         "rolls": "1",
         "restarts": str(len(start.migration)),
         "controller_gap": "none to speak of: in a copy that is stuck the controllers write nothing to ZooKeeper",
@@ -363,7 +363,7 @@ def _cost_again(start: Start) -> dict[str, str]:
 
 def _cost(world: World, start: Start) -> dict[str, str]:
     way = ["roll the KRaft brokers back to migration mode"] if start.kraft else []
-    way += ["stop the controllers, mend the znodes"] if start.controllers or start.kraft or start.migration else []
+    way += ["stop the controllers, repair the znodes"] if start.controllers or start.kraft or start.migration else []
     way += ["roll the brokers out of migration mode"] if start.kraft or start.migration else []
     return {
         "from": start.name,

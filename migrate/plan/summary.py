@@ -1,4 +1,4 @@
-"""What a plan's reader wants to know about the cluster: counts, disks, what suffers, what the way back costs (pure)."""
+"""What a plan's reader wants to know about the cluster: counts, disks, what suffers, what a rollback costs (pure)."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def rows_of(world: World) -> tuple[Row, ...]:
 ROLLBACK: Final = (
     ("prepare", "nothing to undo", "0", "none"),
     ("controllers", "stop the controllers, delete /migration", "0", "none"),
-    ("migration-mode", "stop the controllers, mend the znodes, roll the brokers to ZooKeeper mode", "1", "seconds"),
-    ("hybrid", "stop the controllers, mend the znodes, roll the brokers to ZooKeeper mode", "1", "seconds"),
+    ("migration-mode", "stop the controllers, repair the znodes, roll the brokers to ZooKeeper mode", "1", "seconds"),
+    ("hybrid", "stop the controllers, repair the znodes, roll the brokers to ZooKeeper mode", "1", "seconds"),
     ("kraft-mode", "roll KRaft brokers to migration mode first, then as from hybrid", "2", "seconds"),
     ("soak", "roll all brokers to migration mode first, then as from hybrid", "2", "seconds"),
-    ("finalize", "none: there is no way back from the first controller without the flag on", "-", "-"),
+    ("finalize", "none: no rollback is possible once a controller has run without the flag", "-", "-"),
 )
 
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from migrate.model.outcome import Unknown
-from migrate.model.way_back import WayBack
+from migrate.model.rollback_readiness import RollbackReadiness
 from migrate.report.wording import duration, plural, printable
 
 
-def as_values(found: WayBack) -> dict[str, Any]:
+def as_values(found: RollbackReadiness) -> dict[str, Any]:
     """Plain values: readiness, gone, from, procedure, reasons, cost."""
     gap = found.cost.gap_seconds
     return {

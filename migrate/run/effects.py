@@ -30,7 +30,7 @@ from migrate.hosts.properties import diff
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.ports import Clock, Files, Lock, ServiceControl, ZookeeperWrites
-from migrate.model.states_behind import StateBehind
+from migrate.model.rollback_evidence import StateBehind
 from migrate.model.units import STOP_SECONDS
 from migrate.model.views import MetaProperties, Stopped
 from migrate.run import measured

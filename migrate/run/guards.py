@@ -25,7 +25,7 @@ from migrate.steps import facts
 IN_DUAL_WRITE: Final = ("assign-directories", "roll-to-kraft", "restore-leaders", "finalize-controller")
 BEFORE_FINALIZE: Final = ("roll-to-migration-mode", "assign-directories", "roll-to-kraft")
 ROLL_FORWARD: Final = (
-    "the way back is gone; restart no ZooKeeper-mode broker. `kraft-migrate plan` makes the plan that rolls every "
+    "no rollback is possible; restart no ZooKeeper-mode broker. `kraft-migrate plan` makes the plan that rolls every "
     "remaining broker forward to KRaft: carry it out without delay"
 )
 

@@ -13,16 +13,16 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final
 
-from migrate.checks.way_back import way_back
+from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.errors import JournalDamaged, JournalUnwritable, MigrateError
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Refused, Unknown
 from migrate.model.ports import Clock, Observer
+from migrate.model.rollback_readiness import KeptFile, Measured, RollbackFacts
 from migrate.model.stage import Stage
 from migrate.model.views import ConfigFile
-from migrate.model.way_back import KeptFile, Measured, WayBackFacts
 from migrate.model.world import Need, World
 from migrate.run import journal as journals
 from migrate.run.journal import Journal
@@ -38,7 +38,7 @@ NUMBER: Final = r"\d+(\.\d+)?"
 Run = tuple[pathlib.Path, tuple[Event, ...]]
 
 
-def way_back_facts(world: World) -> WayBackFacts:
+def way_back_facts(world: World) -> RollbackFacts:
     """Look at every journal in the runs' folder and at the backups that they name; copies beside files are the world's.
 
     `world` was looked at with Need.BACKUPS.
@@ -47,7 +47,7 @@ def way_back_facts(world: World) -> WayBackFacts:
     runs = list(runs_of(pathlib.Path(inventory.runs), inventory.name))
     events = [event for _, found in runs for event in found]
     brokers = {str(int(node.id)) for node in inventory.brokers}
-    return WayBackFacts(
+    return RollbackFacts(
         configs={node.id: kept_config(world, node.id) for node in inventory.brokers},
         zookeeper=_kept_tree(runs),
         restart=_middle(restarts(events, brokers)),
@@ -162,5 +162,5 @@ def readiness_noted(observer: Observer, journal: Journal, clock: Clock) -> Itera
 
 def _note(observer: Observer, journal: Journal, clock: Clock) -> None:
     world = observer.observe(WAY_BACK, {})
-    value = way_back(world, way_back_facts(world)).line
+    value = rollback_readiness(world, way_back_facts(world)).line
     journal.append(clock.now(), "note", {"key": READINESS, "value": value})

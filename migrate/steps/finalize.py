@@ -1,4 +1,4 @@
-"""Stage finalize: the controllers without the flag, one by one, the active one last.  No way back from the first on.
+"""Stage finalize: the controllers without the flag, one by one, the active one last.  No rollback from the first on.
 
 Source: `ActivationRecordsGenerator` (a controller that becomes active in MIGRATION with the flag unset writes
 POST_MIGRATION at once, and asks nobody), KAFKA-20960.
@@ -37,7 +37,7 @@ class FinalizeController(BaseStep):
     kind: ClassVar[str] = "finalize-controller"
     stage_is: ClassVar[Stage] = Stage.FINALIZE
     proof_needs: ClassVar[frozenset[Need]] = frozenset({Need.KRAFT, Need.LIVE, Need.CONFIGS, Need.SERVICES, Need.UNITS})
-    undo: ClassVar[str] = "none: from the first start without the flag on there is no way back"
+    undo: ClassVar[str] = "none: no rollback is possible after the first start without the flag"
     proof: ClassVar[str] = "it runs without the flag, the quorum is healthy; after the last: POST_MIGRATION"
 
     @property
@@ -104,7 +104,7 @@ class FinalizeController(BaseStep):
         return {"migration_state:": "POST_MIGRATION", **hashes}
 
     def check(self, world: World) -> Readiness:
-        """The interlock while there is a way back; a healthy quorum before each.
+        """The interlock while a rollback is possible; a healthy quorum before each.
 
         A plan made anew finds controllers that an earlier run finalized: they count, once the interlock holds.
         """
@@ -132,7 +132,7 @@ class FinalizeController(BaseStep):
         )
 
     def resume(self, world: World) -> Readiness:
-        """Until a controller has run without the flag there is a way back: the interlock holds, however late it is."""
+        """The interlock holds until a controller has run without the flag, however late it is."""
         if self.position > 1 or _crossed(world):
             return Ready()
         return self._interlock(world, _half_way(world))

@@ -17,9 +17,9 @@ from migrate.model.findings import Finding, Severity, blocks
 from migrate.model.ids import NodeId
 from migrate.model.kraft_only import kraft_only, summary
 from migrate.model.ledger import ReplicaState
-from migrate.model.metadata_logs import old_log
 from migrate.model.new_directories import alone
 from migrate.model.outcome import Awaited, NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
+from migrate.model.rollback_evidence import old_log
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.units import Unit, unfit
 from migrate.model.views import (
@@ -172,7 +172,7 @@ def _with_offline(found: NotYet, live: LiveView) -> NotYet:
     return NotYet(
         f"{found.what}; broker {broker} has log directory {path}{more} offline",
         f"whoever owns that disk of broker {broker}",
-        "`kraft-migrate status` says what is wrong with it and which command mends it; the run goes on by itself",
+        "`kraft-migrate status` says what is wrong with it and which command repairs it; the run resumes by itself",
         progress=found.progress,
     )
 
@@ -365,8 +365,8 @@ def state_is(world: World, *states: ZkMigrationState) -> Readiness:
         return Ready()
     if world.kraft.migration_state is ZkMigrationState.POST_MIGRATION:
         return Refused(
-            "the metadata says POST_MIGRATION: a controller without the flag was elected, the way back is gone; roll "
-            "all brokers forward to KRaft and restart no ZooKeeper-mode broker",
+            "the metadata says POST_MIGRATION: a controller without the flag was elected, no rollback is possible; "
+            "roll all brokers forward to KRaft and restart no ZooKeeper-mode broker",
             ("B-MIG-07",),
         )
     wanted = " or ".join(state.name for state in states)
@@ -376,7 +376,7 @@ def state_is(world: World, *states: ZkMigrationState) -> Readiness:
 def logs_belong(world: World) -> Readiness:
     """Controllers that are to be started have logs that /migration belongs to, or none.
 
-    A half-done way back deletes /migration before it sets the controllers' metadata aside.  Started then, a log at
+    A half-done rollback deletes /migration before it sets the controllers' metadata aside.  Started then, a log at
     MIGRATION waits for ever, and one that knows brokers copies as if they were there.
     """
     if isinstance(world.zookeeper, Unknown):
@@ -387,7 +387,7 @@ def logs_belong(world: World) -> Readiness:
     if isinstance(world.metadata_logs, Unknown):
         return world.metadata_logs
     old = old_log(world.zookeeper, world.metadata_logs)
-    return Ready() if old is None else Refused(f"{old}: finish the way back first, with `rollback plan`")
+    return Ready() if old is None else Refused(f"{old}: finish the rollback first, with `rollback plan`")
 
 
 def views_equal(world: World, down: int | None = None) -> Readiness:

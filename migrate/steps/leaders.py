@@ -2,7 +2,7 @@
 
 A restart moves every leader of its broker to another one, and nothing brings them back but Kafka's own balance
 (`auto.leader.rebalance.enable`, every five minutes) or an election.  It is asked of whoever controls the cluster: the
-active KRaft controller, or at the end of a way back ZooKeeper's.
+active KRaft controller, or at the end of a rollback ZooKeeper's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from migrate.model.world import Need, World
 from migrate.steps import gates
 from migrate.steps.base import BaseStep
 
-UNDO = "not needed: which replica of the ISR leads is no state that a way back must restore"
+UNDO = "not needed: which replica of the ISR leads is no state that a rollback must restore"
 
 
 @dataclass(frozen=True, slots=True)

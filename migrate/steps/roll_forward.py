@@ -2,7 +2,7 @@
 
 A controller without the flag was elected while brokers were in migration mode (KAFKA-20960).  Those brokers still
 serve; restarted as they are, they are refused (BROKER_ID_NOT_REGISTERED) although they log `started`.  ZooKeeper is
-written no more: there is nothing to compare with it, and no way back.  Seen to work on 3.9.2.
+written no more: there is nothing to compare with it, and no rollback.  Seen to work on 3.9.2.
 """
 
 from __future__ import annotations

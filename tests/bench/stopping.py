@@ -13,8 +13,8 @@ from typing import Final, NamedTuple
 from migrate.kraft.files import PARTITION_DIRECTORY, find, read_batches
 from migrate.kraft.image import Image
 from migrate.model.ids import NodeId
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
+from migrate.model.rollback_evidence import MetadataLogs
 from migrate.model.secrets import Digester
 from migrate.observe.metadata_logs import metadata_logs
 from migrate.protocol import records

@@ -17,8 +17,8 @@ from migrate.cli import errors as cli_errors
 from migrate.cli.main import cli
 from migrate.errors import MigrateError
 from migrate.model import detect
+from migrate.model.rollback_readiness import RollbackWord
 from migrate.model.stage import MIGRATION, Stage
-from migrate.model.way_back import WayBackWord
 from tests.report import pages
 
 ROOT = Path(__file__).parents[2]
@@ -123,8 +123,8 @@ def test_every_half_done_stage_and_the_unknown_one_have_theirs() -> None:
     assert "stage unknown" in TITLES
 
 
-@pytest.mark.parametrize("word", WayBackWord, ids=str)
-def test_every_word_of_readiness_has_its_section(word: WayBackWord) -> None:
+@pytest.mark.parametrize("word", RollbackWord, ids=str)
+def test_every_word_of_readiness_has_its_section(word: RollbackWord) -> None:
     """As the line `rollback` begins."""
     assert f"rollback {word.value}" in TITLES
 

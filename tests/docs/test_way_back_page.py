@@ -6,13 +6,13 @@ import re
 from pathlib import Path
 
 from migrate.cli.rollback_demo import TURNS
-from migrate.model.way_back import GAP_SECONDS, RESTART_SECONDS, WayBackWord
+from migrate.model.rollback_readiness import GAP_SECONDS, RESTART_SECONDS, RollbackWord
 from migrate.zookeeper.backup import NEVER
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "rollback-readiness.md").read_text(encoding="utf-8")
-CHECKS = Path(__file__).parents[2] / "migrate" / "checks"
-CODE = "".join((CHECKS / name).read_text(encoding="utf-8") for name in ("way_back.py", "way_back_rules.py"))
+RULES = Path(__file__).parents[2] / "migrate" / "checks" / "rollback" / "readiness.py"
+CODE = RULES.read_text(encoding="utf-8")
 WEIGHTS = {
     "bar": r"\bbar\(\s*\"([a-z-]+)\"",
     "work": r"\bwork\(\s*\"([a-z-]+)\"",
@@ -31,7 +31,7 @@ def test_every_reason_stands_on_the_page_under_its_weight() -> None:
 
 def test_words_defaults_and_turns_are_those_of_the_code() -> None:
     """Nothing on the page is of another version."""
-    assert all(f"| {word} |" in PAGE for word in WayBackWord)
+    assert all(f"| {word} |" in PAGE for word in RollbackWord)
     assert f"{RESTART_SECONDS:.0f} s a restart and {GAP_SECONDS:.0f} s" in PAGE
     assert all(f"`{name}`" in PAGE for name in TURNS)
 

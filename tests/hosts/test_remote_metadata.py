@@ -15,7 +15,7 @@ from migrate.hosts.persistent_command import Holder
 from migrate.hosts.remote_files import LOG, PARTS, RemoteMetadata
 from migrate.hosts.runner import Completed
 from migrate.model.ids import NodeId
-from migrate.model.metadata_logs import MetadataLogs
+from migrate.model.rollback_evidence import MetadataLogs
 from migrate.observe.metadata_logs import metadata_logs
 from tests.observe.test_metadata_files import DIGESTER, controller
 from tests.observe.test_metadata_logs import VOTERS, hybrid

@@ -8,8 +8,8 @@ from typing import Final
 
 import pytest
 
-from migrate.checks.way_back import way_back
-from migrate.checks.way_back_origin import origin
+from migrate.checks.rollback.origin import origin
+from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.cli.status import as_text, describe
 from migrate.errors import MigrateError, NothingToPlan
 from migrate.model.broker_modes import BrokerPosition, Mode, position_of
@@ -98,7 +98,7 @@ def test_readiness_rollback_plan_and_status_name_the_same_brokers(started: str |
     assert [entry for entry in planned if entry.startswith("migration-mode/")] == [
         f"migration-mode/back-{node}" for node in (0, 1, 2)
     ]
-    assert way_back(world).cost.restarts == 3
+    assert rollback_readiness(world).cost.restarts == 3
     sentence = "broker 1 runs in migration mode; its file says ZooKeeper mode: it needs a restart"
     assert describe(world)["contradictions"] == [sentence]
     assert sentence in as_text(describe(world))
@@ -199,7 +199,7 @@ def test_a_broker_that_nothing_tells_of_is_unknown_for_readiness_and_plan_alike(
     """No session, no registration that can be read, and a file that was changed: it may be a KRaft broker."""
     world = in_sessions(replace(hybrid(), kraft=Unknown("no controller answers")), there=False)
     assert isinstance(seen(world).furthest, Unknown)
-    assert "broker-unknown" in {reason.name for reason in way_back(world).reasons}
+    assert "broker-unknown" in {reason.name for reason in rollback_readiness(world).reasons}
     with pytest.raises(NothingToPlan, match="broker 1 may run in"):
         start_of(world)
 
@@ -208,7 +208,7 @@ def test_a_file_that_was_edited_within_its_mode_is_rolled_where_anything_is_take
     """Else the last proof, with which file each process was started, could never be given."""
     begun = running(whole(Stage.CONTROLLERS), 1, None)
     assert start_of(begun).migration == (1,)
-    assert way_back(begun).cost.restarts == 1
+    assert rollback_readiness(begun).cost.restarts == 1
 
 
 @pytest.mark.parametrize("ids", [True, False], ids=["migrated before", "never migrated"])
@@ -219,7 +219,7 @@ def test_an_edited_file_in_a_cluster_without_controllers_is_no_beginning(ids: bo
         world = replace(world, disks=whole(Stage.COPY).disks)
     assert seen(world).process is Mode.ZOOKEEPER
     assert origin(world).changed == ()
-    assert way_back(world).origin == "nothing was begun"
+    assert rollback_readiness(world).origin == "nothing was begun"
 
 
 def test_files_that_are_none_of_a_migration_are_unknown() -> None:
@@ -270,7 +270,7 @@ def test_whatever_the_evidence_readiness_and_the_rollback_plan_restart_the_same_
             if state is None
             else worlds.with_kraft(world, migration_state=state)
         )
-        ready = way_back(world)
+        ready = rollback_readiness(world)
         try:
             start = start_of(world)
         except MigrateError:

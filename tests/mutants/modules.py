@@ -130,7 +130,7 @@ GROUPS: Final[dict[str, tuple[tuple[str, ...], tuple[str, ...]]]] = {
             "tests/observe/test_metadata_logs.py",
         ),
     ),
-    "way back": (("migrate.checks.way_back_rules",), ("tests/checks/test_way_back.py",)),
+    "rollback readiness": (("migrate.checks.rollback.readiness",), ("tests/checks/rollback/test_readiness.py",)),
     "directories": (
         ("migrate.checks.directories", "migrate.checks.phase"),
         (

@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 
 from migrate.model.ids import NodeId
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
+from migrate.model.rollback_evidence import MetadataLogs
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import KraftView
 from migrate.observe.metadata_logs import metadata_logs

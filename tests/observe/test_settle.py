@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from migrate.model.difference import DifferenceClass, DiffReport
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
+from migrate.model.rollback_evidence import MetadataLogs
 from migrate.model.stage import Stage
 from migrate.model.views import ControllerZnode
 from migrate.model.world import World

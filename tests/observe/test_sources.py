@@ -11,8 +11,8 @@ import pytest
 from migrate.hosts.remote_files import LOG, LocalMetadata, MetadataCopies
 from migrate.model.ids import NodeId
 from migrate.model.inventory import SecretFile
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
+from migrate.model.rollback_evidence import MetadataLogs
 from migrate.model.views import ZookeeperView
 from migrate.observe.sources import Sources
 from migrate.protocol import records

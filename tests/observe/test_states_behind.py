@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
-from migrate.model.states_behind import StateBehind
+from migrate.model.rollback_evidence import MetadataLogs, StateBehind
 from migrate.model.views import ZookeeperView
 from migrate.observe.states_behind import states_behind
 from migrate.zookeeper.backup import BackupTree

@@ -12,8 +12,8 @@ import pytest
 
 from migrate.errors import MigrateError, SparkDidNotStart
 from migrate.model.ledger import Ledger
-from migrate.model.metadata_logs import Growing
 from migrate.model.outcome import Unknown
+from migrate.model.rollback_evidence import Growing
 from migrate.model.stage import Stage
 from migrate.model.views import (
     NoFile,

@@ -11,8 +11,8 @@ from typing import Final
 from migrate.model.broker_modes import node_mode, position_of
 from migrate.model.ids import NodeId
 from migrate.model.ledger import ReplicaState
-from migrate.model.metadata_logs import old_log
 from migrate.model.outcome import Refused, Unknown
+from migrate.model.rollback_evidence import old_log
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     BrokerDisks,

@@ -38,7 +38,7 @@ from tests.oracles.machine import (
 )
 from tests.oracles.standing import standing_of
 from tests.run.test_engine import memory_path, plan_for, run  # noqa: F401 - a fixture
-from tests.run.test_rollback import ENTRIES, at, way_back
+from tests.run.test_rollback import ENTRIES, at, rollback_plan
 from tests.testing import worlds
 from tests.testing.simulated import KillAt, Killed, SimulatedCluster
 from tests.testing.simulated_back import TwoWay, two_way
@@ -124,7 +124,7 @@ class Watch(KillAt):
 
 def watched(cluster: SimulatedCluster, folder: Path, wish: str, *, kill: int = 0) -> Watch:
     """The plan from where the cluster stands, carried out under the machine's eyes; killed once where asked."""
-    plan = plan_for(cluster) if wish == "forward" or not isinstance(cluster, TwoWay) else way_back(cluster)
+    plan = plan_for(cluster) if wish == "forward" or not isinstance(cluster, TwoWay) else rollback_plan(cluster)
     folder.mkdir(exist_ok=True)
     watch = Watch(cluster, wish, at=kill)
     if kill:
@@ -213,11 +213,11 @@ def test_a_controller_that_was_started_without_the_flag_leaves_no_way_back(tmp_p
     cluster = half_final(tmp_path, "stopped")
     cluster.started[3001] = hashlib.sha256(cluster.files[3001, "/conf/c3001.properties"]).hexdigest()
     with pytest.raises(NoWayBack, match="without the migration flag") as caught:
-        way_back(cluster)
+        rollback_plan(cluster)
     assert "is not known to have been started with the flag" in caught.value.why
     del cluster.started[3001]
     with pytest.raises(NoWayBack):
-        way_back(cluster)
+        rollback_plan(cluster)
 
 
 def half_final(folder: Path, flagless: str) -> TwoWay:

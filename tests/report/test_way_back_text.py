@@ -5,20 +5,20 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 
-from migrate.checks.way_back import way_back
+from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.rollback_readiness import Reason, RollbackReadiness, Weight
 from migrate.model.stage import Stage
 from migrate.model.views import Stopped
-from migrate.model.way_back import Reason, WayBack, Weight
 from migrate.report.way_back_text import as_values, lines
-from tests.checks.test_way_back import GOOD, KEPT
+from tests.checks.rollback.test_readiness import GOOD, KEPT
 from tests.steps.looks import service, whole
 
 
-def answers(stage: Stage) -> WayBack:
+def answers(stage: Stage) -> RollbackReadiness:
     """A healthy cluster's answer."""
-    return way_back(whole(stage), GOOD)
+    return rollback_readiness(whole(stage), GOOD)
 
 
 def test_the_word_comes_first_then_how_then_what_it_costs() -> None:
@@ -33,7 +33,7 @@ def test_the_word_comes_first_then_how_then_what_it_costs() -> None:
 def test_a_gap_that_is_unknown_is_null_and_never_none() -> None:
     """A person reads that it is unknown, and why."""
     world = replace(whole(Stage.SOAK), disks=Unknown("nobody asked"))
-    values = as_values(way_back(world, replace(GOOD, gap=None)))
+    values = as_values(rollback_readiness(world, replace(GOOD, gap=None)))
     assert values["cost"]["gap_seconds"] is None
     assert "an unknown time without a controller" in list(lines(values))[2]
     assert "nobody asked" in list(lines(values))[2]
@@ -48,7 +48,7 @@ def test_where_nothing_is_restarted_there_is_no_line_of_cost() -> None:
 def test_each_reason_stands_with_its_next_step() -> None:
     """The bars before the work."""
     bent = service(1, Stopped())(whole(Stage.COPY))
-    found = way_back(bent, replace(GOOD, configs={**KEPT, NodeId(2): Unknown("permission denied")}))
+    found = rollback_readiness(bent, replace(GOOD, configs={**KEPT, NodeId(2): Unknown("permission denied")}))
     said = list(lines(as_values(found)))
     assert said[0].startswith("NOT READY")
     assert said[3] == "bar: broker 2: its backup is not known: permission denied"

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import NoProgress, PlanStopped
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Awaited, Unknown
+from migrate.model.rollback_evidence import MetadataLogs
 from migrate.model.world import World
 from migrate.run import journal as journals
 from tests.run.test_rollback import at, go_back, is_back

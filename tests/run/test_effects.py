@@ -26,7 +26,7 @@ from migrate.hosts.leftovers import ASIDE_SUFFIX
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
-from migrate.model.states_behind import StateBehind
+from migrate.model.rollback_evidence import StateBehind
 from migrate.model.units import STOP_SECONDS
 from migrate.model.views import MetaProperties, Running, ServiceState, Stopped
 from migrate.run import measured

@@ -11,7 +11,7 @@ import pytest
 from migrate.model.stage import Stage
 from migrate.run.effects import EFFECTS
 from tests.run.test_engine import plan_for
-from tests.run.test_rollback import ENTRIES, at, way_back
+from tests.run.test_rollback import ENTRIES, at, rollback_plan
 from tests.testing.killing import Everywhere, Walk, carry_out, memory_folder, recover, walk_all_kills
 from tests.testing.simulated import SimulatedCluster
 
@@ -58,7 +58,7 @@ def test_a_plan_that_parks_early_is_killed_as_well(target: Stage) -> None:
 @pytest.mark.parametrize("entry", ["hybrid", "half of the second roll", "controllers up"])
 def test_the_way_back_is_killed_as_well(entry: str, tmp_path: Path) -> None:
     """Every single kill of a rollback, and the first kills of its recoveries."""
-    plan = way_back(at(entry, tmp_path / "forward"))
+    plan = rollback_plan(at(entry, tmp_path / "forward"))
     with memory_folder() as folder:
         walk = walk_all_kills(lambda: at(entry, tmp_path / "forward"), plan, folder, most=220)
     assert walk.recoveries >= min(220, len(walk.seen))
@@ -69,7 +69,7 @@ def test_the_way_back_is_killed_as_well(entry: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("entry", ENTRIES)
 def test_every_number_of_kills_of_the_way_back(entry: str, tmp_path: Path) -> None:
     """The whole walk, from every entry."""
-    plan = way_back(at(entry, tmp_path / "forward"))
+    plan = rollback_plan(at(entry, tmp_path / "forward"))
     with memory_folder() as folder:
         walk = walk_all_kills(lambda: at(entry, tmp_path / "forward"), plan, folder)
     print(f"{entry}: {walk.points} points, {walk.recoveries} states recovered from, {walk.deepest} kills deep")

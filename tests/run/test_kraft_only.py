@@ -14,7 +14,7 @@ from migrate.model.outcome import Unknown
 from migrate.model.world import World
 from tests.checks.bends import kraft_has
 from tests.run.test_engine import run
-from tests.run.test_rollback import at, forward, go_back, is_back, way_back
+from tests.run.test_rollback import at, forward, go_back, is_back, rollback_plan
 from tests.testing.simulated_back import TwoWay
 
 METRICS: Final = (
@@ -64,7 +64,7 @@ def test_the_way_forward_stops_and_goes_on_when_it_is_removed(
 def test_no_broker_is_rolled_back_beside_it(tmp_path: Path, entry: str, kind: str, key: str, told: str) -> None:
     """A broker in migration mode would be cut off by the next election of a controller; the same run goes on."""
     cluster = holding(at(entry, tmp_path / "forward"), kind, key)
-    plan, modes = way_back(cluster), dict(cluster.modes)
+    plan, modes = rollback_plan(cluster), dict(cluster.modes)
     assert "B-MIG-14" in {finding.code for finding in plan.findings}
     with pytest.raises(PlanStopped, match=told):
         go_back(cluster, tmp_path / "back")

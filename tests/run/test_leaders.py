@@ -20,7 +20,7 @@ from migrate.run import journal as journals
 from migrate.run.leaders import STILL_SECONDS, LeaderRestorer
 from tests.run.gated import Gated
 from tests.run.test_engine import PLANNED_ON
-from tests.run.test_rollback import at, way_back
+from tests.run.test_rollback import at, rollback_plan
 from tests.testing import worlds
 from tests.testing.killing import Everywhere, Walk, carry_out, memory_folder, walk_all_kills
 from tests.testing.simulated import FakeClock, SimulatedCluster
@@ -259,7 +259,7 @@ def test_at_the_end_of_the_way_back_zookeepers_controller_is_asked(tmp_path: Pat
     """Behind the last roll, before the controllers are set aside."""
     cluster = at("hybrid", tmp_path / "forward")
     cluster.leaders_move = True
-    plan = way_back(cluster, playbook=ASKS)
+    plan = rollback_plan(cluster, playbook=ASKS)
     steps = [step.id for step in plan.steps]
     (place,) = [index for index, step in enumerate(steps) if step == "migration-mode/preferred-leaders"]
     assert steps[place - 1].startswith("migration-mode/")

@@ -19,9 +19,9 @@ from migrate.model.findings import Finding, Severity, Word
 from migrate.model.history import Event
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Playbook
-from migrate.model.metadata_logs import Growing
 from migrate.model.outcome import Ready, Refused, Unknown, Verified
 from migrate.model.plan import Plan
+from migrate.model.rollback_evidence import Growing
 from migrate.model.world import Need, World
 from migrate.plan import rollback
 from migrate.report.plan_json import plan_from_json, plan_to_json
@@ -52,7 +52,7 @@ def forward(cluster: TwoWay, folder: Path, upto: str | None = None) -> None:
     run(cluster, plan, folder)
 
 
-def way_back(cluster: TwoWay, *, copy_again: bool = False, playbook: Playbook | None = None) -> Plan:
+def rollback_plan(cluster: TwoWay, *, copy_again: bool = False, playbook: Playbook | None = None) -> Plan:
     """The plan of the way back from where the cluster stands."""
     world = cluster.observe(rollback.PLANNED_ON, {})
     return rollback.build(world, playbook or worlds.playbook(), created=2.0, copy_again=copy_again)
@@ -98,7 +98,7 @@ def copy_held(folder: Path) -> TwoWay:
 def go_back(cluster: TwoWay, folder: Path, kill: KillAt | None = None) -> tuple[Event, ...]:
     """Plan the way back from where it stands now, and carry it out with a journal of its own."""
     folder.mkdir()
-    return run(cluster, way_back(cluster), folder, kill)
+    return run(cluster, rollback_plan(cluster), folder, kill)
 
 
 def is_back(cluster: TwoWay) -> None:
@@ -121,7 +121,7 @@ def is_back(cluster: TwoWay) -> None:
 def test_from_every_state_the_way_back_ends_the_same_and_the_cluster_migrates_again(tmp_path: Path, entry: str) -> None:
     """Rolled back, proven, and migrated to the end by a second migration."""
     cluster = at(entry, tmp_path / "forward")
-    plan = way_back(cluster)
+    plan = rollback_plan(cluster)
     events = go_back(cluster, tmp_path / "back")
     assert journals.concluded(events) == {step.id for step in plan.steps}
     is_back(cluster)
@@ -144,7 +144,7 @@ def test_before_the_copy_the_brokers_controller_keeps_its_znode(tmp_path: Path) 
 def test_with_nothing_to_undo_the_plan_only_looks(tmp_path: Path) -> None:
     """A cluster that never began."""
     cluster = two_way()
-    plan = way_back(cluster)
+    plan = rollback_plan(cluster)
     assert [step.id for step in plan.steps] == ["assess/prove-zookeeper-mode"]
     go_back(cluster, tmp_path / "back")
     assert cluster.done == []
@@ -165,7 +165,7 @@ def test_a_file_that_was_put_back_by_hand_under_a_running_broker_is_rolled_as_we
     cluster = at(entry, tmp_path / "forward")
     file = worlds.inventory().node(NodeId(1)).config
     cluster.files[1, file] = two_way().files[1, file]
-    plan = way_back(cluster)
+    plan = rollback_plan(cluster)
     assert "migration-mode/back-1" in [step.id for step in plan.steps]
     mode = cluster.modes[1]
     said = [
@@ -189,7 +189,7 @@ def test_a_file_that_was_edited_since_is_restored_key_by_key_and_keeps_what_was_
     cluster = at(entry, tmp_path / "forward")
     file = worlds.inventory().node(NodeId(1)).config
     cluster.files[1, file] += EXTRA
-    plan = way_back(cluster)
+    plan = rollback_plan(cluster)
     (step,) = [step for step in plan.steps if step.id == "migration-mode/back-1"]
     (restored,) = [action for action in step.actions if action.what.startswith(f"restore {file}")]
     assert "key by key: " in restored.what
@@ -208,9 +208,9 @@ def test_a_file_that_is_edited_after_the_plan_was_made_makes_it_stale(tmp_path: 
     """The fingerprint covers the file as it is and the file as it will be: nothing is written that was not shown."""
     cluster = at("hybrid", tmp_path / "forward")
     file = worlds.inventory().node(NodeId(1)).config
-    plan = way_back(cluster)
+    plan = rollback_plan(cluster)
     cluster.files[1, file] += EXTRA
-    assert way_back(cluster).fingerprint != plan.fingerprint
+    assert rollback_plan(cluster).fingerprint != plan.fingerprint
     (tmp_path / "back").mkdir()
     with pytest.raises(PlanIsStale):
         run(cluster, plan, tmp_path / "back")
@@ -221,7 +221,7 @@ def test_a_file_that_is_edited_while_its_broker_is_down_is_not_overwritten(tmp_p
     """Killed between the stop and the write, edited, and gone on with: the plan is stale, a new one keeps the edit."""
     cluster = at("hybrid", tmp_path / "forward")
     file = worlds.inventory().node(NodeId(1)).config
-    plan = way_back(cluster)
+    plan = rollback_plan(cluster)
     folder = tmp_path / "back"
     folder.mkdir()
     with pytest.raises(Killed):
@@ -253,7 +253,7 @@ def test_a_third_value_of_a_migrations_own_key_refuses_the_plan_before_anything_
     file = worlds.inventory().node(NodeId(1)).config
     cluster.files[1, file] = cluster.files[1, file].replace(b"CTL:PLAINTEXT", b"CTL:SSL")
     with pytest.raises(RestoreRefused, match=r"broker 1: .*listener.security.protocol.map has neither"):
-        way_back(cluster)
+        rollback_plan(cluster)
 
 
 # -- a copy that is stuck ------------------------------------------------------------------------------------------
@@ -267,7 +267,7 @@ def stuck(folder: Path) -> TwoWay:
 def test_a_stuck_copy_is_called_by_its_name_and_the_way_back_leads_out_of_it(tmp_path: Path) -> None:
     """Back to ZooKeeper mode, and forward again."""
     cluster = stuck(tmp_path / "forward")
-    assert "a copy that is stuck" in way_back(cluster).summary.detected
+    assert "a copy that is stuck" in rollback_plan(cluster).summary.detected
     go_back(cluster, tmp_path / "back")
     is_back(cluster)
     forward(cluster, tmp_path / "again")
@@ -278,7 +278,7 @@ def test_a_stuck_copy_is_made_again_with_a_fresh_quorum(tmp_path: Path) -> None:
     """Every broker is restarted once, no file changes, and the migration goes on from hybrid."""
     cluster = stuck(tmp_path / "forward")
     files = dict(cluster.files)
-    plan = way_back(cluster, copy_again=True)
+    plan = rollback_plan(cluster, copy_again=True)
     (tmp_path / "again").mkdir()
     cluster.done.clear()
     run(cluster, plan, tmp_path / "again")
@@ -299,16 +299,16 @@ def test_a_copy_is_not_made_again_with_a_broker_whose_file_is_of_another_mode(tm
     file = worlds.inventory().node(NodeId(1)).config
     cluster.files[1, file] = two_way().files[1, file]
     with pytest.raises(NothingToPlan, match="broker 1 runs in migration mode; its file says ZooKeeper mode"):
-        way_back(cluster, copy_again=True)
-    assert way_back(cluster).steps
+        rollback_plan(cluster, copy_again=True)
+    assert rollback_plan(cluster).steps
 
 
 def test_a_copy_that_is_not_stuck_is_not_made_again(tmp_path: Path) -> None:
     """Neither planned, nor done by a plan that was made a moment too early."""
     with pytest.raises(NothingToPlan, match="not stuck"):
-        way_back(at("hybrid", tmp_path / "hybrid"), copy_again=True)
+        rollback_plan(at("hybrid", tmp_path / "hybrid"), copy_again=True)
     cluster = stuck(tmp_path / "forward")
-    plan = way_back(cluster, copy_again=True)
+    plan = rollback_plan(cluster, copy_again=True)
     cluster.migration = 500
     (tmp_path / "back").mkdir()
     with pytest.raises(PlanStopped, match="it is not stuck"):
@@ -410,7 +410,7 @@ def differing(cluster: TwoWay, *rows: Difference) -> TwoWay:
 def test_a_difference_stops_the_rollback_before_any_controller(tmp_path: Path, entry: str) -> None:
     """/migration has passed the metadata all the time: the plan is blocked, and its run is refused by name."""
     cluster = differing(at(entry, tmp_path / "forward"), LOST_ACL, KEPT_QUOTA)
-    plan = way_back(cluster)
+    plan = rollback_plan(cluster)
     assert judge(plan).word is Word.BLOCKED
     assert [finding.about.split()[0] for finding in blocking(plan.findings, plan.target)] == [
         "acl",
@@ -437,7 +437,7 @@ def test_differences_are_given_up_by_name_and_no_other_one_with_them(tmp_path: P
         cluster.observe(rollback.PLANNED_ON, {}), worlds.playbook(), created=2.0, discard_differences=True
     )
     assert judge(plan).word is not Word.BLOCKED
-    assert plan.fingerprint != way_back(cluster).fingerprint
+    assert plan.fingerprint != rollback_plan(cluster).fingerprint
     assert plan_from_json(plan_to_json(plan)) == plan
     name = str(DifferenceName.of(LOST_ACL))
     assert f"{name}: the metadata alone has it, and it is lost" in " ".join(plan_text(plan).split())
@@ -479,9 +479,9 @@ def test_what_holds_dual_write_blocks_the_plan_where_nothing_can_be_compared(
     held = Finding("B-MIG-14", Severity.BLOCKER, "acl a/b", "Kafka cannot write it", "", "remove it", 1)
     monkeypatch.setattr(checks, "told", lambda *_, **__: (held,))
     cluster = at("hybrid", tmp_path / "forward")
-    assert judge(way_back(cluster)).word is not Word.BLOCKED
+    assert judge(rollback_plan(cluster)).word is not Word.BLOCKED
     cluster.compares = False
-    assert judge(way_back(cluster)).word is Word.BLOCKED
+    assert judge(rollback_plan(cluster)).word is Word.BLOCKED
 
 
 def test_with_some_controllers_stopped_the_others_are_compared_again(tmp_path: Path) -> None:
@@ -505,7 +505,7 @@ def test_a_topic_made_as_the_controllers_stop_is_not_lost(tmp_path: Path, monkey
     with pytest.raises(PlanStopped, match=r"ONLY_KRAFT topic made-late .* plan the rollback anew at once"):
         go_back(cluster, tmp_path / "back")
     assert "delete /controller" not in cluster.done
-    plan = way_back(cluster)
+    plan = rollback_plan(cluster)
     kinds = [step.kind for step in plan.steps]
     assert kinds[:3] == ["finish-dual-write", "keep-zookeeper", "stop-controllers"]
     assert kinds[3:5] == ["raise-state-versions", "hand-back-control"]
@@ -591,7 +591,7 @@ def test_where_controller_was_deleted_by_hand_the_epoch_is_found_in_what_kraft_w
 def test_forward_over_a_way_back_that_is_half_done_is_not_planned(tmp_path: Path, entry: str) -> None:
     """The old quorum still lies there: started, it would wait for ever, or copy with brokers that it only remembers."""
     cluster = at(entry, tmp_path / "forward")
-    plan = way_back(cluster)
+    plan = rollback_plan(cluster)
     last = next(number for number, step in enumerate(plan.steps) if step.kind == "set-controller-aside")
     (tmp_path / "back").mkdir()
     run(cluster, replace(plan, steps=plan.steps[:last]), tmp_path / "back")
@@ -662,12 +662,12 @@ def test_where_control_was_given_back_too_early_the_versions_are_raised_with_a_n
     """In one transaction: killed before it some are behind still, killed after it the next owner has read them."""
     cluster = given_back_with_low_versions(tmp_path / "forward")
     owner, epoch = cluster.owner_version, cluster.epoch
-    plan = way_back(cluster)
+    plan = rollback_plan(cluster)
     assert [step.kind for step in plan.steps][:3] == ["keep-zookeeper", "raise-state-versions", "hand-back-control"]
     go_back(cluster, tmp_path / "back")
     assert (cluster.owner_version > owner, cluster.epoch > epoch) == (True, True)
     assert f"raise ['{MADE_IN_DUAL_WRITE}']" in cluster.done
-    assert "raise-state-versions" not in [step.kind for step in way_back(cluster).steps]
+    assert "raise-state-versions" not in [step.kind for step in rollback_plan(cluster).steps]
 
 
 def test_versions_that_cannot_be_told_hold_the_way_back(tmp_path: Path) -> None:
@@ -695,7 +695,7 @@ def test_without_the_wait_for_the_session_a_broker_dies_at_its_start(
 
 def test_controllers_that_run_keep_their_znode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the guard it is deleted under them, and they claim it again."""
-    plan = way_back(at("hybrid", tmp_path / "forward"))
+    plan = rollback_plan(at("hybrid", tmp_path / "forward"))
     hand_back = tuple(step for step in plan.steps if step.kind == "hand-back-control")
     for name, off in (("kept", False), ("deleted", True)):
         cluster = at("hybrid", tmp_path / "forward")

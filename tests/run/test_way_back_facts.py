@@ -13,9 +13,9 @@ import pytest
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
+from migrate.model.rollback_readiness import KeptFile, Measured
 from migrate.model.stage import Stage
 from migrate.model.views import HostFile, KeptFiles, NoFile
-from migrate.model.way_back import KeptFile, Measured
 from migrate.model.world import World
 from migrate.run.journal import Journal
 from migrate.run.way_back_facts import way_back_facts

@@ -18,7 +18,7 @@ from migrate.plan.parking import block, may_lack_controller, may_leave_while_wai
 from migrate.run import approvals, control
 from migrate.run.control import Control, Wish
 from tests.run.gated import HOUR, Gated
-from tests.run.test_rollback import ENTRIES, at, stuck, way_back
+from tests.run.test_rollback import ENTRIES, at, rollback_plan, stuck
 from tests.testing import worlds
 from tests.testing.simulated_back import TwoWay
 
@@ -53,7 +53,7 @@ CASES: Final[dict[str, Callable[[Path], tuple[TwoWay, bool]]]] = {  # name -> th
 def planned(case: str, folder: Path) -> tuple[TwoWay, Plan]:
     """The cluster of that case, and the rollback that is built for it."""
     cluster, copy_again = CASES[case](folder)
-    return cluster, way_back(cluster, copy_again=copy_again)
+    return cluster, rollback_plan(cluster, copy_again=copy_again)
 
 
 @pytest.mark.parametrize("case", CASES)

@@ -10,8 +10,8 @@ from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.outcome import AlreadyDone, NotYet, Readiness, Ready, Refused, Unknown, Verified
+from migrate.model.rollback_evidence import StateBehind
 from migrate.model.stage import Stage
-from migrate.model.states_behind import StateBehind
 from migrate.model.views import MetaProperties, PartitionHealth, Running, ServiceState
 from migrate.model.world import World
 from migrate.observe.ledgers import pure_ledger

@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from migrate.model.ids import NodeId
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import AlreadyDone, Failed, NotYet, Ready, Refused, Unknown, Verified
+from migrate.model.rollback_evidence import MetadataLogs
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.step import HalfDone, NotBegun, Predicted
 from migrate.model.views import (

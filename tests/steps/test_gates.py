@@ -13,8 +13,8 @@ from migrate.model.difference import DiffReport
 from migrate.model.findings import Finding, Severity
 from migrate.model.ids import NodeId
 from migrate.model.ledger import Ledger, ReplicaState
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import AlreadyDone, Awaited, NotYet, Readiness, Ready, Refused, Unknown, Verified
+from migrate.model.rollback_evidence import MetadataLogs
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import LogDirAnswer, NoZnode, Stopped
 from migrate.model.world import World

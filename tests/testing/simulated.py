@@ -21,9 +21,9 @@ from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DiffReport
 from migrate.model.host_rights import HostRights
 from migrate.model.ids import MIGRATING, NodeId
-from migrate.model.metadata_logs import Growing, MetadataLogs
 from migrate.model.outcome import Unknown
 from migrate.model.ports import Observer
+from migrate.model.rollback_evidence import Growing, MetadataLogs
 from migrate.model.stage import Stage
 from migrate.model.units import STOP_SECONDS, Unit
 from migrate.model.views import (

@@ -16,10 +16,9 @@ from migrate.hosts.meta_properties import decode
 from migrate.model.broker_modes import node_mode
 from migrate.model.difference import Difference, DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
+from migrate.model.rollback_evidence import MetadataLogs, StateBehind
 from migrate.model.stage import Stage, ZkMigrationState
-from migrate.model.states_behind import StateBehind
 from migrate.model.views import (
     BrokerDisks,
     ControllerZnode,

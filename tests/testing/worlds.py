@@ -15,8 +15,8 @@ from migrate.model.copied import CopyCheck
 from migrate.model.ids import MIGRATING, DirectoryId, NodeId
 from migrate.model.inventory import Access, BrokerNode, ControllerNode, Inventory, Playbook
 from migrate.model.launch import Launch, UnitNotes, ZookeeperClient
-from migrate.model.metadata_logs import MetadataLogs
 from migrate.model.outcome import Unknown
+from migrate.model.rollback_evidence import MetadataLogs
 from migrate.model.stage import MIGRATION, DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.views import (
     BrokerDisks,

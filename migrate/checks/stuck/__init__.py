@@ -1,7 +1,7 @@
 """Why a migration stands still: from a World, and from what more was looked at, to explanations (pure).
 
 The order is the driver's own: what would empty ZooKeeper first, then the quorum, the controllers, the brokers, the
-assignments, the znodes of the takeover.  All that hold are told: mending the first would only show the next.
+assignments, the znodes of the takeover.  All that hold are reported: repairing the first would only show the next.
 An answer that is empty says that nothing waits, or that nothing has begun.
 """
 

@@ -380,7 +380,7 @@ DOCS: Final = (
         BROKERS,
         "(depends on the znode)",
         "The driver reads the same znodes, and fails on what it cannot parse.",
-        "Mend the znode (`kraft-migrate explain B-ZKN-16`).",
+        "Repair the znode (`kraft-migrate explain B-ZKN-16`).",
         NEXT_POLL,
         "ZkMigrationClient",
     ),

@@ -1,1 +1,1 @@
-"""The way back: KRaft brokers to migration mode, control back to ZooKeeper, brokers out of migration mode, proof."""
+"""The rollback: KRaft brokers to migration mode, control back to ZooKeeper, brokers out of migration mode, proof."""

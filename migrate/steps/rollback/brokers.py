@@ -134,13 +134,13 @@ class RollToZookeeperMode(RollStep):
         return bytes_of(to_zookeeper(world, self.broker, raw), self.broker)
 
     def actions(self, world: World, before: Predicted) -> tuple[Action, ...]:
-        """Where the file comes from, its change, what is mended of meta.properties, the restart."""
+        """Where the file comes from, its change, what is rewritten of meta.properties, the restart."""
         *edits, restart = _actions(self, world, before)
-        mends = (
-            Action("~", f"broker {self.broker}", f"mend {meta.path}", tuple(diff(meta.raw, new, meta.path)))
-            for meta, new in _mends(world, self.broker)
+        rewrites = (
+            Action("~", f"broker {self.broker}", f"rewrite {meta.path}", tuple(diff(meta.raw, new, meta.path)))
+            for meta, new in _rewrites(world, self.broker)
         )
-        return (*edits, *mends, restart)
+        return (*edits, *rewrites, restart)
 
     def expects(self, world: World, before: Predicted) -> Mapping[str, str]:
         """The file's hash, the broker's mode, its session."""
@@ -171,7 +171,7 @@ class RollToZookeeperMode(RollStep):
         )
 
     def do(self, world: World, effects: Effects) -> None:
-        """Stop, mend and write, start: each only where it is missing."""
+        """Stop, rewrite and write, start: each only where it is missing."""
         file = facts.config(world, self.broker)
         assert isinstance(file, ConfigFile)
         assert not isinstance(world.services, Unknown)
@@ -181,7 +181,7 @@ class RollToZookeeperMode(RollStep):
         effects.note(ended(self.id), "none" if old is None else str(old.epoch))
         if isinstance(world.services[node], Running):
             effects.stop(node)
-        for meta, new in _mends(world, self.broker):
+        for meta, new in _rewrites(world, self.broker):
             effects.backup_file(node, meta.path)
             effects.write_config(node, meta.path, new, meta.sha256)
         target = self.target(world, file.raw)
@@ -199,7 +199,7 @@ class RollToZookeeperMode(RollStep):
         disks = {} if isinstance(world.disks, Unknown) else world.disks
         found = disks.get(NodeId(self.broker))
         failed = {entry.path for entry in found.directories if entry.problem} if isinstance(found, BrokerDisks) else ()
-        changed = {meta.path for meta, _ in _mends(world, self.broker)}
+        changed = {meta.path for meta, _ in _rewrites(world, self.broker)}
         return {
             path: replace(meta, version=0) if f"{path}/{META_PROPERTIES}" in changed else meta
             for path, meta in RollStep.identities(self, world).items()
@@ -281,7 +281,7 @@ def _actions(step: Roll, world: World, before: Predicted) -> Iterator[Action]:
         yield Action(">", where, "restart: stop, write the file, start" + (f" ({why})" if why else ""))
 
 
-def _mends(world: World, broker: int) -> Iterator[tuple[HostFile, bytes]]:
+def _rewrites(world: World, broker: int) -> Iterator[tuple[HostFile, bytes]]:
     """Each meta.properties of version 1, with what it becomes."""
     if isinstance(world.backups, Unknown):
         return
@@ -295,7 +295,7 @@ def _mends(world: World, broker: int) -> Iterator[tuple[HostFile, bytes]]:
 
 
 def _metas_trusted(world: World, broker: int) -> Readiness:
-    """Each meta.properties of the broker was read: one of version 1 must be mended before the start."""
+    """Each meta.properties of the broker was read: one of version 1 must be rewritten before the start."""
     if isinstance(world.backups, Unknown):
         return world.backups
     kept = world.backups.get(NodeId(broker), Unknown(f"the files of broker {broker} were not looked at"))

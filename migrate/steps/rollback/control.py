@@ -1,4 +1,4 @@
-"""Control goes back to ZooKeeper: the controllers stop, the znodes of the takeover are mended, a broker takes over.
+"""Control goes back to ZooKeeper: the controllers stop, the znodes of the takeover are repaired, a broker takes over.
 
 Order and reasons (seen on 3.9.2): no controller may run while /controller is deleted, it would claim it again and
 delete what ZooKeeper's controller made meanwhile; /controller_epoch is raised first (KAFKA-20488); /migration goes too,
@@ -37,7 +37,7 @@ LOOK = frozenset({Need.ZOOKEEPER, Need.LIVE, Need.CONFIGS, Need.SERVICES})
 
 @dataclass(frozen=True, slots=True)
 class KeepZookeeper(BackUpZookeeper):
-    """The whole tree once more, as dual write left it: the way back may begin in any state, so no check bars it."""
+    """The whole tree once more, as dual write left it: the rollback may begin in any state, so no check bars it."""
 
     kind: ClassVar[str] = "keep-zookeeper"
     stage_is: ClassVar[Stage] = Stage.HYBRID
@@ -175,7 +175,7 @@ class HandBackControl(BaseStep):
             back.controllers_gone(world),
             back.none_runs_kraft(world),
             back.stopped_equal(world, names_from_text(self.discarded)),
-            _mendable(world),
+            _repairable(world),
         )
 
     def progress(self, world: World) -> Progress:
@@ -261,7 +261,7 @@ def _said(view: ZookeeperView) -> str:
             return "it has no data"
 
 
-def _mendable(world: World) -> Readiness:
+def _repairable(world: World) -> Readiness:
     """Each of the three znodes is known, and /controller_epoch can be raised."""
     if isinstance(world.zookeeper, Unknown):
         return world.zookeeper

@@ -1,4 +1,4 @@
-"""Gates of the way back: one condition each, from a World to a Readiness (pure)."""
+"""Gates of the rollback: one condition each, from a World to a Readiness (pure)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from migrate.model.difference import Difference, DifferenceName, DiffReport
 from migrate.model.flag import controller_flags
 from migrate.model.host_rights import denied
 from migrate.model.ids import NodeId
-from migrate.model.metadata_logs import Growing, MetadataLogs
 from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
+from migrate.model.rollback_evidence import Growing, MetadataLogs
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     ControllerZnode,
@@ -81,14 +81,14 @@ def flagged(world: World) -> Readiness:
     if not without:
         return Ready()
     return Refused(
-        f"controllers {without} run without the migration flag: as soon as one of them is elected there is no way "
-        "back. Stop them first, put the flag into their files, and make the plan anew",
+        f"controllers {without} run without the migration flag: as soon as one of them is elected no rollback is "
+        "possible. Stop them first, put the flag into their files, and make the plan anew",
         ("B-MIG-07",),
     )
 
 
 def quorum_leads(world: World) -> Readiness:
-    """A leader, committed records, a majority that answers and keeps up: a single dead controller bars no way back."""
+    """A leader, committed records, a majority that answers and keeps up: a single dead controller bars no rollback."""
     if isinstance(world.live, Unknown):
         return world.live
     quorum = world.live.quorum
@@ -386,7 +386,7 @@ def session_ended(world: World, broker: int) -> Readiness:
 def whole_but(world: World, down: Iterable[int]) -> Readiness:
     """Everything is whole, but for what the brokers in `down` have, and for replicas on no broker of the inventory.
 
-    A dead id in an assignment holds the copy open for ever: it must not hold the way back, too.
+    A dead id in an assignment holds the copy open for ever: it must not hold the rollback, too.
     """
     missing = frozenset(down)
     if isinstance(world.live, Unknown):

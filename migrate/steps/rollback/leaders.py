@@ -1,4 +1,4 @@
-"""Preferred leaders at the end of a way back: ZooKeeper's controller is asked, the partitions' znodes are the proof."""
+"""Preferred leaders at the end of a rollback: ZooKeeper's controller is asked, the partitions' znodes are the proof."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from migrate.steps.rollback import gates
 
 @dataclass(frozen=True, slots=True)
 class RestoreLeadersInZookeeperMode(RestoreLeaders):
-    """The same at the end of a way back: ZooKeeper's controller is asked, and the partitions' znodes are the proof."""
+    """The same at the end of a rollback: ZooKeeper's controller is asked, and the partitions' znodes are the proof."""
 
     kind: ClassVar[str] = "restore-leaders-zookeeper"
     needs: ClassVar[frozenset[Need]] = frozenset({Need.ZOOKEEPER, Need.LIVE, Need.CONFIGS})

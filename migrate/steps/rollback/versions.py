@@ -14,8 +14,8 @@ from typing import ClassVar
 from migrate.model.difference import names_from_text
 from migrate.model.outcome import AlreadyDone, Outcome, Readiness, Ready, Refused, Unknown
 from migrate.model.ports import Effects
+from migrate.model.rollback_evidence import StateBehind
 from migrate.model.stage import Stage
-from migrate.model.states_behind import StateBehind
 from migrate.model.step import Action, NotBegun, Predicted, Progress
 from migrate.model.views import ControllerZnode, MigrationZnode
 from migrate.model.world import Need, World

@@ -19,7 +19,7 @@ from migrate.model.views import BrokerDisks, HostFile, KeptFiles, MetaMissing, M
 from migrate.model.world import World
 from migrate.steps.facts import sha256
 from migrate.steps.rollback.brokers import Roll, RollBackToMigrationMode, RollToZookeeperMode
-from tests.run.test_rollback import at, go_back, way_back
+from tests.run.test_rollback import at, go_back, rollback_plan
 from tests.steps.looks import Bend, Remembered, answer, no_leader, running, service, without
 from tests.steps.rollback.test_gates import ALL, handed_back, hybrid, named, taken
 from tests.testing import worlds
@@ -215,7 +215,7 @@ def test_what_was_edited_since_is_shown_beside_what_is_restored() -> None:
     """It stays, and the plan says so before anything is touched."""
     cluster = deepcopy(taken("hybrid"))
     cluster.files[1, "/conf/b1.properties"] += b"log.cleaner.threads=2\n"
-    step = next(entry for entry in way_back(cluster).steps if entry.id == TO_ZOOKEEPER.id)
+    step = next(entry for entry in rollback_plan(cluster).steps if entry.id == TO_ZOOKEEPER.id)
     assert [action.symbol for action in step.actions] == ["~", "=", ">"]
     assert "+log.cleaner.threads=2" in step.actions[1].diff
 

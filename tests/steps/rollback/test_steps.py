@@ -12,9 +12,9 @@ import pytest
 
 from migrate.errors import NothingToPlan, NoWayBack, PlanIsStale, RestoreRefused
 from migrate.model.ids import NodeId
-from migrate.model.metadata_logs import Growing
 from migrate.model.outcome import AlreadyDone, NotYet, Ready, Refused, Unknown, Verified
 from migrate.model.plan import Direction, PlanKind
+from migrate.model.rollback_evidence import Growing
 from migrate.model.stage import ZkMigrationState
 from migrate.model.step import HalfDone, NotBegun, Predicted
 from migrate.model.views import (
@@ -37,7 +37,7 @@ from migrate.steps.rollback.control import HandBackControl, StopControllers, in_
 from migrate.steps.rollback.copy_again import SetMetadataAside, StopStuckControllers
 from tests.checks.bends import refused_on_host, unit_of
 from tests.run.test_engine import run
-from tests.run.test_rollback import at, go_back, is_back, way_back
+from tests.run.test_rollback import at, go_back, is_back, rollback_plan
 from tests.steps.looks import Remembered, answer, service, without
 from tests.steps.rollback.test_gates import ALL, handed_back, hybrid, named, taken
 from tests.testing import worlds
@@ -191,7 +191,7 @@ def test_znodes_that_are_not_understood_are_not_touched(changes: dict[str, Any],
 def test_znodes_that_cannot_be_seen_are_neither_low_nor_to_be_repaired() -> None:
     """Each of the parts says so of itself."""
     blind = without("zookeeper")(stopped_in_hybrid())
-    assert answer(control._mendable(blind)) == "unknown: zookeeper hidden"
+    assert answer(control._repairable(blind)) == "unknown: zookeeper hidden"
     assert (control.epoch_low(blind), control.epoch_due(blind)) == (False, -1)
     assert control.evidence(blind) == ()
 
@@ -378,9 +378,9 @@ def test_a_disk_that_was_formatted_is_mended_before_the_last_start(tmp_path: Pat
     path = f"{disks.directories[1].path}/meta.properties"
     raw = V1 % (zk(world).cluster_id.encode(), str(disks.directories[1].id).encode())
     cluster.files[1, path] = raw
-    plan = way_back(cluster)
+    plan = rollback_plan(cluster)
     step = next(entry for entry in plan.steps if entry.id == "migration-mode/back-1")
-    assert any(f"mend {path}" in action.what and "-version=1" in action.diff for action in step.actions)
+    assert any(f"rewrite {path}" in action.what and "-version=1" in action.diff for action in step.actions)
     go_back(cluster, tmp_path / "back")
     is_back(cluster)
     assert cluster.files[1, path] == raw.replace(b"version=1", b"version=0").replace(b"node.id", b"broker.id")
@@ -457,7 +457,7 @@ def test_a_finalized_cluster_has_no_way_back(tmp_path: Path) -> None:
     path = "/conf/c3002.properties"
     cluster.files[3002, path] = cluster.files[3002, path].replace(b"migration.enable=true", b"migration.enable=false")
     with pytest.raises(NoWayBack, match="c3002"):
-        way_back(cluster)
+        rollback_plan(cluster)
 
 
 @pytest.mark.parametrize(
@@ -492,14 +492,14 @@ def test_without_the_copies_nothing_is_planned(tmp_path: Path) -> None:
     cluster = at("hybrid", tmp_path)
     cluster.files = {key: raw for key, raw in cluster.files.items() if "backup" not in key[1]}
     with pytest.raises(RestoreRefused) as caught:
-        way_back(cluster)
+        rollback_plan(cluster)
     assert all(f"broker {node}: no copy of /conf/b{node}.properties" in str(caught.value) for node in (0, 1, 2))
 
 
 def test_a_file_changed_between_plan_and_apply_is_not_overwritten(tmp_path: Path) -> None:
     """The copy does not lead to it any more, or the plan's hash does not."""
     cluster = at("hybrid", tmp_path / "forward")
-    plan = way_back(cluster)
+    plan = rollback_plan(cluster)
     cluster.files[2, "/conf/b2.properties"] += b"num.io.threads=9\n"
     (tmp_path / "back").mkdir()
     with pytest.raises(PlanIsStale, match=r"b2\.properties of broker 2"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from migrate.model.outcome import AlreadyDone, Ready, Unknown, Verified
-from migrate.model.states_behind import StateBehind
+from migrate.model.rollback_evidence import StateBehind
 from migrate.model.step import NotBegun, Predicted
 from migrate.model.views import ControllerZnode, MigrationZnode, NoZnode
 from migrate.model.world import World

@@ -173,8 +173,8 @@ class System:
                 held = word | (engine + 1) << LOCK_SHIFT
                 yield f"engine {name} takes the lock: forward", number << WORD_BITS | held | RUNNING << shift, ""
                 if self.bounds.backward:
-                    way_back = held | (RUNNING | BACK) << shift
-                    yield f"engine {name} takes the lock: back", number << WORD_BITS | way_back, ""
+                    rollback_plan = held | (RUNNING | BACK) << shift
+                    yield f"engine {name} takes the lock: back", number << WORD_BITS | rollback_plan, ""
         elif status == PAUSED:
             if self.bounds.short_pauses:
                 after, off = self._off(number, word, engine)

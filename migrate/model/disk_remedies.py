@@ -71,7 +71,7 @@ def disk_troubles(world: World) -> Iterator[DiskTrouble]:
     home = world.inventory.executor_options.get("kafka_home", "")
     level = world.kraft.features.get("metadata.version", 0) if isinstance(world.kraft, KraftView) else 0
     for sick in sick_directories(world):
-        do, command = _mend(sick, _Host(nodes[sick.broker], home, RELEASES.get(level, "")), cluster_of(world))
+        do, command = _remedy(sick, _Host(nodes[sick.broker], home, RELEASES.get(level, "")), cluster_of(world))
         yield DiskTrouble(sick.broker, sick.directory.path, sick.words, sick.said, effect_of(sick), do, command)
 
 
@@ -139,7 +139,7 @@ class _Host:
         return f'"$(systemctl show -p User --value -- {shlex.quote(self.node.unit)} | grep . || echo root)"'
 
 
-def _mend(sick: Sick, host: _Host, cluster: str) -> tuple[tuple[str, ...], str]:
+def _remedy(sick: Sick, host: _Host, cluster: str) -> tuple[tuple[str, ...], str]:
     """The sentences, and the command in them."""
     start = _start(sick, host)
     if sick.mode is None:

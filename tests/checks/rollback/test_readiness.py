@@ -8,11 +8,21 @@ from functools import partial
 
 import pytest
 
-from migrate.checks.way_back import way_back
+from migrate.checks.rollback.readiness import rollback_readiness
 from migrate.model.difference import DifferenceClass, DiffReport
 from migrate.model.ids import NodeId
 from migrate.model.inventory import SecretFile, ZookeeperLogin
 from migrate.model.outcome import Unknown
+from migrate.model.rollback_readiness import (
+    GAP_SECONDS,
+    KeptFile,
+    Measured,
+    RollbackFacts,
+    RollbackReadiness,
+    RollbackWord,
+    Weight,
+    gap_seconds,
+)
 from migrate.model.stage import Stage, ZkMigrationState
 from migrate.model.views import (
     ControllerZnode,
@@ -25,16 +35,6 @@ from migrate.model.views import (
     NullZnode,
     PendingWork,
     Stopped,
-)
-from migrate.model.way_back import (
-    GAP_SECONDS,
-    KeptFile,
-    Measured,
-    WayBack,
-    WayBackFacts,
-    WayBackWord,
-    Weight,
-    gap_seconds,
 )
 from migrate.model.world import NOT_ASKED, World
 from tests.checks.bends import kraft_has
@@ -56,18 +56,18 @@ from tests.testing.worlds import BROKERS, CONTROLLERS, kraft, live, zk
 
 Bend = Callable[[World], World]
 KEPT = {node: KeptFile(f"/conf/b{node}.properties.kraft-migrate-backup") for node in BROKERS}
-GOOD = WayBackFacts(
+GOOD = RollbackFacts(
     configs=KEPT, zookeeper=KeptFile("zookeeper.jsonl.gz"), restart=Measured(6.0, 3), gap=Measured(4.0, 1)
 )
-READY, WORK, NOT = WayBackWord.READY, WayBackWord.READY_WITH_WORK, WayBackWord.NOT_READY
+READY, WORK, NOT = RollbackWord.READY, RollbackWord.READY_WITH_WORK, RollbackWord.NOT_READY
 
 
-def asked(world: World, facts: WayBackFacts = GOOD) -> WayBack:
+def asked(world: World, facts: RollbackFacts = GOOD) -> RollbackReadiness:
     """The answer."""
-    return way_back(world, facts)
+    return rollback_readiness(world, facts)
 
 
-def names(found: WayBack, weight: Weight) -> set[str]:
+def names(found: RollbackReadiness, weight: Weight) -> set[str]:
     """The reasons of that weight, by name."""
     return {reason.name for reason in found.of(weight)}
 
@@ -371,7 +371,7 @@ def test_the_brokers_own_zookeeper_identity_is_no_work() -> None:
     ],
     ids=["backup of the tree", "broker down", "identity", "controller", "a controller's file"],
 )
-def test_what_a_rollback_does_not_need_yet_is_no_work(stage: Stage, bend: Bend, facts: WayBackFacts) -> None:
+def test_what_a_rollback_does_not_need_yet_is_no_work(stage: Stage, bend: Bend, facts: RollbackFacts) -> None:
     """From there it restarts no broker, or touches no znode."""
     assert asked(bend(whole(stage)), facts).word is READY
 
@@ -493,9 +493,9 @@ def test_without_a_true_backup_of_each_changed_broker_nothing_is_ready(kept: Kep
 
 def test_backups_that_nobody_looked_for_are_unknown() -> None:
     """No facts, no READY; where no broker was changed none is needed."""
-    assert names(way_back(whole(Stage.COPY)), Weight.BAR) == {"backup-unknown"}
-    assert way_back(whole(Stage.CONTROLLERS)).word is WORK  # of the tree
-    assert way_back(whole(Stage.ASSESS)).word is READY
+    assert names(rollback_readiness(whole(Stage.COPY)), Weight.BAR) == {"backup-unknown"}
+    assert rollback_readiness(whole(Stage.CONTROLLERS)).word is WORK  # of the tree
+    assert rollback_readiness(whole(Stage.ASSESS)).word is READY
 
 
 def test_the_tree_without_a_backup_is_work() -> None:

@@ -1,4 +1,4 @@
-"""What stopped controllers' logs on disk say: how far a majority wrote, and what ZooKeeper must hold of it."""
+"""What a rollback must prove of the metadata: stopped controllers' logs, and partition states behind them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Growing(Unknown):
 
 
 def old_log(view: ZookeeperView, logs: MetadataLogs) -> str | None:
-    """What a half-done way back, or a copy that is stuck, has left of a quorum; None where /migration goes with it."""
+    """What a half-done rollback, or a copy that is stuck, has left of a quorum; None where /migration goes with it."""
     znode = view.migration
     if isinstance(znode, MigrationZnode) and znode.copied:
         return None  # whether the log has made that copy is another rule's
@@ -52,3 +52,17 @@ def old_log(view: ZookeeperView, logs: MetadataLogs) -> str | None:
         known = f"knows brokers {list(logs.registered)}"
         return f"the metadata of controllers {list(logs.holders)} {known}, /migration is absent"
     return None
+
+
+@dataclass(frozen=True, slots=True)
+class StateBehind:
+    """A `state` znode with a version below the partition epoch that the metadata has.
+
+    ZooKeeper's controller takes the version for the partition epoch (`LeaderAndIsr.partitionEpoch`), and a broker
+    ignores a LeaderAndIsr whose partition epoch is below the one that it knows (`Partition.makeLeader`,
+    `makeFollower`).  KRaft counts one for each change, dual write writes several of them at once.
+    """
+
+    path: str
+    version: int
+    partition_epoch: int

@@ -1,4 +1,4 @@
-"""RBK: is the way back open, and what does it ask for?"""
+"""RBK: is a rollback possible, and what does it need?"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The way back to ZooKeeper mode as it is now: is it open, what bars it, what does it cost (rollback readiness).
+"""Rollback readiness: is a rollback possible now, what bars it, what does it cost.
 
-`Readiness` in `migrate.model.outcome` answers for one step; this answers for the whole way back.
+`Readiness` in `migrate.model.outcome` answers for one step; this answers for the whole rollback.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ READ_RATE: Final = 1e8  # bytes of stopped controllers' logs read in a second, a
 NOT_LOOKED_AT: Final = Unknown("backups were not looked at")
 
 
-class WayBackWord(StrEnum):
+class RollbackWord(StrEnum):
     """The three answers.  READY: a rollback could begin now as planned.
 
     READY WITH WORK: it could begin, and something beside its ordinary steps has to be done.
@@ -71,7 +71,7 @@ class KeptFile:
 
 
 @dataclass(frozen=True, slots=True)
-class WayBackFacts:
+class RollbackFacts:
     """What journals and backups say, beside the world.
 
     `configs`: the ZooKeeper-mode file of each broker that was changed.  `unflagged`: controllers that a run started
@@ -95,7 +95,7 @@ def gap_seconds(log_bytes: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What the way back would take: `rolls` over the brokers, `restarts` of brokers in all, minutes, and the gap.
+    """What the rollback would take: `rolls` over the brokers, `restarts` of brokers in all, minutes, and the gap.
 
     `gap_seconds` is the time in which nobody is controller (no leader is elected then; leaders that live go on);
     it is in `minutes` where it is known.  `basis` says which of the durations were measured and which are defaults.
@@ -109,13 +109,13 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True)
-class WayBack:
+class RollbackReadiness:
     """The answer.
 
-    `origin` is where the way back would start; `gone` says that no waiting and no work opens it again.
+    `origin` is where the rollback would start; `gone` says that no waiting and no work opens it again.
     """
 
-    word: WayBackWord
+    word: RollbackWord
     origin: str
     procedure: str
     reasons: tuple[Reason, ...]

@@ -8,8 +8,8 @@ import pytest
 
 from migrate.model.ids import LOST, MIGRATING, UNASSIGNED, DirectoryId, NodeId
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
-from migrate.model.mends import Mend, mend_of, told_otherwise
 from migrate.model.outcome import Unknown
+from migrate.model.remedies import Remedy, remedy_of, told_otherwise
 from migrate.model.stage import Stage
 from migrate.model.views import LogDirAnswer
 from migrate.model.world import World
@@ -24,18 +24,18 @@ def row(state: ReplicaState, *, on_disk: str = str(directory_id(0, 1)), named_id
     return LedgerRow("t", uuid(1), 0, 0, state, on_disk, named_id)
 
 
-def rows_of(world: World) -> list[tuple[LedgerRow, Mend]]:
+def rows_of(world: World) -> list[tuple[LedgerRow, Remedy]]:
     """What the ledger says of broker 0, with what to do."""
     ledger = pure_ledger(world)
     assert isinstance(ledger, Ledger)
-    mends = [(entry, mend_of(entry, world)) for entry in ledger.of(0)]
+    mends = [(entry, remedy_of(entry, world)) for entry in ledger.of(0)]
     return [(entry, mend) for entry, mend in mends if mend is not None]
 
 
 def test_nothing_is_to_be_done_about_a_verified_row_and_something_about_every_other() -> None:
     """No state is left without words."""
     for state in ReplicaState:
-        assert (mend_of(row(state), healthy()) is None) is (state is ReplicaState.VERIFIED)
+        assert (remedy_of(row(state), healthy()) is None) is (state is ReplicaState.VERIFIED)
     assert rows_of(healthy()) == []
 
 
@@ -67,7 +67,7 @@ def test_a_replica_of_a_dead_directory_leads_to_the_rescue() -> None:
     found = rows_of(killed(named(healthy(), 0, MIGRATING), DEAD))
     (mend,) = {mend.words for entry, mend in found if entry.state is ReplicaState.NOT_ON_DISK}
     assert "directories rescue" in mend
-    quiet = mend_of(row(ReplicaState.NOT_ON_DISK, on_disk=""), healthy())
+    quiet = remedy_of(row(ReplicaState.NOT_ON_DISK, on_disk=""), healthy())
     assert quiet is not None
     assert "look again" in quiet.words
 
@@ -75,7 +75,7 @@ def test_a_replica_of_a_dead_directory_leads_to_the_rescue() -> None:
 def test_nothing_is_to_be_sent_for_a_directory_that_is_not_registered() -> None:
     """Kafka would take the id, and the replica would leave the ISR."""
     for state in (ReplicaState.MISMATCH, ReplicaState.MIGRATING):
-        mend = mend_of(row(state, on_disk=uuid(99), named_id=uuid(98)), healthy())
+        mend = remedy_of(row(state, on_disk=uuid(99), named_id=uuid(98)), healthy())
         assert mend is not None
         assert mend.send == ""
         assert "not registered" in mend.words

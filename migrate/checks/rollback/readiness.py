@@ -1,22 +1,37 @@
-"""The rules of rollback readiness: each looks at one thing and answers reasons, or nothing (pure).
+"""Rollback readiness: from a World, and what journals and backups say, to READY, READY WITH WORK or NOT READY (pure).
 
-A rule is asked only where the way back needs what it looks at; what it then cannot see is a bar.
+What is unknown bars the way, as a fault would: nobody starts a rollback on a guess.
+A rule is asked only where the rollback needs what it looks at.
+Sources: the sequences of a rollback as seen on 3.9.2, KAFKA-20488 (epochs), KAFKA-20762 (meta.properties).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
+from migrate.checks.phase import kraft_holds_controller
 from migrate.checks.registry import Blind
+from migrate.checks.rollback.origin import Origin, Start, origin
 from migrate.checks.versions import METADATA_VERSION_3_9
-from migrate.checks.way_back_origin import Origin, Start
 from migrate.checks.zookeeper_access import stranger
 from migrate.model.causes import cause_of
 from migrate.model.difference import DifferenceName, DiffReport
 from migrate.model.flag import FLAG, controller_flags
 from migrate.model.kraft_only import kraft_only
 from migrate.model.outcome import Unknown
+from migrate.model.rollback_readiness import (
+    GAP_SECONDS,
+    RESTART_SECONDS,
+    Cost,
+    Measured,
+    Reason,
+    RollbackFacts,
+    RollbackReadiness,
+    RollbackWord,
+    Weight,
+    gap_seconds,
+)
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
     ControllerZnode,
@@ -30,12 +45,11 @@ from migrate.model.views import (
     ZookeeperView,
     majority,
 )
-from migrate.model.way_back import Reason, WayBackFacts, Weight
 from migrate.model.words import plural
 from migrate.model.world import NOT_ASKED, World
 
 LAG_MOST: Final = 100  # records: at rest the dual write is a NoOp or two behind
-Rule = Callable[[World, WayBackFacts, Origin], Iterator[Reason]]
+Rule = Callable[[World, RollbackFacts, Origin], Iterator[Reason]]
 
 
 def bar(name: str, about: str, what: str, next_step: str) -> Reason:
@@ -48,7 +62,7 @@ def work(name: str, about: str, what: str, next_step: str) -> Reason:
     return Reason(Weight.WORK, name, about, what, next_step)
 
 
-def sources(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+def sources(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
     """ZooKeeper is what the way leads back to; without the files nobody knows what to take back."""
     if isinstance(world.zookeeper, Unknown):
         yield bar("zookeeper-unknown", "ZooKeeper", world.zookeeper.reason, "bring ZooKeeper back, then look again")
@@ -57,7 +71,7 @@ def sources(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reas
         yield bar("broker-unknown", f"broker {int(node)}", reason, next_step)
 
 
-def controllers_without_flag(world: World, facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+def controllers_without_flag(world: World, facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
     """The first start of a controller without the flag is the point of no return: elected, it finalizes."""
     for node in facts.unflagged:
         yield _unflagged(node, "a run started it without the migration flag")
@@ -90,7 +104,7 @@ def _unflagged(node: int, what: str) -> Reason:
     )
 
 
-def backups(_world: World, facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+def backups(_world: World, facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
     """Files are restored from backups, never made anew: each changed broker needs its own."""
     for node in origin.changed:
         kept, about = facts.configs.get(node, Unknown("it was not looked for")), f"broker {int(node)}"
@@ -117,7 +131,7 @@ def backups(_world: World, facts: WayBackFacts, origin: Origin) -> Iterator[Reas
         )
 
 
-def disks(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+def disks(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
     """A restarted broker must find every directory healthy, and ZooKeeper mode takes meta.properties of version 0."""
     for node in origin.changed:
         about = f"broker {int(node)}"
@@ -128,11 +142,13 @@ def disks(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason
         for entry in found.directories:
             place = f"{about} {entry.path}"
             if not entry.healthy:
-                yield bar("disk", place, entry.health, "mend the disk first: one disk is one broker in migration mode")
+                yield bar(
+                    "disk", place, entry.health, "repair it first: one disk is one broker in migration mode"
+                )
             if entry.problem:
                 continue  # what was read of a broken disk is no second fault
             if isinstance(entry.meta, MetaBroken):
-                yield bar("meta-broken", place, entry.meta.reason, "mend meta.properties: see explain B-RBK-03")
+                yield bar("meta-broken", place, entry.meta.reason, "repair meta.properties: see explain B-RBK-03")
             elif isinstance(entry.meta, MetaMissing):
                 what, next_step = "there is no meta.properties", "`status` says what this directory needs"
                 yield bar("no-identity", place, f"{what}: emptied, new, or not mounted (B-DIR-24)", next_step)
@@ -145,7 +161,7 @@ def disks(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason
                 )
 
 
-def dual_write(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+def dual_write(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
     """What KRaft has and ZooKeeper lacks is lost by a rollback."""
     if isinstance(world.zookeeper, Unknown):
         return
@@ -159,7 +175,7 @@ def dual_write(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[R
             "stuck-copy",
             "/migration",
             "the metadata says that the copy is done, ZooKeeper does not know of it: no controller goes on by itself",
-            "nothing was written to ZooKeeper since, so the way back keeps everything that was there before the copy",
+            "nothing was written to ZooKeeper since, so a rollback keeps everything that was there before the copy",
         )
     elif isinstance(world.kraft, Unknown):
         yield bar(
@@ -214,7 +230,7 @@ def _lag(kraft: KraftView, znode: MigrationZnode) -> Iterator[Reason]:
         )
 
 
-def brokers_down(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+def brokers_down(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
     """One broker may be down: it comes back in its turn.  With two, partitions are without their minimum ISR."""
     if origin.start < Start.MIGRATION or isinstance(world.services, Unknown):
         return  # the latter is said by `running_controllers`
@@ -252,7 +268,7 @@ def _not_whole(world: World, down: list[int]) -> Iterator[Reason]:
         )
 
 
-def quorum(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+def quorum(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
     """A KRaft broker goes back to migration mode with the controllers up: they need a leader and a majority."""
     if origin.start is not Start.KRAFT:
         return
@@ -287,7 +303,7 @@ def _majority(world: World, found: Quorum) -> Iterator[Reason]:
         yield work("controller-down", f"controllers {silent}", "they do not answer", "start them before the first roll")
 
 
-def znodes(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+def znodes(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
     """What the rollback does to /controller and /controller_epoch, and what must not be under way meanwhile."""
     if origin.start < Start.CONTROLLERS or isinstance(world.zookeeper, Unknown):
         return
@@ -306,7 +322,7 @@ def znodes(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reaso
     yield from _pending(view)
 
 
-def identity(world: World, _facts: WayBackFacts, _origin: Origin) -> Iterator[Reason]:
+def identity(world: World, _facts: RollbackFacts, _origin: Origin) -> Iterator[Reason]:
     """Closed znodes are the brokers'; a right of our own may do: `rollback apply` asks ZooKeeper at its start."""
     if isinstance(world.zookeeper, Unknown):
         return
@@ -330,7 +346,7 @@ def _pending(view: ZookeeperView) -> Iterator[Reason]:
             yield work("pending", first, f"{len(entries)} {name} are under way", "wait until they are done")
 
 
-def running_controllers(world: World, _facts: WayBackFacts, origin: Origin) -> Iterator[Reason]:
+def running_controllers(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reason]:
     """Which controllers are stopped first; one whose process cannot be seen must not be left running by mistake."""
     if origin.start < Start.CONTROLLERS:
         return
@@ -359,3 +375,107 @@ RULES: Final[tuple[Rule, ...]] = (
     znodes,
     identity,
 )
+
+
+NO_FACTS: Final = RollbackFacts()
+PROCEDURES: Final[Mapping[Start, str]] = {
+    Start.NOTHING: "nothing to undo",
+    Start.CONTROLLERS: "stop the controllers, delete /migration",
+    Start.MIGRATION: "stop the controllers, repair the znodes, roll the brokers to ZooKeeper mode",
+    Start.KRAFT: "roll the KRaft brokers to migration mode, stop the controllers, repair the znodes, "
+    "roll the brokers to ZooKeeper mode",
+    Start.FINALIZED: "none: no rollback is possible once a controller has run without the flag",
+}
+
+
+def rollback_readiness(world: World, facts: RollbackFacts = NO_FACTS) -> RollbackReadiness:
+    """The answer for this very moment."""
+    begin = origin(world)
+    if begin.start is Start.FINALIZED:
+        return _gone(begin)
+    reasons = tuple(reason for rule in RULES for reason in rule(world, facts, begin))
+    if begin.start is Start.NOTHING:  # a fault of the cluster does not bar what needs no step
+        reasons = tuple(reason for reason in reasons if reason.name.endswith("-unknown"))
+    weights = {reason.weight for reason in reasons}
+    word = RollbackWord.READY
+    if Weight.BAR in weights:
+        word = RollbackWord.NOT_READY
+    elif Weight.WORK in weights:
+        word = RollbackWord.READY_WITH_WORK
+    return RollbackReadiness(word, begin.label, PROCEDURES[begin.start], _sorted(reasons), _cost(world, facts, begin))
+
+
+def _gone(begin: Origin) -> RollbackReadiness:
+    reason = bar(
+        "finalized",
+        "the KRaft metadata",
+        "the migration is finalized: ZooKeeper is not written any more",
+        "none: roll forward every broker that is not in KRaft mode yet",
+    )
+    procedure = PROCEDURES[Start.FINALIZED]
+    return RollbackReadiness(
+        RollbackWord.NOT_READY, begin.label, procedure, (reason,), Cost(0, 0, 0.0, 0.0, "-"), gone=True
+    )
+
+
+def _sorted(reasons: tuple[Reason, ...]) -> tuple[Reason, ...]:
+    order = tuple(Weight)
+    return tuple(sorted(reasons, key=lambda reason: order.index(reason.weight)))
+
+
+def _cost(world: World, facts: RollbackFacts, begin: Origin) -> Cost:
+    """Rolls, restarts, minutes, and the gap; the gap is there only where KRaft has to give /controller back."""
+    rolls = 2 if begin.kraft else int(bool(begin.migration))
+    restarts = len(begin.migration) + 2 * len(begin.kraft)
+    each = facts.restart.seconds if facts.restart else RESTART_SECONDS
+    gap, gap_rests_on = _gap(world, facts)
+    basis = [_said(each, "a restart", facts.restart, "a default, none was measured")] if restarts else []
+    basis += [gap_rests_on] if gap_rests_on else []
+    minutes = (restarts * each + (0.0 if isinstance(gap, Unknown) else gap)) / 60
+    return Cost(rolls, restarts, minutes, gap, "; ".join(basis) or "nothing is restarted")
+
+
+def _gap(world: World, facts: RollbackFacts) -> tuple[float | Unknown, str]:
+    """Seconds without a controller, and what they rest on: "" where KRaft has no /controller to give back."""
+    if not kraft_holds_controller(world):
+        return 0.0, ""
+    if facts.gap:
+        return facts.gap.seconds, _said(facts.gap.seconds, "without a controller", facts.gap, "")
+    size = metadata_log_bytes(world)
+    if isinstance(size, Unknown):
+        return size, f"how long nobody is controller is unknown: {size.reason}"
+    seconds = gap_seconds(size)
+    return seconds, _said(seconds, "without a controller", None, gap_basis(world, size))
+
+
+def _said(seconds: float, what: str, measured: Measured | None, otherwise: str) -> str:
+    known = otherwise if measured is None else f"the middle of {measured.samples} measured here"
+    return f"{seconds:.0f} s {what} ({known})"
+
+
+def gap_basis(world: World, log_bytes: int) -> str:
+    """What `gap_seconds` of those bytes counts, and what it does not."""
+    said = f"estimated: {GAP_SECONDS:.0f} s, and the reading of {log_bytes / 1e6:.0f} MB of controllers' metadata logs"
+    if world.inventory.executor in ("supervisor", "local"):  # on this host
+        return said
+    return f"{said}; the time to copy them from their hosts was not measured and is not in it"
+
+
+def metadata_log_bytes(world: World) -> int | Unknown:
+    """Bytes of the segments of all controllers' metadata logs; Unknown where the size of one was not seen."""
+    if isinstance(world.disks, Unknown):
+        return Unknown(f"the controllers' directories cannot be seen: {world.disks.reason}")
+    total = 0
+    for node in world.inventory.controllers:
+        found = world.disks.get(node.id, Unknown("its directory was not looked at"))
+        if isinstance(found, Unknown):
+            return Unknown(f"the metadata log of controller {int(node.id)} cannot be seen: {found.reason}")
+        for entry in found.directories:
+            if entry.holds_metadata_log and entry.metadata_log_bytes < 0:
+                return Unknown(f"the size of the metadata log of controller {int(node.id)} was not seen")
+            if entry.problem and not entry.holds_metadata_log:
+                return Unknown(
+                    f"the metadata log of controller {int(node.id)} cannot be seen: {entry.path} {entry.problem}"
+                )
+            total += max(entry.metadata_log_bytes, 0)
+    return total

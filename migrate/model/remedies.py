@@ -20,71 +20,71 @@ RESCUE = "`directories rescue`"
 
 
 @dataclass(frozen=True, slots=True)
-class Mend:
+class Remedy:
     """What to do, in words; `send` is the directory id that belongs into the metadata, "" where none is proven."""
 
     words: str
     send: str = ""
 
 
-def mend_of(row: LedgerRow, world: World) -> Mend | None:
+def remedy_of(row: LedgerRow, world: World) -> Remedy | None:
     """What to do about a row; None for a VERIFIED one."""
     registration = None if isinstance(world.kraft, Unknown) else world.kraft.brokers.get(NodeId(row.broker))
     match row.state:
         case ReplicaState.VERIFIED:
             return None
         case ReplicaState.UNKNOWN:
-            return Mend("make what the reason names visible, and look again; until then nothing is known of it")
+            return Remedy("make what the reason names visible, and look again; until then nothing is known of it")
         case ReplicaState.TWO_COPIES:
-            return Mend(
+            return Remedy(
                 "a broker refuses to start on two copies: stop it, find out which one it used (the newer segments), "
                 "move the other out of log.dirs, start it"
             )
         case ReplicaState.NOT_ON_DISK:
             return _not_on_disk(row, world)
         case ReplicaState.NOT_REGISTERED:
-            return Mend(
+            return Remedy(
                 "the broker runs without that directory, or has another id in its registration: restart it with all "
                 f"its disks whole, it registers anew; until then see {RESCUE}"
             )
         case ReplicaState.MOVING:
-            return Mend("a move between directories is under way: wait for its end before the broker is restarted")
+            return Remedy("a move between directories is under way: wait for its end before the broker is restarted")
         case ReplicaState.MIGRATING | ReplicaState.UNASSIGNED:
             return _not_reported(row, registration)
         case ReplicaState.LOST | ReplicaState.MISMATCH:
             return _wrong(row, registration)
 
 
-def _not_on_disk(row: LedgerRow, world: World) -> Mend:
+def _not_on_disk(row: LedgerRow, world: World) -> Remedy:
     said = (
         Unknown("it was not asked") if isinstance(world.live, Unknown) else world.live.log_dirs.get(NodeId(row.broker))
     )
     if isinstance(said, tuple) and any(answer.error for answer in said):
-        return Mend(f"a directory of broker {row.broker} is dead, the replica may lie there: see {RESCUE}")
-    return Mend("it is being created, or its disk is gone: look again; if it stays, look at the broker's log")
+        return Remedy(f"a directory of broker {row.broker} is dead, the replica may lie there: see {RESCUE}")
+    return Remedy("it is being created, or its disk is gone: look again; if it stays, look at the broker's log")
 
 
-def _not_reported(row: LedgerRow, registration: Registration | None) -> Mend:
+def _not_reported(row: LedgerRow, registration: Registration | None) -> Remedy:
     """The disk is well: the broker reports it by itself once it is in KRaft mode."""
     if registration is None:
-        return Mend("the broker is not registered: it reports its directories when it is")
+        return Remedy("the broker is not registered: it reports its directories when it is")
     if row.on_disk not in registration.log_dirs:
-        return Mend("its directory is not registered: restart the broker with all its disks whole")
+        return Remedy("its directory is not registered: restart the broker with all its disks whole")
     send = f"`directories assign {row.broker}` sends the directory on disk"
     if registration.migrating:
-        return Mend(f"as it must be before the broker's restart into KRaft mode; {send} earlier", row.on_disk)
-    return Mend(f"the broker reports it within a second: if not, look at its log; {send}", row.on_disk)
+        return Remedy(f"as it must be before the broker's restart into KRaft mode; {send} earlier", row.on_disk)
+    return Remedy(f"the broker reports it within a second: if not, look at its log; {send}", row.on_disk)
 
 
-def _wrong(row: LedgerRow, registration: Registration | None) -> Mend:
+def _wrong(row: LedgerRow, registration: Registration | None) -> Remedy:
     if registration is None:
-        return Mend("the broker is not registered with log directories: start it in migration mode")
+        return Remedy("the broker is not registered with log directories: start it in migration mode")
     if row.in_metadata == row.on_disk:
-        return Mend("the two replica lists do not both name this broker: a reassignment is under way, or they differ")
+        return Remedy("the two replica lists do not both name this broker: a reassignment is under way, or they differ")
     if row.on_disk not in registration.log_dirs:
-        return Mend("its directory is not registered: restart the broker with all its disks whole")
+        return Remedy("its directory is not registered: restart the broker with all its disks whole")
     by_itself = "a broker in migration mode never corrects it" if registration.migrating else "look again in a second"
-    return Mend(
+    return Remedy(
         f"its disk fails without a failover, whatever the ISR says; {by_itself}: {RESCUE} sends the one on disk",
         row.on_disk,
     )

@@ -16,7 +16,7 @@ import pytest
 from migrate.hosts.collected import no_room, not_mounted
 from migrate.hosts.meta_properties import decode, decode_folder
 from migrate.model.columns import ReplicaColumns
-from migrate.model.disk_mends import DiskTrouble, cluster_of, disk_troubles
+from migrate.model.disk_remedies import DiskTrouble, cluster_of, disk_troubles
 from migrate.model.disk_trouble import NO_REPLICA
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.outcome import Unknown
