@@ -142,9 +142,7 @@ def disks(world: World, _facts: RollbackFacts, origin: Origin) -> Iterator[Reaso
         for entry in found.directories:
             place = f"{about} {entry.path}"
             if not entry.healthy:
-                yield bar(
-                    "disk", place, entry.health, "repair it first: one disk is one broker in migration mode"
-                )
+                yield bar("disk", place, entry.health, "repair it first: one disk is one broker in migration mode")
             if entry.problem:
                 continue  # what was read of a broken disk is no second fault
             if isinstance(entry.meta, MetaBroken):
