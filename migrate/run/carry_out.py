@@ -286,7 +286,8 @@ def _confirmed(plan: Plan, options: Options) -> None:
     if options.confirm == plan.fingerprint:
         _cluster_named(plan, options)
         return
-    line = f"`kraft-migrate {plan.kind.apply_command} PLAN --confirm {plan.fingerprint}`"
+    command = plan.kind.apply_command
+    line = f"`kraft-migrate {command} PLAN --confirm {plan.fingerprint}`"
     raise NotConfirmed(plan.words.unconfirmed, why=plan.words.why, next_step=f"read the plan to its end, then {line}")
 
 

@@ -595,7 +595,7 @@ def test_forward_over_a_way_back_that_is_half_done_is_not_planned(tmp_path: Path
     last = next(number for number, step in enumerate(plan.steps) if step.kind == "set-controller-aside")
     (tmp_path / "back").mkdir()
     run(cluster, replace(plan, steps=plan.steps[:last]), tmp_path / "back")
-    with pytest.raises(NothingToPlan, match="a way back is half done") as caught:
+    with pytest.raises(NothingToPlan, match="a rollback is half done") as caught:
         plan_for(cluster)
     assert "rollback plan" in caught.value.next_step
     assert isinstance(StartControllers().check(cluster.observe(frozenset(Need) - {Need.DIFF}, {})), Refused)

@@ -198,7 +198,7 @@ def test_controllers_with_a_log_of_an_earlier_migration_are_not_started(monkeypa
     logs = MetadataLogs((3000,), 9, state=ZkMigrationState.MIGRATION)
     found = START.check(replace(BEFORE, metadata_logs=logs))
     assert isinstance(found, Refused)
-    assert "finish the way back first" in found.reason
+    assert "finish the rollback first" in found.reason
 
 
 @pytest.mark.parametrize(

@@ -51,11 +51,11 @@ def _provision(standing: Standing, guards: Guards) -> Choice | None:
     if standing.metadata in COPIED:
         return None
     if standing.old_log:
-        return Stop("the controllers' metadata is of a quorum that was given up: finish the way back first")
+        return Stop("the controllers' metadata is of a quorum that was given up: finish the rollback first")
     if standing.metadata is Metadata.UNKNOWN and not all(_untouched(entry.file) for entry in standing.brokers):
         if standing.any_controller_up:
             return Wait("a majority of the controllers")
-        return Stop("brokers are beyond ZooKeeper mode and no controller runs: finish the way back first")
+        return Stop("brokers are beyond ZooKeeper mode and no controller runs: finish the rollback first")
     for act, nodes in (
         (Act.RENDER, [n for n, entry in enumerate(standing.controllers) if entry.file is Flag.GONE]),
         (Act.FORMAT, [n for n, entry in enumerate(standing.controllers) if not entry.formatted]),
@@ -89,7 +89,7 @@ def _copy(standing: Standing, guards: Guards) -> Choice | None:
     if standing.metadata is Metadata.MIGRATION and standing.owner is not Owner.KRAFT:
         return Wait("a KRaft controller to hold /controller")
     if any(Mode.ZOOKEEPER in (entry.file, entry.process) for entry in standing.brokers):
-        return Stop("a broker is in ZooKeeper mode after the copy: finish the way back first")
+        return Stop("a broker is in ZooKeeper mode after the copy: finish the rollback first")
     return None
 
 

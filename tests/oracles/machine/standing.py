@@ -119,7 +119,7 @@ class Standing:
 
     `epoch_low`: `/controller_epoch` is below KRaft's epoch in `/controller` (KAFKA-20488).  `versions_low`: a partition
     state's version is below the partition epoch that brokers know.  `old_log`: no controller
-    runs, and their metadata tells of a copy or of brokers that `/migration` does not: a way back is half done.
+    runs, and their metadata tells of a copy or of brokers that `/migration` does not: a rollback is half done.
     """
 
     brokers: tuple[BrokerAt, ...]
