@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from migrate.model.trusted import distrust_of
-from migrate.model.user_cache import cache_directory
+from migrate.model.trusted import cache_directory
 
 LOG: Final = logging.getLogger("migrate.accelerated")
 VARIABLE: Final = "KRAFT_MIGRATE_KERNELS"

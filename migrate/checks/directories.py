@@ -1,9 +1,9 @@
-"""DIR: log directories and what identifies them: health, meta.properties, ids."""
+"""DIR: log directories: health, identity, file systems, and what a running broker says of them."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
 from migrate.checks.registry import AFTER_COPY, ALWAYS, Blind, Hit, Result, check
@@ -25,7 +25,7 @@ from migrate.model.views import (
     MetaProperties,
 )
 from migrate.model.words import plural
-from migrate.model.world import World
+from migrate.model.world import NOT_ASKED, World
 
 VOLATILE: Final = ("tmpfs", "ramfs", "overlay")
 
@@ -380,3 +380,79 @@ def oddities(disks: Disks, world: World) -> Result:
     for node, directory in every_directory(disks):
         if odd := [one for one in directory.oddities if not one.startswith(NO_REPLICA)]:
             yield Hit(place(node, directory), "; ".join(odd))
+
+
+Answers = dict[NodeId, tuple[LogDirAnswer, ...]]
+
+
+@check(
+    CodeDoc(
+        "B-DIR-20",
+        "a broker runs with other log directories than its file names",
+        "Its next restart would lose directories, or find new ones: replicas would go missing in the middle of the"
+        " migration.",
+        "log.dirs was edited since the broker's start, or the inventory names the wrong file.",
+        "Find out which list is right; correct the file (or restart the broker with it) before the migration.",
+        "DescribeLogDirs; log.dirs",
+    ),
+    sees=both(log_dir_answers, broker_disks),
+    blocks_from=Stage.MIGRATION_MODE,
+    when=ALWAYS,
+)
+def other_directories(seen: tuple[Answers, Disks], world: World) -> Result:
+    """Paths as sets; a directory that is offline is still told by the broker (B-DIR-17)."""
+    answers, disks = seen
+    for node in sorted(answers.keys() & disks.keys()):
+        told = {os.path.normpath(entry.path) for entry in answers[node]}
+        here = {os.path.normpath(entry.path) for entry in disks[node].directories}
+        if told - here:
+            yield Hit(f"broker {node}", f"it uses, and its file does not name: {', '.join(sorted(told - here))}")
+        if here - told:
+            yield Hit(f"broker {node}", f"its file names, and it does not use: {', '.join(sorted(here - told))}")
+
+
+@check(
+    CodeDoc(
+        "W-DIR-25",
+        "several log directories of a broker lie on one file system",
+        "They fail together and fill up together, and Kafka, which places replicas by their number in each directory, "
+        "takes them for disks of their own. In migration mode one disk is one broker all the same.",
+        "A directory is no mount of its own: the disk is not mounted, or the folders were made on one disk.",
+        "Mount a disk for each, or leave it so where that is meant. A directory that a DirectoryPlaybook shall add is "
+        "better left out until its disk is mounted.",
+        "KIP-112 (JBOD); LogManager.nextLogDirs",
+    ),
+    sees=broker_disks,
+    when=ALWAYS,
+)
+def shared_file_system(disks: dict[NodeId, BrokerDisks], world: World) -> Result:
+    """Those that a broker has, and those that a playbook gives it, by mount; a broken one lies nowhere."""
+    for node, found in disks.items():
+        new = _new(world, node)
+        if isinstance(new, Unknown):
+            yield Blind(f"the new directories of broker {node}", new.reason)
+            new = ()
+        for mount, paths in _by_mount([*found.directories, *new]):
+            if len(paths) > 1:
+                added = {entry.path for entry in new} & set(paths) - {entry.path for entry in found.directories}
+                told = f"; new among them: {', '.join(sorted(added))}" if added else ""
+                yield Hit(
+                    f"broker {node}", f"{len(paths)} of its log directories lie on {mount}{told}", ", ".join(paths)
+                )
+
+
+def _by_mount(directories: Iterable[Directory]) -> Iterator[tuple[str, list[str]]]:
+    found: dict[str, dict[str, None]] = {}
+    for entry in directories:
+        if entry.mount and not entry.problem:
+            found.setdefault(entry.mount, {})[entry.path] = None
+    yield from ((mount, list(paths)) for mount, paths in found.items())
+
+
+def _new(world: World, node: NodeId) -> tuple[Directory, ...] | Unknown:
+    """What a DirectoryPlaybook gives the broker; () where there is no such playbook, or it was not looked for."""
+    known = world.new_directories
+    if known is NOT_ASKED:
+        return ()
+    found = known.get(node, ()) if isinstance(known, Mapping) else known
+    return found if isinstance(found, Unknown) else tuple(entry.directory for entry in found)

@@ -13,13 +13,12 @@ from migrate.checks import processes
 from migrate.checks.phase import no_quorum_yet
 from migrate.checks.remembered import remembered
 from migrate.model.difference import DiffReport
-from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
-from migrate.model.launch import Launch
+from migrate.model.launch import Launch, Listening
 from migrate.model.ledger import Ledger
 from migrate.model.outcome import Unknown
-from migrate.model.ports_seen import Listening
+from migrate.model.rights import HostRights
 from migrate.model.units import Unit
 from migrate.model.views import (
     BrokerDisks,

@@ -1,4 +1,4 @@
-"""OPS: the systemd units of the nodes: how long a stop may take, and whether a host's boot brings the node back."""
+"""OPS: the nodes' systemd units and boots, and what a run may do on their hosts."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from collections.abc import Iterator
 from typing import Final
 
 from migrate.checks.registry import ALWAYS, Blind, Hit, Result, check
-from migrate.checks.sight import inventory, units
+from migrate.checks.sight import host_rights, inventory, units
 from migrate.hosts.manual.commands import unit_enable
 from migrate.model.broker_modes import Mode, position_of
 from migrate.model.findings import CodeDoc
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
+from migrate.model.rights import HostRights
 from migrate.model.stage import Stage
 from migrate.model.units import ACCESS, FAULT, RELOAD, STOP_ADVICE, STOP_SECONDS, TOO_SOON, Unit, unfit
 from migrate.model.world import World
@@ -224,3 +225,25 @@ def nobody_sees_the_boot(seen: Inventory, world: World) -> Result:
     if seen.executor == "manual":
         units = ", ".join(f"{node.unit or 'its unit'} of node {int(node.id)} on {node.host}" for node in seen.nodes)
         yield Hit("the nodes' hosts", f"whether a boot starts them is not seen: {units}")
+
+
+@check(
+    CodeDoc(
+        "W-OPS-05",
+        "a command that a run needs is not allowed on its host",
+        "A run is refused before its first effect (E-HOST-27) where a host refuses a command that a run gives; taken "
+        "away later, it stops at that step, perhaps with some brokers rolled and the others not.",
+        "The host program is not installed there, is of another release or another inventory, or sudo does not allow "
+        "it; or a unit is not there.",
+        "`kraft-migrate doctor --hosts --inventory FILE` asks every host, `--host-setup HOST` prints the script that "
+        "installs the host program on one; then plan again.",
+        "migrate.hosts.host_needs: every command that a run gives to the host program",
+    ),
+    sees=host_rights,
+    when=ALWAYS,
+)
+def refused_commands(seen: dict[NodeId, HostRights], world: World) -> Result:
+    """Each reason of each node, once."""
+    for node, rights in seen.items():
+        for entry in rights.refused:
+            yield Hit(f"node {int(node)} on {rights.host}", entry.what, fix=entry.advice)

@@ -276,7 +276,7 @@ def _disk(name: str, place: pathlib.Path, needed: int) -> Item:
 
 
 def _cache() -> Item:
-    from migrate.model.user_cache import cache_directory
+    from migrate.model.trusted import cache_directory
 
     item = _disk("cache", cache_directory(), CACHE_DISK_MB)
     advice = "set XDG_CACHE_HOME to a place with room" if item.to_do else ""

@@ -20,7 +20,7 @@ from migrate.model.trusted import distrust
 from migrate.model.world import Need, World
 from migrate.plan import directories, rollback
 from migrate.plan.build import build
-from migrate.plan.calendar import scheduled
+from migrate.plan.schedule import scheduled
 from migrate.report.plan_json import plan_from_json, plan_to_json
 from migrate.report.plan_text import plan_html, plan_text
 from migrate.run.carry_out import folder_of

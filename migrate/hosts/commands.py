@@ -17,8 +17,8 @@ from typing import Final
 from migrate.errors import WordRefused
 from migrate.hosts.host_setup import PROGRAM
 from migrate.model import limits
-from migrate.model.host_names import UNIT
 from migrate.model.ids import NodeId
+from migrate.model.inventory import UNIT
 
 # a destination of ssh(1): a name of the operator's own configuration, or user@host
 DESTINATION: Final = re.compile(

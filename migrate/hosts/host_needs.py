@@ -24,11 +24,11 @@ from migrate.hosts.properties import log_dirs, metadata_log_dir, read_config
 from migrate.hosts.remote_files import LOCK_SUFFIX, LOG, RemoteFiles
 from migrate.hosts.runner import Runner
 from migrate.model import strict_json
-from migrate.model.host_rights import HostRights, Refused
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP
+from migrate.model.rights import HostRights, Refused
 from migrate.model.views import NoFile
 
 HOSTS_AT_ONCE: Final = 20

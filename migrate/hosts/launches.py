@@ -23,9 +23,8 @@ from migrate.hosts.runner import Runner
 from migrate.hosts.supervisor import Supervisor
 from migrate.hosts.systemd import SystemdServices
 from migrate.model.ids import NodeId
-from migrate.model.launch import Launch, UnitNotes
+from migrate.model.launch import Launch, Listening, UnitNotes
 from migrate.model.outcome import Unknown
-from migrate.model.ports_seen import Listening
 from migrate.model.views import Running, ServiceState
 
 MAIN_CLASSES: Final = ("kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")

@@ -35,8 +35,7 @@ from migrate.java.find import Java
 from migrate.java.jars import KAFKA_VERSION, KafkaJars, fingerprint
 from migrate.java.run import child_environment
 from migrate.model import strict_json
-from migrate.model.trusted import distrust_of
-from migrate.model.user_cache import cache_directory
+from migrate.model.trusted import cache_directory, distrust_of
 
 LOG: Final = logging.getLogger("migrate.java")
 DUMP_SECONDS: Final = 300.0

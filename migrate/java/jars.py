@@ -19,8 +19,7 @@ from migrate.errors import JarSumWrong, JarsUnavailable, KafkaHomeUnusable
 from migrate.java import ivy
 from migrate.java.cache import Progress, locked, silent, staged
 from migrate.java.find import Java, find_java
-from migrate.model.trusted import distrust_of
-from migrate.model.user_cache import cache_directory
+from migrate.model.trusted import cache_directory, distrust_of
 
 KAFKA_VERSION: Final = "3.9.2"
 MIGRATING_LINE: Final = "3.9."  # the last line of Kafka that can migrate

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
 
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
 from migrate.model.patterns import compiled
-from migrate.model.policies import ErrorBudget, HealthPolicy, Pace, RollOrder
 from migrate.model.stage import ACTING, DirectoryPolicy, Stage
 from migrate.model.windows import Window
 
@@ -160,6 +162,46 @@ class Inventory:
         raise KeyError(node_id)
 
 
+class RollOrder(StrEnum):
+    """In which order brokers are rolled."""
+
+    INVENTORY = "inventory"
+    CANARY_FIRST = "canary-first"  # the fewest leaders, then rack by rack, ZooKeeper's controller last
+
+
+@dataclass(frozen=True, slots=True)
+class HealthPolicy:
+    """Before each restart so many looks in a row, so many seconds apart, must find every partition whole."""
+
+    samples: int = 3
+    interval: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorBudget:
+    """The share of a probe's requests that may fail within `seconds`; `history` is the file that the probe writes.
+
+    `topic`: the run probes that topic itself, while it goes on; "": the probe is the operator's own.
+    """
+
+    history: str
+    share: float
+    seconds: float
+    topic: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How long things may be expected, or allowed, to take, in seconds.
+
+    `node_estimate`: a node, before this run has measured one.  `hybrid_max_age`: how long the cluster may stand between
+    the first broker in migration mode and the last one in KRaft mode.
+    """
+
+    node_estimate: float = 900.0
+    hybrid_max_age: float = 86400.0
+
+
 @dataclass(frozen=True, slots=True)
 class Playbook:
     """Intent: which stages, under which policies.  A stage may only be narrowed, never weakened."""
@@ -240,3 +282,8 @@ class AcceptedDifference:
     reason: str
     ticket: str
     expires: str
+
+
+# systemd.unit(5): the characters of a unit's name; ours must name a service, and never begins like an option
+UNIT: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9:_.@\\-]{0,246}\.service")
+USER: Final = re.compile(r"[a-z_][a-z0-9_-]{0,31}")  # useradd(8)

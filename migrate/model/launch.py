@@ -1,4 +1,4 @@
-"""How a node's process was started, as far as it decides the configuration: what stands over or beside its file."""
+"""How a node's process was started, as far as it decides the configuration, and which ports its host listens on."""
 
 from __future__ import annotations
 
@@ -58,3 +58,11 @@ class Launch:
     container: str = ""  # the tool that runs a container, where the unit's process is one
     zookeeper_section: str = "Client"  # of the JAAS file, for ZooKeeper; "" where SASL is switched off
     zookeeper_client: ZookeeperClient | NoZookeeperClient | Unknown = LOGIN_NOT_LOOKED  # controllers' alone
+
+
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """A listening TCP socket: `address` as text (`0.0.0.0`, `::`, `127.0.0.1`), IPv4 within IPv6 as IPv4."""
+
+    address: str
+    port: int

@@ -1,4 +1,4 @@
-"""Which rights each command needs, and not one more: the one table (data alone).
+"""Which rights each command needs, and not one more: the one table; and what a run may do on a host, as asked there.
 
 `doctor --rights` holds an identity against it, errors name rights by it, and docs/rights.md is made of it.
 Source: the authorizer's calls of `KafkaApis` and `ControllerApis`; ZooKeeper's `PrepRequestProcessor`.
@@ -6,10 +6,13 @@ Source: the authorizer's calls of `KafkaApis` and `ControllerApis`; ZooKeeper's 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
+
+from migrate.model.ids import NodeId
+from migrate.model.outcome import Unknown
 
 
 class Side(StrEnum):
@@ -222,3 +225,34 @@ def too_much(have: Iterable[str], resource: str) -> tuple[str, ...]:
     wanted = needed(Side.BROKERS, resource) | needed(Side.CONTROLLERS, resource)
     implied = {IMPLIED[name] for name in wanted if name in IMPLIED}
     return tuple(sorted(set(have) - wanted - implied))
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """One reason, for any number of commands: what is wrong, and what to do."""
+
+    what: str
+    advice: str
+    denied: bool = False  # by the host program or sudo: installed otherwise, no run could go to its end
+
+
+@dataclass(frozen=True, slots=True)
+class HostRights:
+    """Of one node: `tried` commands on `host`; nothing is refused where all of them are allowed."""
+
+    host: str
+    tried: int
+    refused: tuple[Refused, ...] = ()
+
+
+def denied(rights: Mapping[NodeId, HostRights | Unknown]) -> Iterator[tuple[str, str]]:
+    """(what, advice) of every command that the host program or sudo refuses, by node.
+
+    A host that does not answer is no refusal.
+    """
+    for node, found in sorted(rights.items()):
+        if isinstance(found, Unknown):
+            continue
+        for entry in found.refused:
+            if entry.denied:
+                yield f"node {int(node)} on {found.host}: {entry.what}", entry.advice

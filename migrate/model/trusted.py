@@ -1,4 +1,4 @@
-"""May a file decide what is done, or be run?  Only where nobody but its owner, and root, could have written it."""
+"""Files of this host: may one decide what is done, or be run; and where those that can be made again are kept."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import os
 import pwd
 import stat
 from pathlib import Path
+
+from migrate.errors import SystemRefused
 
 
 def distrust(status: os.stat_result) -> str:
@@ -45,3 +47,20 @@ def _own_group(status: os.stat_result) -> bool:
     except KeyError:
         return False
     return group.gr_name == owner.pw_name and not {*group.gr_mem} - {owner.pw_name}
+
+
+def cache_directory() -> Path:
+    """XDG_CACHE_HOME/kraft-migrate, or ~/.cache/kraft-migrate; not made here.
+
+    Raises:
+        SystemRefused: this account has no home directory.
+    """
+    base = os.environ.get("XDG_CACHE_HOME", "")
+    if base.startswith("/"):  # the XDG rule: relative ones are ignored
+        return Path(base) / "kraft-migrate"
+    try:
+        return Path.home() / ".cache" / "kraft-migrate"
+    except RuntimeError as error:
+        raise SystemRefused(
+            "this account has no home directory", next_step="set HOME, or XDG_CACHE_HOME to a folder of yours"
+        ) from error

@@ -8,14 +8,13 @@ from enum import StrEnum
 
 from migrate.model.copied import CopyCheck, NoLook
 from migrate.model.difference import DiffReport
-from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
-from migrate.model.launch import Launch
+from migrate.model.launch import Launch, Listening
 from migrate.model.ledger import Ledger
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
-from migrate.model.ports_seen import Listening
+from migrate.model.rights import HostRights
 from migrate.model.rollback_evidence import MetadataLogs, StateBehind
 from migrate.model.units import Unit
 from migrate.model.views import (

@@ -8,12 +8,11 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from migrate.errors import MigrateError, NotVisible
-from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
-from migrate.model.launch import Launch
+from migrate.model.launch import Launch, Listening
 from migrate.model.outcome import Unknown
-from migrate.model.ports_seen import Listening
+from migrate.model.rights import HostRights
 from migrate.model.rollback_evidence import MetadataLogs
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (

@@ -27,13 +27,12 @@ from migrate.kafka.connection import KeptConnections
 from migrate.kafka.secrets import read_secret
 from migrate.kraft.fetch import MetadataReader
 from migrate.model.copied import CopyCheck, KeptTree, NoLook
-from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import BrokerNode, ControllerNode, Inventory, Playbook
-from migrate.model.launch import Launch
+from migrate.model.launch import Launch, Listening
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Awaited, Unknown
-from migrate.model.ports_seen import Listening
+from migrate.model.rights import HostRights
 from migrate.model.rollback_evidence import MetadataLogs, StateBehind
 from migrate.model.secrets import Digester
 from migrate.model.spark_where import SparkWhere

@@ -13,10 +13,9 @@ from migrate.errors import NothingToPlan, NotVisible
 from migrate.model.broker_modes import Mode, position_of, positions
 from migrate.model.detect import Detected, by_cluster, detect
 from migrate.model.findings import Severity, Word
-from migrate.model.inventory import Inventory, Playbook
+from migrate.model.inventory import Inventory, Playbook, RollOrder
 from migrate.model.outcome import AlreadyDone, Unknown
 from migrate.model.plan import Plan, PlannedStep
-from migrate.model.policies import RollOrder
 from migrate.model.rollback_evidence import old_log
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Predicted, Step

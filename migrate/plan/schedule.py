@@ -1,21 +1,22 @@
-"""Does the plan fit its windows?  Each step up to the next parking point is laid into them, one after the other (pure).
+"""A plan's time: how long each step takes, whether the plan fits its windows, and who must approve (pure).
 
 The same arithmetic decides in a run, before every step: now + p90 of what must follow + reserve <= the window's end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Final
 
 from migrate.errors import WindowNeverOpens
+from migrate.model.history import Event
 from migrate.model.inventory import Playbook
-from migrate.model.plan import PlannedStep
+from migrate.model.plan import Plan, PlannedStep
 from migrate.model.stage import Stage
-from migrate.model.windows import Closed, Open, Window, local, longest, state
-from migrate.plan.durations import Durations, Estimate
+from migrate.model.windows import Closed, Open, Window, label, local, longest, state
 from migrate.plan.parking import block, in_between
 
 MINUTE: Final = 60.0
@@ -204,3 +205,180 @@ def half_rolled_too_long(schedule: Schedule, limit: float) -> ParkAt | None:
 
 def _minutes(seconds: float) -> str:
     return f"{seconds / MINUTE:.0f} min" if seconds >= 2 * MINUTE else f"{seconds:.0f} s"
+
+
+ENDED_WELL: Final = ("Verified", "AlreadyDone")
+BROKER: Final = "broker"
+FAMILIES: Final[Mapping[str, str]] = {  # kinds whose steps take alike: the restart of one broker, whatever its mode
+    "roll-to-migration-mode": BROKER,
+    "roll-to-kraft": BROKER,
+    "roll-back-to-migration-mode": BROKER,
+    "roll-to-zookeeper-mode": BROKER,
+    "add-directories": BROKER,
+    "remove-directories": BROKER,
+}
+NODE_SHARE: Final[Mapping[str, tuple[float, float]]] = {  # of the playbook's estimate of a node: (p50, p90)
+    BROKER: (0.4, 1.0),
+    "finalize-controller": (0.2, 0.5),
+    "finish-finalize": (0.2, 0.5),
+    "start-controllers": (0.1, 0.4),
+    "stop-controllers": (0.1, 0.4),
+}
+CANARIES: Final = ("canary-in-migration-mode", "canary-in-kraft-mode")
+OTHERS: Final = (60.0, 300.0)  # seconds: a look, a backup, a file, a comparison
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Seconds that half, and nine of ten such steps take at most; `source` says where the numbers come from."""
+
+    p50: float
+    p90: float
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """What is known of durations: seconds of steps of this run by kind, and the playbook's estimate of a node."""
+
+    node_estimate: float
+    measured: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
+
+    def of(self, step: PlannedStep) -> Estimate:
+        """The estimate of one step.  With fewer than ten samples the p90 is the longest of them."""
+        if step.kind == "soak":
+            seconds = float(step.params.get("seconds", "0"))
+            return Estimate(seconds + OTHERS[0], seconds + OTHERS[1], "the playbook's soak")
+        if step.kind in CANARIES:
+            seconds = float(step.params.get("seconds", "0"))
+            return Estimate(seconds, seconds + OTHERS[0], "the playbook's canary_soak")
+        family = FAMILIES.get(step.kind, step.kind)
+        samples = self.measured.get(step.kind) or self.measured.get(family) or ()
+        if samples:
+            number = f"{len(samples)} of this run" if len(samples) > 1 else "the first of this run"
+            return Estimate(percentile(samples, 0.5), percentile(samples, 0.9), f"measured on {number}")
+        if family in NODE_SHARE:
+            low, high = NODE_SHARE[family]
+            return Estimate(low * self.node_estimate, high * self.node_estimate, "the playbook's node_estimate")
+        return Estimate(*OTHERS, "a stated default")
+
+
+def percentile(samples: Iterable[float], share: float) -> float:
+    """The smallest sample that at least that share of all does not exceed (nearest rank)."""
+    ordered = sorted(samples)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)]
+
+
+def measured(events: Iterable[Event], kinds: Mapping[str, str]) -> dict[str, tuple[float, ...]]:
+    """Seconds of the steps that a journal concluded well, by kind and by family; `kinds` maps step ids to kinds.
+
+    A step counts from its first event to its conclusion, where it acted between them in one session: what was done
+    already, or lies on both sides of a kill, says nothing about the next node.
+    """
+    began: dict[str, float] = {}
+    acted: set[str] = set()
+    found: dict[str, list[float]] = {}
+    for event in events:
+        if event.name == "session":
+            began.clear()
+            acted.clear()
+        step = event.data.get("step")
+        if not isinstance(step, str) or step not in kinds or event.name in ("paused", "resumed"):
+            continue
+        began.setdefault(step, event.time)
+        if event.name == "intend":
+            acted.add(step)
+        if event.name == "conclude" and step in acted and event.data["outcome"] in ENDED_WELL:
+            kind = kinds[step]
+            for name in {kind, FAMILIES.get(kind, kind)}:
+                found.setdefault(name, []).append(max(0.0, event.time - began[step]))
+    return {kind: tuple(seconds) for kind, seconds in found.items()}
+
+
+UTC: Final = Window("UTC", "UTC", (), (), 0.0)
+ROLLBACK: Final = "rollback"
+
+
+def scheduled(plan: Plan, playbook: Playbook) -> Plan:
+    """The plan with its schedule and its approvals in the summary; neither is part of the fingerprint.
+
+    Raises WindowNeverOpens where a stage of it waits for a window that does not open any more.
+    """
+    stages = list(dict.fromkeys(step.stage for step in plan.steps))
+    if plan.kind.rolls_back:
+        window = playbook.windows.get(playbook.rollback_window)
+        windows = {} if window is None else dict.fromkeys(stages, window)
+    else:
+        must_open(playbook, stages, plan.created)
+        windows = windows_of(playbook, stages)
+    found = lay_out(plan.steps, windows, Durations(playbook.pace.node_estimate), plan.created)
+    summary = replace(
+        plan.summary,
+        fit=found.line,
+        schedule=tuple(_rows(found, windows)),
+        parks=tuple(_parks(found, windows, playbook)),
+        approvals=tuple(_approvals(plan, playbook)),
+    )
+    return replace(plan, summary=summary)
+
+
+def _rows(found: Schedule, windows: Mapping[Stage, Window]) -> Iterator[Mapping[str, str]]:
+    shown = next(iter(windows.values()), UTC)  # one zone for all rows: an end in another one looks earlier than it is
+    for row in found.stages:
+        window = windows.get(row.stage)
+        yield {
+            "stage": row.stage.label,
+            "steps": str(row.steps),
+            "p50": _length(row.estimate.p50),
+            "p90": _length(row.estimate.p90),
+            "by": row.estimate.source,
+            "window": "any time" if window is None else f"{window.name}: {label(window)}",
+            "reserve": "-" if window is None else _length(window.reserve),
+            "fits": row.verdict.value,
+            "ends": "-" if row.ends is None else local(window or shown, row.ends),
+        }
+
+
+def _parks(found: Schedule, windows: Mapping[Stage, Window], playbook: Playbook) -> Iterator[str]:
+    for park in found.parks:
+        if park.after == 0:
+            yield f"begins later, before {park.before}: {park.why}"
+        else:
+            yield f"parks after {park.after} steps, before {park.before}{_until(park, windows)}: {park.why}"
+    too_long = half_rolled_too_long(found, playbook.pace.hybrid_max_age)
+    if too_long is not None:
+        yield (
+            f"half rolled or hybrid before {too_long.before} for longer than hybrid_max_age allows "
+            f"({_length(playbook.pace.hybrid_max_age)}): the first roll does not begin"
+        )
+
+
+def _until(park: ParkAt, windows: Mapping[Stage, Window]) -> str:
+    window = next(iter(windows.values()), UTC)
+    return "" if park.until is None else f", until {local(window, park.until)}"
+
+
+def _approvals(plan: Plan, playbook: Playbook) -> Iterator[Mapping[str, str]]:
+    policy = playbook.approvals
+    stages = [ROLLBACK] if plan.kind.rolls_back else list(dict.fromkeys(step.stage.label for step in plan.steps))
+    for stage in stages:
+        rule = policy.rules.get(stage)
+        if rule is not None:
+            proven = [person for person in policy.reviewers(rule) if person in policy.keys]
+            yield {
+                "before_stage": stage,
+                "needed": f"{rule.minimum} of {', '.join(rule.reviewers)}",
+                "persons": ", ".join(policy.reviewers(rule)),
+                "signed": "all" if policy.signed else ", ".join(proven) or "none: names are recorded, not proven",
+                "valid_for": _length(rule.expires),
+                "instructions": rule.instructions or "-",
+            }
+
+
+def _length(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if minutes < 120:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60:02d} min" if minutes < 2880 else f"{minutes // 1440} d"

@@ -14,8 +14,7 @@ from pydantic import AfterValidator, Field
 
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Inventory, Playbook
-from migrate.model.policies import HealthPolicy, Pace
+from migrate.model.inventory import HealthPolicy, Inventory, Pace, Playbook
 from migrate.model.stage import DirectoryPolicy, Stage
 from migrate.playbook.document import Document
 from migrate.playbook.fields import Duration, Fault, FilePath, Location, Metadata, Name, Section, Text, refuse

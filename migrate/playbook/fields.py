@@ -26,8 +26,8 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from migrate.errors import DocumentInvalid, NotSupportedYet
-from migrate.model.host_names import UNIT
 from migrate.model.ids import KafkaUuid
+from migrate.model.inventory import UNIT
 from migrate.model.patterns import PatternRefused, compiled
 from migrate.playbook.document import Document, Quoted, plain, position_of
 

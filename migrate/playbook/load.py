@@ -11,8 +11,7 @@ from migrate.errors import DocumentInvalid, DocumentUnreadable
 from migrate.kafka.secrets import read_secret
 from migrate.model.approvals import ApprovalPolicy
 from migrate.model.ids import NodeId
-from migrate.model.inventory import AcceptedDifference, Inventory, Playbook
-from migrate.model.policies import HealthPolicy, Pace, RollOrder
+from migrate.model.inventory import AcceptedDifference, HealthPolicy, Inventory, Pace, Playbook, RollOrder
 from migrate.model.stage import DirectoryPolicy, Stage
 from migrate.playbook.directories import DirectoryPlaybook, directory_approvals, directory_playbook, faults_of
 from migrate.playbook.document import Document, Mapping, Scalar, position_of, read_deciding, read_document

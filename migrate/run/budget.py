@@ -11,9 +11,8 @@ import pathlib
 from typing import Final
 
 from migrate.model import strict_json
-from migrate.model.inventory import Playbook
+from migrate.model.inventory import ErrorBudget, Playbook
 from migrate.model.outcome import NotYet, Readiness, Ready, Unknown
-from migrate.model.policies import ErrorBudget
 
 TAIL: Final = 1_000_000  # bytes: more than a probe writes in any budget's time at a line a second
 

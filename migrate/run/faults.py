@@ -16,7 +16,7 @@ from migrate.model.outcome import Failed, NotYet, Outcome, Refused, Unknown
 from migrate.model.plan import PlannedStep
 from migrate.model.views import Quorum
 from migrate.model.world import World
-from migrate.plan.durations import CANARIES
+from migrate.plan.schedule import CANARIES
 from migrate.steps.canary import CLOCK
 
 FAULT: Final = "fault"  # the event

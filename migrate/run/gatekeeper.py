@@ -26,16 +26,14 @@ from migrate.errors import (
 from migrate.model.approvals import Approved, decide
 from migrate.model.approvals import NotApproved as Missing
 from migrate.model.history import Event
-from migrate.model.inventory import Playbook
+from migrate.model.inventory import HealthPolicy, Playbook
 from migrate.model.outcome import NotYet, Outcome, Readiness, Ready, Refused, Unknown, Verified
 from migrate.model.plan import Plan, PlannedStep
-from migrate.model.policies import HealthPolicy
 from migrate.model.ports import Clock, Observer
 from migrate.model.windows import Window, local
 from migrate.model.world import Need
-from migrate.plan.durations import CANARIES, Durations, measured
 from migrate.plan.parking import GOES_ON, HYBRID_BEGINS, block, in_between, may_leave_while_waiting, may_park_before
-from migrate.plan.schedule import NoRoom, half_rolled_too_long, lay_out, room, windows_of
+from migrate.plan.schedule import CANARIES, Durations, NoRoom, half_rolled_too_long, lay_out, measured, room, windows_of
 from migrate.run import approvals, control
 from migrate.run.budget import clients_served, within_budget
 from migrate.run.control import Control, Wish

@@ -8,10 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from migrate.errors import HostRightMissing, UnitNotUsable
-from migrate.model.host_rights import HostRights, denied
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan
+from migrate.model.rights import HostRights, denied
 from migrate.model.units import Unit, unfit
 
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.java.cache import locked
-from migrate.model.user_cache import cache_directory
+from migrate.model.trusted import cache_directory
 
 INSTALL: Final = Path(__file__).with_name("install")
 PROGRAMS: Final = ("systemd-nspawn", "debootstrap", "ssh", "ip", "losetup", "mkfs.ext4", "unshare", "nsenter")

@@ -7,14 +7,13 @@ from dataclasses import astuple, replace
 
 from migrate.model.columns import EntityColumns, ReplicaColumns
 from migrate.model.difference import Difference, DifferenceClass, DiffReport, IdleAcceptance, IdleReason
-from migrate.model.host_rights import HostRights, Refused
 from migrate.model.ids import DirectoryId, NodeId
 from migrate.model.inventory import AcceptedDifference
-from migrate.model.launch import Launch
+from migrate.model.launch import Launch, Listening
 from migrate.model.ledger import Ledger, LedgerRow, ReplicaState
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
-from migrate.model.ports_seen import Listening
+from migrate.model.rights import HostRights, Refused
 from migrate.model.units import STOP_SECONDS, Unit
 from migrate.model.views import (
     ConfigFile,

@@ -8,9 +8,9 @@ import pytest
 
 from migrate import checks
 from migrate.model.findings import Finding, Severity
-from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.rights import HostRights
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from tests.checks.bends import refused_on_host

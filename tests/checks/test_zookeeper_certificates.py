@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from migrate import checks
-from migrate.checks.zookeeper_login import KEYSTORE
+from migrate.checks.zookeeper_access import KEYSTORE
 from migrate.model.findings import Finding, Severity
 from migrate.model.launch import NoZookeeperClient, ZookeeperClient
 from migrate.model.outcome import Unknown

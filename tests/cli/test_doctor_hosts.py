@@ -15,9 +15,9 @@ from migrate.cli.assessing import PLANNED_ON
 from migrate.hosts.host_needs import HostNeed, Tried, folded
 from migrate.hosts.supervisor import ProcessSpec, write_spec
 from migrate.model.findings import Finding, Severity
-from migrate.model.host_rights import Refused
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.rights import Refused
 from migrate.model.stage import Stage
 from migrate.model.units import OF_UNITS
 from migrate.model.world import Need

@@ -23,7 +23,7 @@ from migrate.hosts.unit_look import _access
 from migrate.model.columns import ReplicaColumns
 from migrate.model.difference import names_from_text
 from migrate.model.ids import NodeId
-from migrate.model.policies import ErrorBudget
+from migrate.model.inventory import ErrorBudget
 from migrate.model.views import BrokerDisks, ConfigFile, Directory, MetaMissing
 from migrate.playbook.load import dump_inventory
 from migrate.run.budget import within_budget

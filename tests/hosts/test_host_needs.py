@@ -31,11 +31,11 @@ from migrate.hosts.persistent_command import Holder, LocalHolder, ProgramHolder
 from migrate.hosts.remote_files import LOCK_SUFFIX, HostLock, RemoteFiles, RemoteMetadata
 from migrate.hosts.runner import Completed
 from migrate.hosts.systemd import Service, SystemdServices
-from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory
 from migrate.model.outcome import Unknown
 from migrate.model.ports import LOG_LINES, LOG_LINES_DEEP
+from migrate.model.rights import HostRights
 from tests.hosts.test_host_setup import HOST, inventory, needs_room
 from tests.testing import worlds
 from tests.testing.host_program import here, installed

@@ -31,9 +31,8 @@ from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import Completed
 from migrate.hosts.systemd import Service, SystemdServices
 from migrate.model.ids import NodeId
-from migrate.model.launch import Launch, UnitNotes
+from migrate.model.launch import Launch, Listening, UnitNotes
 from migrate.model.outcome import Unknown
-from migrate.model.ports_seen import Listening
 from migrate.model.views import Running, ServiceState, Stopped
 from tests.testing import worlds
 from tests.testing.host_program import broker, installed

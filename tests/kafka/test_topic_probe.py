@@ -20,8 +20,8 @@ from confluent_kafka import Producer
 from migrate.errors import ProbeSilent
 from migrate.kafka import topic_probe
 from migrate.kafka.topic_probe import Tally, TopicProbe
+from migrate.model.inventory import ErrorBudget
 from migrate.model.outcome import NotYet, Ready, Unknown
-from migrate.model.policies import ErrorBudget
 from migrate.run.budget import within_budget
 
 WAIT = 30.0

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from migrate.lab.load import _report
 from migrate.lab.load_client import Tally
+from migrate.model.inventory import ErrorBudget
 from migrate.model.outcome import NotYet, Ready
-from migrate.model.policies import ErrorBudget
 from migrate.run.budget import within_budget
 from migrate.run.clock import SystemClock
 

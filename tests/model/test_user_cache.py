@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from migrate.model.user_cache import cache_directory
+from migrate.model.trusted import cache_directory
 
 
 def test_the_cache_is_the_users_own(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -16,10 +16,9 @@ from migrate.errors import MigrateError, NothingToPlan, NotVisible
 from migrate.model.broker_modes import Mode
 from migrate.model.detect import Detected, detect
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Playbook
+from migrate.model.inventory import Playbook, RollOrder
 from migrate.model.outcome import Unknown
 from migrate.model.plan import Plan, PlannedStep
-from migrate.model.policies import RollOrder
 from migrate.model.rollback_evidence import MetadataLogs
 from migrate.model.stage import DirectoryPolicy, Stage, ZkMigrationState
 from migrate.model.step import Predicted

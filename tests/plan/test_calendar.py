@@ -9,12 +9,12 @@ import pytest
 
 from migrate.errors import WindowNeverOpens
 from migrate.model.approvals import ApprovalPolicy, ApprovalRule
+from migrate.model.inventory import Pace
 from migrate.model.plan import Plan
-from migrate.model.policies import Pace
 from migrate.model.stage import Stage
 from migrate.model.windows import Dated, Weekly, Window
 from migrate.plan.build import build
-from migrate.plan.calendar import scheduled
+from migrate.plan.schedule import scheduled
 from migrate.report.plan_json import plan_from_json, plan_to_json
 from migrate.report.plan_text import plan_html, plan_text
 from tests.run.gated import EVENING, HOUR

@@ -14,9 +14,19 @@ from migrate.model.plan import PlannedStep
 from migrate.model.stage import Stage
 from migrate.model.step import Action
 from migrate.model.windows import Dated, Weekly, Window, local
-from migrate.plan.durations import Durations, measured, percentile
 from migrate.plan.parking import block, in_between, may_leave_while_waiting, may_park_before
-from migrate.plan.schedule import Fits, NoRoom, Room, half_rolled_too_long, lay_out, must_open, room
+from migrate.plan.schedule import (
+    Durations,
+    Fits,
+    NoRoom,
+    Room,
+    half_rolled_too_long,
+    lay_out,
+    measured,
+    must_open,
+    percentile,
+    room,
+)
 from tests.testing import worlds
 
 HOUR = 3600.0

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from migrate.model.inventory import ErrorBudget
 from migrate.model.outcome import NotYet, Readiness, Ready, Unknown
-from migrate.model.policies import ErrorBudget
 from migrate.run import budget as budgets
 from migrate.run.budget import clients_served, within_budget
 from tests.run.gated import probe_line

@@ -10,8 +10,8 @@ import pytest
 
 from migrate.errors import NoProgress, PlanStopped, RunInterrupted
 from migrate.model.history import Event
+from migrate.model.inventory import ErrorBudget, RollOrder
 from migrate.model.outcome import NotYet, Refused, Unknown, Verified
-from migrate.model.policies import ErrorBudget, RollOrder
 from migrate.model.stage import Stage
 from migrate.model.world import World
 from migrate.observe.ledgers import pure_ledger

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from migrate.errors import ClockJumped, MigrateError, RunInterrupted, RunParked
-from migrate.model.policies import HealthPolicy, Pace
+from migrate.model.inventory import HealthPolicy, Pace
 from migrate.model.windows import Dated
 from migrate.run import control
 from migrate.run.control import Control, Wish

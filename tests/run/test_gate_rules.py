@@ -23,10 +23,9 @@ from migrate.errors import (
 )
 from migrate.model.approvals import Approval, ApprovalPolicy, ApprovalRule
 from migrate.model.history import Event
-from migrate.model.inventory import Playbook
+from migrate.model.inventory import ErrorBudget, HealthPolicy, Pace, Playbook
 from migrate.model.outcome import NotYet, Outcome, Refused, Unknown, Verified
 from migrate.model.plan import Direction, Plan, PlannedStep
-from migrate.model.policies import ErrorBudget, HealthPolicy, Pace
 from migrate.model.stage import Stage
 from migrate.model.step import Action
 from migrate.model.windows import Dated, Window

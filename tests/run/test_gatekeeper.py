@@ -19,8 +19,8 @@ from migrate.errors import (
     WindowClosed,
 )
 from migrate.model.approvals import Approval, ApprovalPolicy, ApprovalRule
+from migrate.model.inventory import Pace
 from migrate.model.plan import Direction
-from migrate.model.policies import Pace
 from migrate.model.stage import Stage
 from migrate.model.windows import Dated, Weekly, Window
 from migrate.run import approvals, control

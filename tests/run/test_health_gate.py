@@ -9,8 +9,8 @@ import pytest
 
 from migrate.errors import MigrateError, NoProgress
 from migrate.model.ids import NodeId
+from migrate.model.inventory import ErrorBudget, HealthPolicy
 from migrate.model.outcome import Unknown
-from migrate.model.policies import ErrorBudget, HealthPolicy
 from migrate.model.stage import Stage
 from migrate.model.views import PartitionHealth, Stopped
 from migrate.model.world import World

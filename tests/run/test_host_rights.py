@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from migrate.errors import HostRightMissing, UnitNotUsable
-from migrate.model.host_rights import HostRights, Refused
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Unknown
+from migrate.model.rights import HostRights, Refused
 from migrate.model.units import STOP_SECONDS, Unit
 from migrate.run.host_rights import require_host_rights, require_units
 from tests.run.test_engine import plan_for

@@ -11,8 +11,7 @@ import pytest
 from migrate.errors import ProbeSilent
 from migrate.kafka import topic_probe
 from migrate.model.history import Event
-from migrate.model.inventory import Access, Inventory
-from migrate.model.policies import ErrorBudget
+from migrate.model.inventory import Access, ErrorBudget, Inventory
 from migrate.run.probing import probed
 from tests.testing import worlds
 

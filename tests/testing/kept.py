@@ -7,12 +7,11 @@ from dataclasses import replace
 from typing import Any
 
 from migrate.errors import MigrateError
-from migrate.model.host_rights import HostRights
 from migrate.model.ids import NodeId
 from migrate.model.inventory import Inventory, Playbook
-from migrate.model.launch import Launch
+from migrate.model.launch import Launch, Listening
 from migrate.model.outcome import Unknown
-from migrate.model.ports_seen import Listening
+from migrate.model.rights import HostRights
 from migrate.model.rollback_evidence import MetadataLogs, StateBehind
 from migrate.model.units import Unit
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, MigrationZnode, ServiceState, ZookeeperView

@@ -19,10 +19,10 @@ from migrate.hosts.properties import parse
 from migrate.model.broker_modes import node_mode
 from migrate.model.columns import PartitionColumns
 from migrate.model.difference import DiffReport
-from migrate.model.host_rights import HostRights
 from migrate.model.ids import MIGRATING, NodeId
 from migrate.model.outcome import Unknown
 from migrate.model.ports import Observer
+from migrate.model.rights import HostRights
 from migrate.model.rollback_evidence import Growing, MetadataLogs
 from migrate.model.stage import Stage
 from migrate.model.units import STOP_SECONDS, Unit

@@ -10,9 +10,9 @@ from migrate.model.broker_modes import Mode, positions
 from migrate.model.causes import Cause, cause_of
 from migrate.model.difference import Difference, DifferenceName, DiffReport
 from migrate.model.flag import controller_flags
-from migrate.model.host_rights import denied
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Awaited, NotYet, Readiness, Ready, Refused, Unknown
+from migrate.model.rights import denied
 from migrate.model.rollback_evidence import Growing, MetadataLogs
 from migrate.model.stage import ZkMigrationState
 from migrate.model.views import (
