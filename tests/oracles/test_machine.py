@@ -163,7 +163,7 @@ def test_a_crashed_controllers_service_is_stopped_too() -> None:
 
 
 def test_an_accident_is_undone_before_it_finalizes_and_not_after() -> None:
-    """The flagless one first, then its file; elected, there is no way back, and forward leads on."""
+    """The flagless one first, then its file; elected, no rollback is possible, and forward leads on."""
     accident = replace(HYBRID, controllers=(BARE, UP, LEADER))
     assert acts(back(accident)) == [(Act.STOP_CONTROLLER, 0)]
     stopped = replace(accident, controllers=(replace(BARE, process=Flag.GONE), UP, LEADER))
@@ -191,12 +191,12 @@ def test_a_guard_that_is_off_asks_nothing() -> None:
 
 
 def test_over_half_a_way_back_nothing_is_started() -> None:
-    """The quorum that was given up still lies there; going on with the way back clears it."""
+    """The quorum that was given up still lies there; finishing the rollback clears it."""
     given_up = replace(
         BEGIN, controllers=(DOWN, DOWN, DOWN), metadata=Metadata.UNKNOWN, znode=Znode.ABSENT, old_log=True
     )
     found = forward(given_up)
     assert isinstance(found, Stop)
-    assert "finish the way back" in found.why
+    assert "finish the rollback" in found.why
     assert {act for act, _ in acts(back(given_up))} == {Act.SET_ASIDE}
     assert {act for act, _ in acts(forward(replace(given_up, old_log=False)))} == {Act.START_CONTROLLER}

@@ -491,7 +491,7 @@ def test_what_cannot_be_renamed_says_why(rig: Rig) -> None:
     rig.log.fails = f"rename 1 {PATH} {PATH}{ASIDE_SUFFIX}-19700112T134640"
     with pytest.raises(NotSetAside, match="not renamed") as caught:
         rig.effects.set_aside(NODE, PATH)
-    assert "rights" in caught.value.next_step
+    assert "permissions" in caught.value.next_step
 
 
 def test_only_copies_are_ever_removed(rig: Rig) -> None:
