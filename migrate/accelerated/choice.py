@@ -16,8 +16,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
-from migrate.model.trusted import distrust_of
-from migrate.model.trusted import cache_directory
+from migrate.model.trusted import cache_directory, distrust_of
 
 LOG: Final = logging.getLogger("migrate.accelerated")
 VARIABLE: Final = "KRAFT_MIGRATE_KERNELS"

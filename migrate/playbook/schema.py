@@ -16,8 +16,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from migrate.model.config_keys import override_fault
 from migrate.model.ids import NodeId
-from migrate.model.inventory import Inventory
-from migrate.model.inventory import ErrorBudget
+from migrate.model.inventory import ErrorBudget, Inventory
 from migrate.model.secrets import is_password_config
 from migrate.model.stage import Stage
 from migrate.playbook.fields import (
