@@ -1,4 +1,4 @@
-"""`apply`: carry out a saved plan.  Run again, it goes on from where it stopped."""
+"""`apply`: apply a saved plan.  Run again, it resumes where it stopped."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ JSON_LINES = click.option(
 def apply(plan_file: pathlib.Path, confirm: str, confirm_cluster: str, json_lines: bool) -> int:
     """Carry out a saved plan, with a proof after every step.
 
-    On a terminal a live board stands below the lines: nodes by stages, what is waited for, since when, who owns it,
+    On a terminal a live board is shown below the lines: nodes by stages, what is waited for, since when, who owns it,
     what comes next. Without one there are plain lines.
 
     Safe to run again: it resumes after an interruption.  It never stops the cluster.  Ctrl-C parks at the next safe
@@ -65,12 +65,12 @@ def typed_name(plan: Plan) -> str:
     if not sys.stdin.isatty():
         return ""
     say(f"No rollback is possible after stage finalize of plan {plan.short}.", err=True)
-    name: str = click.prompt("Type the cluster's name to go on", default="", show_default=False, err=True)
+    name: str = click.prompt("Type the cluster's name to continue", default="", show_default=False, err=True)
     return name
 
 
 def after_way_back(plan: Plan) -> str:
-    """What may be done now: migrate again from the beginning, or go on behind a copy that was made again."""
+    """What may be done now: migrate again from the beginning, or continue after a copy that was made again."""
     from migrate.model.plan import PlanKind
 
     again = " --stage hybrid" if plan.kind is PlanKind.COPY_AGAIN else ""

@@ -1,4 +1,4 @@
-"""`control`: wishes to a run that goes on in another terminal, by the control file in its folder."""
+"""`control`: requests to a run in another terminal, through the control file in its folder."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def show(run: pathlib.Path, output: str) -> int:
 
 
 def folder_of_run(run: pathlib.Path) -> pathlib.Path:
-    """The run's folder; UsageWrong where no plan lies in it."""
+    """The run's folder; UsageWrong where no plan is in it."""
     folder = run if run.is_dir() else run.parent
     if not (folder / "plan.json").exists():
         raise UsageWrong(f"{folder} is no run's folder: there is no plan.json in it")

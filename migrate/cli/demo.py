@@ -1,6 +1,6 @@
 """`lab demo`: a real cluster through every stage, under load, ending in a report.
 
-Killed at any moment and started again with the same folder, it goes on: every part asks what is there first.
+Killed at any moment and started again with the same folder, it resumes: every part asks what is there first.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from migrate.cli.lab import require_as_wished
+from migrate.cli.lab import require_options
 from migrate.cli.outputs import write_text
 from migrate.cli.planning import load_plan, make_plan, save_plan
 from migrate.cli.progress import ProgressLines
@@ -70,7 +70,7 @@ class Demo:
         kind = options.executor
         shape = replace(self.shape, ssh=kind == "ssh", manual=kind == "manual", secured=options.secured)
         self._lab = Lab.create(options.directory, shape, kafka_home=options.kafka_home, progress=lines.say)
-        require_as_wished(self._lab, options.executor, secured=options.secured)
+        require_options(self._lab, options.executor, secured=options.secured)
         self._folder = pathlib.Path(self._lab.topology.directory)
         self._state_file = self._folder / "demo.json"
 
@@ -182,7 +182,7 @@ class Demo:
             f"look at it:  kraft-migrate status --inventory {inventory}\n"
             f"             kraft-migrate diff --inventory {inventory}\n"
             f"             kraft-migrate directories verify --inventory {inventory}\n"
-            f"go on:       kraft-migrate lab demo --dir {self._options.directory}\n"
+            f"resume:      kraft-migrate lab demo --dir {self._options.directory}\n"
             f"stop it:     kraft-migrate lab down --dir {self._options.directory}"
         )
         return 0

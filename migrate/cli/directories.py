@@ -37,7 +37,7 @@ def _spelled(identity: str) -> str:
 
 
 def grouped(rows: Sequence[LedgerRow], world: World) -> Iterator[tuple[str, LedgerRow]]:
-    """The rows, those with the same thing to do together, which stands with the last of them; "" with the others."""
+    """The rows, those with the same thing to do together, which is given with the last of them; "" with the others."""
     from migrate.model.remedies import remedy_of
 
     groups: dict[str, list[LedgerRow]] = {}
@@ -56,8 +56,8 @@ def grouped(rows: Sequence[LedgerRow], world: World) -> Iterator[tuple[str, Ledg
 def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, evidence: Evidence, output: str) -> int:
     """The ledger, replica by replica: metadata, registration and disk at one committed offset, and DescribeLogDirs.
 
-    Each replica that is not VERIFIED stands with its state, and with what to do; a full ISR says nothing about it.
-    A difference that is gone in a second look was motion and is not told.
+    Lists each replica that is not VERIFIED with its state and what to do; a full ISR does not prove it.
+    A difference that a second look does not find was transient and is not reported.
 
     Exit code 0: every replica is VERIFIED, and every broker reports its directories as they are on disk; 2: not.
     """
@@ -80,7 +80,7 @@ def verify(playbook: pathlib.Path | None, inventory: pathlib.Path | None, eviden
 
 
 def settled(observer: ClusterObserver, *, live: bool) -> tuple[World, tuple[str, ...]]:
-    """A look, and what brokers tell otherwise than their disks; where they do, what a second look tells again.
+    """Observe, and list where brokers report otherwise than their disks; only what a second look confirms.
 
     What is being created or deleted is counted by one side first.
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 SHOWN: Final = 30
 ONE_REPLICA: Final = (
-    "no other replica: it has no leader until its disk is back. Mend the disk and start the broker; where it still has "
+    "no other replica: it has no leader until its disk is back. Repair the disk, start the broker; where it still has "
     "no leader then, this command elects one (ElectLeaders PREFERRED). A new disk has none of its records."
 )
 

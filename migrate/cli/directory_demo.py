@@ -33,7 +33,7 @@ class DirectoryDemo(Demo):
         try:
             plan, folder = self._migrate(sources, playbook)
             if not self._state().get("spread"):
-                self._lines.say("a topic is created: its replicas go where the fewest lie")
+                self._lines.say("a topic is created: its replicas go where the fewest are")
                 found = spread(self._lab, ClusterObserver(sources), playbook.new_directories)
                 self._remember(spread=[found.replicas, found.in_new, found.against])
         finally:
@@ -50,11 +50,11 @@ class DirectoryDemo(Demo):
         """What the cluster does with its new directories."""
         found = Spread(*self._state()["spread"])
         holds = Holds.NO if found.against or not found.in_new else Holds.YES
-        evidence = found.against or f"{found.in_new} of {found.replicas} new replicas lie in them, all VERIFIED"
+        evidence = found.against or f"{found.in_new} of {found.replicas} new replicas are in them, all VERIFIED"
         yield Claim("New replicas go into the new directories, and the metadata says which.", holds, evidence)
 
     def _last_claims(self, folder: RunFolder, playbook: Playbook) -> Iterator[Claim]:  # noqa: ARG002 - the demo's signature
-        """What lies on the disks in the end."""
+        """What is on the disks in the end."""
         strays = proofs.strays(self._lab.topology)
         holds = Holds.NO if strays else Holds.YES
         yield Claim("No folder was set aside as stray.", holds, ", ".join(strays[:3]) or "all folders read")

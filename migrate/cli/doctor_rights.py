@@ -25,7 +25,7 @@ PAGE: Final = "docs/rights.md"
 
 
 class Stand(Enum):
-    """How one part stands."""
+    """Result for one part."""
 
     GOOD = auto()
     LATER = auto()  # needed for some commands alone, or not to be seen yet

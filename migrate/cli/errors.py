@@ -69,5 +69,5 @@ def error_handler(*, verbose: bool) -> Iterator[None]:
         sys.exit(Defect.exit_code)
     except KeyboardInterrupt as interrupt:
         if not interrupt.args:  # one with words was told where it struck
-            say("interrupted: run the same command again to go on", err=True)
+            say("interrupted: run the same command again to resume", err=True)
         sys.exit(EXIT_INTERRUPTED)

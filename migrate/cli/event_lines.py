@@ -25,17 +25,17 @@ class EventLines:
     def __init__(self, plan: Plan, journal: pathlib.Path, out: TextIO) -> None:
         self._plan, self._journal, self._out = plan, journal, out
         self._next = len(_events(journal))
-        self.gone = False  # whoever read the lines went away: the run goes on without
+        self.gone = False  # whoever read the lines went away: the run continues without them
 
     def __call__(self, event: Event) -> None:
-        """Write this event, and before it those that nobody told of."""
+        """Write this event, and before it those that were not written yet."""
         if event.number > self._next:
             self._catch_up(event.number)
         if event.number >= self._next:
             self._write(event)
 
     def close(self) -> None:
-        """Write what stands in the journal behind the last event that was told."""
+        """Write the events of the journal after the last one that was written."""
         self._catch_up(None)
 
     def _catch_up(self, end: int | None) -> None:

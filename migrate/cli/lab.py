@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from migrate.lab.status import LabStatus
 
 
-def require_as_wished(found: Lab, executor: str, *, secured: bool) -> None:
+def require_options(found: Lab, executor: str, *, secured: bool) -> None:
     """Refuse a lab that is there and was made with another executor, or in clear where a secured one is wanted."""
     from migrate.errors import FaultRefused
 
@@ -51,7 +51,7 @@ def kafka_home_option(command: F) -> F:
 
 
 @dataclass(frozen=True, slots=True)
-class LabWish:
+class LabOptions:
     """How a lab is to be made: a lab that is there stays as it was."""
 
     directory: pathlib.Path
@@ -76,17 +76,17 @@ SECURED: Final = click.option(
 )
 
 
-def wish_options(command: F) -> F:
-    """`--dir`, `--kafka-home`, `--executor`, `--secured`: given to the command as one `wish`."""
+def lab_options(command: F) -> F:
+    """`--dir`, `--kafka-home`, `--executor`, `--secured`: given to the command as one value."""
 
     @functools.wraps(command)
-    def with_wish(
+    def with_options(
         *args: Any, directory: pathlib.Path, kafka_home: str | None, executor: str, secured: bool, **words: Any
     ) -> Any:
-        return command(*args, wish=LabWish(directory, kafka_home, executor, secured), **words)
+        return command(*args, chosen=LabOptions(directory, kafka_home, executor, secured), **words)
 
     options = (dir_option, kafka_home_option, EXECUTOR, SECURED)
-    return functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), with_wish)  # type: ignore[return-value] # a wrapper of the same shape, but for what it takes away
+    return functools.reduce(lambda wrapped, option: option(wrapped), reversed(options), with_options)  # type: ignore[return-value] # a wrapper of the same shape, but for what it takes away
 
 
 @contextmanager
@@ -111,13 +111,13 @@ for group in (break_, mend):
 
 
 @lab.command()
-@wish_options
+@lab_options
 @click.option(
     "--proxy",
     is_flag=True,
     help="Put a proxy between the brokers and the controllers, for `lab break link`; a lab has it from the start.",
 )
-def up(wish: LabWish, proxy: bool) -> int:
+def up(chosen: LabOptions, proxy: bool) -> int:
     """Make the lab, or start what of it does not run.
 
     Adopts what runs.  Safe to run again: it resumes after an interruption.
@@ -128,17 +128,21 @@ def up(wish: LabWish, proxy: bool) -> int:
     from migrate.lab.topology import Shape
 
     lines = ProgressLines()
-    shape = Shape(proxied=proxy, ssh=wish.executor == "ssh", secured=wish.secured, manual=wish.executor == "manual")
-    found = Lab.create(wish.directory, shape, wish.kafka_home, lines.say)
+    shape = Shape(
+        proxied=proxy, ssh=chosen.executor == "ssh", secured=chosen.secured, manual=chosen.executor == "manual"
+    )
+    found = Lab.create(chosen.directory, shape, chosen.kafka_home, lines.say)
     if proxy and not found.topology.proxied:
         raise FaultRefused(
-            "this lab was made without a proxy", where=str(wish.directory), next_step="make another in an empty folder"
+            "this lab was made without a proxy",
+            where=str(chosen.directory),
+            next_step="make another in an empty folder",
         )
-    require_as_wished(found, wish.executor, secured=wish.secured)
+    require_options(found, chosen.executor, secured=chosen.secured)
     with no_run_goes_on(found):
         found.up(lines.say)
     say(f"inventory: {found.inventory_path}")
-    after = f"plan {found.playbook_path}" if found.seeded() else f"lab seed --dir {wish.directory}"
+    after = f"plan {found.playbook_path}" if found.seeded() else f"lab seed --dir {chosen.directory}"
     say(f"next: kraft-migrate {after}")
     return 0
 
@@ -192,7 +196,7 @@ def down(directory: pathlib.Path) -> int:
 
 
 @lab.command(short_help="A real migration, from start to report.")
-@wish_options
+@lab_options
 @click.option(
     "--until",
     default="cleanup",
@@ -214,7 +218,7 @@ def down(directory: pathlib.Path) -> int:
 )
 @click.option("--keep", is_flag=True, help="Leave the cluster running at the end.")
 @click.option("--load/--no-load", default=True, help="Write and read all the time.", show_default=True)
-def demo(wish: LabWish, until: str, rollback_from: str | None, directories: bool, keep: bool, load: bool) -> int:
+def demo(chosen: LabOptions, until: str, rollback_from: str | None, directories: bool, keep: bool, load: bool) -> int:
     """Take a real cluster through every stage, under load, ending in a report.
 
     Safe to run again with the same --dir: it resumes after an interruption.  Ctrl-C stops the cluster as well.
@@ -229,16 +233,16 @@ def demo(wish: LabWish, until: str, rollback_from: str | None, directories: bool
     if directories:
         if until != Stage.CLEANUP.label or rollback_from is not None:
             raise UsageWrong("--directories is a story of its own: it takes neither --until nor --rollback-from")
-        if wish.secured:
+        if chosen.secured:
             raise UsageWrong("--secured is about a migration: --directories begins with a KRaft cluster")
         from migrate.cli.directory_demo import story as directory_story
 
-        options = DemoOptions(wish.directory, wish.kafka_home, Stage.DIRECTORIES, keep, load, wish.executor)
+        options = DemoOptions(chosen.directory, chosen.kafka_home, Stage.DIRECTORIES, keep, load, chosen.executor)
         return directory_story(options, ProgressLines())()
     stage = next((one for one in MIGRATION if one.label == until), None)
     if stage is None:
         raise UsageWrong(f"there is no stage {until!r}: {', '.join(one.label for one in MIGRATION)}")
-    options = DemoOptions(wish.directory, wish.kafka_home, stage, keep, load, wish.executor, wish.secured)
+    options = DemoOptions(chosen.directory, chosen.kafka_home, stage, keep, load, chosen.executor, chosen.secured)
     if rollback_from is not None:
         from migrate.cli.rollback_demo import story
 

@@ -120,7 +120,7 @@ class LiveBoard:
         self._board: Board | None = None
 
     def hear(self, event: Event) -> None:
-        """One event of this run; the first one of a session brings those that stand before it in the journal.
+        """One event of this run; the first one of a session brings those before it in the journal.
 
         Whatever cannot be drawn is not: no run ends by its picture.
         """
@@ -157,7 +157,7 @@ class LiveBoard:
 
 @contextmanager
 def live_region(console: Console, shown: LiveBoard) -> Iterator[None]:
-    """The region stands below everything that is printed meanwhile, logged lines too; its last state is left there."""
+    """The region is below everything that is printed meanwhile, logged lines too; its last state is left there."""
     before = sys.stderr
     live = Live(
         console=console, refresh_per_second=1, get_renderable=lambda: shown.page(console), redirect_stdout=False

@@ -206,7 +206,7 @@ MANUALS: Final[Mapping[str, Manual]] = {
         (("RUNS/restore-*/", "the journal of the restore"), ("RUNS/lock", "held while it writes")),
     ),
     "report write": Manual(
-        (("report write runs/1a2b3c4d", "that run's report again, as its journal stands"),),
+        (("report write runs/1a2b3c4d", "that run's report again, from its journal"),),
         (("RUN/report.html, .md, .json", "written"),),
     ),
     "report evidence": Manual(

@@ -79,7 +79,7 @@ def image(
     """Print the state that the metadata directories of one or several controllers hold.
 
     With the directories of a majority of the controllers, what is committed is proven, and the image ends there; with
-    fewer the tail is unproven, and the answer says so.  Counts come first.  Secrets stand as digests that are equal
+    fewer the tail is unproven, and the answer says so.  Counts come first.  Secrets are shown as digests that are equal
     for equal secrets within one answer.
     """
     from migrate.report.metadata_image import image_json, image_lines

@@ -47,7 +47,7 @@ def target_stage(playbook: Playbook, name: str | None) -> Stage:
 
 
 def make_plan(observer: Observer, playbook: Playbook, *, target: Stage, only: bool, created: float) -> Plan:
-    """Observe, and plan; whether the way back is open now stands first among the plan's ways back."""
+    """Observe, and plan; whether a rollback is possible now comes first among the plan's rollbacks."""
     if playbook.of_directories:
         return make_directory_plan(observer, playbook, created=created)
     world = _seen(observer, PLANNED_ON | WAY_BACK)
@@ -77,7 +77,7 @@ def _seen(observer: Observer, needs: frozenset[Need]) -> World:
 
 
 def make_directory_plan(observer: Observer, playbook: Playbook, *, created: float, back: bool = False) -> Plan:
-    """Observe, and plan a KRaft cluster's directories, or their way back; raises NothingToPlan, DirectoriesRefused."""
+    """Observe, and plan a KRaft cluster's directories, or their rollback; raises NothingToPlan, DirectoriesRefused."""
     world = observer.observe(directories.PLANNED_ON | {Need.HOST_RIGHTS}, {})
     return scheduled(directories.build(world, playbook, created=created, back=back), playbook)
 

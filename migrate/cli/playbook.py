@@ -1,4 +1,4 @@
-"""`playbook lint|schema|show`: is a file right, what may stand in it, what does it come to?"""
+"""`playbook lint|schema|show`: check a file, print its schema, show every value of it."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ STYLES: Final = {
     "end": "bold green",
 }
 
-BACK_AT: Final = {  # a plan of the way back, by its end
+BACK_AT: Final = {  # a rollback plan, by its end
     "assess": "rolled back: the cluster is in ZooKeeper mode, as before the migration",
     "copy": "the copy was made again, with a fresh quorum",
     "directories": "taken away again: every broker is without the playbook's log directories",
@@ -56,7 +56,7 @@ class ProgressLines:
 
     @contextmanager
     def following(self, plan: Plan, journal: pathlib.Path) -> Iterator[None]:
-        """While this run goes on, its board stands below the lines; without a terminal there are only the lines."""
+        """Show the board of this run below the lines; without a terminal there are only the lines."""
         if not self._console.is_terminal:
             yield
             return

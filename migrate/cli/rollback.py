@@ -1,4 +1,4 @@
-"""`rollback plan|apply`: the way back, to ZooKeeper mode or to fewer directories, by the same engine as forward."""
+"""`rollback plan|apply`: roll back to ZooKeeper mode or to fewer directories, with the same engine as forward."""
 
 from __future__ import annotations
 

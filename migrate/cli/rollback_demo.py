@@ -1,6 +1,6 @@
 """`lab demo --rollback-from STAGE`: to that stage under load, back to ZooKeeper mode, and all the way again.
 
-Each part is remembered when it is done; killed at any moment and started again, the same command goes on.
+Each part is remembered when it is done; killed at any moment and started again, the same command resumes.
 """
 
 from __future__ import annotations
@@ -138,7 +138,7 @@ class RollbackDemo(Demo):
         before = state.get("rollback_from")
         if before != self._turn.name and (before is not None or "plan" in state):
             told = "without --rollback-from" if before is None else f"with --rollback-from {before}"
-            raise UsageWrong(f"this demo was begun {told}: go on with that, or take another --dir")
+            raise UsageWrong(f"this demo was begun {told}: continue with that, or use another --dir")
         self._remember(rollback_from=self._turn.name)
 
     @contextmanager
@@ -217,7 +217,7 @@ class RollbackDemo(Demo):
         self._remember(back=self._proven(sources, folder))
 
     def _proven(self, sources: Sources, folder: RunFolder) -> list[list[str]]:
-        """The claims about the way back, as they are remembered: text, holds, evidence."""
+        """The claims about the rollback, as they are remembered: text, holds, evidence."""
         events = journals.read(folder.journal).events
         epoch = int(journals.notes(events).get(EPOCH_NOTE, "-1"))
         found = []
@@ -240,7 +240,7 @@ class RollbackDemo(Demo):
         yield self._tokens()
 
     def _last_claims(self, folder: RunFolder, playbook: Playbook) -> Iterator[Claim]:
-        """Those of the way back, and of the second migration where it went to the end."""
+        """Those of the rollback, and of the second migration where it went to the end."""
         yield from (Claim(text, Holds(holds), evidence) for text, holds, evidence in self._state()["back"])
         yield self._still_there()
         if self._options.until is Stage.CLEANUP:

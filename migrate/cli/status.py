@@ -124,7 +124,7 @@ def describe(world: World, clues: Clues | None = None) -> dict[str, Any]:
 
 
 def rollback_readiness(world: World) -> dict[str, Any]:
-    """Is the way back open, now; backups and journals are looked at as well."""
+    """Is a rollback possible now?  Backups and journals are read as well."""
     from migrate.checks.rollback import readiness
     from migrate.report import way_back_text
     from migrate.run.way_back_facts import way_back_facts
@@ -274,11 +274,11 @@ WATCH: Final = "status PLAYBOOK --watch"
 
 
 def unended(runs: pathlib.Path) -> dict[str, Any] | None:
-    """The newest run of the folder, where its plan is not carried out yet; None where there is none to go on with.
+    """The newest run of the folder, where its plan is not carried out yet; None where there is none to resume.
 
     `next`: the run's own command, without the program's name.  `stages`: of its steps left; `nodes`: the brokers
     that it has yet to take through the first roll.
-    A journal or a plan that cannot be read tells nothing here: `apply` says what is wrong with it.
+    A journal or a plan that cannot be read gives nothing here: `apply` says what is wrong with it.
     """
     from migrate.cli.planning import load_plan
     from migrate.errors import MigrateError
@@ -329,7 +329,7 @@ def _command(plan: Plan, path: pathlib.Path) -> str:
 def with_run(answer: Mapping[str, Any], run: Mapping[str, Any] | None) -> dict[str, Any]:
     """The answer with the run in it, and with the run's own command as the next one where that is what comes next.
 
-    Where no step left is of the stage that comes next, the cluster went on without that run: it is told, and no more.
+    Where no step left is of the stage that comes next, the cluster went on without that run: it is shown, and no more.
     """
     if run is None:
         return dict(answer)
@@ -447,7 +447,7 @@ def leaderless_lines(names: Sequence[str], inventory: str = "INVENTORY") -> Iter
 
 
 def directory_stage(world: World) -> dict[str, Any]:
-    """Where the roll stands, by the brokers' files and registrations (no journal is asked)."""
+    """Progress of the roll, by the brokers' files and registrations (no journal is asked)."""
     rows = list(_directory_rows(world))
     there = sum(row["state"] == "in use" for row in rows)
     unknown = [row for row in rows if row["state"] == "unknown"]

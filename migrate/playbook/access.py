@@ -232,7 +232,7 @@ def _stores(truststore: Store | None, keystore: Store | None, relative: Place) -
 
 
 def load_zookeeper_access(path: Path) -> ZookeeperLogin:
-    """The login of a YAML file that holds what stands under an inventory's `zookeeper_access`.
+    """The login of a YAML file that holds what is under an inventory's `zookeeper_access`.
 
     Paths in it are relative to the file.  Raises DocumentUnreadable, YamlRefused or DocumentInvalid, each with
     file:line:column.

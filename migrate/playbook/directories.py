@@ -151,7 +151,7 @@ def _wanted(section: NewDirectories, inventory: Inventory, near: Path) -> dict[N
 
 
 def directory_approvals(spec: DirectorySpec) -> ApprovalPolicy:
-    """The approvals of a DirectoryPlaybook: of its one stage, and of the way back."""
+    """The approvals of a DirectoryPlaybook: of its one stage, and of the rollback."""
     return approval_policy({LABEL: spec.approval, "rollback": spec.rollback.approval}, spec.approvals)
 
 
@@ -165,7 +165,7 @@ def faults_of(spec: DirectorySpec) -> Iterator[Fault]:
         seen: set[str] = set()
         for index, path in enumerate(paths):
             if os.path.normpath(path) in seen:
-                yield Fault((*at, index), f"the directory {path} stands twice")
+                yield Fault((*at, index), f"the directory {path} appears twice")
             seen.add(os.path.normpath(path))
     yield from id_faults(BROKERS, section.brokers)
     yield from _acting_faults(spec)

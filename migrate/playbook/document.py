@@ -57,7 +57,7 @@ class Scalar:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One key of a mapping with its value; `at` is where the key stands."""
+    """One key of a mapping with its value; `at` is where the key is."""
 
     at: Position
     value: Node
@@ -65,7 +65,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Mapping:
-    """Keys in the order of the file; no key stands twice."""
+    """Keys in the order of the file; no key appears twice."""
 
     entries: dict[str, Entry]
     at: Position
@@ -166,7 +166,7 @@ def plain(node: Node) -> object:
 
 
 def position_of(root: Node, location: tuple[str | int, ...]) -> Position:
-    """Where a path of keys and indexes stands: its key where there is one, else the nearest parent that exists."""
+    """Position of a path of keys and indexes: its key where there is one, else the nearest parent that exists."""
     node, at = root, root.at
     for step in location:
         if isinstance(node, Mapping) and isinstance(step, str) and step in node.entries:
@@ -243,15 +243,15 @@ class _Walker:
                 raise self._refused(event, "a key that is no text", "keys are plain words")
             key = self._text(event)
             if key == MERGE_KEY:
-                raise self._refused(event, "a merge key (<<)", "what a file means must stand where it is read")
+                raise self._refused(event, "a merge key (<<)", "what a file means must be where it is read")
             if not key:
                 raise self._refused(event, "an empty key", "keys are plain words")
             if key in entries:
                 first = entries[key].at
                 raise self._refused(
                     event,
-                    f"the key {key!r} stands twice",
-                    f"it stands in line {first.line} already, and only one of them can be meant",
+                    f"the key {key!r} appears twice",
+                    f"it is in line {first.line} already, and only one of them can be meant",
                 )
             entries[key] = Entry(_at(event), self._node(next(events), events, depth + 1))
         return Mapping(entries, _at(start))
@@ -262,7 +262,7 @@ class _Walker:
         anchor, tag = getattr(event, "anchor", None), getattr(event, "tag", None)
         if anchor is not None:
             what = f"an alias (*{anchor})" if isinstance(event, AliasEvent) else f"an anchor (&{anchor})"
-            raise self._refused(event, what, "what a file means must stand where it is read")
+            raise self._refused(event, what, "what a file means must be where it is read")
         if tag is not None:
             raise self._refused(event, f"a tag ({tag})", "types come from the schema, never from the file")
 

@@ -95,7 +95,7 @@ def _faults(spec: FleetSpec) -> Iterator[Fault]:
         at = ("spec", "clusters", index)
         names[section.name] += 1
         if names[section.name] > 1:
-            yield Fault((*at, "name"), f"the cluster {section.name!r} stands twice", "answers are told apart by it")
+            yield Fault((*at, "name"), f"the cluster {section.name!r} appears twice", "answers are distinguished by it")
         found = section.named_by
         if len(found) != 1:
             said = " and ".join(str(target) for target, _ in found) or "nothing"

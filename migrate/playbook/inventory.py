@@ -217,12 +217,12 @@ def faults_of(spec: InventorySpec) -> Iterator[Fault]:
         if ids[node.id] > 1:
             yield Fault(
                 (*at, "id"),
-                f"node id {node.id} stands twice",
+                f"node id {node.id} appears twice",
                 "brokers and controllers share one space of ids",
                 "give each process an id of its own; controllers may be 3000 and up",
             )
         if addresses[node.address] > 1:
-            yield Fault((*at, "address"), f"the address {node.address} stands twice", "a port has one listener")
+            yield Fault((*at, "address"), f"the address {node.address} appears twice", "a port has one listener")
         yield from _host_faults(spec.executor.kind, node, at)
     yield from _executor_faults(spec.executor)
     if spec.password_encoder_old_secret and not spec.password_encoder_secret:

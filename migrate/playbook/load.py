@@ -228,7 +228,7 @@ def _faults(spec: Spec) -> Iterator[Fault]:
     ):
         for index, number in enumerate(ids or ()):
             if number in (ids or ())[:index]:
-                yield Fault((*where, index), f"node id {number} stands twice")
+                yield Fault((*where, index), f"node id {number} appears twice")
 
 
 def _stage_faults(index: int, before: StageSection | None, section: StageSection) -> Iterator[Fault]:

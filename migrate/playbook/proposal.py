@@ -20,8 +20,8 @@ NO_LOGIN: Final = ZookeeperLogin()
 CONTROLLERS: Final = 3
 FIRST_CONTROLLER: Final = 3000
 HEADER: Final = (
-    "# Where the cluster is: written from ZooKeeper's own answers.  Values that begin with <fill in stand for what",
-    "# ZooKeeper does not know; every command refuses this file until each of them is replaced.",
+    "# Where the cluster is: written from ZooKeeper's own answers.  Values that begin with <fill in mark",
+    "# what ZooKeeper does not know; every command refuses this file until each of them is replaced.",
     "# Relative paths are relative to this file; secrets are files of mode 0600.",
 )
 
@@ -86,7 +86,7 @@ def controller_ids(view: ZookeeperView) -> list[int]:
 
 
 def unregistered(view: ZookeeperView) -> list[int]:
-    """Ids that hold replicas and stand in no /brokers/ids: brokers that are down, or in KRaft mode already."""
+    """Ids that hold replicas and are in no /brokers/ids: brokers that are down, or in KRaft mode already."""
     holding = {int(replica) for replicas in view.partitions.replicas for replica in replicas}
     return sorted(holding - {int(node) for node in view.brokers})
 
@@ -108,7 +108,7 @@ def _executor(kind: str) -> Iterator[str]:
         yield f"    inbox: {_gap('a folder of this host, into which the answers of the collector are brought')}"
         yield "    # kafka_home: /opt/kafka   # on the nodes' hosts"
     else:
-        yield f"    kafka_home: {_gap('where Kafka lies on the hosts, with bin/kafka-storage.sh in it')}"
+        yield f"    kafka_home: {_gap('where Kafka is on the hosts, with bin/kafka-storage.sh in it')}"
         yield "    # sudo: false   # where root logs in: the host program runs without sudo"
         yield "    # each host needs the host program: doctor --inventory FILE --host-setup HOST prints its set-up"
 

@@ -39,7 +39,7 @@ from migrate.playbook.fields import (
 )
 from migrate.playbook.windows_approvals import ApprovalSection, ApprovalsSection, WindowSection
 
-INVENTORY_HAS_IT: Final = "it stands in the inventory that `inventory` names"
+INVENTORY_HAS_IT: Final = "it is in the inventory that `inventory` names"
 KAFKAS_OWN: Final = ("admin", "brokers", "cluster", "config", "controller", "controller_epoch", "migration")
 StageName = Literal[
     "discover",
@@ -62,7 +62,7 @@ BUDGET: Final = re.compile(r"(\d{1,3}(?:\.\d{1,4})?)%/([1-9]\d{0,5})([smhd])")
 def _lock_path(path: str) -> str:
     parts = path.split("/")
     if parts[0] or len(parts) < 2 or any(not part or part in (".", "..") for part in parts[1:]):
-        raise ValueError("a znode's path is expected, such as /kraft-migrate/lock; it lies inside the chroot")
+        raise ValueError("a znode's path is expected, such as /kraft-migrate/lock; it is inside the chroot")
     if parts[1] in (
         "brokers",
         "config",
@@ -257,10 +257,10 @@ STAGE_KEYS: Final[Mapping[str, Stage]] = {
 
 
 class Rollback(Section):
-    """The way back: no window binds it unless one is named here, because an emergency keeps no hours."""
+    """The rollback: no window binds it unless one is named here, because an emergency keeps no hours."""
 
     later: ClassVar[Mapping[str, str]] = {
-        "allow_from": "every stage before finalize has its way back; `rollback plan` shows it",
+        "allow_from": "every stage before finalize can be rolled back; `rollback plan` shows it",
         "rehearsed_within": "rehearse with `lab demo --rollback-from STAGE`",
     }
     window: Name | None = None
@@ -271,7 +271,7 @@ class Spec(Section):
     """The whole intent."""
 
     later: ClassVar[Mapping[str, str]] = {
-        "reports": "reports lie in the run's folder, which the inventory names as `runs`",
+        "reports": "reports are in the run's folder, which the inventory names as `runs`",
         "notifications": "wrap the command: its exit code says how it ended",
         "hooks": "wrap the command: its exit code says how it ended",
     }
@@ -338,7 +338,7 @@ def id_faults(at: Location, ids: Iterable[str]) -> Iterator[Fault]:
 
 
 def brokers_faults(at: Location, ids: Iterable[str], inventory: Inventory) -> Iterator[Fault]:
-    """Ids of brokers that the inventory has not; what is no id is told by `id_faults`."""
+    """Ids of brokers that the inventory has not; what is no id is reported by `id_faults`."""
     for text in ids:
         if text.isascii() and text.isdigit() and int(text[:11]) not in _brokers(inventory):
             yield Fault((*at, text), f"broker {text} is not in the inventory", _has(inventory))

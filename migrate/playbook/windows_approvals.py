@@ -65,7 +65,7 @@ def _days(text: str) -> tuple[int, ...]:
         begin, end = DAY_NAMES.index(first), DAY_NAMES.index(last or first)
         found += [(begin + step) % 7 for step in range((end - begin) % 7 + 1)]
     if len(set(found)) != len(found):
-        raise ValueError(f"a day stands twice in {text!r}")
+        raise ValueError(f"a day appears twice in {text!r}")
     return tuple(sorted(found))
 
 
@@ -216,7 +216,7 @@ def approval_faults(spec: Acting, at: Location, approval: ApprovalSection | None
             yield Fault(
                 (*where, index),
                 f"there is no group {name}",
-                "persons must be told apart, so a group is a list of names",
+                "persons must be distinguishable, so a group is a list of names",
                 f"write its members under spec.approvals.groups: {{'{name}': [alice, bob]}}",
             )
     persons = {person for name in approval.reviewers for person in groups.get(name, [name])}

@@ -29,7 +29,7 @@ FORMAT_CONTROLLER: Final = "format-controller"  # the kind of the step that adds
 class ChangeSummary:
     """Numbers of a plan's actions.  `others` are changes of no file (requests to the controller).
 
-    `irreversible` counts those after which there is no way back (restarts, too).
+    `irreversible` counts those after which no rollback exists (restarts, too).
     """
 
     controllers: int
@@ -99,7 +99,7 @@ def by_stage(plan: Plan) -> dict[Stage, list[PlannedStep]]:
 
 
 def restarts(plan: Plan) -> list[tuple[PlannedStep, Action]]:
-    """Starts and restarts in order; one without a way back is a restart, too."""
+    """Starts and restarts in order; one without a rollback is a restart, too."""
     return [(step, action) for step, action in actions(plan) if action.symbol in (">", "!") and not action.znode]
 
 
@@ -145,7 +145,7 @@ def target_words(plan: Plan) -> str:
 
 
 def stage_words(plan: Plan, stage: Stage) -> str:
-    """The heading of a stage's steps; a way back takes the stages' effects away, the last one's first."""
+    """The heading of a stage's steps; a rollback undoes the stages' effects, the last one's first."""
     if plan.kind.migrates and plan.kind.rolls_back and stage <= Stage.ASSESS:
         return "Proof"
     return plan.words.heading.format(number=int(stage), label=stage.label)

@@ -234,7 +234,7 @@ NO_STATE: Final = "replicas"  # there is no ledger: they are counted alone
 
 
 def disks_and_replicas(rows: Sequence[DirectoryRow]) -> Markup:
-    """The picture; empty for no row.  Brokers with something wrong stand first where not all are drawn."""
+    """The picture; empty for no row.  Brokers with something wrong come first where not all are drawn."""
     groups = [(broker, list(found)) for broker, found in groupby(rows, key=lambda row: row.broker)]
     if not groups:
         return Markup("")

@@ -24,7 +24,7 @@ GUTTER: Final = 56.0
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """One directory of a broker: its drawing, and how it stands now in words."""
+    """One directory of a broker: its drawing, and its present state in words."""
 
     path: str
     directory: str

@@ -24,7 +24,7 @@ SEVERITY_WORDS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class PlanVerdict:
-    """The word, and how many findings stand behind it; `unseen` of them are blind spots, which are never a pass.
+    """The word, and how many findings it rests on; `unseen` of them are blind spots, which are never a pass.
 
     With INCOMPLETE, `number` is that of the checks that can block and were not made.
     """

@@ -50,7 +50,7 @@ class Board:
 
 
 def board(plan: Plan, events: Sequence[Event]) -> Board:
-    """The board as the journal stands."""
+    """The board of the journal so far."""
     done = {e.data["step"] for e in events if e.name == "conclude" and e.data["outcome"] in WELL}
     state, current, since, waiting = _present(events)
     stopped = state.startswith("stopped")

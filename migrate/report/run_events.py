@@ -1,4 +1,4 @@
-"""The journal's events folded into what a report tells: steps, stages, restarts, waits, ledgers, changes (pure)."""
+"""The journal's events folded into what a report shows: steps, stages, restarts, waits, ledgers, changes (pure)."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class TimeScale:
     segments: tuple[Segment, ...]
 
     def x(self, time: float) -> float:
-        """Where that time stands; times outside are put on the nearer end."""
+        """Where that time is; times outside are put on the nearer end."""
         first, last = self.segments[0], self.segments[-1]
         if time <= first.begin:
             return first.x

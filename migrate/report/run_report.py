@@ -24,7 +24,7 @@ _DIFF_DUE: Final = ("hybrid", "soak", "finalize")
 def build(
     plan: Plan, events: Sequence[Event], load: LoadSummary | None = None, extra: Extra | None = None
 ) -> RunReport:
-    """The report of the run whose journal holds `events`; `events` may be of a run that still goes on."""
+    """The report of the run whose journal holds `events`; `events` may be of a run in progress."""
     extra = extra or Extra()
     story = tell([StepRecord(step.id, step.stage.label, step.title) for step in plan.steps], events)
     steps = tuple(story.steps.values())
@@ -70,10 +70,10 @@ def _verdict(plan: Plan, story: Story, claims: Sequence[Claim], *, unseen: int) 
         return RunVerdict(RunWord.STOPPED, doubts, f"The run stopped: {story.stopped}")
     if not story.ended:
         where = next((step.title for step in story.steps.values() if step.begin and not step.passed), "")
-        reason = f" It stands at: {where}." if where else ""
+        reason = f" It is at: {where}." if where else ""
         if not story.head:
             return RunVerdict(RunWord.UNFINISHED, doubts, "Nothing was applied.")
-        sentence = f"The journal has no end yet: the run goes on, or was killed.{reason}"
+        sentence = f"The journal has no end yet: the run is in progress, or was killed.{reason}"
         return RunVerdict(RunWord.UNFINISHED, doubts, sentence)
     if doubts:
         what = plural(doubts, "claim does not hold or", "claims do not hold or")
@@ -116,7 +116,7 @@ def _claims(plan: Plan, story: Story, load: LoadSummary | None, extra: Extra, ev
 
 
 def _back_claim(story: Story) -> Claim:
-    """The way back has one end, whatever its beginning: its last step looks at all of it."""
+    """A rollback has one end, whatever its beginning: its last step looks at all of it."""
     text = "The cluster is in ZooKeeper mode: znodes, files, directories and every broker's own answers say so."
     last = list(story.steps.values())[-1] if story.steps else None
     if last is None or not last.passed:

@@ -61,7 +61,7 @@ class RunVerdict:
 
 @dataclass(frozen=True, slots=True)
 class StepRecord:
-    """One planned step as the journal tells it; `begin` None: never begun, `outcome` "": not concluded."""
+    """One planned step as the journal has it; `begin` None: never begun, `outcome` "": not concluded."""
 
     id: str
     stage: str
@@ -92,7 +92,7 @@ class StageSpan:
 
     @property
     def reversible(self) -> bool:
-        """Is there a way back from it?"""
+        """Can it be rolled back?"""
         return self.stage not in _NO_WAY_BACK
 
 

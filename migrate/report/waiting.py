@@ -1,4 +1,4 @@
-"""Explanations of a wait as `status` tells them: plain values for machines, lines for people."""
+"""Explanations of a wait as `status` shows them: plain values for machines, lines for people."""
 
 from __future__ import annotations
 

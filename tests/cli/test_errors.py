@@ -80,7 +80,7 @@ def test_an_interrupt_that_was_told_where_it_struck_is_not_told_twice(capsys: py
     code, text = ended(KeyboardInterrupt(TOLD), capsys)
     assert (code, text) == (130, "")
     code, text = ended(KeyboardInterrupt(), capsys)
-    assert (code, text) == (130, "interrupted: run the same command again to go on\n")
+    assert (code, text) == (130, "interrupted: run the same command again to resume\n")
 
 
 def test_verbose_shows_where_an_error_came_from(capsys: pytest.CaptureFixture[str]) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from migrate.cli.lab import as_text, lab, require_as_wished
+from migrate.cli.lab import as_text, lab, require_options
 from migrate.cli.main import cli
 from migrate.errors import FaultRefused, LabFolderNotOurs, LabMissing
 from migrate.hosts.supervisor import Supervisor
@@ -119,10 +119,10 @@ def test_a_lab_that_is_there_is_taken_for_no_other(tmp_path: Path) -> None:
     clear, secured = (
         Lab(plan_topology(tmp_path, Shape(secured=wanted)), Supervisor(tmp_path)) for wanted in (False, True)
     )
-    require_as_wished(clear, "supervisor", secured=False)
-    require_as_wished(secured, "supervisor", secured=True)
-    require_as_wished(secured, "supervisor", secured=False)
+    require_options(clear, "supervisor", secured=False)
+    require_options(secured, "supervisor", secured=True)
+    require_options(secured, "supervisor", secured=False)
     with pytest.raises(FaultRefused, match="without --secured"):
-        require_as_wished(clear, "supervisor", secured=True)
+        require_options(clear, "supervisor", secured=True)
     with pytest.raises(FaultRefused, match="made with --executor supervisor"):
-        require_as_wished(clear, "ssh", secured=False)
+        require_options(clear, "ssh", secured=False)

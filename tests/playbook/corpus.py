@@ -277,8 +277,8 @@ NO_INVENTORY = (
         Bad(f"metadata in {path}", ON_HOSTS.replace("/data/c0", path), DocumentInvalid, "", "belongs to the system")
         for path in ("/", "//", "/etc", "/etc/kafka/../ssl", "/dev/sda", "/var/lib", "/proc/1", "/data/..", "/tmp/")
     ),
-    Bad("same id", INVENTORY.replace("id: 3000", "id: 1"), DocumentInvalid, "14:10", "node id 1 stands twice"),
-    Bad("same address", INVENTORY.replace("b1:9092", "b0:9092"), DocumentInvalid, "11:27", "b0:9092 stands twice"),
+    Bad("same id", INVENTORY.replace("id: 3000", "id: 1"), DocumentInvalid, "14:10", "node id 1 appears twice"),
+    Bad("same address", INVENTORY.replace("b1:9092", "b0:9092"), DocumentInvalid, "11:27", "b0:9092 appears twice"),
     Bad("no port", INVENTORY.replace("b1:9092", "b1"), DocumentInvalid, "11:27", "host:port"),
     Bad("port too high", INVENTORY.replace("b1:9092", "b1:70000"), DocumentInvalid, "11:27", "65535"),
     Bad(

@@ -157,8 +157,8 @@ ONE = "add: [/d]"
 REFUSED = (
     Bad("no directories", SPEC, DocumentInvalid, "4:1", "spec.directories is missing"),
     Bad("nothing named", directories("add: []"), DocumentInvalid, "6:3", "no directory is named"),
-    Bad("twice", directories("add: [/d, /e, /d/]"), DocumentInvalid, "7:19", "stands twice"),
-    Bad("twice for one", directories(ONE, "brokers:", "  0: [/a, /a]"), DocumentInvalid, "9:15", "stands twice"),
+    Bad("twice", directories("add: [/d, /e, /d/]"), DocumentInvalid, "7:19", "appears twice"),
+    Bad("twice for one", directories(ONE, "brokers:", "  0: [/a, /a]"), DocumentInvalid, "9:15", "appears twice"),
     Bad("comma", directories("add: ['/d,/e']"), DocumentInvalid, "7:11", "a list with commas"),
     Bad("space", directories("add: [' /d']"), DocumentInvalid, "7:11", "no space around it"),
     Bad("a number", directories("add: 7"), DocumentInvalid, "7:5", "a list is expected"),

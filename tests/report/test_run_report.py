@@ -147,7 +147,7 @@ def test_a_run_that_goes_on_is_unfinished_and_says_where() -> None:
     report = build(story.plan(), story.journal(until=ROLL_3), None, Extra(True))
 
     assert str(report.verdict) == "UNFINISHED"
-    assert report.verdict.sentence.endswith("It stands at: broker 3 restarts as a KRaft broker.")
+    assert report.verdict.sentence.endswith("It is at: broker 3 restarts as a KRaft broker.")
     assert _claim(report, "Every replica").holds is Holds.NOT_DUE
     assert _claim(report, "Every planned step").holds is Holds.NOT_DUE
 
