@@ -102,7 +102,7 @@ def _zookeeper(inventory: Inventory, lock_path: str) -> Iterator[Said]:
     login = inventory.zookeeper_login
     name = "zookeeper rights"
     with connect(inventory.zookeeper, access=access_of(login)) as client:
-        found = of_zookeeper.look(client, login.username, lock_path)
+        found = of_zookeeper.find_rights(client, login.username, lock_path)
     by_certificate = login.keystore is not None
     lacks = [lack for lack in found.lacks if not by_certificate or lack.operation == "READ"]
     for stops in of_zookeeper.For:

@@ -18,7 +18,7 @@ from migrate.errors import BadProperties, CollectedDamaged, CollectedForNobody, 
 from migrate.hosts import meta_properties, properties
 from migrate.hosts.collect_disks import FORMAT, VERSION, body_sha256
 from migrate.hosts.files import read_no_follow
-from migrate.hosts.properties import as_told
+from migrate.hosts.properties import spell_as_broker
 from migrate.model import limits, strict_json
 from migrate.model.columns import UNREADABLE_TOPIC_ID, ReplicaColumns
 from migrate.model.disk_trouble import FULL, NO_REPLICA, NOT_MOUNTED
@@ -133,7 +133,7 @@ def _body(raw: bytes, path: str) -> Mapping[str, Any]:
 
 
 def _collected(body: Mapping[str, Any], path: str) -> Collected:
-    looks = {as_told(_text(entry["path"])): entry for entry in body["directories"]}
+    looks = {spell_as_broker(_text(entry["path"])): entry for entry in body["directories"]}
     own_user = any(entry.get("own") is True for entry in looks.values())
     found: dict[str, Directory] = {}
     denied = ""
@@ -143,8 +143,8 @@ def _collected(body: Mapping[str, Any], path: str) -> Collected:
         except _DeniedError as error:
             denied = denied or str(error)
     node = _node(body, found.values(), path)
-    log_dirs = [as_told(_text(entry)) for entry in body["log_dirs"]]
-    apart = None if body["metadata_dir"] is None else as_told(_text(body["metadata_dir"]))
+    log_dirs = [spell_as_broker(_text(entry)) for entry in body["log_dirs"]]
+    apart = None if body["metadata_dir"] is None else spell_as_broker(_text(body["metadata_dir"]))
     disks: BrokerDisks | Unknown = Unknown(denied)
     if not denied:
         whole = tuple(found[entry] for entry in log_dirs)
@@ -200,7 +200,7 @@ def _directory(entry: Mapping[str, Any], path: str, *, probed: bool, own_user: b
         meta=meta,
         replicas=replicas,
         holds_metadata_log=metadata_log >= 0,
-        oddities=capped(oddities),
+        oddities=cap(oddities),
         mount=_text(entry["mount"]),
         filesystem=_text(entry["filesystem"]),
         free_bytes=_number(entry.get("free_bytes", -1)),
@@ -293,7 +293,7 @@ def oddities_of_place(link: str | None, filesystem: str, oddities: list[str]) ->
         oddities.append(f"is in memory ({filesystem}): its content is lost with the host")
 
 
-def capped(oddities: list[str]) -> tuple[str, ...]:
+def cap(oddities: list[str]) -> tuple[str, ...]:
     """The first ones, and the number of the others."""
     if len(oddities) <= MAX_ODDITIES:
         return tuple(oddities)

@@ -28,7 +28,7 @@ CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 LONGEST: Final = 100_000  # bytes of one command; Linux takes 131,072 in one word
 
 
-def quoted(words: Sequence[str]) -> str:
+def quote(words: Sequence[str]) -> str:
     """The one string that a POSIX shell splits into exactly these words (pure).
 
     Raises:
@@ -37,14 +37,14 @@ def quoted(words: Sequence[str]) -> str:
     if not words or not words[0]:
         raise WordRefused("a command without a program")
     for word in words:
-        checked(word)
+        check_word(word)
     text = shlex.join(words)
     if len(text.encode()) > LONGEST:
         raise WordRefused(f"a command of {len(text.encode())} bytes", where=words[0])
     return text
 
 
-def checked(word: str) -> str:
+def check_word(word: str) -> str:
     """Return the word if a command may contain it (pure); raises WordRefused."""
     if CONTROL.search(word):
         raise WordRefused("a word with control characters is no part of a command", where=ascii(word)[:200])
@@ -59,7 +59,7 @@ def path(text: str) -> str:
     """Return an absolute path of a host (pure): the slash keeps it from being an option.  Raises WordRefused."""
     if not text.startswith("/"):
         raise WordRefused("a path on a host must be absolute", where=ascii(text)[:200])
-    return checked(text)
+    return check_word(text)
 
 
 def unit(name: str) -> str:
@@ -233,7 +233,13 @@ def facts(node: NodeId) -> Words:
 # -- Kafka -------------------------------------------------------------------------------------------------------------
 def storage_format(node: NodeId, cluster_id: str, release: str, *, ignore_formatted: bool) -> Words:
     """kafka-storage format with a node's file, as the unit's user."""
-    return ("format", _id(node), checked(cluster_id), release, *(("--ignore-formatted",) if ignore_formatted else ()))
+    return (
+        "format",
+        _id(node),
+        check_word(cluster_id),
+        release,
+        *(("--ignore-formatted",) if ignore_formatted else ()),
+    )
 
 
 def collector(node: NodeId, directories: tuple[str, ...]) -> Words:

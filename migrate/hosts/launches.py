@@ -47,14 +47,14 @@ CONTAINERS: Final = frozenset({"docker", "docker-compose", "podman", "conmon", "
 BEHIND_UNIT_FILE: Final = re.compile(r" \(ignore_errors=(?:yes|no)\)")
 
 
-def words_of(raw: bytes) -> list[str]:
+def split_command_line(raw: bytes) -> list[str]:
     """The words of /proc/PID/cmdline."""
     return [word.decode(errors="replace") for word in raw.rstrip(b"\0").split(b"\0")] if raw else []
 
 
-def of_command_line(raw: bytes) -> Launch:
+def decode_command_line(raw: bytes) -> Launch:
     """Decode a process's command line; the environment and the unit stay unknown."""
-    words = words_of(raw)
+    words = split_command_line(raw)
     at = next((place for place, word in enumerate(words) if word in MAIN_CLASSES), None)
     before, after = (words, []) if at is None else (words[:at], words[at + 1 :])
     jaas = [word.removeprefix(JAAS_FILE) for word in before if word.startswith(JAAS_FILE)]
@@ -107,13 +107,13 @@ def _overrides(words: list[str]) -> dict[str, str]:
     return found
 
 
-def generating(raw: bytes) -> tuple[str, ...]:
+def find_generating(raw: bytes) -> tuple[str, ...]:
     """Names in /proc/PID/environ that container images turn into configuration; no value is kept."""
     names = (entry.partition(b"=")[0].decode(errors="replace") for entry in raw.split(b"\0"))
     return tuple(sorted({name for name in names if GENERATING.fullmatch(name) and name not in SHELL_OWN}))
 
 
-def of_unit(properties: Mapping[str, str]) -> UnitNotes:
+def decode_unit(properties: Mapping[str, str]) -> UnitNotes:
     """Decode `systemctl show`; a property that was not requested is unknown, or none."""
     *files, _ = BEHIND_UNIT_FILE.split(properties.get("EnvironmentFiles", ""))
     return UnitNotes(
@@ -137,7 +137,7 @@ def _launch(executor: Executor, node: NodeId, state: ServiceState) -> Launch | U
     if not isinstance(state, Running):
         return _planned(executor, node)
     try:
-        found = of_command_line(_words(executor, node, state.pid))
+        found = decode_command_line(_words(executor, node, state.pid))
         environment = FAR if node in executor.runners else _environment(state.pid)
         return replace(found, environment=environment, unit=_unit(executor, node))
     except MigrateError as error:
@@ -154,7 +154,7 @@ def _planned(executor: Executor, node: NodeId) -> Launch | Unknown:
         argv = executor.services.spec(node).argv
     except MigrateError as error:
         return Unknown(f"{NOT_RUNNING}: {error.id} {error}")
-    return of_command_line(b"".join(word.encode() + b"\0" for word in argv))
+    return decode_command_line(b"".join(word.encode() + b"\0" for word in argv))
 
 
 def _words(executor: Executor, node: NodeId, pid: int) -> bytes:
@@ -166,14 +166,14 @@ def _words(executor: Executor, node: NodeId, pid: int) -> bytes:
 
 def _environment(pid: int) -> tuple[str, ...] | Unknown:
     try:
-        return generating(read_no_follow(f"/proc/{int(pid)}/environ"))
+        return find_generating(read_no_follow(f"/proc/{int(pid)}/environ"))
     except OSError as error:
         return Unknown(f"the environment of process {pid} cannot be read: {error.strerror or error}")
 
 
 def _unit(executor: Executor, node: NodeId) -> UnitNotes | None:
     services = executor.services
-    return of_unit(services.properties(node)) if isinstance(services, SystemdServices) else None
+    return decode_unit(services.properties(node)) if isinstance(services, SystemdServices) else None
 
 
 TABLES: Final = ("tcp", "tcp6")  # below /proc/net

@@ -51,10 +51,10 @@ def parse(raw: bytes, where: str = "") -> dict[str, str]:
     Raises:
         BadProperties: as `load`.
     """
-    return {key: trimmed(value) for key, value in load(raw, where).items()}
+    return {key: trim(value) for key, value in load(raw, where).items()}
 
 
-def trimmed(value: str) -> str:
+def trim(value: str) -> str:
     """`java.lang.String.trim`: control characters and blanks go, a no-break space stays."""
     return value.strip(_TRIMMED)
 
@@ -87,7 +87,7 @@ def edit(raw: bytes, set_: Mapping[str, str], remove: Iterable[str] = (), where:
         message = f"keys both set and removed: {sorted(both)}"
         raise ValueError(message)
     elements, now = _elements(raw, where), parse(raw, where)
-    touched = gone | {key for key, value in set_.items() if now.get(key) != trimmed(value)}
+    touched = gone | {key for key, value in set_.items() if now.get(key) != trim(value)}
     if twice := [key for key in duplicates(raw, where) if key in touched]:
         raise DuplicateProperty(f"set more than once, and to be changed: {', '.join(twice)}", where=where)
     end = "\r\n" if b"\r\n" in raw else "\n"
@@ -100,7 +100,7 @@ def edit(raw: bytes, set_: Mapping[str, str], remove: Iterable[str] = (), where:
     return after
 
 
-def put_back(raw: bytes, earlier: bytes, keys: Iterable[str], where: str = "") -> bytes:
+def restore_keys(raw: bytes, earlier: bytes, keys: Iterable[str], where: str = "") -> bytes:
     """Return `raw` with those keys as `earlier` has them: its value, its line and its place, or no such key at all.
 
     Everything else stays as it is in `raw`: keys, comments and their order.  Where only those keys differ the result is
@@ -154,13 +154,13 @@ def _edited(element: PropertiesElement, touched: frozenset[str], set_: Mapping[s
 
 def _relined(element: KeyValue, value: str) -> str:
     """The key's line as its owner wrote it, with another value: the first of three texts that reads back as that."""
-    old, source = trimmed(element.value), element.source.rstrip("\r\n")
+    old, source = trim(element.value), element.source.rstrip("\r\n")
     texts = []
     if old and value.startswith(old):
         texts.append(_DANGLING.sub(r"\1", source).rstrip() + _escaped(value[len(old) :], begins=False))
     if found := _BEFORE_VALUE.match(source):
         texts.append(found[0] + _escaped(value))
-    wanted = {element.key: trimmed(value)}
+    wanted = {element.key: trim(value)}
     return next((text for text in texts if parse(text.encode("latin-1")) == wanted), _line(element.key, value))
 
 
@@ -195,7 +195,7 @@ def _closed(text: str, end: str) -> str:
 def _prove(before: bytes, after: bytes, set_: Mapping[str, str], gone: frozenset[str]) -> None:
     """Prove an edit: the parser must read exactly what was wanted."""
     wanted = {key: value for key, value in parse(before).items() if key not in gone}
-    wanted |= {key: trimmed(value) for key, value in set_.items()}
+    wanted |= {key: trim(value) for key, value in set_.items()}
     if parse(after) != wanted:
         message = "the edited properties do not read back as wanted"
         raise AssertionError(message)
@@ -280,10 +280,10 @@ def read_config(files: Files, node: NodeId, path: str) -> ConfigFile | NoFile:
 def log_dirs(values: Mapping[str, str]) -> tuple[str, ...]:
     """log.dirs, log.dir, or Kafka's default; in the file's order, in Kafka's spelling (`KafkaConfig.logDirs`)."""
     listed = values.get("log.dirs") or values.get("log.dir") or DEFAULT_LOG_DIR
-    return tuple(as_told(part) for part in (entry.strip() for entry in listed.split(",")) if part)
+    return tuple(spell_as_broker(part) for part in (entry.strip() for entry in listed.split(",")) if part)
 
 
-def as_told(path: str) -> str:
+def spell_as_broker(path: str) -> str:
     """Spell a directory as its broker reports it: no doubled or trailing slash; `.`, `..` and links stay.
 
     DescribeLogDirs answers `java.io.File.getAbsolutePath` (`ReplicaManager.describeLogDirs`): another spelling is
@@ -298,4 +298,4 @@ def metadata_log_dir(values: Mapping[str, str]) -> str | None:
     apart = values.get("metadata.log.dir", "").strip()
     if not apart or os.path.normpath(apart) in map(os.path.normpath, log_dirs(values)):
         return None
-    return as_told(apart)
+    return spell_as_broker(apart)

@@ -57,7 +57,7 @@ class LocalRunner:
     def run(self, words: Sequence[str], *, stdin: bytes = b"", seconds: float = COMMAND_SECONDS) -> Completed:
         """Run to its end; HostCommandUnknown where it takes longer."""
         try:
-            return streamed(words, f"{self.host}: {words[0]}", stdin, seconds, apart=True)
+            return stream(words, f"{self.host}: {words[0]}", stdin, seconds, apart=True)
         except TimeoutError as error:
             raise HostCommandUnknown(f"no end after {seconds:.0f} s", where=f"{self.host}: {words[0]}") from error
         except FileNotFoundError:
@@ -66,7 +66,7 @@ class LocalRunner:
             return Completed(126, b"", f"{words[0]}: {error.strerror or error}")
 
 
-def streamed(
+def stream(
     argv: Sequence[str],
     where: str,
     stdin: bytes,

@@ -27,9 +27,9 @@ from migrate.errors import (
     MigrateError,
     SshMissing,
 )
-from migrate.hosts.commands import destination, quoted
+from migrate.hosts.commands import destination, quote
 from migrate.hosts.persistent_command import HeldCommand
-from migrate.hosts.runner import COMMAND_SECONDS, Completed, streamed
+from migrate.hosts.runner import COMMAND_SECONDS, Completed, stream
 
 CONNECT_SECONDS: Final = 10
 ALIVE_SECONDS: Final = 5  # a half-open connection is given up after four of these
@@ -129,7 +129,7 @@ class SshRunner:
             WordRefused: a word that no command of ours has.
         """
         self._open()
-        done = self._session(quoted(words), stdin, seconds, words[0])
+        done = self._session(quote(words), stdin, seconds, words[0])
         if done.code == CONNECTION_BROKE:
             self._opened = False
             raise HostCommandUnknown(
@@ -142,7 +142,7 @@ class SshRunner:
     def hold(self, words: Sequence[str]) -> HeldCommand:
         """Start a persistent command; raises what `run` raises."""
         self._open()
-        argv = [*self._connections.argv(self.host), quoted(words)]
+        argv = [*self._connections.argv(self.host), quote(words)]
         try:
             return HeldCommand(argv, self.host, _environment())
         except OSError as error:
@@ -161,7 +161,7 @@ class SshRunner:
     def _session(self, text: str, stdin: bytes, seconds: float, name: str) -> Completed:
         argv = [*self._connections.argv(self.host), text]
         try:
-            return streamed(argv, f"{self.host}: {name}", stdin, seconds, env=_environment())
+            return stream(argv, f"{self.host}: {name}", stdin, seconds, env=_environment())
         except TimeoutError as error:
             self._opened = False
             raise HostCommandUnknown(f"`{name}` came to no end in {seconds:.0f} s", where=self.host) from error

@@ -47,10 +47,10 @@ def look_for_start(asked: Asked) -> dict[str, Place]:
     Raises:
         NotVisible: our user may not look where Kafka's may.
     """
-    return {path: look_at_place(path) for path in dict.fromkeys((*asked.log_dirs, *asked.ensemble))}
+    return {path: inspect_place(path) for path in dict.fromkeys((*asked.log_dirs, *asked.ensemble))}
 
 
-def look_at_place(path: str) -> Place:
+def inspect_place(path: str) -> Place:
     """Inspect one directory.
 
     Raises:

@@ -93,7 +93,7 @@ def boot_id() -> str:
     return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
 
 
-def look(pid: int) -> Stat | None:
+def read_stat(pid: int) -> Stat | None:
     """Return the process that has that pid now, or None."""
     try:
         return parse_stat(Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace"))
@@ -101,15 +101,15 @@ def look(pid: int) -> Stat | None:
         return None
 
 
-def alive(record: Record) -> bool:
+def is_alive(record: Record) -> bool:
     """Does the recorded process run, and not another with the same pid?"""
-    found = look(record.pid) if record.boot == boot_id() else None
+    found = read_stat(record.pid) if record.boot == boot_id() else None
     return found is not None and found.start == record.start and found.state not in DEAD_STATES
 
 
 def reap(record: Record) -> int | None:
     """Reap a dead child of this process; its exit code (negative: the signal), else None."""
-    found = look(record.pid)
+    found = read_stat(record.pid)
     if found is None or found.start != record.start or found.parent != os.getpid():
         return None
     try:
@@ -222,7 +222,7 @@ class Supervisor:
             record = self._record(name)
             if record is None:
                 return Stopped(self._exit_codes.get(name))
-            if alive(record):
+            if is_alive(record):
                 return Running(record.pid, record.started_at, record.config_sha256)
             exit_code = reap(record)
         except (OSError, ValueError) as error:
@@ -264,7 +264,7 @@ class Supervisor:
             descriptor = os.pidfd_open(record.pid)
             try:
                 # the descriptor names one process for good: checked after it was opened, the pid cannot be another's
-                if alive(record):
+                if is_alive(record):
                     signal.pidfd_send_signal(descriptor, signal.SIGTERM)
                     self._await_end(spec, descriptor, timeout)
             finally:
@@ -279,7 +279,7 @@ class Supervisor:
         with contextlib.suppress(ProcessLookupError):
             descriptor = os.pidfd_open(record.pid)
             try:
-                if alive(record):
+                if is_alive(record):
                     signal.pidfd_send_signal(descriptor, signal.SIGKILL)
                     self._await_end(self.spec(node), descriptor, KILL_SECONDS)
             finally:

@@ -1,8 +1,8 @@
 """Inspect one node's unit: can a run stop and start it, and does its user have the access it needs?
 
-`faults_of` decides by what `systemctl show` says.  `Restart=always` is no fault: systemd never restarts what
-`systemctl stop` has stopped; what it does with a broker that halts is `restarts_halted`.  `access_of` decides by the
-host program's answer to `facts`, which looks as the unit's user.
+`find_faults` decides by what `systemctl show` says.  `Restart=always` is no fault: systemd never restarts what
+`systemctl stop` has stopped; what it does with a broker that halts is `restarts_halted`.  `find_access_faults` decides
+by the host program's answer to `facts`, which looks as the unit's user.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ HALTED: Final = "1"  # Exit.halt(1) of a broker whose disk died
 KILLED: Final = ("9", "SIGKILL")
 
 
-def faults_of(properties: Mapping[str, str], config: str, neighbours: Sequence[int]) -> Iterator[str]:
+def find_faults(properties: Mapping[str, str], config: str, neighbours: Sequence[int]) -> Iterator[str]:
     """Each fault in words; `neighbours` are the other nodes of its host.
 
     A property that systemd was not asked for, or does not know, is no fault.
@@ -92,7 +92,7 @@ def user_of(properties: Mapping[str, str]) -> str:
     return properties.get("User") or "root"
 
 
-def access_of(told: object, node: BrokerNode | ControllerNode) -> Iterator[tuple[str, str]]:
+def find_access_faults(told: object, node: BrokerNode | ControllerNode) -> Iterator[tuple[str, str]]:
     """Yield each problem and its remedy; TypeError for a malformed answer.
 
     A broker is not asked for Kafka's tools: only a DirectoryPlaybook formats one, and it says so itself.
@@ -161,7 +161,7 @@ def unit_of(services: SystemdServices, runner: Runner, inventory: Inventory, nod
         return replace(
             unit,
             reload_due=reload_due(shown),
-            faults=tuple(faults_of(shown, node.config, neighbours)),
+            faults=tuple(find_faults(shown, node.config, neighbours)),
             user=user_of(shown),
             restarts_halted=restarts_halted(shown),
             access=_access(runner, node),
@@ -177,6 +177,6 @@ def _access(runner: Runner, node: Node) -> tuple[tuple[str, str], ...] | Unknown
     if done.code:
         return Unknown(f"{runner.host} did not look as the unit's user: {done.says or done.code}")
     try:
-        return tuple(access_of(strict_json.loads(done.output, surrogates=True), node))
+        return tuple(find_access_faults(strict_json.loads(done.output, surrogates=True), node))
     except (ValueError, TypeError) as error:
         return Unknown(f"{runner.host} gave no answer that can be read: {error}")

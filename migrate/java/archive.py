@@ -123,7 +123,7 @@ def use_no_archive() -> None:
     os.environ[VARIABLE] = OFF[0]
 
 
-def wanted() -> bool:
+def is_enabled() -> bool:
     """Is the driver's archive not turned off?"""
     return os.environ.get(VARIABLE, "").strip().lower() not in OFF
 
@@ -177,7 +177,7 @@ def driver_archive(java: Java, classpath: Sequence[str], options: Sequence[str])
 
     `classpath` are jars alone (an archive is bound to them, in their order), `options` those of the JVM.
     """
-    if not wanted() or not any((java.home / name).exists() for name in BASES):
+    if not is_enabled() or not any((java.home / name).exists() for name in BASES):
         return None
     facts = "\n".join([fingerprint(classpath), *runtime_facts(java), *options])
     folder = cache_directory() / "archives"

@@ -78,7 +78,7 @@ def kafka_jars(kafka_home: str | None = None, progress: Progress = silent, *, ja
     folder = jars_directory(sums)
     if not folder.is_dir():
         _install(folder, sums, java or find_java(), progress)
-    return checked(folder, sums)
+    return check_jars(folder, sums)
 
 
 def cached_jars() -> KafkaJars | None:
@@ -118,7 +118,7 @@ def from_home(home: Path) -> KafkaJars:
     return KafkaJars(tuple(jars), version)
 
 
-def checked(folder: Path, sums: Mapping[str, str]) -> KafkaJars:
+def check_jars(folder: Path, sums: Mapping[str, str]) -> KafkaJars:
     """The class path of `folder`, every jar of the list compared with its sum.
 
     Raises:
@@ -158,7 +158,7 @@ def _install(folder: Path, sums: Mapping[str, str], java: Java, progress: Progre
                 raise JarsUnavailable(
                     f"{len(missing)} jars were not found: {', '.join(sorted(missing)[:5])}", where=str(fetched)
                 )
-            checked(fetched, sums)
+            check_jars(fetched, sums)
         except JarSumWrong:
             shutil.rmtree(work, ignore_errors=True)  # a wrong jar must not be found again in Ivy's own cache
             raise

@@ -40,7 +40,7 @@ from migrate.lab.configure import (
 )
 from migrate.lab.links import hosts_file, link_address, proxy_spec
 from migrate.lab.seed import Seeded, seed_cluster, seeded
-from migrate.lab.status import LabStatus, look
+from migrate.lab.status import LabStatus, observe_lab
 from migrate.lab.topology import (
     DEFAULT_SHAPE,
     HOST,
@@ -312,7 +312,7 @@ class Lab:
 
     def status(self) -> LabStatus:
         """Observe the lab; nothing is changed."""
-        return look(self.topology, self.supervisor)
+        return observe_lab(self.topology, self.supervisor)
 
     def down(self, progress: Progress = silent) -> None:
         """Stop everything: brokers, then controllers, then ZooKeeper.  Nothing is deleted."""

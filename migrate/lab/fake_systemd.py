@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import MigrateError, ProcessNotStopped
-from migrate.hosts.supervisor import Supervisor, look
+from migrate.hosts.supervisor import Supervisor, read_stat
 from migrate.model.outcome import Unknown
 from migrate.model.views import Running
 
@@ -107,7 +107,7 @@ def _show(services: Supervisor, unit: str) -> str:
 
 def _started(pid: int) -> int:
     """Microseconds since the boot."""
-    found = look(pid)
+    found = read_stat(pid)
     return 0 if found is None else found.start * 1_000_000 // os.sysconf("SC_CLK_TCK")
 
 

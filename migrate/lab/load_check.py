@@ -241,7 +241,9 @@ class Judgement:
     def summary(self, watch_file: Path, restarts: Sequence[RestartInterval]) -> LoadSummary:
         """The verdict as a value."""
         watch = fold_samples(read_samples(watch_file))
-        short, judged = load_watch.intervals(load_watch.read(watch_file.with_name(load_watch.FILE)))
+        short, judged = load_watch.find_short_intervals(
+            load_watch.read_isr_samples(watch_file.with_name(load_watch.FILE))
+        )
         return LoadSummary(
             sent=len(self.sent),
             acknowledged=len(self.claimed) + len(self.single),
@@ -256,7 +258,8 @@ class Judgement:
             unexpected=self.unexpected,
             blind=tuple((start, end - start, why) for start, end, why in watch.blind),
             short=tuple(
-                (one.start, one.end - one.start, one.worst.partition, load_watch.why(one, restarts)) for one in short
+                (one.start, one.end - one.start, one.worst.partition, load_watch.explain_shortage(one, restarts))
+                for one in short
             ),
             judged=judged,
         )

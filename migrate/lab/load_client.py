@@ -223,7 +223,7 @@ def watch(plan: LoadPlan, stop: threading.Event) -> None:
             log.flush()
             if not isinstance(answer, str):
                 _learn(admin, answer.topics, least)
-                in_sync.write(load_watch.judge(time.time(), least, _isrs(answer.topics)).line())
+                in_sync.write(load_watch.judge_isr(time.time(), least, _isrs(answer.topics)).line())
                 in_sync.flush()
             stop.wait(max(0.0, SAMPLE_SECONDS - (time.monotonic() - begun)))
 

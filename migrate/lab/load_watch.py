@@ -235,7 +235,7 @@ class ShortInterval:
     worst: Short
 
 
-def judge(time: float, least: Mapping[str, int], partitions: Iterable[tuple[str, Sequence[int], int]]) -> IsrSample:
+def judge_isr(time: float, least: Mapping[str, int], partitions: Iterable[tuple[str, Sequence[int], int]]) -> IsrSample:
     """One answer's partitions (topic-partition, replicas, how many in the ISR) against min.insync.replicas by topic."""
     judged, short = 0, []
     for name, replicas, in_sync in partitions:
@@ -248,12 +248,12 @@ def judge(time: float, least: Mapping[str, int], partitions: Iterable[tuple[str,
     return IsrSample(time, judged, tuple(short))
 
 
-def read(path: Path) -> Iterator[IsrSample]:
+def read_isr_samples(path: Path) -> Iterator[IsrSample]:
     """The samples in order; as `read_lines`."""
     return read_lines(path, IsrSample.parse)
 
 
-def intervals(samples: Iterable[IsrSample]) -> tuple[tuple[ShortInterval, ...], int]:
+def find_short_intervals(samples: Iterable[IsrSample]) -> tuple[tuple[ShortInterval, ...], int]:
     """Times in which partitions were short, and how many samples judged any.  One that judged none ends nothing."""
     now: dict[str, ShortInterval] = {}
     done: list[ShortInterval] = []
@@ -272,7 +272,7 @@ def intervals(samples: Iterable[IsrSample]) -> tuple[tuple[ShortInterval, ...], 
     return tuple(sorted(done, key=lambda one: (one.start, one.worst.partition))), judged
 
 
-def why(interval: ShortInterval, restarts: Sequence[RestartInterval]) -> str:
+def explain_shortage(interval: ShortInterval, restarts: Sequence[RestartInterval]) -> str:
     """`needs every replica; restart of broker N` where a restart must have done it, else `unexplained`.
 
     A partition that can spare one replica has no excuse in the restart of one broker.

@@ -36,14 +36,14 @@ def wait_until(what: str, reached: Callable[[], str], watched: Supervisor, names
     while missing := reached():
         for name in names:
             if isinstance(watched.state(name), Stopped):
-                words = "\n         ".join(said(watched.last_words(name, LOOKED_AT)))
+                words = "\n         ".join(pick_last_lines(watched.last_words(name, LOOKED_AT)))
                 raise LabNotReady(f"{name} died while {what}", where=watched.spec(name).log, why=words)
         if time.monotonic() > deadline:
             raise LabNotReady(f"{what}: {missing} after {PATIENCE_SECONDS:.0f} s", where=", ".join(names))
         _never.wait(POLL_SECONDS)
 
 
-def said(lines: Sequence[str]) -> list[str]:
+def pick_last_lines(lines: Sequence[str]) -> list[str]:
     """The last informative lines: a stack trace is too long for a message (pure)."""
     return [line for line in lines if not line.startswith(("\tat ", "\t... "))][-LAST_LINES:]
 

@@ -45,7 +45,7 @@ class LabStatus:
     protocol: str = "SASL_PLAINTEXT"  # of the clients' listener
 
 
-def look(topology: Topology, supervisor: Supervisor) -> LabStatus:
+def observe_lab(topology: Topology, supervisor: Supervisor) -> LabStatus:
     """Observe processes and brokers; nothing is changed."""
     described = supervisor.specs()
     first = [] if topology.kraft else [ZOOKEEPER]

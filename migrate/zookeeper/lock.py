@@ -236,14 +236,14 @@ def sessions(connect: str, *, seconds: float = SECONDS) -> tuple[ZookeeperSessio
     hosts, _ = parse_connect_string(connect)
     found: set[ZookeeperSession] = set()
     for server in hosts.split(","):
-        answer = ask(server, seconds)
+        answer = ask_server(server, seconds)
         if isinstance(answer, Unknown):
             return answer
-        found.update(told(answer))
+        found.update(parse_sessions(answer))
     return tuple(sorted(found, key=lambda entry: (entry.host, entry.session)))
 
 
-def ask(server: str, seconds: float) -> str | Unknown:
+def ask_server(server: str, seconds: float) -> str | Unknown:
     """The server's answer to `cons`."""
     host, colon, port = server.rpartition(":")
     address = (host.strip("[]"), int(port)) if colon and port.isdecimal() else (server, DEFAULT_PORT)
@@ -265,7 +265,7 @@ def ask(server: str, seconds: float) -> str | Unknown:
     return text
 
 
-def told(text: str) -> list[ZookeeperSession]:
+def parse_sessions(text: str) -> list[ZookeeperSession]:
     """Parse the sessions in an answer, without this request's connection, which has none (pure)."""
     found = []
     for line in text.splitlines():

@@ -57,7 +57,7 @@ class ZookeeperRights:
     everybody: bool
 
 
-def look(client: ZookeeperClient, username: str, lock_path: str) -> ZookeeperRights:
+def find_rights(client: ZookeeperClient, username: str, lock_path: str) -> ZookeeperRights:
     """Compare this identity with the table; `username` is its SASL name, "" for none.  A certificate's is unknown."""
     mine = frozenset({("world", "anyone")} | ({("sasl", username)} if username else set()))
     lacks = [*_unread(client), *_unwritten(client, mine, lock_path)]

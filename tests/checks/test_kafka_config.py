@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from py4j.protocol import Py4JJavaError
 
-from migrate.hosts.properties import trimmed
+from migrate.hosts.properties import trim
 from tests.testing.kafka_jvm import first_cause, kafka_jvm
 
 pytestmark = pytest.mark.kafka
@@ -72,7 +72,7 @@ def test_kafka_trims_values_of_every_type_as_we_do(jvm: Any, kind: str) -> None:
     )
     plain = {"BOOLEAN": "true", "INT": "7", "CLASS": "kafka.Kafka"}.get(kind, "a b\xa0")
     given = f"\x01\t {plain} \t\n"
-    assert trimmed(given) == plain
+    assert trim(given) == plain
     read = [definition.parseType("key", text, wanted) for text in (given, plain)]
     assert read[0] == read[1]
     if kind == "STRING":

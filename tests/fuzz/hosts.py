@@ -186,7 +186,7 @@ def read_properties(_: Path, path: Path) -> None:
     log_dirs(values), metadata_log_dir(values)
     properties.duplicates(raw)
     changed = properties.edit(raw, {"node.id": "7", "x": "y"}, ["broker.id"])
-    properties.put_back(changed, raw, ["node.id", "broker.id"])
+    properties.restore_keys(changed, raw, ["node.id", "broker.id"])
     properties.diff(raw, changed, str(path))
 
 
@@ -232,8 +232,8 @@ def read_unit(_: Path, path: Path) -> None:
     with contextlib.suppress(ValueError):  # what `parse_unit` raises for no answer, and its caller takes
         unit = parse_unit(path.read_bytes())
         patience(unit)
-        launches.of_unit(unit.properties)
-        list(unit_look.faults_of(unit.properties, "/etc/kafka/s.properties", [1]))
+        launches.decode_unit(unit.properties)
+        list(unit_look.find_faults(unit.properties, "/etc/kafka/s.properties", [1]))
         unit_look.restarts_halted(unit.properties), unit_look.reload_due(unit.properties)
         unit_look.user_of(unit.properties)
 
@@ -247,8 +247,8 @@ COMMAND_LINE: Final = b"\0".join(
 def read_process(_: Path, path: Path) -> None:
     """A process's words and environment."""
     raw = path.read_bytes()
-    launches.of_command_line(raw)
-    launches.generating(raw)
+    launches.decode_command_line(raw)
+    launches.find_generating(raw)
     text = raw.decode(errors="replace")
     with contextlib.suppress(ValueError):
         supervisor.parse_stat(text)

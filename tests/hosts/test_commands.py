@@ -41,14 +41,14 @@ def test_a_hundred_thousand_hostile_words_reach_a_real_shell_as_they_are() -> No
     batches = [["x", *hostile[start : start + 10]] for start in range(0, len(hostile), 10)]
     for start in range(0, len(batches), 2_000):
         part = batches[start : start + 2_000]
-        assert split_by_a_real_shell([commands.quoted(words) for words in part]) == part
+        assert split_by_a_real_shell([commands.quote(words) for words in part]) == part
 
 
 @given(st.lists(st.text(), min_size=1, max_size=5))
 def test_words_are_quoted_or_refused(words: list[str]) -> None:
     """Nothing in between: control characters and lone surrogates are in no command."""
     try:
-        text = commands.quoted(words)
+        text = commands.quote(words)
     except WordRefused:
         bad = any(commands.CONTROL.search(word) or any("\ud800" <= c <= "\udfff" for c in word) for word in words)
         assert bad or not words[0]
@@ -95,4 +95,4 @@ def test_a_command_without_a_program_or_without_measure_is_refused() -> None:
     """Both are bugs or attacks, never a command."""
     for words in ([], [""], ["x", "a" * commands.LONGEST]):
         with pytest.raises(WordRefused):
-            commands.quoted(words)
+            commands.quote(words)

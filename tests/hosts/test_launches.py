@@ -19,13 +19,13 @@ from migrate.errors import HostCommandUnknown
 from migrate.hosts.executors import Executor, executor_of
 from migrate.hosts.launches import (
     MAIN_CLASSES,
-    generating,
+    decode_command_line,
+    decode_unit,
+    find_generating,
     launches,
     listening,
-    of_command_line,
-    of_unit,
     parse_listening,
-    words_of,
+    split_command_line,
 )
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import Completed
@@ -153,7 +153,7 @@ JAVA = ("/usr/bin/java", "-Xmx1g", "-Dkafka.logs.dir=/var/log", "-cp", "/opt/kaf
 
 def test_a_plain_start_names_its_class_and_its_file() -> None:
     """As kafka-server-start.sh makes it."""
-    found = of_command_line(line(*JAVA, "kafka.Kafka", FILE))
+    found = decode_command_line(line(*JAVA, "kafka.Kafka", FILE))
     assert (found.main_class, found.config, found.overrides) == ("kafka.Kafka", FILE, {})
     assert (found.zookeeper_properties, found.jaas_file) == ((), None)
     assert isinstance(found.environment, Unknown)
@@ -175,17 +175,17 @@ def test_a_plain_start_names_its_class_and_its_file() -> None:
 )
 def test_override_words_are_read_as_kafka_reads_them(words: list[str], overrides: dict[str, str]) -> None:
     """Behind the file, the last of a key wins."""
-    found = of_command_line(line(*JAVA, "kafka.Kafka", FILE, *words))
+    found = decode_command_line(line(*JAVA, "kafka.Kafka", FILE, *words))
     assert (found.config, found.overrides) == (FILE, overrides)
 
 
 def test_a_secret_on_the_command_line_is_told_by_name_alone() -> None:
     """It is there for every user of the host to read already; we do not carry it further."""
     words = ("--override", "ssl.key.password=canary", "--override=listener.name.a.plain.sasl.jaas.config=canary")
-    found = of_command_line(line(*JAVA, "kafka.Kafka", FILE, *words))
+    found = decode_command_line(line(*JAVA, "kafka.Kafka", FILE, *words))
     assert set(found.overrides) == {"ssl.key.password", "listener.name.a.plain.sasl.jaas.config"}
     assert "canary" not in repr(found)
-    secret = of_command_line(line("java", "-Dzookeeper.ssl.keyStore.password=canary", "kafka.Kafka", FILE))
+    secret = decode_command_line(line("java", "-Dzookeeper.ssl.keyStore.password=canary", "kafka.Kafka", FILE))
     assert secret.zookeeper_properties == ("zookeeper.ssl.keyStore.password",)
     assert "canary" not in repr(secret)
 
@@ -202,26 +202,26 @@ def test_a_secret_on_the_command_line_is_told_by_name_alone() -> None:
 )
 def test_the_largest_answer_that_zookeepers_client_takes_is_read(words: tuple[str, ...], bytes_: int | None) -> None:
     """As java and ZKClientConfig read it; none where it is not set."""
-    assert of_command_line(line("java", *words, "kafka.Kafka", FILE)).jute_maxbuffer == bytes_
+    assert decode_command_line(line("java", *words, "kafka.Kafka", FILE)).jute_maxbuffer == bytes_
 
 
 def test_the_release_is_told_by_the_jars_of_the_class_path() -> None:
     """As kafka-run-class.sh names them; a wildcard names none."""
     jars = "/opt/kafka/bin/../libs/activation-1.1.1.jar:/opt/kafka/bin/../libs/kafka-clients-3.9.2.jar:/opt/kafka/x.jar"
-    assert of_command_line(line("java", "-cp", jars, "kafka.Kafka", FILE)).release == "3.9.2"
+    assert decode_command_line(line("java", "-cp", jars, "kafka.Kafka", FILE)).release == "3.9.2"
     own = "/libs/kafka-clients-3.9.1-acme.jar"
-    assert of_command_line(line("java", "-cp", own, "kafka.Kafka", FILE)).release == "3.9.1-acme"
-    assert of_command_line(line(*JAVA, "kafka.Kafka", FILE)).release == ""
+    assert decode_command_line(line("java", "-cp", own, "kafka.Kafka", FILE)).release == "3.9.1-acme"
+    assert decode_command_line(line(*JAVA, "kafka.Kafka", FILE)).release == ""
 
 
 def test_a_units_process_that_runs_a_container_is_known_by_its_tool() -> None:
     """Docker under systemd: the process of the unit is the tool's, and Kafka's own words are not in it."""
-    found = of_command_line(line("/usr/bin/docker", "run", "--name", "kafka", "apache/kafka:3.9.2"))
+    found = decode_command_line(line("/usr/bin/docker", "run", "--name", "kafka", "apache/kafka:3.9.2"))
     assert (found.container, found.main_class) == ("docker", None)
-    assert of_command_line(line("/usr/bin/conmon", "--api-version", "1")).container == "conmon"
-    assert of_command_line(line("/bin/python3", "/usr/bin/docker-compose", "up")).container == "docker-compose"
-    assert of_command_line(line("/bin/sh", "/opt/start.sh")).container == ""
-    assert of_command_line(line(*JAVA, "kafka.Kafka", FILE)).container == ""
+    assert decode_command_line(line("/usr/bin/conmon", "--api-version", "1")).container == "conmon"
+    assert decode_command_line(line("/bin/python3", "/usr/bin/docker-compose", "up")).container == "docker-compose"
+    assert decode_command_line(line("/bin/sh", "/opt/start.sh")).container == ""
+    assert decode_command_line(line(*JAVA, "kafka.Kafka", FILE)).container == ""
 
 
 def test_zookeepers_properties_and_the_jaas_file_are_those_of_the_jvm_alone() -> None:
@@ -233,7 +233,7 @@ def test_zookeepers_properties_and_the_jaas_file_are_those_of_the_jvm_alone() ->
         jaas + "/etc/jaas.conf",
         "-Dzookeeper.client.secure=false",
     )
-    found = of_command_line(line("java", *words, "kafka.Kafka", FILE, "-Dzookeeper.no=1"))
+    found = decode_command_line(line("java", *words, "kafka.Kafka", FILE, "-Dzookeeper.no=1"))
     assert found.zookeeper_properties == ("zookeeper.client.secure",)
     assert found.jaas_file == "/etc/jaas.conf"
 
@@ -241,30 +241,30 @@ def test_zookeepers_properties_and_the_jaas_file_are_those_of_the_jvm_alone() ->
 @pytest.mark.parametrize("raw", [b"", line("sleep", "60"), line("java", "-jar", "own-launcher.jar", FILE)])
 def test_a_process_without_kafkas_class_says_nothing_of_a_file(raw: bytes) -> None:
     """Never guessed from a word that ends in .properties."""
-    found = of_command_line(raw)
+    found = decode_command_line(raw)
     assert (found.main_class, found.config, found.overrides) == (None, None, {})
 
 
 def test_no_file_is_none() -> None:
     """An option in its place is not one."""
-    assert of_command_line(line("java", "kafka.Kafka")).config is None
-    assert of_command_line(line("java", "kafka.Kafka", "--override", "a=b")).config is None
+    assert decode_command_line(line("java", "kafka.Kafka")).config is None
+    assert decode_command_line(line("java", "kafka.Kafka", "--override", "a=b")).config is None
 
 
 @given(st.lists(st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30), max_size=12))
 def test_any_command_line_is_read(words: list[str]) -> None:
     """Empty words, control characters, any script."""
     raw = line(*words)
-    found = of_command_line(raw)
+    found = decode_command_line(raw)
     assert found.main_class in (None, "kafka.Kafka", "io.confluent.support.metrics.SupportedKafka")
     if words and words[-1]:
-        assert words_of(raw) == words
+        assert split_command_line(raw) == words
 
 
 @given(st.binary(max_size=200))
 def test_any_bytes_are_read(raw: bytes) -> None:
     """The kernel promises no encoding."""
-    found, names = of_command_line(raw), generating(raw)
+    found, names = decode_command_line(raw), find_generating(raw)
     assert found.main_class in (None, *MAIN_CLASSES)
     assert found.overrides == {} or b"--override" in raw
     assert {*names} <= {entry.partition(b"=")[0].decode(errors="replace") for entry in raw.split(b"\0")}
@@ -287,13 +287,13 @@ def test_variables_that_images_make_files_of_are_told_from_those_of_kafkas_scrip
 ) -> None:
     """By name; no value is looked at, for any may be a secret."""
     raw = b"\0".join(f"{name}=canary".encode() for name in names)
-    assert generating(raw) == found
-    assert "canary" not in repr(generating(raw))
+    assert find_generating(raw) == found
+    assert "canary" not in repr(find_generating(raw))
 
 
 def test_a_units_files_and_drop_ins_are_read() -> None:
     """As `systemctl show` prints them."""
-    found = of_unit(
+    found = decode_unit(
         {
             "EnvironmentFiles": "/etc/default/kafka (ignore_errors=yes) /etc/kafka/my env (ignore_errors=no)",
             "DropInPaths": "/etc/systemd/system/kafka.service.d/10-opts.conf /run/systemd/system/k.service.d/x.conf",
@@ -301,7 +301,7 @@ def test_a_units_files_and_drop_ins_are_read() -> None:
     )
     assert found.environment_files == ("/etc/default/kafka", "/etc/kafka/my env")
     assert [path.rpartition("/")[2] for path in found.drop_ins] == ["10-opts.conf", "x.conf"]
-    assert of_unit({}) == UnitNotes((), ())
+    assert decode_unit({}) == UnitNotes((), ())
 
 
 @pytest.mark.parametrize(
@@ -314,7 +314,7 @@ def test_a_units_files_and_drop_ins_are_read() -> None:
 )
 def test_the_jaas_section_of_zookeeper_s_client_is_read(words: tuple[str, ...], section: str) -> None:
     """Java takes the last of equal properties; SASL may be switched off."""
-    assert of_command_line(line("java", *words, "kafka.Kafka", FILE)).zookeeper_section == section
+    assert decode_command_line(line("java", *words, "kafka.Kafka", FILE)).zookeeper_section == section
 
 
 HEAD = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n"

@@ -197,7 +197,7 @@ def test_whatever_the_file_an_edit_reads_back_as_wanted_and_is_stable(
         assert set(properties.duplicates(raw)) & (set_.keys() | remove)
         return
     kept = {key: value for key, value in properties.parse(raw).items() if key not in remove}
-    assert properties.parse(after) == kept | {key: properties.trimmed(value) for key, value in set_.items()}
+    assert properties.parse(after) == kept | {key: properties.trim(value) for key, value in set_.items()}
     assert properties.edit(after, set_, remove) == after
 
 
@@ -281,16 +281,16 @@ def test_a_long_file_goes_back_to_the_byte_however_often_its_comments_repeat() -
     """As in the file that comes with Kafka, in which most comments are set off by lines with a # alone."""
     earlier = b"".join(b"#\n# key %d\n#\n\nkey.%d=%d\n" % (number, number, number) for number in range(100))
     made = properties.edit(earlier, {"key.3": "x", "new": "1"}, ["key.50", "key.99"])
-    assert properties.put_back(made, earlier, ["key.3", "key.50", "key.99", "new"]) == earlier
+    assert properties.restore_keys(made, earlier, ["key.3", "key.50", "key.99", "new"]) == earlier
     hashes = b"#\n" * 300
     earlier = b"a=1\n" + hashes + b"b=1\n" + hashes
-    assert properties.put_back(hashes + hashes, earlier, ["a", "b"]) == earlier
+    assert properties.restore_keys(hashes + hashes, earlier, ["a", "b"]) == earlier
 
 
 @pytest.mark.parametrize("value", ["!a!", "~", "\xa0a\xa0"])
 def test_only_control_characters_and_blanks_are_trimmed(value: str) -> None:
     """The first character that Java keeps follows the blank."""
-    assert properties.trimmed(f" \t\x01{value}\x1f ") == value
+    assert properties.trim(f" \t\x01{value}\x1f ") == value
 
 
 @pytest.mark.parametrize(
@@ -310,7 +310,7 @@ def test_only_control_characters_and_blanks_are_trimmed(value: str) -> None:
 )
 def test_only_the_given_keys_go_back(raw: bytes, earlier: bytes, keys: list[str], expected: bytes) -> None:
     """What was edited since stays; a line that comes back before another one has an end of its own."""
-    assert properties.put_back(raw, earlier, keys) == expected
+    assert properties.restore_keys(raw, earlier, keys) == expected
 
 
 NODE = NodeId(3)

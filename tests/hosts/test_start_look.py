@@ -14,7 +14,7 @@ import pytest
 
 from migrate.errors import NotVisible
 from migrate.hosts.kafka_start import Asked, decide_start
-from migrate.hosts.start_look import look_at_place, look_for_start
+from migrate.hosts.start_look import inspect_place, look_for_start
 from migrate.model.broker_modes import Mode
 from migrate.model.views import MetaBroken, MetaMissing, MetaProperties
 from tests.cli.commands import tree
@@ -33,7 +33,7 @@ def as_nobody(program: str) -> str:
         f"os.setgid({NOBODY}); os.setgroups([]); os.setuid({NOBODY})\n"
         "from pathlib import Path\n"
         "from migrate.errors import NotVisible\n"
-        "from migrate.hosts.start_look import look_at_place\n" + program
+        "from migrate.hosts.start_look import inspect_place\n" + program
     )
     program_ = f"import sys; sys.path[:0] = {[str(REPO), *sys.path]!r}\nimport json, migrate.hosts.start_look\n{code}"
     done = subprocess.run([sys.executable, "-c", program_], capture_output=True, text=True, check=False, timeout=60)
@@ -76,7 +76,7 @@ def test_a_file_of_many_megabytes_is_an_error_with_its_path(tmp_path: Path) -> N
     """We do not say what we did not read."""
     file(b"#" * (2 << 20))(tmp_path / "d0")
     with pytest.raises(NotVisible) as caught:
-        look_at_place(str(tmp_path / "d0"))
+        inspect_place(str(tmp_path / "d0"))
     assert caught.value.where == f"{tmp_path}/d0/meta.properties"
 
 
@@ -84,7 +84,7 @@ def test_a_lock_that_a_process_holds_is_told(tmp_path: Path) -> None:
     """Kafka's .lock is a record lock of the whole file; asking does not take it."""
     file(v0())(tmp_path / "d0")
     (tmp_path / "d0" / ".lock").touch()
-    assert look_at_place(str(tmp_path / "d0")).notes == ()
+    assert inspect_place(str(tmp_path / "d0")).notes == ()
     program = (
         "import fcntl, sys\n"
         f"held = open({str(tmp_path / 'd0' / '.lock')!r}, 'r+b')\n"
@@ -95,7 +95,7 @@ def test_a_lock_that_a_process_holds_is_told(tmp_path: Path) -> None:
     ) as holder:
         assert holder.stdout is not None
         assert holder.stdout.readline() == "held\n"
-        (note,) = look_at_place(str(tmp_path / "d0")).notes
+        (note,) = inspect_place(str(tmp_path / "d0")).notes
         assert f"pid {holder.pid}" in note
         holder.communicate("")
     with (tmp_path / "d0" / ".lock").open("r+b") as free:
@@ -106,14 +106,14 @@ def test_links_and_strange_owners_are_told(tmp_path: Path) -> None:
     """meta.properties formatted by root, and read by nobody."""
     file(v0())(tmp_path / "real")
     (tmp_path / "d0").symlink_to(tmp_path / "real")
-    assert look_at_place(str(tmp_path / "d0")).notes == (f"it is a link to {tmp_path}/real",)
+    assert inspect_place(str(tmp_path / "d0")).notes == (f"it is a link to {tmp_path}/real",)
     bare(tmp_path / "d1")
     (tmp_path / "d1" / "meta.properties").symlink_to(tmp_path / "real" / "meta.properties")
-    (note,) = look_at_place(str(tmp_path / "d1")).notes
+    (note,) = inspect_place(str(tmp_path / "d1")).notes
     assert f"a link to {tmp_path}/real/meta.properties" in note
     if os.geteuid() == 0:
         os.chown(tmp_path / "real", NOBODY, NOBODY)
-        assert any("another user (uid 0)" in line for line in look_at_place(str(tmp_path / "real")).notes)
+        assert any("another user (uid 0)" in line for line in inspect_place(str(tmp_path / "real")).notes)
 
 
 def test_replicas_are_counted_and_nothing_else(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_replicas_are_counted_and_nothing_else(tmp_path: Path) -> None:
     ):
         (tmp_path / "d0" / name).mkdir()
     (tmp_path / "d0" / "c-0").write_bytes(b"")
-    found = look_at_place(str(tmp_path / "d0"))
+    found = inspect_place(str(tmp_path / "d0"))
     assert (found.replicas, found.metadata_log) == (3, True)
 
 
@@ -142,7 +142,7 @@ def test_a_denial_of_our_user_is_an_error_and_never_an_answer(open_path: Path) -
     (open_path / "file" / "meta.properties").chmod(0o600)
     said = as_nobody(
         f"for name in ('shut', 'file'):\n"
-        f"    try:\n        print(look_at_place({str(open_path)!r} + '/' + name))\n"
+        f"    try:\n        print(inspect_place({str(open_path)!r} + '/' + name))\n"
         f"    except NotVisible as error:\n        print(error.where, '|', error.next_step)\n"
     )
     assert said.splitlines() == [f"{open_path}/{name} | run it as Kafka's own user" for name in ("shut", "file")]
@@ -153,7 +153,7 @@ def test_a_denial_in_our_own_directory_is_kafkas_too(open_path: Path) -> None:
     file(v0())(open_path / "d0")
     (open_path / "d0" / "meta.properties").chmod(0o600)
     shutil.chown(open_path / "d0", NOBODY, NOBODY) if os.geteuid() == 0 else None
-    said = as_nobody(f"found = look_at_place({str(open_path / 'd0')!r})\nprint(found.meta, found.writable)\n")
+    said = as_nobody(f"found = inspect_place({str(open_path / 'd0')!r})\nprint(found.meta, found.writable)\n")
     assert said == "MetaBroken(reason='it cannot be read: Permission denied') True\n"
 
 
@@ -188,12 +188,12 @@ def test_the_three_answers(make: object, kind: type, tmp_path: Path) -> None:
     """There, not there, not readable."""
     assert callable(make)
     make(tmp_path / "d0")
-    assert isinstance(look_at_place(str(tmp_path / "d0")).meta, kind)
+    assert isinstance(inspect_place(str(tmp_path / "d0")).meta, kind)
 
 
 def test_a_directory_that_goes_away_meanwhile_is_missing_and_raises_nothing(tmp_path: Path) -> None:
     """Between any two questions: the answers may disagree, and none of them is *fine*."""
-    found = look_at_place(str(tmp_path / "gone"))
+    found = inspect_place(str(tmp_path / "gone"))
     assert (found.missing, found.meta, found.replicas) == (True, MetaMissing(), 0)
     assert found.writable
-    assert not look_at_place("/proc/gone/below").writable or os.geteuid() == 0
+    assert not inspect_place("/proc/gone/below").writable or os.geteuid() == 0

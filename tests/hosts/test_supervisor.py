@@ -20,12 +20,12 @@ from migrate.hosts.supervisor import (
     ProcessSpec,
     Record,
     Supervisor,
-    alive,
     boot_id,
-    look,
+    is_alive,
     parse_record,
     parse_stat,
     read_specs,
+    read_stat,
     write_spec,
 )
 from migrate.model.ids import NodeId
@@ -398,15 +398,15 @@ def test_what_is_no_record_is_refused(text: str) -> None:
 
 def test_this_very_process_is_alive_and_no_other_is_taken_for_it() -> None:
     """pid, start and boot must all agree."""
-    me = look(os.getpid())
+    me = read_stat(os.getpid())
     assert me is not None
     record = Record(boot_id(), 0.0, None, me.pid, me.start)
-    assert alive(record)
-    assert not alive(Record(boot_id(), 0.0, None, me.pid, me.start + 1))
-    assert not alive(Record("another", 0.0, None, me.pid, me.start))
+    assert is_alive(record)
+    assert not is_alive(Record(boot_id(), 0.0, None, me.pid, me.start + 1))
+    assert not is_alive(Record("another", 0.0, None, me.pid, me.start))
 
 
 def test_a_pid_that_is_not_there_is_none() -> None:
     """The largest pid the kernel hands out is below this number."""
     limit = int(Path("/proc/sys/kernel/pid_max").read_text())
-    assert look(limit + 1) is None
+    assert read_stat(limit + 1) is None

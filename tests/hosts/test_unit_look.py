@@ -15,7 +15,7 @@ from migrate.hosts import host_program
 from migrate.hosts.remote_files import RemoteFiles
 from migrate.hosts.runner import Completed
 from migrate.hosts.systemd import Service, SystemdServices
-from migrate.hosts.unit_look import access_of, faults_of, reload_due, restarts_halted, unit_of, user_of
+from migrate.hosts.unit_look import find_access_faults, find_faults, reload_due, restarts_halted, unit_of, user_of
 from migrate.model.outcome import Unknown
 from migrate.model.units import Unit, unfit
 from tests.testing import worlds
@@ -122,8 +122,8 @@ def test_a_host_where_nothing_is_missing() -> None:
     """A directory or a file that is not there yet is fine where it can be made."""
     new = {"exists": False, "writable_by_user": False, "can_be_made": True}
     for answer in (FINE, told(config={"exists": False, "readable_by_user": False}), told(metadata_directory=new)):
-        assert list(access_of(answer, CONTROLLER)) == []
-    assert list(access_of(told(metadata_directory=None, kafka_home={"exists": False}, java=""), BROKER)) == []
+        assert list(find_access_faults(answer, CONTROLLER)) == []
+    assert list(find_access_faults(told(metadata_directory=None, kafka_home={"exists": False}, java=""), BROKER)) == []
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_host_where_nothing_is_missing() -> None:
 )
 def test_what_would_stop_a_run_is_named_with_what_to_do(answer: object, says: str, advice: str) -> None:
     """One fact, one sentence."""
-    ((what, to_do),) = access_of(answer, CONTROLLER)
+    ((what, to_do),) = find_access_faults(answer, CONTROLLER)
     assert says in what
     assert advice in to_do
 
@@ -149,7 +149,7 @@ def test_what_would_stop_a_run_is_named_with_what_to_do(answer: object, says: st
 def test_an_answer_that_is_none_is_an_error(answer: object) -> None:
     """And never fine."""
     with pytest.raises(TypeError, match="answer"):
-        list(access_of(answer, CONTROLLER))
+        list(find_access_faults(answer, CONTROLLER))
 
 
 CONFIG = "/etc/kafka/controller.properties"
@@ -196,7 +196,7 @@ STOP = "/opt/kafka/bin/kafka-server-stop.sh"
 )
 def test_units_that_a_run_can_work_have_no_fault(changed: dict[str, str]) -> None:
     """`Restart=always` is fine; variables and scripts are not followed; the other options of systemd are kept."""
-    assert list(faults_of({**PLAIN, **changed}, CONFIG, [0, 1])) == []
+    assert list(find_faults({**PLAIN, **changed}, CONFIG, [0, 1])) == []
 
 
 @pytest.mark.parametrize(
@@ -220,18 +220,18 @@ def test_units_that_a_run_can_work_have_no_fault(changed: dict[str, str]) -> Non
 )
 def test_a_unit_that_would_stop_a_run_is_told_with_the_reason(changed: dict[str, str], says: str) -> None:
     """One fault each, in words that name the setting."""
-    (found,) = faults_of({**PLAIN, **changed}, CONFIG, [0, 1])
+    (found,) = find_faults({**PLAIN, **changed}, CONFIG, [0, 1])
     assert says in found
 
 
 def test_a_script_that_ends_every_kafka_is_fine_where_there_is_but_one() -> None:
     """Kafka's own script signals all Kafka processes of the host."""
-    assert list(faults_of({**PLAIN, "ExecStop": command(STOP)}, CONFIG, [])) == []
+    assert list(find_faults({**PLAIN, "ExecStop": command(STOP)}, CONFIG, [])) == []
 
 
 def test_what_systemd_was_not_asked_is_no_fault_and_an_unsaid_reload_is_unknown() -> None:
     """An old systemd, or a stand-in."""
-    assert list(faults_of({}, CONFIG, [0])) == []
+    assert list(find_faults({}, CONFIG, [0])) == []
     assert isinstance(reload_due({}), Unknown)
     assert (reload_due({"NeedDaemonReload": "yes"}), reload_due({"NeedDaemonReload": "no"})) == (True, False)
     assert (user_of({}), user_of({"User": "kafka"})) == ("root", "kafka")

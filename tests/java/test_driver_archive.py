@@ -181,7 +181,7 @@ def test_who_wants_none_can_say_so_on_the_command_line(monkeypatch: pytest.Monke
     """For all that this process starts."""
     monkeypatch.setenv(archives.VARIABLE, "")
     kraft_migrate("--no-class-archive", "playbook", "show", "--help")
-    assert not archives.wanted()
+    assert not archives.is_enabled()
 
 
 def test_a_java_without_a_base_archive_and_a_cache_that_cannot_be_written_do_without(

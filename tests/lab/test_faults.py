@@ -249,7 +249,7 @@ def test_the_commands_say_what_they_did_and_how_to_take_it_back(lab: Lab) -> Non
     assert kraft_migrate("lab", "mend", "broker", 0, *where).code == 0
     assert kraft_migrate("lab", "break", "broker", 0, *where).out.startswith("broker 0 was killed; repair: ")
     assert kraft_migrate("lab", "mend", "controller", 3000, *where).code == 0
-    assert kraft_migrate("lab", "break", "controller", 3000, *where).out.startswith("controller 3000 is killed")
+    assert kraft_migrate("lab", "break", "controller", 3000, *where).out.startswith("controller 3000 was killed")
 
 
 def test_a_running_broker_has_to_be_started_again_for_a_mended_disk(lab: Lab) -> None:

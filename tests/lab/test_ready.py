@@ -13,7 +13,7 @@ import pytest
 from migrate.errors import LabNotReady
 from migrate.hosts.supervisor import ProcessSpec, Supervisor, write_spec
 from migrate.lab import ready
-from migrate.lab.ready import ask, brokers_agree, port_answers, said, wait_until, zookeeper_answers
+from migrate.lab.ready import ask, brokers_agree, pick_last_lines, port_answers, wait_until, zookeeper_answers
 from migrate.lab.topology import HOST, Shape, free_ports, plan_topology
 from migrate.model.views import MetadataAnswer, Running
 
@@ -38,8 +38,8 @@ def waiting(tmp_path: Path) -> Supervisor:
 def test_a_stack_trace_is_left_out_of_a_message() -> None:
     """What a person needs is the line above it."""
     lines = ["INFO a", "ERROR b", "\tat x.y(z)", "\t... 3 more", "Caused by: c"]
-    assert said(lines) == ["INFO a", "ERROR b", "Caused by: c"]
-    assert len(said(["x"] * 100)) == ready.LAST_LINES
+    assert pick_last_lines(lines) == ["INFO a", "ERROR b", "Caused by: c"]
+    assert len(pick_last_lines(["x"] * 100)) == ready.LAST_LINES
 
 
 def test_a_reached_state_ends_the_wait_at_once(waiting: Supervisor) -> None:

@@ -11,7 +11,7 @@ from migrate.hosts.supervisor import Supervisor, write_spec
 from migrate.java.find import Java
 from migrate.java.jars import KafkaJars
 from migrate.lab.configure import broker_file, make_secrets, process_specs
-from migrate.lab.status import look, mode_in_words, resident_mb
+from migrate.lab.status import mode_in_words, observe_lab, resident_mb
 from migrate.lab.topology import plan_topology
 
 
@@ -46,7 +46,7 @@ def test_a_stopped_lab_has_no_numbers_of_a_cluster(tmp_path: Path) -> None:
         topology.config(broker.name).write_text(broker_file(topology, broker, passwords))
     for spec in process_specs(topology, Java("/java", 17, "PATH"), KafkaJars(("a.jar",), "3.9.2"), (), {}):
         write_spec(topology.processes, spec)
-    status = look(topology, Supervisor(topology.processes))
+    status = observe_lab(topology, Supervisor(topology.processes))
     assert (status.brokers, status.partitions, status.not_whole, status.seeded) == (None, None, None, False)
     assert {process.state for process in status.processes} == {"stopped"}
     assert [process.mode for process in status.processes][:2] == ["zookeeper", "ZooKeeper mode"]

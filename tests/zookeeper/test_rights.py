@@ -22,7 +22,7 @@ from migrate.zookeeper.backup import BackupTree
 from migrate.zookeeper.client import ZookeeperClient
 from migrate.zookeeper.lock import LOCK_PATH, acquire
 from migrate.zookeeper.read import read_migration, read_view
-from migrate.zookeeper.rights import For, look, require_way_back
+from migrate.zookeeper.rights import For, find_rights, require_way_back
 from migrate.zookeeper.write import ZookeeperWriter
 from migrate.zookeeper.znode import Absent, Znode
 from tests.testing.golden_trees import golden
@@ -110,7 +110,7 @@ def _grant(client: ZookeeperClient, without: tuple[str, str] | None = None) -> N
 
 def test_the_tables_rights_are_enough_for_all_that_is_done(tool: ZookeeperClient, owner: ZookeeperClient) -> None:
     """The whole view, the lock and back, a rollback's writes; and doctor finds nothing missing, nothing beyond."""
-    found = look(tool, "tool", LOCK_PATH)
+    found = find_rights(tool, "tool", LOCK_PATH)
     assert found.lacks == ()
     assert found.beyond == {}
     assert read_view(tool, Digester()).blind_spots == ()
@@ -178,7 +178,7 @@ def test_each_right_that_is_missing_is_named_and_nothing_happens(
         pytest.skip("this cluster has no such znode")
     _grant(owner, (take.path, take.operation))
     before = _versions(owner)
-    (lack,) = look(tool, "tool", LOCK_PATH).lacks
+    (lack,) = find_rights(tool, "tool", LOCK_PATH).lacks
     assert (lack.operation, lack.path, lack.stops) == (take.operation, take.path, take.stops)
     with pytest.raises(ZookeeperDenied) as caught:
         take.tried(tool)
@@ -199,7 +199,7 @@ def test_without_delete_beside_the_lock_it_cannot_be_given_back_and_goes_with_th
 ) -> None:
     """Doctor names it before; the lock is ephemeral, so nothing stays behind."""
     _grant(owner, (PARENT, "DELETE"))
-    (lack,) = look(tool, "tool", LOCK_PATH).lacks
+    (lack,) = find_rights(tool, "tool", LOCK_PATH).lacks
     assert (lack.operation, lack.path) == ("DELETE", PARENT)
     lock = acquire(tool, "me", "plan")
     with pytest.raises(LockLost):
@@ -255,7 +255,7 @@ def test_what_only_brokers_may_read_is_a_blind_spot_that_is_named(
     if owner.kazoo.exists(path) is None:
         pytest.skip("this cluster has no such znode")
     _grant(owner, (path, "READ"))
-    assert [(lack.operation, lack.path) for lack in look(tool, "tool", LOCK_PATH).lacks] == [("READ", path)]
+    assert [(lack.operation, lack.path) for lack in find_rights(tool, "tool", LOCK_PATH).lacks] == [("READ", path)]
     assert [spot.partition(":")[0] for spot in read_view(tool, Digester()).blind_spots] == [path]
 
 
@@ -311,12 +311,12 @@ def test_in_an_open_tree_everybody_may_lock(server: ZookeeperServer, tmp_path: P
 
 def test_what_is_too_much_is_told_by_path_and_operation(owner: ZookeeperClient, tool: ZookeeperClient) -> None:
     """The brokers' identity may change everything; one right more than needed is one line more."""
-    as_brokers = look(owner, "kafka", LOCK_PATH)
+    as_brokers = find_rights(owner, "kafka", LOCK_PATH)
     assert as_brokers.lacks == ()
     assert as_brokers.beyond["/config/users"] == "WRITE, CREATE, DELETE, ADMIN"
     assert not as_brokers.everybody
     owner.kazoo.set_acls("/config/topics", _granted("READ", "WRITE"))
-    assert look(tool, "tool", LOCK_PATH).beyond == {"/config/topics": "WRITE"}
+    assert find_rights(tool, "tool", LOCK_PATH).beyond == {"/config/topics": "WRITE"}
 
 
 def test_a_tree_that_everybody_may_change_is_said_to_be_one(server: ZookeeperServer, owner: ZookeeperClient) -> None:
@@ -327,7 +327,7 @@ def test_a_tree_that_everybody_may_change_is_said_to_be_one(server: ZookeeperSer
     with server.client("/open") as client:
         for path in ("/config/topics", "/brokers/topics", "/controller_epoch"):
             client.kazoo.create(path, b"1", makepath=True)
-        found = look(client, "", LOCK_PATH)
+        found = find_rights(client, "", LOCK_PATH)
     assert found.everybody
     assert found.identity == "nobody"
     assert found.lacks == ()

@@ -10,7 +10,7 @@ import pytest
 
 from migrate.model.outcome import Unknown
 from migrate.model.znodes import ZookeeperSession
-from migrate.zookeeper.lock import MOST_BYTES, ask, sessions, told
+from migrate.zookeeper.lock import MOST_BYTES, ask_server, parse_sessions, sessions
 from tests.testing.zookeeper_server import ZookeeperServer, free_port, running_server
 
 ANSWER = (
@@ -22,11 +22,11 @@ ANSWER = (
 
 def test_each_line_is_an_address_and_a_session() -> None:
     """The connection that asks has no session; ids are signed as ephemeralOwner is."""
-    assert told(ANSWER) == [
+    assert parse_sessions(ANSWER) == [
         ZookeeperSession("10.1.0.7", 0x1000A2B3C4D0001),
         ZookeeperSession("0:0:0:0:0:0:0:1", 0xF000000000000001 - 2**64),
     ]
-    assert told("garbage\n\x00[](") == []
+    assert parse_sessions("garbage\n\x00[](") == []
 
 
 def test_a_port_where_nobody_listens_is_unknown() -> None:
@@ -58,7 +58,7 @@ def test_a_server_that_does_not_say_is_unknown(said: bytes, why: str) -> None:
 
         thread = threading.Thread(target=answer)
         thread.start()
-        found = ask(f"127.0.0.1:{listener.getsockname()[1]}", 5.0)
+        found = ask_server(f"127.0.0.1:{listener.getsockname()[1]}", 5.0)
         thread.join()
     assert isinstance(found, Unknown)
     assert why in found.reason

@@ -16,7 +16,7 @@ from typing import Any, Final
 from migrate.errors import CannotBeInstructed
 from migrate.hosts import collect_disks
 from migrate.hosts.collect_disks import Digest, redact
-from migrate.hosts.commands import Words, path, quoted, unit
+from migrate.hosts.commands import Words, path, quote, unit
 from migrate.hosts.commands import path as host_path
 from migrate.hosts.manual.reports import Watched
 from migrate.model.ids import NodeId
@@ -165,7 +165,7 @@ def copy_file(source: Watched, target: str, old: Watched | None) -> tuple[tuple[
         (
             *_unchanged(old),
             _sum(source.sha256, source.path),
-            quoted(("cp", "-p", "-T", "--", source.path, new)),
+            quote(("cp", "-p", "-T", "--", source.path, new)),
             *_in_place(target, old is not None),
         ),
         (Proof("file", target, source.sha256),),
@@ -201,14 +201,14 @@ def edited_file(
     matcher = difflib.SequenceMatcher(None, was, wanted, autojunk=False)
     for tag, first, last, start, end in matcher.get_opcodes():
         if tag == "equal":
-            found.append(f"{quoted(('sed', '-n', f'{first + 1},{last}p', old.path))} >> {quoted((new,))}")
+            found.append(f"{quote(('sed', '-n', f'{first + 1},{last}p', old.path))} >> {quote((new,))}")
         elif end > start:
             lines = b"".join(wanted[start:end])
             if placeholders(lines):
                 raise CannotBeInstructed(f"a new line holds a secret ({placeholders(lines)[0]})", where=old.path)
             name = f"{PART}-{len(files) + 1}"
             files[name] = lines
-            found.append(f"{quoted(('cat', name))} >> {quoted((new,))}")
+            found.append(f"{quote(('cat', name))} >> {quote((new,))}")
     steps = (_sum(old.sha256, old.path), _new_from("/dev/null", old.path), *found, *_in_place(old.path, True))
     return steps, (Proof("shown", old.path, sha256(redact(content, digest))),), files
 
@@ -219,28 +219,28 @@ def _unchanged(old: Watched | None) -> tuple[str, ...]:
 
 
 def _sum(digest: str, path: str) -> str:
-    return f"{quoted(('printf', '%s', f'{digest}  {path}'))} | sha256sum -c -"
+    return f"{quote(('printf', '%s', f'{digest}  {path}'))} | sha256sum -c -"
 
 
 def _new_from(source: str, target: str) -> str:
-    return quoted(("install", "-m", "600", "-T", "--", source, new_name(target)))
+    return quote(("install", "-m", "600", "-T", "--", source, new_name(target)))
 
 
 def _in_place(target: str, old: bool) -> tuple[str, ...]:
     new, folder = new_name(target), os.path.dirname(target)  # noqa: PTH120 - a path of another host
     owned = like_old(target) if old else (own_like(new, folder),)
     words = (*owned, sync(new), move(new, target), sync(folder))
-    return tuple(map(quoted, words))
+    return tuple(map(quote, words))
 
 
 def rename(old: str, new: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
     """Set aside."""
-    return (quoted(move_where_nothing_is(old, new)),), (Proof("nothing", old), Proof("something", new))
+    return (quote(move_where_nothing_is(old, new)),), (Proof("nothing", old), Proof("something", new))
 
 
 def remove(path: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
     """Remove a copy."""
-    return (quoted(("rm", "--", host_path(path))),), (Proof("nothing", path),)
+    return (quote(("rm", "--", host_path(path))),), (Proof("nothing", path),)
 
 
 def move_entries(folder: str, new: str, entries: Sequence[str]) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
@@ -249,13 +249,13 @@ def move_entries(folder: str, new: str, entries: Sequence[str]) -> tuple[tuple[s
     found = ("find", host_path(folder), "-mindepth", "1", "-maxdepth", "1", "(", *named, ")")
     moved = (*found, "-exec", "mv", "-n", "-t", host_path(new), "--", "{}", "+")
     lines, made = make_directory(new)
-    return (*lines, quoted(moved)), (*made, *(Proof("nothing", f"{folder}/{entry}") for entry in entries))
+    return (*lines, quote(moved)), (*made, *(Proof("nothing", f"{folder}/{entry}") for entry in entries))
 
 
 def make_directory(path: str) -> tuple[tuple[str, ...], tuple[Proof, ...]]:
     """A folder, owned as its parent."""
     words = (make_folder(path), own_like(path, os.path.dirname(path)))  # noqa: PTH120
-    return tuple(map(quoted, words)), (Proof("folder", path),)
+    return tuple(map(quote, words)), (Proof("folder", path),)
 
 
 # -- as text -----------------------------------------------------------------------------------------------------------

@@ -13,11 +13,11 @@ from collections.abc import Callable, Sequence
 from typing import Final, Protocol
 
 from migrate.errors import CannotBeInstructed, HostCommandRefused, NotTold, ProcessNotStarted
-from migrate.hosts.commands import quoted
+from migrate.hosts.commands import quote
 from migrate.hosts.manual import commands
 from migrate.hosts.manual.commands import CONTENT, Order, Proof
 from migrate.hosts.manual.instructions import OBSERVED, Desk, Instruction
-from migrate.hosts.manual.reports import Answer, Watched, missing, untold
+from migrate.hosts.manual.reports import Answer, Watched, missing_error, not_told_error
 from migrate.kafka import live
 from migrate.kafka.live import Wants
 from migrate.model.ids import NodeId
@@ -95,10 +95,10 @@ class Proofs:
         if proof.kind == "unregistered":
             return self._witness.named_by(instruction.node)
         answer = self._desk.inbox.latest(instruction.node, instruction.id)
-        return answer.reason if isinstance(answer, Unknown) else told(answer, proof)
+        return answer.reason if isinstance(answer, Unknown) else check_proof(answer, proof)
 
 
-def told(answer: Answer, proof: Proof) -> str:
+def check_proof(answer: Answer, proof: Proof) -> str:
     """Check a proof against the collector's answer (pure): "" where it holds, else what the answer shows."""
     if proof.kind in ("process", "no-process"):
         found = answer.processes
@@ -160,9 +160,9 @@ class ManualFiles:
             return meta
         file = answer.watched.get(path)
         if path in answer.without_meta or (file is not None and file.kind == "nothing"):
-            raise missing(path)
+            raise missing_error(path)
         if file is None:
-            raise untold(node, path)
+            raise not_told_error(node, path)
         if file.kind != "file":
             raise OSError(errno.EIO, f"it is {file.kind} {file.problem}", path)
         if file.placeholders:
@@ -184,7 +184,7 @@ class ManualFiles:
                 return name in other.near
         if path in answer.without_meta:
             return False
-        raise untold(node, path)
+        raise not_told_error(node, path)
 
     def names(self, node: NodeId, path: str) -> Sequence[str]:
         """Names in a folder: of the watched files and their copies, or of a log directory's folders."""
@@ -194,7 +194,7 @@ class ManualFiles:
         near = [other.near for other in answer.watched.values() if os.path.dirname(other.path) == path]  # noqa: PTH120
         known = [names for names in near if names is not None]
         if not known or len(known) < len(near):  # a folder that could not be listed is not an empty one
-            raise untold(node, path)
+            raise not_told_error(node, path)
         return sorted({name for names in known for name in names})
 
     def write(self, node: NodeId, path: str, content: bytes) -> None:
@@ -384,8 +384,8 @@ class ManualServices:
         lines, by_hand = tuple[str, ...](), tuple[str, ...]()
         if entry.unit:
             words = (commands.unit_start if effect == "start" else commands.unit_stop)(entry.unit)
-            aged = (quoted(("sleep", "1")),) if effect == "start" else ()  # so that times prove which file it read
-            lines = (*aged, quoted(words))
+            aged = (quote(("sleep", "1")),) if effect == "start" else ()  # so that times prove which file it read
+            lines = (*aged, quote(words))
         else:
             by_hand = (f"{what}, in the way that host has for it",)
         order = Order(node, entry.host, effect, what, lines, proofs, by_hand=by_hand)
@@ -409,7 +409,7 @@ class ManualServices:
             f"{home.rstrip('/')}/bin/{TOOL}" if home else TOOL, entry.config, cluster_id, release_version,
             ignore_formatted=ignore_formatted,
         )  # fmt: skip
-        line = quoted(words)
+        line = quote(words)
         places = self._places(entry.id)
         order = Order(
             node, entry.host, "format", f"format the storage of node {int(node)}", (line,),

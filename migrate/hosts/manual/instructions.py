@@ -21,7 +21,7 @@ from typing import Any, Final
 
 from migrate.errors import InstructionDamaged, PersonCouldNot
 from migrate.hosts.collect_disks import Digest, keyed
-from migrate.hosts.commands import quoted
+from migrate.hosts.commands import quote
 from migrate.hosts.files import read_no_follow, replace_file
 from migrate.hosts.manual.commands import CONTENT, Order, Proof, collector_words, readme, sha256
 from migrate.hosts.manual.reports import Answer, Inbox, Watched
@@ -164,7 +164,7 @@ class Desk:
         """Write how to run the collector on a node's host, without an instruction; return the folder."""
         folder = self.folder / f"look-{int(node)}"
         words = self._collector(node, "", ())
-        text = f"{quoted(words)} > answer-{int(node)}.json\n"
+        text = f"{quote(words)} > answer-{int(node)}.json\n"
         self.put(folder, {COMMANDS: text.encode()}, _LOOK.format(self.inbox.folder, text))
         return folder
 
@@ -192,7 +192,7 @@ class Desk:
         name = f"{number:03}-{int(order.node)}-{order.effect}"
         lines = list(order.commands)
         if order.answer:
-            lines.append(f"{quoted(self._collector(order.node, identity, order.watch))} > answer-{identity}.json")
+            lines.append(f"{quote(self._collector(order.node, identity, order.watch))} > answer-{identity}.json")
         since = time.strftime("%Y-%m-%d %H:%M:%SZ", time.gmtime())
         record: dict[str, Any] = {
             "number": number, "id": identity, "node": int(order.node), "effect": order.effect, "what": order.what,

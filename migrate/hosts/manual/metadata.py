@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from migrate.errors import MetadataAwaited, NotTold
-from migrate.hosts.commands import quoted
+from migrate.hosts.commands import quote
 from migrate.hosts.manual import commands
 from migrate.hosts.manual.instructions import Desk
 from migrate.hosts.manual.reports import Answer
@@ -44,8 +44,8 @@ class Wanted:
     def commands(self) -> tuple[str, ...]:
         """The commands to run on the host, in the request's folder."""
         return (
-            f"{quoted(commands.archive(self.path, PARTS))} > {self.name}.tar",
-            f"{quoted(('sha256sum', f'{self.name}.tar'))} > {self.name}.tar{SUM}",
+            f"{quote(commands.archive(self.path, PARTS))} > {self.name}.tar",
+            f"{quote(('sha256sum', f'{self.name}.tar'))} > {self.name}.tar{SUM}",
         )
 
 

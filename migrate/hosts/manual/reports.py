@@ -193,11 +193,11 @@ def _read(path: Path) -> Answer | str:
         return str(error)
 
 
-def missing(path: str) -> FileNotFoundError:
+def missing_error(path: str) -> FileNotFoundError:
     """The error that the host itself would give."""
     return FileNotFoundError(errno.ENOENT, "there is nothing at that path", path)
 
 
-def untold(node: NodeId, path: str) -> NotTold:
+def not_told_error(node: NodeId, path: str) -> NotTold:
     """The error for a path that no answer shows."""
     return NotTold("the collector's answer does not tell of it", where=f"node {int(node)}: {path}")

@@ -16,7 +16,7 @@ from typing import Final
 
 from migrate.errors import InputError, RestoreRefused
 from migrate.hosts.leftovers import BACKUP_SUFFIX
-from migrate.hosts.properties import diff, parse, put_back
+from migrate.hosts.properties import diff, parse, restore_keys
 from migrate.model.broker_modes import ControllerMode, Mode, node_mode
 from migrate.model.flag import FLAG
 from migrate.model.ids import NodeId
@@ -224,7 +224,7 @@ def _by_keys(node: BrokerNode, raw: bytes, writes: list[Written], mode: Mode) ->
     if not proven:
         return _unproven(node, raw, writes)
     try:
-        made, *others = [put_back(raw, write.before, write.owned, node.config) for write in proven]
+        made, *others = [restore_keys(raw, write.before, write.owned, node.config) for write in proven]
     except InputError as error:
         return Refused(f"{node.config} was edited since, and cannot be put back key by key: {error}")
     if any(parse(other) != parse(made) for other in others):

@@ -13,7 +13,7 @@ import pytest
 
 from migrate.errors import PersonCouldNot, ProcessNotStarted
 from migrate.hosts.manual.commands import Proof
-from migrate.hosts.manual.executor import ANSWERS, REFUSES, told
+from migrate.hosts.manual.executor import ANSWERS, REFUSES, check_proof
 from migrate.hosts.manual.instructions import Instruction
 from migrate.hosts.manual.reports import KafkaProcess
 from migrate.model.ids import NodeId
@@ -289,8 +289,10 @@ def test_what_is_seen_of_processes_is_said_in_words_of_its_own(hosts: Bench) -> 
     assert not isinstance(answer, Unknown)
     proof = Proof("process", hosts.config)
     one = KafkaProcess(7, 1.0, 0)
-    assert told(replace(answer, processes=()), proof) == "no process runs with that file"
-    assert told(replace(answer, processes=(one, one)), proof) == "2 processes run with that file"
-    assert told(replace(answer, processes=(replace(one, more=2),)), proof).startswith("process 7 has words behind")
-    assert told(replace(answer, processes=(one,)), proof) == ""
-    assert "as Kafka's own user" in told(replace(answer, processes=None), proof)
+    assert check_proof(replace(answer, processes=()), proof) == "no process runs with that file"
+    assert check_proof(replace(answer, processes=(one, one)), proof) == "2 processes run with that file"
+    assert check_proof(replace(answer, processes=(replace(one, more=2),)), proof).startswith(
+        "process 7 has words behind"
+    )
+    assert check_proof(replace(answer, processes=(one,)), proof) == ""
+    assert "as Kafka's own user" in check_proof(replace(answer, processes=None), proof)

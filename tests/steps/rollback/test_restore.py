@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, strategies
 
 from migrate.errors import RestoreRefused
-from migrate.hosts.properties import edit, parse, put_back
+from migrate.hosts.properties import edit, parse, restore_keys
 from migrate.model.ids import NodeId
 from migrate.model.outcome import Ready, Refused, Unknown
 from migrate.model.stage import Stage
@@ -300,7 +300,7 @@ def test_where_nothing_else_changed_key_by_key_is_the_copy_to_the_byte(original:
     rolled = configuration.migration_mode(original, KNOWN)
     made = configuration.kraft_mode(rolled, KNOWN, NODE) if kraft else rolled
     owned = Written(copy(original), original, made).owned
-    assert put_back(made, original, owned) == original
+    assert restore_keys(made, original, owned) == original
     assert bytes_of(to_zookeeper(world(copy(original)), 1, made), 1) == original
 
 
