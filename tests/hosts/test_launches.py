@@ -82,7 +82,7 @@ def test_a_process_of_this_host_is_read_with_its_environment(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("state", "says"),
     [
-        (Stopped(0), "it is not running"),
+        (Stopped(0), "it does not run"),
         (Unknown("no such record"), "no such record"),
         (Running(2**22 + 7, 0.0, None), ""),
     ],
