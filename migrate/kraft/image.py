@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 
 from migrate.errors import MigrateError, ReplayError
 from migrate.kraft.replay import Replayer, replay_snapshot
-from migrate.kraft.state import State, TouchedRows, partition_columns
+from migrate.kraft.state import State, partition_columns
 from migrate.model.columns import EntityColumns, PartitionColumns
 from migrate.model.copied import CopyEnd
 from migrate.model.outcome import Unknown
@@ -101,12 +101,6 @@ class Image:
         """The image itself: it changes."""
         self._usable()
         return self._replayer.state
-
-    def take_touched(self) -> TouchedRows | None:
-        """What the records since the last call have changed; None where that is not known, as after a snapshot."""
-        state = self.state
-        found, state.touched = state.touched, TouchedRows()
-        return found
 
     def view(self, cluster_id: str, high_watermark: int | Unknown, source: str) -> KraftView:
         """A frozen view; columns are shared with the last view while nothing in them has changed."""

@@ -124,14 +124,12 @@ def _topic(state: State, values: Values, where: str, _: Digester) -> None:
         raise ReplayError(f"the topic {name} ({topic_id}) is created twice", where=where)
     state.topics[topic_id] = Topic(name, where, {})
     state.topic_ids[name] = topic_id
-    state.touch_topic(name)
 
 
 def _remove_topic(state: State, values: Values, where: str, _: Digester) -> None:
     topic = _topic_of(state, values["topicId"], where)
     del state.topics[values["topicId"]]
     del state.topic_ids[topic.name]
-    state.touch_topic(topic.name)
     drop_topic_settings(state, topic.name)
 
 

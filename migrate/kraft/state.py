@@ -33,18 +33,8 @@ class Topic(NamedTuple):
 
 
 @dataclass(slots=True)
-class TouchedRows:
-    """What records have changed: partitions (topic id, number) with the row before the first change; topics by name."""
-
-    partitions: dict[tuple[str, int], PartitionRow | None] = field(default_factory=dict)
-    topics: set[str] = field(default_factory=set)
-
-
-@dataclass(slots=True)
 class State:
     """Everything that metadata records set.
-
-    `touched` is None where nobody wants to know.
 
     `settings` holds what becomes entity rows, by (kind, key) and name: (value, where).  The two counts of
     changes, to partition rows and to everything else, tell whether columns made before still hold.
@@ -60,28 +50,15 @@ class State:
     migration_state: ZkMigrationState = ZkMigrationState.NONE
     partition_changes: int = 0
     entity_changes: int = 0
-    touched: TouchedRows | None = field(default=None, compare=False, repr=False)
 
     def set_row(self, topic_id: str, partition: int, row: PartitionRow) -> None:
         """Set a partition of a topic that is there."""
-        partitions = self.topics[topic_id].partitions
-        if self.touched is not None:
-            self.touched.partitions.setdefault((topic_id, partition), partitions.get(partition))
-        partitions[partition] = row
+        self.topics[topic_id].partitions[partition] = row
 
     def set_rows(self, topic_id: str, rows: list[tuple[int, PartitionRow]]) -> None:
         """Set partitions of a topic that is there, in that order."""
-        if self.touched is None:
-            self.topics[topic_id].partitions.update(rows)
-        else:
-            for partition, row in rows:
-                self.set_row(topic_id, partition, row)
+        self.topics[topic_id].partitions.update(rows)
         self.partition_changes += len(rows)
-
-    def touch_topic(self, name: str) -> None:
-        """A topic came or went."""
-        if self.touched is not None:
-            self.touched.topics.add(name)
 
     def put(self, kind: str, key: str, name: str, value: str | None, where: str) -> None:
         """Set a setting, or remove it (None); an entity without settings is gone."""

@@ -27,7 +27,6 @@ from migrate.model.world import World
 from migrate.observe.ledgers import pure_ledger, stands
 from migrate.observe.settle import Look, Settling
 from migrate.observe.sources import Sources
-from migrate.observe.still import LedgerQuestion, Question
 
 Comparer = Callable[
     [Sources, ZookeeperView, KraftView, tuple[AcceptedDifference, ...], int], DiffReport | Unknown
@@ -36,7 +35,7 @@ LOG: Final = logging.getLogger("migrate.observe")
 LOOKS: Final = 6  # how often both sides are read before what still moves is unsettled
 LAG_SECONDS: Final = 15.0  # for /migration to pass one offset: it moves twice a second
 LAG_POLL: Final = 0.1
-POLLS: Final = 10  # of fingerprints, before all is compared again
+AGAIN: Final = 0.3  # seconds before all is compared again
 SMALL: Final = 10_000  # partitions; of more, comparison and ledger fill two cores and much memory each
 
 
@@ -65,7 +64,7 @@ def _compared(sources: Sources, world: World, compare: Comparer, *, stopped: boo
     settling: Settling | None = None
     for look in range(LOOKS if sources.moves else 1):
         if look and not stopped:
-            _until_they_agree(sources)
+            Event().wait(AGAIN)  # what differed may have been moving
             world = replace(world, kraft=sources.kraft())
         found = _look(sources, world, compare, stopped=stopped)
         if isinstance(found, Unknown):
@@ -80,20 +79,6 @@ def _compared(sources: Sources, world: World, compare: Comparer, *, stopped: boo
         LOG.info("%d objects differ at metadata offset %d: reading them again", len(settling.open), found.report.offset)
     assert settling is not None
     return replace(world, diff=settling.report() if sources.moves else settling.unmoved())
-
-
-def _until_they_agree(sources: Sources) -> None:
-    """What differed may have been moving: ask fingerprints, which cost what changed, before all is compared again.
-
-    Until they agree, or say twice the same, or for a second.
-    """
-    before = None
-    for _ in range(POLLS):
-        found = sources.agreement()
-        if found is None or found.equal or found == before:
-            return
-        before = found
-        Event().wait(LAG_POLL)
 
 
 def _not_comparable(world: World) -> str | None:
@@ -143,21 +128,14 @@ def _look(sources: Sources, world: World, compare: Comparer, *, stopped: bool) -
 def _on_spark(
     sources: Sources, zookeeper: ZookeeperView, kraft: KraftView, accepted: tuple[AcceptedDifference, ...], lag: int
 ) -> DiffReport | Unknown:
-    today = datetime.now(UTC).date()
-    question = Question(zookeeper, kraft, accepted, today)
-    known = sources.compared.answer(question)
-    if known is not None:
-        LOG.info("nothing of what was compared has changed: equal at metadata offset %d, too", kraft.offset)
-        return replace(known, offset=kraft.offset, lag=lag)
     handle = sources.spark()
     if handle is None:
         return Unknown("this command works without Spark")
     session = handle.get()  # first: pyspark is imported by who starts it, and cannot be by two threads at once
     from migrate.diff.compare import compare
 
-    report = compare(session, zookeeper, kraft, accepted, offset=kraft.offset, lag=lag, today=today)
-    sources.compared.keep(question, report)
-    return report
+    today = datetime.now(UTC).date()
+    return compare(session, zookeeper, kraft, accepted, offset=kraft.offset, lag=lag, today=today)
 
 
 def write_differences(report: DiffReport, folder: pathlib.Path) -> list[pathlib.Path]:
@@ -203,34 +181,28 @@ def fit_side_by_side(sources: Sources, world: World) -> bool:
     return True
 
 
-def spark_ledger(sources: Sources, world: World) -> Ledger | Unknown:
-    """The ledger from Spark, held equal to the pure rule's row by row; Spark is asked where anything has changed."""
+def spark_ledger(sources: Sources, world: World, known: Ledger | Unknown | None = None) -> Ledger | Unknown:
+    """The ledger from Spark, held equal to the pure rule's row by row.
+
+    `known` is Spark's answer to an earlier look, made while the comparison ran.  It stands where the rows are these.
+    """
     reference = pure_ledger(world)
     if isinstance(reference, Unknown):
         return reference
-    after_copy, finalized = stands(world)
-    question = LedgerQuestion(world.zookeeper, world.kraft, world.disks, after_copy, finalized)
-    found = sources.ledgered.answer(question)
-    if found is None:
-        asked = _asked(sources, question)
-        if isinstance(asked, Unknown):
-            return asked
-        found = asked
-    if found.rows != reference.rows:
-        return Unknown("the ledger from Spark is not the one of the pure rule: this is a defect, nothing may act on it")
-    sources.ledgered.keep(question, found)
-    return replace(found, offset=reference.offset)
-
-
-def _asked(sources: Sources, question: LedgerQuestion) -> Ledger | Unknown:
+    if isinstance(known, Ledger) and (known.rows, known.unknown) == (reference.rows, reference.unknown):
+        return replace(known, offset=reference.offset)
     handle = sources.spark()
     if handle is None:
         return Unknown("this command works without Spark, and this gate asks Spark")
+    after_copy, finalized = stands(world)
     try:
         session = handle.get()  # first, as in `_on_spark`
         from migrate.diff.ledger import ledger
 
-        views = question.zookeeper, question.kraft, question.disks
-        return ledger(session, *views, after_copy=question.after_copy, finalized=question.finalized)
+        views = world.zookeeper, world.kraft, world.disks
+        found = ledger(session, *views, after_copy=after_copy, finalized=finalized)
     except MigrateError as error:
         return Unknown(f"{error.id} {error}")
+    if found.rows != reference.rows:
+        return Unknown("the ledger from Spark is not the one of the pure rule: this is a defect, nothing may act on it")
+    return found

@@ -53,7 +53,6 @@ from migrate.model.views import (
 from migrate.observe.copy_check import BeforeCopy, CopyQuestion, check_copy
 from migrate.observe.metadata_logs import metadata_logs
 from migrate.observe.states_behind import states_behind
-from migrate.observe.still import Compared, LedgerKept
 from migrate.observe.subjects import with_subjects
 from migrate.observe.zookeeper_logins import with_zookeeper_clients
 from migrate.zookeeper.again import Rereader
@@ -68,8 +67,6 @@ from migrate.zookeeper.znode import TreeReader
 
 if TYPE_CHECKING:
     from migrate.diff.session import SparkHandle
-    from migrate.observe.agreement import Agreement
-    from migrate.observe.recheck import Recheck  # numpy
     from migrate.zookeeper.offline.reader import OfflineTree, ZookeeperFiles  # numpy
 
 LOG: Final = logging.getLogger("migrate.observe")
@@ -111,10 +108,7 @@ class Sources:
         self._tree_again = Rereader(self.digester)
         self._reader: MetadataReader | None = None
         self._connections = KeptConnections()
-        self._recheck: Recheck | None = None
         self._logs: tuple[object, MetadataLogs] | None = None
-        self.compared = Compared()
-        self.ledgered = LedgerKept()
         self._collected: Mapping[NodeId, Collected] | None = None
         self.kept_look: Callable[[], KeptTree | None] | None = (
             None  # of a run: how it finds what was kept before the copy
@@ -256,27 +250,6 @@ class Sources:
         if isinstance(found, CopyCheck) and not (found.lost or found.miscounted):
             self._copy_checked, self._before_copy = found, BeforeCopy()
         return found
-
-    def agreement(self) -> Agreement | None:
-        """Which topics and objects differ, by fingerprints and at the cost of what changed since the views were read.
-
-        For who waits: it proves nothing.  None where it cannot be told without reading all.
-        """
-        if self._files is not None or self._reader is None or self._zookeeper is None:
-            return None
-        from migrate.observe.recheck import Recheck
-
-        try:
-            image = self._reader.follow()
-            kept = self._tree_again.follow(self.zookeeper_client(), self._encoder_secrets(), poll=True)
-            if kept is None:
-                return None
-            if self._recheck is None:
-                self._recheck = Recheck()
-            return self._recheck.agreement(kept, image)
-        except MigrateError as error:
-            LOG.debug("what differs cannot be told by fingerprints: %s", error)
-            return None
 
     def _is_fenced(self, node: NodeId) -> bool | Unknown:
         """Is that broker's registration fenced, by the committed metadata of now?"""

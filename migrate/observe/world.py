@@ -11,6 +11,7 @@ from typing import Final, TypeVar
 
 from migrate.model.ids import NodeId
 from migrate.model.launch import Launch
+from migrate.model.ledger import Ledger
 from migrate.model.new_directories import NewDirectory
 from migrate.model.outcome import Unknown
 from migrate.model.rollback_evidence import Growing, MetadataLogs
@@ -142,14 +143,14 @@ class ClusterObserver:
         return self.sources.kraft()
 
     def _analyse(self, world: World, needs: frozenset[Need]) -> World:
+        known: Ledger | Unknown | None = None
         if Need.DIFF in needs:
             both = Need.SPARK_LEDGER in needs and analysis.fit_side_by_side(self.sources, world)
             beside = self._start(both, partial(analysis.spark_ledger, self.sources, world))
             world = analysis.with_diff(self.sources, world)
-            if beside is not None:
-                beside.result()  # the sources keep it: below it is the answer, where both sides stood still meanwhile
+            known = None if beside is None else beside.result()  # the answer, where the rows are the same afterwards
         if Need.SPARK_LEDGER in needs:
-            return replace(world, ledger=analysis.spark_ledger(self.sources, world))
+            return replace(world, ledger=analysis.spark_ledger(self.sources, world, known))
         if Need.LEDGER in needs:
             return replace(world, ledger=pure_ledger(world))
         return world

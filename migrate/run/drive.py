@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from tenacity import Retrying, retry_if_exception_type, stop_after_attempt, wait_exponential
@@ -33,6 +33,8 @@ MOST: Final = 2250  # AssignReplicasToDirsRequest.MAX_ASSIGNMENTS_PER_REQUEST
 ATTEMPTS: Final = 8
 PACE_SECONDS: Final = 60.0  # without any progress
 LOOK: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.DISKS, Need.LIVE, Need.CONFIGS, Need.LEDGER})
+NARROW: Final = frozenset({Need.ZOOKEEPER, Need.KRAFT, Need.LIVE})
+PACE: Final = 0.5  # seconds between two looks after a request; dual write moves twice a second
 SENDABLE: Final = (ReplicaState.MIGRATING, ReplicaState.UNASSIGNED)
 EXPLAINED: Final[Mapping[int, str]] = {
     Code.UNKNOWN_TOPIC_ID: "the topic was deleted in between",
@@ -85,7 +87,7 @@ class Driver:
             tries, answered = self._send(broker, pending, world, leader)
             retries, sent = retries + tries, sent + answered
             self.reached(f"sent:{int(broker)}:{requests}")
-            world = self._pace(pending)
+            world = self._pace(broker, pending)
             _still(world, leader)
 
     def _look(self) -> World:
@@ -125,30 +127,35 @@ class Driver:
         retrying(attempt)
         return tries - 1, held
 
-    def _pace(self, pending: Assignments) -> World:
+    def _pace(self, broker: NodeId, pending: Assignments) -> World:
         """Wait until the records are in the metadata, and dual write has passed the last of them.
 
         The offset at which they are first seen there is at or behind the last record: `/migration` must reach it.  A
-        cluster that is not in dual write has nobody to wait for.  What ends the wait is that nothing moves.
+        cluster that is not in dual write has nobody to wait for.  What ends the wait is that nothing moves.  No disk is
+        read while dual write is waited for.  All is looked at again where another request follows.
         """
         wanted = {(topic, partition): directory for directory, rows in pending.items() for topic, partition in rows}
         target: int | None = None
-        moved, seen = self.clock.monotonic(), None
+        moved, seen, whole = self.clock.monotonic(), None, self._look()
+        world = whole
         while True:
-            world = self._look()
             now: object = None
             if not isinstance(world.kraft, Unknown):
-                left = _left(world.ledger, wanted)
+                left = _left(whole.ledger, wanted) if target is None else 0
                 if left == 0 and target is None:
                     target = world.kraft.offset
                 if target is not None and _passed(world, world.kraft, target):
-                    return world
+                    return self._look() if to_send(whole.ledger, broker) else replace(whole, live=world.live)
                 now = left if target is None else _reached(world)
             if now != seen:
                 moved, seen = self.clock.monotonic(), now
             elif self.clock.monotonic() - moved > PACE_SECONDS:
                 raise DriveStopped(_stood(target, now))
-            self.clock.sleep(0.2)
+            self.clock.sleep(PACE)
+            if target is None:
+                world = whole = self._look()
+            else:
+                world = self.observer.observe(NARROW, {})
 
 
 def _size(assignments: Assignments) -> int:

@@ -88,18 +88,10 @@ def read_view(client: ZookeeperClient, digester: Digester, secrets: EncoderSecre
     `secrets` opens the brokers' encoded passwords: without it they are blind spots.  Malformed znodes
     stand in `malformed`, and hide no other (see `whole_or_unknown`).  Raises NotKafkasTree, ZookeeperSessionLost.
     """
-    return read_kept(client, digester, secrets)[0]
-
-
-def read_kept(
-    client: ZookeeperClient, digester: Digester, secrets: EncoderSecrets | None = None
-) -> tuple[ZookeeperView, Collected]:
-    """The same, with what was read: for who reads again what changes in it (`migrate.zookeeper.again`)."""
     with nullcontext() if client.pace.rate else unswept():  # held back, it may last for an hour
         client.sync()
-        found = collect(client)
-        view = view_from(found, client.connect_string, digester, secrets)
-        return replace(view, acls=read_acls(client)), found
+        view = view_from(collect(client), client.connect_string, digester, secrets)
+        return replace(view, acls=read_acls(client))
 
 
 def read_acls(client: AclReader) -> dict[str, tuple[ZnodeAcl, ...]] | Unknown:

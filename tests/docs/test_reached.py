@@ -18,7 +18,7 @@ KEPT = {  # by beginning: no command reaches them, each with the reason why they
     "migrate.cli.outputs: OutputPath.": "click calls it",
     "migrate.errors.base: PythonTooOld": "printed before anything of ours can be imported; `explain` knows it",
 }
-CALLED_BY_CLICK = ("get_command",)
+CALLED_BY_OTHERS = ("get_command", "deserialize")  # by click, by kazoo
 ENTRIES = ("migrate.__main__", "migrate.cli.main")
 PROGRAMS = (  # started as processes of their own, here or on a host
     "migrate.hosts.collect_disks",
@@ -107,7 +107,7 @@ def _package() -> list[Defined]:
 def unreached() -> list[str]:
     """`module: name` of what no command reaches; a use of a name reaches every definition of that name."""
     left = _package()
-    modules, names, classes = {*ENTRIES, *PROGRAMS}, {*CALLED_BY_CLICK}, set[tuple[str, str]]()
+    modules, names, classes = {*ENTRIES, *PROGRAMS}, {*CALLED_BY_OTHERS}, set[tuple[str, str]]()
     known = {entry.module for entry in left}
     while True:
         new = [entry for entry in left if _is_reached(entry, modules, names, classes)]

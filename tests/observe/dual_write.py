@@ -78,9 +78,6 @@ class DualWrite:
         entities.where[:] = [f"offset {self.kraft_rows[key].revision}" for key in keys]
         return replace(view, features={})
 
-    def agreement(self) -> None:
-        """Nothing is kept: who waits compares all."""
-
     def dual_write_offset(self) -> int:
         """It catches up while it is waited for."""
         self.between(self)

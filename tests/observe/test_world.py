@@ -133,11 +133,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[World]:
     """Of which worlds a ledger was asked; the first one and the comparison wait for each other."""
     worlds, together = list[World](), Barrier(2, timeout=20)
 
-    def ledger(_: object, world: World) -> Ledger | Unknown:
+    def ledger(_: object, world: World, known: object = None) -> Ledger | Unknown:
         worlds.append(world)
         if len(worlds) == 1:
             together.wait()
-        return Unknown(f"ledger {len(worlds)}")
+        return Unknown(f"ledger {len(worlds)}, known {known}")
 
     def with_diff(_: object, world: World) -> World:
         together.wait()
@@ -150,11 +150,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[World]:
 
 
 def test_comparison_and_ledger_are_made_side_by_side(asked: list[World]) -> None:
-    """The ledger that counts is asked for again, of what was read last: what was kept answers where nothing moved."""
+    """The ledger that counts is of what was read last: the first one is handed on, and stands where nothing moved."""
     with looking(world_at(Stage.COPY)) as (observer, _):
         found = observer.observe(frozenset({Need.DIFF, Need.SPARK_LEDGER}), {})
     assert [world.diff for world in asked] == [NOT_ASKED, Unknown("compared")]
-    assert found.ledger == Unknown("ledger 2")
+    assert found.ledger == Unknown(f"ledger 2, known {Unknown('ledger 1, known None')}")
 
 
 class Handle:
@@ -188,6 +188,17 @@ def test_they_are_side_by_side_where_that_is_cheap(
     monkeypatch.setattr(sources, "spark", lambda: handle)
     monkeypatch.setattr(analysis, "SMALL", small)
     assert analysis.fit_side_by_side(sources, world_at(stage)) is fit
+
+
+def test_an_earlier_ledger_stands_where_the_rows_are_the_same() -> None:
+    """At the offset of the later look; with other rows Spark is asked again, and there is none here."""
+    world = world_at(Stage.KRAFT_MODE)
+    reference, sources = pure_ledger(world), KeptSources(world)
+    assert isinstance(reference, Ledger)
+    known = replace(reference, offset=reference.offset - 7, engine="spark")
+    assert analysis.spark_ledger(sources, world, known) == replace(reference, engine="spark")  # type: ignore[arg-type]
+    for other in (replace(known, rows=known.rows[1:]), replace(known, unknown=("the disks",)), Unknown("no answer")):
+        assert isinstance(analysis.spark_ledger(sources, world, other), Unknown)  # type: ignore[arg-type]
 
 
 def test_without_spark_its_ledger_is_unknown_and_never_the_pure_one() -> None:

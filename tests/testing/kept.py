@@ -17,7 +17,6 @@ from migrate.model.units import Unit
 from migrate.model.views import BrokerDisks, KeptFiles, KraftView, LiveView, MigrationZnode, ServiceState, ZookeeperView
 from migrate.model.world import World
 from migrate.observe.sources import Configs
-from migrate.observe.still import Compared, LedgerKept
 from migrate.zookeeper.rate_limit import Pace
 
 
@@ -42,8 +41,6 @@ class KeptSources:
         self.pace = Pace(world.inventory.zookeeper_rate)
         self.asked: list[str] = []
         self.closed = False
-        self.compared = Compared()
-        self.ledgered = LedgerKept()
         self.wait: Callable[[], object] = lambda: None
         self.unreachable = unreachable
 
@@ -72,9 +69,6 @@ class KeptSources:
         self.asked.append("kraft")
         self.wait()
         return self.world.kraft
-
-    def agreement(self) -> None:
-        """Nothing is kept: who waits compares all."""
 
     def live(self) -> LiveView | Unknown:
         """The world's."""

@@ -12,7 +12,7 @@ from migrate.zookeeper.again import MOST_REST, REST, Rereader
 from migrate.zookeeper.client import ZookeeperClient, connect
 from migrate.zookeeper.password_encoder import EncoderSecrets
 from migrate.zookeeper.rate_limit import Pace
-from migrate.zookeeper.read import read_kept, read_view
+from migrate.zookeeper.read import read_view
 from tests.testing.golden_trees import golden
 from tests.testing.zookeeper_server import ZookeeperServer, create, load_tree
 from tests.zookeeper.test_rate_limit import FakeClock
@@ -104,12 +104,12 @@ def test_a_view_that_was_read_while_something_happened_is_not_kept(
     reread, _ = calm()
 
     def disturbed(client: ZookeeperClient, digester: Digester, secrets: EncoderSecrets | None = None) -> object:
-        kept = read_kept(client, digester, secrets)
+        kept = read_view(client, digester, secrets)
         create(writer, f"/admin/delete_topics/late-{reread.whole}", b"")
         client.sync()
         return kept
 
-    monkeypatch.setattr("migrate.zookeeper.again.read_kept", disturbed)
+    monkeypatch.setattr("migrate.zookeeper.again.read_view", disturbed)
     with reader_of(server, chroot) as client:
         first = reread.read(client)
         assert reread.read(client) is not first
@@ -141,9 +141,9 @@ def test_whole_reads_keep_a_distance_that_grows_with_what_they_cost(
 
     def costly(client: ZookeeperClient, digester: Digester, secrets: EncoderSecrets | None = None) -> object:
         clock.now += costs.pop(0)
-        return read_kept(client, digester, secrets)
+        return read_view(client, digester, secrets)
 
-    monkeypatch.setattr("migrate.zookeeper.again.read_kept", costly)
+    monkeypatch.setattr("migrate.zookeeper.again.read_view", costly)
     reread = Rereader(Digester(), monotonic=clock.monotonic, sleep=clock.sleep)
     with reader_of(server, chroot) as client:
         for number in range(4):
