@@ -41,10 +41,6 @@ class Fingerprint(NamedTuple):
         """With another part."""
         return Fingerprint((self.a + other.a) & WRAP, (self.b + other.b) & WRAP)
 
-    def minus(self, other: Fingerprint) -> Fingerprint:
-        """Without that part."""
-        return Fingerprint((self.a - other.a) & WRAP, (self.b - other.b) & WRAP)
-
 
 NOTHING: Final = Fingerprint(0, 0)
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from migrate.model import fingerprints
 from migrate.model.columns import PartitionColumns
-from migrate.model.fingerprints import NOTHING, Fingerprint, assignment, hashed, identity, state, topic_fingerprints
+from migrate.model.fingerprints import NOTHING, assignment, hashed, identity, state, topic_fingerprints
 from tests.diff.reference import ORDERED, SETS
 
 brokers = st.lists(st.integers(0, 5), unique=True, max_size=4)
@@ -159,17 +159,6 @@ def test_columns_of_different_lengths_have_no_fingerprint() -> None:
     torn = columns({name: [] for name in ("replicas", "isr", "adding", "removing")} | {"topic_id": ID, "leader": 1})
     with pytest.raises(ValueError, match="shorter"):
         topic_fingerprints(torn)
-
-
-@given(st.lists(st.tuples(numbers, numbers), max_size=3), st.tuples(numbers, numbers))
-def test_a_part_can_be_taken_out_again(parts: list[tuple[int, int]], last: tuple[int, int]) -> None:
-    """So what changed costs what changed."""
-    total = NOTHING
-    for part in parts:
-        total = total.plus(hashed(fingerprints.STATE, part))
-    more = hashed(fingerprints.STATE, last)
-    assert total.plus(more).minus(more) == total
-    assert NOTHING.minus(more).plus(more) == Fingerprint(0, 0)
 
 
 @pytest.mark.parametrize(
