@@ -11,8 +11,10 @@ import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyspark
+from py4j import java_gateway, protocol
 from py4j.java_gateway import CallbackServerParameters, GatewayParameters, JavaGateway
 
 from migrate.java.find import find_java
@@ -22,7 +24,11 @@ from migrate.java.run import child_environment, java_argv
 
 @contextlib.contextmanager
 def kafka_jvm(*, callbacks: bool = False) -> Iterator[JavaGateway]:
-    """The gateway to it."""
+    """The gateway to it.
+
+    A Spark session replaces Py4J's reading of answers for every gateway of the process, and would look for our
+    exceptions in its own JVM: here it is Py4J's own again.
+    """
     java = find_java()
     (py4j,) = (Path(pyspark.__file__).parent / "jars").glob("py4j-*.jar")
     argv = java_argv(
@@ -40,6 +46,8 @@ def kafka_jvm(*, callbacks: bool = False) -> Iterator[JavaGateway]:
         gateway = JavaGateway(
             gateway_parameters=GatewayParameters(port=int(port), auto_convert=True), callback_server_parameters=back
         )
+        own = patch.object(java_gateway, "get_return_value", protocol.get_return_value)
+        own.start()
         try:
             if callbacks:
                 ours = gateway.get_callback_server().get_listening_port()
@@ -47,6 +55,7 @@ def kafka_jvm(*, callbacks: bool = False) -> Iterator[JavaGateway]:
                 server.resetCallbackClient(server.getCallbackClient().getAddress(), ours)
             yield gateway
         finally:
+            own.stop()
             gateway.shutdown()
             process.kill()
             process.communicate(timeout=20)
